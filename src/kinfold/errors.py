@@ -1,0 +1,78 @@
+"""The error tree. Each error says what is wrong, where and what to do, and knows its exit code.
+
+    KinfoldError          1    also the code of a bug in kinfold itself
+    ├── PolicyError       2    the request is wrong: usage, policy, output folder
+    ├── DataError         3    the data cannot be read as declared
+    ├── Unreachable       4    the request is fine, but this table cannot meet it
+    ├── VerifyError       5    a promise does not hold on the file
+    └── Cancelled       130    somebody stopped the run
+
+Messages name columns and counts, never a value of the data: a log is a release too. Where the offending
+categories help, they travel in `Problem.values` and are shown only when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: what (and where), what to do about it, and the values that offend."""
+
+    what: str
+    fix: str = ""
+    values: tuple[str, ...] = ()
+
+    def text(self, *, show_values: bool = False) -> str:
+        """Return the problem as one or two lines."""
+        shown = f" ({', '.join(self.values)})" if show_values and self.values else ""
+        return f"{self.what}{shown}" + (f"\n  fix: {self.fix}" if self.fix else "")
+
+
+class KinfoldError(Exception):
+    """Something kinfold has to tell; it carries every problem found, not only the first."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, problems: str | Problem | Iterable[Problem], fix: str = "") -> None:
+        if isinstance(problems, str):
+            problems = Problem(problems, fix)
+        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__(self.text())
+
+    def text(self, *, show_values: bool = False) -> str:
+        """Return every problem, one after the other."""
+        return "\n".join(problem.text(show_values=show_values) for problem in self.problems)
+
+
+class PolicyError(KinfoldError, ValueError):
+    """The request is wrong: a policy, an option, an output folder."""
+
+    exit_code = 2
+
+
+class DataError(KinfoldError, ValueError):
+    """The data cannot be read as declared."""
+
+    exit_code = 3
+
+
+class Unreachable(KinfoldError, ValueError):  # noqa: N818  the word of the contract
+    """The request is fine, but this table cannot meet it."""
+
+    exit_code = 4
+
+
+class VerifyError(KinfoldError):
+    """A promise does not hold on the rows as released."""
+
+    exit_code = 5
+
+
+class Cancelled(KinfoldError):  # noqa: N818  not a fault
+    """The run was stopped before it was done."""
+
+    exit_code = 130
