@@ -1,1 +1,1 @@
-
+"""Engines: where rows live."""

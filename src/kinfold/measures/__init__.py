@@ -1,1 +1,1 @@
-
+"""Measures of risk and loss: pure functions of arrays."""

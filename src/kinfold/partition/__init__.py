@@ -1,1 +1,1 @@
-
+"""Partitioners: records in, a class label for each out."""

@@ -88,7 +88,7 @@ class Nested:
     @property
     def height(self) -> int:
         """How many steps lead from a value to the top."""
-        return self.paths.shape[1] - 1
+        return int(self.paths.shape[1]) - 1
 
     def gaps(self, code: int) -> Floats:
         """Squared, weighted distance of `code` to every code."""

@@ -1,0 +1,114 @@
+"""What a table's columns are: how they are stored, what they mean, and the part they play."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+
+class Role(StrEnum):
+    """The part a column plays in a release."""
+
+    IDENTIFIER = "identifier"
+    QUASI = "quasi-identifier"
+    CONFIDENTIAL = "confidential"
+    OTHER = "other"
+
+
+# What other tools call the roles.
+ROLE_SYNONYMS = {
+    "id": Role.IDENTIFIER,
+    "direct": Role.IDENTIFIER,
+    "identifying": Role.IDENTIFIER,
+    "quasi": Role.QUASI,
+    "quasi_identifier": Role.QUASI,
+    "quasi-identifying": Role.QUASI,
+    "key": Role.QUASI,
+    "sensitive": Role.CONFIDENTIAL,
+    "insensitive": Role.OTHER,
+}
+
+
+class Kind(StrEnum):
+    """What the values of a column mean, and so how they are compared and averaged."""
+
+    CONTINUOUS = "continuous"
+    ORDINAL = "ordinal"
+    NOMINAL = "nominal"
+    DATE = "date"
+
+    @property
+    def measured(self) -> bool:
+        """Whether values of this kind have differences: continuous and date."""
+        return self in (Kind.CONTINUOUS, Kind.DATE)
+
+
+class Storage(StrEnum):
+    """How the values of a column are written, found out from all of them."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+
+    @property
+    def kind(self) -> Kind:
+        """The kind that such a column has unless the policy says otherwise."""
+        if self in (Storage.INTEGER, Storage.NUMBER):
+            return Kind.CONTINUOUS
+        return Kind.DATE if self in (Storage.DATE, Storage.TIMESTAMP) else Kind.NOMINAL
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as it stands in a table; counts are of rows."""
+
+    name: str
+    storage: Storage
+    rows: int
+    nulls: int = 0
+    distinct: int = 0
+    numbers: int = 0  # how many values can be read as finite numbers
+    not_finite: int = 0  # how many are infinite or not a number
+    decimals: int | None = None  # the most decimals that a value has; None where that is no small number
+    date_format: str | None = None  # how dates are written, where they are text
+
+    FEW: ClassVar[int] = 2
+
+    @property
+    def kind(self) -> Kind:
+        """The kind to assume: numbers with at most two distinct values are codes, not quantities."""
+        if self.storage.kind is Kind.CONTINUOUS and self.distinct <= self.FEW:
+            return Kind.NOMINAL
+        return self.storage.kind
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, in order."""
+
+    columns: tuple[Column, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, columns: Iterable[Column], rows: int) -> Schema:
+        """Gather columns."""
+        return cls(tuple(columns), rows)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names

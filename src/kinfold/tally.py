@@ -1,0 +1,102 @@
+"""The tally: everything a privacy model may ask of a table.
+
+The size of each equivalence class and, for each confidential column, how many records of each class hold each value.
+It is one GROUP BY in any engine. The class keys are kept, so that a tally can be rolled up a hierarchy without going
+back to the rows: merging classes adds their sizes and their spreads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Values: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How the values of one column fall into the classes: `count[i]` records of class `group[i]` hold `code[i]`.
+
+    Codes number the distinct `values` in their order (null first), so that neighbouring codes are neighbouring values.
+    """
+
+    group: Ints
+    code: Ints
+    count: Ints
+    values: Values
+
+    def totals(self) -> Ints:
+        """How many records of the table hold each value."""
+        return np.bincount(self.code, self.count, len(self.values)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Classes: the values of each key column, the size, and the spread of each confidential column."""
+
+    keys: Mapping[str, Values]
+    sizes: Ints
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def records(self) -> int:
+        """How many records were counted."""
+        return int(self.sizes.sum())
+
+    def merge(self, into: Ints, keys: Mapping[str, Values]) -> Tally:
+        """Return the tally after class i has become part of class `into[i]`, whose keys are given.
+
+        >>> small = Tally({"zip": np.array(["a", "b", "c"])}, np.array([1, 2, 3]))
+        >>> small.merge(np.array([0, 0, 1]), {"zip": np.array(["*", "c"])}).sizes.tolist()
+        [3, 3]
+        """
+        classes = int(into.max()) + 1 if len(into) else 0
+        sizes = np.bincount(into, self.sizes, classes).astype(np.int64)
+        return Tally(keys, sizes, {name: _merged(spread, into) for name, spread in self.spreads.items()})
+
+    def drop(self, classes: NDArray[np.bool_]) -> Tally:
+        """Return the tally without the marked classes.
+
+        >>> Tally({}, np.array([1, 2, 3])).drop(np.array([True, False, False])).sizes.tolist()
+        [2, 3]
+        """
+        kept = ~classes
+        number = np.cumsum(kept) - 1
+        spreads = {}
+        for name, spread in self.spreads.items():
+            rows = kept[spread.group]
+            spreads[name] = Spread(number[spread.group[rows]], spread.code[rows], spread.count[rows], spread.values)
+        return Tally({name: values[kept] for name, values in self.keys.items()}, self.sizes[kept], spreads)
+
+
+def _merged(spread: Spread, into: Ints) -> Spread:
+    width = max(len(spread.values), 1)
+    cell, inverse = np.unique(into[spread.group] * width + spread.code, return_inverse=True)
+    count = np.bincount(inverse, spread.count, len(cell)).astype(np.int64)
+    return Spread(cell // width, cell % width, count, spread.values)
+
+
+def of_labels(labels: Ints, confidential: Mapping[str, Sequence[Any] | Values] | None = None) -> Tally:
+    """Tally classes that are known by their labels alone; `confidential` holds a column of values for each name.
+
+    >>> tally = of_labels(np.array([0, 0, 1]), {"disease": ["flu", "flu", "cold"]})
+    >>> tally.sizes.tolist(), tally.spreads["disease"].count.tolist()
+    ([2, 1], [2, 1])
+    """
+    sizes = np.bincount(labels).astype(np.int64)
+    spreads = {name: _spread(labels, np.asarray(values)) for name, values in (confidential or {}).items()}
+    return Tally({}, sizes, spreads)
+
+
+def _spread(labels: Ints, column: Values) -> Spread:
+    values, code = np.unique(column, return_inverse=True)
+    cell, count = np.unique(labels * len(values) + code, return_counts=True)
+    return Spread(cell // len(values), cell % len(values), count, values)
