@@ -112,3 +112,7 @@ class Schema:
 
     def __contains__(self, name: object) -> bool:
         return name in self.names
+
+    def get(self, name: str) -> Column | None:
+        """The column of this name, if there is one."""
+        return next((column for column in self.columns if column.name == name), None)

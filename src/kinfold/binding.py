@@ -1,0 +1,162 @@
+"""Binding: a policy meets a table. Every column gets its role, its kind and its treatment, or a reason why not.
+
+Problems of the request (unknown columns, roles, averages that do not fit) are gathered in one `PolicyError`; what the
+table holds against what was declared (text among numbers, nulls, infinities) in one `DataError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.models import Model
+from kinfold.policy import ColumnPolicy, Policy, did_you_mean
+from kinfold.promises import promises
+from kinfold.schema import Column, Kind, Role, Schema, Storage
+
+AVERAGES = {
+    Kind.CONTINUOUS: ("mean", "median", "generalize"),
+    Kind.DATE: ("mean", "median", "generalize"),
+    Kind.ORDINAL: ("median", "convex-median", "mode", "generalize"),
+    Kind.NOMINAL: ("mode", "generalize"),
+}
+
+
+@dataclass(frozen=True)
+class BoundColumn:
+    """A column of the table with what the policy says of it; `average` is the one to use, `kind` what it is."""
+
+    column: Column
+    asked: ColumnPolicy
+    kind: Kind
+    average: str
+    named: bool = True  # False: the policy does not name it, `output.others` decided
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.column.name
+
+    @property
+    def role(self) -> Role:
+        """The column's role."""
+        return self.asked.role
+
+    @property
+    def inferred(self) -> bool:
+        """Whether the kind was found out, not declared."""
+        return self.asked.type is None
+
+
+@dataclass(frozen=True)
+class BoundPolicy:
+    """A policy that fits a table: its columns in the table's order, and the models it promises."""
+
+    policy: Policy
+    columns: tuple[BoundColumn, ...]
+    models: tuple[Model, ...]
+    rows: int
+
+    def of(self, role: Role) -> tuple[BoundColumn, ...]:
+        """The columns of a role."""
+        return tuple(column for column in self.columns if column.role is role)
+
+    def __getitem__(self, name: str) -> BoundColumn:
+        return next(column for column in self.columns if column.name == name)
+
+
+def bind(policy: Policy, schema: Schema) -> BoundPolicy:
+    """Check a policy against a table; raise with every problem, or return what each column is."""
+    problems = [*_unknown(policy, schema), *_unnamed(policy, schema), *_roles(policy)]
+    columns = tuple(_bound(column, policy) for column in schema)
+    named = [column for column in columns if column.named]
+    problems += [problem for column in named for problem in _misfits(column)]
+    models, refused = promises(policy, [column.name for column in columns if column.role is Role.CONFIDENTIAL])
+    if problems or refused:
+        raise PolicyError([*problems, *refused])
+    broken = [problem for column in columns for problem in _holdings(column)]
+    if broken:
+        raise DataError(broken)
+    return BoundPolicy(policy, columns, models, schema.rows)
+
+
+def _bound(column: Column, policy: Policy) -> BoundColumn:
+    asked = policy.columns.get(column.name)
+    if asked is None:
+        role = Role.IDENTIFIER if policy.output.others == "drop" else Role.OTHER
+        return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", named=False)
+    kind = asked.type or (Kind.ORDINAL if asked.order else column.kind)
+    return BoundColumn(column, asked, kind, asked.average or AVERAGES[kind][0])
+
+
+def _unknown(policy: Policy, schema: Schema) -> Iterator[Problem]:
+    for name in policy.columns:
+        if name not in schema:
+            yield Problem(f"no column '{name}'{did_you_mean(name, schema.names)}", "edit [columns] in the policy")
+
+
+def _unnamed(policy: Policy, schema: Schema) -> Iterator[Problem]:
+    if policy.output.others != "refuse":
+        return
+    for name in schema.names:
+        if name not in policy.columns:
+            what = f"column '{name}' is in the table but not in the policy{did_you_mean(name, list(policy.columns))}"
+            yield Problem(what, f"give [columns.{name}] a role, or say --others release or --others drop")
+
+
+def _roles(policy: Policy) -> Iterator[Problem]:
+    if not any(column.role is Role.QUASI for column in policy.columns.values()):
+        yield Problem(
+            "no column has the role 'quasi-identifier'", "say which columns others may know: --quasi a,b or [columns]"
+        )
+
+
+def _misfits(bound: BoundColumn) -> Iterator[Problem]:
+    """What the policy says of a column that does not go together."""
+    where, asked = f"columns.{bound.name}", bound.asked
+    if asked.average and asked.average not in AVERAGES[bound.kind]:
+        yield Problem(
+            f"{where}: no {asked.average} of {bound.kind} values", f"use one of {', '.join(AVERAGES[bound.kind])}"
+        )
+    if asked.order and bound.kind is not Kind.ORDINAL:
+        yield Problem(
+            f"{where}: 'order' is for ordinal columns, this one is {bound.kind}",
+            "leave out 'order', or type = \"ordinal\"",
+        )
+    if asked.order and len(set(asked.order)) < len(asked.order):
+        yield Problem(f"{where}: 'order' names a category twice", "name each category once")
+    if bound.kind is Kind.ORDINAL and not asked.order and bound.column.storage not in (Storage.INTEGER, Storage.NUMBER):
+        yield Problem(f"{where}: an ordinal column of text needs an order", 'add order = ["lowest", ..., "highest"]')
+    if asked.missing != "refuse" and not bound.kind.measured:
+        yield Problem(
+            f"{where}: 'missing' is for continuous and date columns", "leave it out: null is a value of this column"
+        )
+    if asked.role is not Role.QUASI and (asked.average or asked.missing != "refuse"):
+        yield Problem(f"{where}: 'average' and 'missing' are for quasi-identifiers", "leave them out")
+
+
+def _holdings(bound: BoundColumn) -> Iterator[Problem]:
+    """What a quasi-identifier of the table holds against what was declared."""
+    column = bound.column
+    if bound.role is not Role.QUASI or not bound.kind.measured:
+        return
+    filled, name = column.rows - column.nulls, f"column '{column.name}'"
+    if not filled:
+        yield Problem(f"{name} has no values at all", "drop it: give it the role 'identifier'")
+    elif bound.kind is Kind.DATE and column.storage not in (Storage.DATE, Storage.TIMESTAMP) and not column.date_format:
+        yield Problem(
+            f"{name} is declared date, but not every value is one", "write dates as 2024-12-31, or declare it nominal"
+        )
+    elif bound.kind is Kind.CONTINUOUS and column.not_finite:
+        yield Problem(
+            f"{name} holds {column.not_finite} values that are infinite or not a number", "correct or empty them"
+        )
+    elif bound.kind is Kind.CONTINUOUS and (text := filled - column.numbers):
+        yield Problem(
+            f"{name} is declared continuous, but {text} of {filled} values are not numbers",
+            "correct them, or declare it nominal",
+        )
+    if column.nulls and filled and bound.asked.missing == "refuse":
+        what = f"{name} is {bound.kind} and {column.nulls} of its values are missing"
+        yield Problem(what, f"choose columns.{column.name}.missing: separate, mean or drop")

@@ -1,0 +1,91 @@
+"""How a CSV file is written: its encoding, its separator and its column names, found out from the file itself.
+
+encoding    UTF-8, with or without a byte-order mark; UTF-16 with one; else Windows-1252, where every byte of the
+            file is a character of it. Anything else is refused rather than guessed.
+separator   the one of , ; tab | that gives the most records the same number of fields as the header (more than one)
+quoting     double quotes, doubled inside; fields may hold line breaks
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from kinfold.engines.source import check_names
+from kinfold.errors import DataError
+
+SEPARATORS = (",", ";", "\t", "|")
+SAMPLE = 1 << 18
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The encoding, the separator and the header of a CSV file."""
+
+    encoding: str
+    separator: str
+    header: tuple[str, ...]
+
+
+def find_dialect(path: Path) -> Dialect:
+    """Look at a file and say how to read it, or why it cannot be read."""
+    with path.open("rb") as file:
+        head = file.read(SAMPLE)
+    if not head.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise DataError(f"'{path.name}' is empty", fix="give a table with a header and at least one row")
+    encoding = find_encoding(path, head)
+    text = codecs.getincrementaldecoder(encoding)().decode(head)
+    separator = max(SEPARATORS, key=lambda mark: _agreement(text, mark))
+    header = tuple(next(csv.reader(io.StringIO(text), delimiter=separator)))
+    check_names(header, f"'{path.name}'")
+    return Dialect(encoding, separator, header)
+
+
+def find_encoding(path: Path, head: bytes) -> str:
+    """Return the encoding by which every byte of the file is text."""
+    marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    for encoding in ["utf-16"] if marked else ["utf-8-sig", "cp1252"]:
+        if _decodes(path, encoding):
+            return encoding
+    raise DataError(
+        f"'{path.name}' is not text in UTF-8, UTF-16 or Windows-1252",
+        fix="save it as UTF-8, or check that it is a CSV file",
+    )
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                if "\0" in decoder.decode(chunk):
+                    return False
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def transcode(path: Path, encoding: str, copy: Path) -> None:
+    """Write a UTF-8 copy of a file in another encoding."""
+    with path.open(encoding=encoding, newline="") as source, copy.open("w", encoding="utf-8", newline="") as target:
+        while chunk := source.read(CHUNK):
+            target.write(chunk)
+
+
+def _agreement(text: str, separator: str) -> tuple[float, int]:
+    """Share of the sample's records with as many fields as the header, and that number; nothing for one field."""
+    rows = csv.reader(io.StringIO(text), delimiter=separator)
+    try:
+        widths = [len(row) for row in rows if row][:-1] or [
+            len(next(csv.reader(io.StringIO(text), delimiter=separator)))
+        ]
+    except csv.Error:
+        return (0.0, 0)
+    fields = widths[0]
+    return (Counter(widths)[fields] / len(widths), fields) if fields > 1 else (0.0, 0)

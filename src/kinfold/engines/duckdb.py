@@ -1,0 +1,321 @@
+"""The embedded engine: files and frames in DuckDB, one database in memory a run, spilling to disk when it must.
+
+Verbs: read, schema, tally, collect, apply, write. Inside the database columns are called c0, c1, ...: a name in the
+data never becomes part of a query, and `Age` and `age` are two columns. Rows keep the order in which they came.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from kinfold.engines import inference
+from kinfold.engines.dialect import Dialect, find_dialect, transcode
+from kinfold.engines.source import Format, check_names, format_of
+from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.recoding import Drop, Keep, Recoding, Replace
+from kinfold.schema import Column, Schema, Storage
+from kinfold.tally import Spread, Tally
+
+FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
+LINES_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table inside the engine: its name there, the columns' own names and SQL types, in order."""
+
+    table: str
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    typed: bool  # False where every field is text as written: CSV
+    separator: str = ","
+    labelled: frozenset[str] = frozenset()  # columns that hold generalized labels instead of what the source had
+
+    def at(self, name: str) -> str:
+        """The name of a column inside the engine."""
+        return f"c{self.names.index(name)}"
+
+    def type_of(self, name: str) -> str:
+        """The SQL type of a column."""
+        return self.types[self.names.index(name)]
+
+
+class DuckDB:
+    """One run's database. Close it, or use it in a `with` block: its temporary files go with it."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="kinfold-")  # made for the owner alone
+        self._connection = duckdb.connect(":memory:", config={"temp_directory": self._folder.name})
+        self._numbers = count()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget every row and remove every temporary file."""
+        self._connection.close()
+        self._folder.cleanup()
+
+    def read(self, source: Path | pa.Table) -> Frame:
+        """Take in a CSV, Parquet or JSON-lines file, or an Arrow table."""
+        if isinstance(source, pa.Table):
+            return self._read_arrow(source)
+        form = format_of(source)
+        if form is Format.CSV:
+            return self._read_csv(source)
+        return self._read_typed(source, "read_parquet" if form is Format.PARQUET else "read_ndjson")
+
+    def schema(self, frame: Frame) -> Schema:
+        """Ask every column what it is, in one pass."""
+        rows = self._count(frame.table)
+        asked = [inference.questions(kind, f"c{i}") for i, kind in enumerate(frame.types)]
+        select = ", ".join(sql for questions in asked for sql in questions.values())
+        answers = iter(self._row(f"SELECT {select} FROM {frame.table}"))
+        columns = [
+            inference.column(name, kind, rows, {key: next(answers) for key in questions}, frame.typed)
+            for name, kind, questions in zip(frame.names, frame.types, asked, strict=True)
+        ]
+        return Schema.of(columns, rows)
+
+    def tally(self, frame: Frame, by: Sequence[str], of: Sequence[str] = ()) -> Tally:
+        """Group by the key columns and count, then count each confidential column within the groups."""
+        keys = ", ".join(frame.at(name) for name in by)
+        order = f"dense_rank() OVER (ORDER BY {keys}) - 1" if by else "0"
+        grouped = self._table(f"SELECT {order} AS g, {_columns(frame, (*by, *of))} FROM {frame.table}")
+        classes = self._arrow(
+            f"SELECT g, {keys + ',' if keys else ''} count(*) AS n FROM {grouped} GROUP BY ALL ORDER BY g"
+        )
+        values = {name: classes.column(frame.at(name)).to_numpy(zero_copy_only=False) for name in by}
+        spreads = {name: self._spread(grouped, frame.at(name)) for name in of}
+        self._connection.execute(f"DROP TABLE {grouped}")
+        return Tally(values, classes.column("n").to_numpy().astype(np.int64), spreads)
+
+    def collect(self, frame: Frame, columns: Mapping[str, Column | None]) -> pa.Table:
+        """Return columns as Arrow: as numbers where a `Column` says how to read them, else as text."""
+        select = ", ".join(
+            f"{_text(frame, name) if column is None else _number(frame, column)} AS c{i}"
+            for i, (name, column) in enumerate(columns.items())
+        )
+        return self._arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(columns))
+
+    def rows(self, frame: Frame) -> pa.Table:
+        """Return every column as it is stored."""
+        return self._arrow(f"SELECT * FROM {frame.table} ORDER BY rowid").rename_columns(list(frame.names))
+
+    def apply(self, frame: Frame, recoding: Recoding, schema: Schema) -> Frame:
+        """Carry out a recoding: a new table without the dropped columns and rows, in the same order."""
+        treated = {name: t for name, t in recoding.columns.items() if not isinstance(t, Drop)}
+        fresh = {name: t for name, t in treated.items() if isinstance(t, Replace)}
+        labels = np.maximum(recoding.labels, 0)
+        arrow = pa.table(
+            {"kept": recoding.kept} | {f"v{i}": t.values.take(pa.array(labels)) for i, t in enumerate(fresh.values())}
+        )
+        select = []
+        for i, (name, treatment) in enumerate(treated.items()):
+            value = f"s.{frame.at(name)}" if isinstance(treatment, Keep) else f"n.v{list(fresh).index(name)}"
+            if isinstance(treatment, Replace) and treatment.as_stored:
+                value = _restored(value, treatment.values.type, frame.type_of(name), schema[name])
+            select.append(f"{value} AS c{i}")
+        with self._registered(arrow) as view:
+            table = self._table(
+                f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {view} n WHERE n.kept"
+            )
+        labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
+        return Frame(table, tuple(treated), self._types(table), frame.typed, frame.separator, labelled)
+
+    def write(self, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
+        """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
+        order = "ORDER BY ALL" if ordered else "ORDER BY rowid"
+        if path.suffix == ".parquet":
+            select = ", ".join(f"{_typed(frame, name, schema)} AS {_quote(name)}" for name in frame.names)
+            options = "FORMAT parquet"
+        else:
+            select = ", ".join(f"c{i} AS {_quote(name)}" for i, name in enumerate(frame.names))
+            options = f"FORMAT csv, HEADER, DELIMITER '{frame.separator}'"
+        inner = f"SELECT {select} FROM {frame.table} {order}"
+        try:
+            self._connection.execute(f"COPY ({inner}) TO {_literal(path)} ({options})")
+        except duckdb.IOException as error:
+            raise PolicyError(
+                f"cannot write '{path.name}' into '{path.parent}'", fix="check the folder's rights and the free space"
+            ) from error
+
+    # Reading
+
+    def _read_csv(self, path: Path) -> Frame:
+        dialect = find_dialect(path)
+        if dialect.encoding not in ("utf-8", "utf-8-sig"):
+            copy = Path(self._folder.name) / "source.csv"
+            transcode(path, dialect.encoding, copy)
+            frame = self._load_csv(copy, dialect, path.name)
+            copy.unlink()
+            return frame
+        return self._load_csv(path, dialect, path.name)
+
+    def _load_csv(self, path: Path, dialect: Dialect, name: str) -> Frame:
+        types = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
+        options = (
+            f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={types}"
+        )
+        try:
+            table = self._table(f"SELECT * FROM read_csv({_literal(path)}, {options}, store_rejects=true)")
+        except duckdb.Error as error:
+            what = f"'{name}' cannot be read as CSV: quotes or line ends are broken"
+            raise DataError(what, fix="check that quotes are closed and that all lines end alike") from error
+        self._refuse_rejects(name)
+        self._refuse_empty(table, f"'{name}'")
+        return Frame(table, dialect.header, self._types(table), typed=False, separator=dialect.separator)
+
+    def _refuse_rejects(self, name: str) -> None:
+        found = self._connection.execute("SELECT DISTINCT line FROM reject_errors ORDER BY line").fetchall()
+        lines = [line for (line,) in found]
+        self._connection.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
+        if not lines:
+            return
+        shown = ", ".join(map(str, lines[:LINES_SHOWN])) + (", ..." if len(lines) > LINES_SHOWN else "")
+        plural = "s have" if len(lines) > 1 else " has"
+        what = f"'{name}': {len(lines)} line{plural} other fields than the header, or a broken quote (line {shown})"
+        raise DataError(what, fix="mend those lines; fields that hold the separator must be quoted")
+
+    def _read_typed(self, path: Path, reader: str) -> Frame:
+        try:
+            names = self._connection.sql(f"SELECT * FROM {reader}({_literal(path)}) LIMIT 0").columns
+            select = ", ".join(f"{_quote(name)} AS c{i}" for i, name in enumerate(names))
+            table = self._table(f"SELECT {select} FROM {reader}({_literal(path)})")
+        except duckdb.Error as error:
+            raise DataError(
+                f"'{path.name}' cannot be read", fix="check that it is whole and what its ending says"
+            ) from error
+        return self._checked(table, tuple(names), f"'{path.name}'")
+
+    def _read_arrow(self, source: pa.Table) -> Frame:
+        numbered = source.rename_columns([f"c{i}" for i in range(source.num_columns)])
+        with self._registered(numbered) as view:
+            table = self._table(f"SELECT * FROM {view}")
+        return self._checked(table, tuple(source.column_names), "the frame")
+
+    def _checked(self, table: str, names: tuple[str, ...], source: str) -> Frame:
+        check_names(names, source)
+        self._refuse_empty(table, source)
+        types = self._types(table)
+        problems = [
+            Problem(f"column '{name}' of {source} holds {kind}, not single values", "unpack or leave out that column")
+            for name, kind in zip(names, types, strict=True)
+            if kind not in FLAT_TYPES and not kind.startswith(("DECIMAL", "TIMESTAMP"))
+        ]
+        if problems:
+            raise DataError(problems)
+        return Frame(table, names, types, typed=True)
+
+    def _refuse_empty(self, table: str, source: str) -> None:
+        if not self._count(table):
+            raise DataError(f"{source} has a header but no rows", fix="give a table with at least one row")
+
+    # The database
+
+    def _table(self, query: str) -> str:
+        name = f"t{next(self._numbers)}"
+        self._connection.execute(f"CREATE TABLE {name} AS {query}")
+        return name
+
+    def _types(self, table: str) -> tuple[str, ...]:
+        described = self._connection.execute(f"DESCRIBE {table}").fetchall()
+        return tuple("VARCHAR" if row[1].startswith("ENUM") or row[1] == "UUID" else row[1] for row in described)
+
+    def _count(self, table: str) -> int:
+        return int(self._row(f"SELECT count(*) FROM {table}")[0])
+
+    def _row(self, query: str) -> tuple[Any, ...]:
+        row = self._connection.execute(query).fetchone()
+        assert row is not None  # noqa: S101  an aggregate has one row
+        return tuple(row)
+
+    def _arrow(self, query: str) -> pa.Table:
+        return self._connection.sql(query).to_arrow_table()
+
+    def _spread(self, grouped: str, c: str) -> Spread:
+        ranked = f"SELECT g, dense_rank() OVER (ORDER BY {c} NULLS FIRST) - 1 AS code, {c} FROM {grouped}"
+        cells = self._arrow(f"SELECT g, code, count(*) AS n FROM ({ranked}) GROUP BY ALL ORDER BY g, code")
+        values = self._arrow(f"SELECT DISTINCT {c} FROM {grouped} ORDER BY {c} NULLS FIRST")
+        g, code, n = (cells.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
+        return Spread(g, code, n, values.column(0).to_numpy(zero_copy_only=False))
+
+    def _registered(self, arrow: pa.Table) -> _View:
+        return _View(self._connection, f"v{next(self._numbers)}", arrow)
+
+
+class _View:
+    """An Arrow table that the database sees for as long as the `with` block lasts."""
+
+    def __init__(self, connection: Any, name: str, arrow: pa.Table) -> None:
+        self._connection, self._name, self._arrow = connection, name, arrow
+
+    def __enter__(self) -> str:
+        self._connection.register(self._name, self._arrow)
+        return self._name
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.unregister(self._name)
+
+
+def _columns(frame: Frame, names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(frame.at(name) for name in names)) or "1 AS one"
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def _text(frame: Frame, name: str) -> str:
+    return f"CAST({frame.at(name)} AS VARCHAR)"
+
+
+def _number(frame: Frame, column: Column) -> str:
+    """SQL for a column as a number: dates as days, times as seconds, since 1970."""
+    c, kind = frame.at(column.name), frame.type_of(column.name)
+    if kind == "VARCHAR" and column.date_format:
+        c = f"strptime(trim({c}), '{column.date_format}')"
+    elif kind == "VARCHAR":
+        return f"CAST(trim({c}) AS DOUBLE)"
+    elif kind != "DATE" and not kind.startswith("TIMESTAMP"):
+        return f"CAST({c} AS DOUBLE)"
+    if column.storage is Storage.TIMESTAMP or (column.date_format or "") in inference.TIME_FORMATS:
+        return f"CAST(epoch(CAST({c} AS TIMESTAMP)) AS DOUBLE)"
+    return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
+
+
+def _restored(value: str, held: pa.DataType, stored: str, column: Column) -> str:
+    """SQL that brings a class value, held as an Arrow type, back into the type that the column had."""
+    if stored == "VARCHAR" and pa.types.is_temporal(held):
+        return f"strftime({value}, '{column.date_format}')"
+    return f"CAST({value} AS {stored})"
+
+
+def _typed(frame: Frame, name: str, schema: Schema) -> str:
+    """SQL for a column in the type that its values have, for formats that know types."""
+    c, kind = frame.at(name), frame.type_of(name)
+    column = schema.get(name)
+    if frame.typed or kind != "VARCHAR" or column is None or name in frame.labelled:
+        return c
+    target = {Storage.INTEGER: "BIGINT", Storage.NUMBER: "DOUBLE"}.get(column.storage)
+    if target:
+        return f"CAST(trim({c}) AS {target})"
+    if column.storage in (Storage.DATE, Storage.TIMESTAMP):
+        return f"CAST(strptime(trim({c}), '{column.date_format}') AS {column.storage.upper()})"
+    return c

@@ -1,0 +1,49 @@
+"""Where rows come from: a path, told apart by its ending, or a table already in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+
+from kinfold.errors import DataError, Problem
+
+ENDINGS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+ENDINGS |= {".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+class Format(StrEnum):
+    """The kinds of files that can be read."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+
+
+def format_of(path: Path) -> Format:
+    """Tell a file's format by its ending, after making sure that it is there to be read."""
+    if not path.exists():
+        raise DataError(f"no such file: '{path}'", fix="check the path")
+    if path.is_dir():
+        raise DataError(f"'{path}' is a folder, not a file", fix="name a file inside it")
+    known = ENDINGS.get(path.suffix.lower())
+    if known is None:
+        raise DataError(f"'{path.name}' has an ending that is not known", fix=f"use one of {', '.join(ENDINGS)}")
+    return Format(known)
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Refuse columns without a name and columns that share one; names that differ only in case count as shared."""
+    problems = [
+        Problem(f"{where}: column {place} has no name", "name every column")
+        for place, name in enumerate(names, 1)
+        if not name.strip()
+    ]
+    shared = Counter(name.casefold() for name in names if name.strip())
+    twice = [name for name in dict.fromkeys(names) if shared[name.casefold()] > 1]
+    if twice:
+        named = " and ".join(f"'{name}'" for name in twice)
+        problems.append(Problem(f"{where}: more than one column is named {named}", "rename all but one of them"))
+    if problems:
+        raise DataError(problems)
