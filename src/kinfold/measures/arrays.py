@@ -1,0 +1,51 @@
+"""What every measure takes and raises: the array types, the check that two tables are paired, and `NotApplicable`."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kinfold.errors import DataError
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+class NotApplicable(Exception):  # noqa: N818  not a fault: the question has no answer on this table
+    """The measure has no meaning on these arrays; `reason` is a clause that a report can show."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def numbers(values: ArrayLike) -> Floats:
+    """Return the values as floats, records by attributes; one column may come as a flat array."""
+    array = np.asarray(values, np.float64)
+    return array[:, None] if array.ndim == 1 else array
+
+
+def paired(original: ArrayLike, released: ArrayLike) -> tuple[Floats, Floats]:
+    """Return both tables as floats, after a check that record i of one is record i of the other."""
+    x, y = numbers(original), numbers(released)
+    if x.shape != y.shape:
+        raise DataError(
+            f"the original has the shape {x.shape}, the released one {y.shape}",
+            fix="pair the records one by one; put NaN where a record was dropped",
+        )
+    if x.size == 0:
+        raise NotApplicable("there is no cell to compare")
+    return x, y
+
+
+def counts(sizes: ArrayLike) -> Ints:
+    """Return class sizes as whole numbers from 1 up."""
+    array = np.asarray(sizes)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and array.min() < 1):
+        raise DataError("class sizes are not a list of whole numbers from 1 up", fix="count the records of each class")
+    if array.size == 0:
+        raise NotApplicable("there is no released record")
+    return array.astype(np.int64, copy=False)
