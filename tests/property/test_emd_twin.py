@@ -1,0 +1,92 @@
+"""The earth mover's distance against a linear program and against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import wasserstein_distance
+
+from kinfold.hierarchy import Hierarchy
+from kinfold.models import TCloseness
+from kinfold.tally import of_labels
+from reference import emd as twin
+
+TREE = [
+    ("flu", "lungs", "chest", "*"),
+    ("cold", "lungs", "chest", "*"),
+    ("angina", "heart", "chest", "*"),
+    ("ulcer", "stomach", "belly", "*"),
+    ("gastritis", "stomach", "belly", "*"),
+    ("colitis", "colon", "belly", "*"),
+]
+NAMES = [row[0] for row in TREE]
+records = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=20)
+
+
+def tallied(rows: list[tuple[int, int]], names: list | None = None):
+    labels = np.unique([label for label, _ in rows], return_inverse=True)[1]
+    column = np.array([names[code] if names else code for _, code in rows])
+    return of_labels(labels, {"x": column}), labels, column
+
+
+def by_program(labels: np.ndarray, column: np.ndarray, ground) -> list[float]:
+    values, code = np.unique(column, return_inverse=True)
+    whole = np.bincount(code) / len(code)
+    distance = ground(values)
+    shares = [np.bincount(code[labels == g], minlength=len(values)) for g in range(labels.max() + 1)]
+    return [twin.emd(share / share.sum(), whole, distance) for share in shares]
+
+
+@settings(max_examples=40, deadline=None)
+@given(records)
+def test_ordered_distance_is_the_least_work_over_distinct_values(rows):
+    tally, labels, column = tallied(rows)
+    expected = by_program(labels, column, lambda values: twin.steps(len(values)))
+    assert TCloseness(0.5, "x").distances(tally) == pytest.approx(expected, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(records)
+def test_equal_distance_is_the_least_work_between_different_values(rows):
+    tally, labels, column = tallied(rows)
+    expected = by_program(labels, column, lambda values: twin.unequal(len(values)))
+    assert TCloseness(0.5, "x", "equal").distances(tally) == pytest.approx(expected, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(records)
+def test_hierarchical_distance_is_the_least_work_over_lowest_common_ancestors(rows):
+    tally, labels, column = tallied(rows, NAMES)
+    labels_of = dict(zip(NAMES, TREE, strict=True))
+    expected = by_program(labels, column, lambda values: twin.ancestors([labels_of[value] for value in values]))
+    found = TCloseness(0.5, "x", "hierarchical", Hierarchy.of(TREE)).distances(tally)
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+@given(records, st.integers(1, 1000))
+def test_ordered_distance_is_scipys_over_ranks_divided_by_the_longest_way(rows, scale):
+    tally, labels, column = tallied([(label, code * scale) for label, code in rows])
+    ranks = np.unique(column, return_inverse=True)[1]
+    longest = max(ranks.max(), 1)
+    expected = [wasserstein_distance(ranks[labels == g], ranks) / longest for g in range(labels.max() + 1)]
+    assert TCloseness(0.5, "x").distances(tally) == pytest.approx(expected, abs=1e-12)
+
+
+@given(records, st.sampled_from(["ordered", "equal"]))
+def test_merging_classes_never_takes_them_farther_from_the_table(rows, distance):
+    tally, _, _ = tallied(rows)
+    if len(tally) < 2:
+        return
+    into = np.maximum(np.arange(len(tally)) - 1, 0)
+    merged = tally.merge(into, {})
+    before, after = (TCloseness(0.5, "x", distance).distances(t) for t in (tally, merged))
+    assert after[0] <= before[:2].max() + 1e-12
+    assert after[1:] == pytest.approx(before[2:], abs=1e-15)
+
+
+@given(records)
+def test_one_class_of_everything_is_at_distance_zero(rows):
+    tally, _, _ = tallied([(0, code) for _, code in rows])
+    assert [TCloseness(0.5, "x", d).distances(tally).tolist() for d in ("ordered", "equal")] == [[0.0], [0.0]]
