@@ -1,0 +1,79 @@
+"""The facts of a release: what a report page shows, gathered beforehand, with nothing left to compute but pictures.
+
+`original` distributions, measures and notes that compare with the original are for the internal page only; the public
+page is made from facts that do not hold them (`Facts.public`), so it cannot show them by mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kinfold.models import Finding
+
+
+@dataclass(frozen=True)
+class Bins:
+    """How a continuous or date column is spread: `counts[i]` records from `edges[i]` up to `edges[i + 1]`.
+
+    Edges are numbers, or ISO dates where `dates` is true. Original and released bins of a column share their edges.
+    """
+
+    edges: tuple[float | str, ...]
+    counts: tuple[int, ...]
+    missing: int = 0
+    dates: bool = False
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How a categorical column is spread: the most frequent labels (in order, for an ordinal column) and the rest."""
+
+    labels: tuple[str, ...]
+    counts: tuple[int, ...]
+    rest: int = 0  # records with labels that are not shown
+    rest_labels: int = 0  # how many labels that is
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """One column: its part, its kind, what was done to it, and its values before and after."""
+
+    name: str
+    role: str
+    kind: str
+    inferred: bool  # the kind was found out, not declared
+    treatment: str  # a sentence: what was done to it
+    released: Bins | Shares | None = None
+    original: Bins | Shares | None = None
+    singles_out: float = 0.0  # share of released records that this column, left as it is, makes unique
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything a page shows."""
+
+    title: str
+    findings: tuple[Finding, ...]  # the promises: asked, found, holds
+    records: int | None  # None on the public page
+    released: int
+    suppressed: int | None
+    classes: int
+    class_sizes: tuple[tuple[int, int], ...]  # (size, number of classes of that size), ascending
+    method: str
+    method_reason: str
+    columns: tuple[ColumnFacts, ...]
+    version: str
+    measures: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # as in the JSON contract: nested, None where not applicable
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    internal: bool = True
+
+    def public(self) -> Facts:
+        """Return the facts that may leave: nothing about the original."""
+        columns = tuple(replace(column, original=None) for column in self.columns if column.released is not None)
+        return replace(self, records=None, suppressed=None, columns=columns, measures={}, notes=(), internal=False)
