@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem
-from kinfold.models import Model
 from kinfold.policy import ColumnPolicy, Policy, did_you_mean
-from kinfold.promises import promises
 from kinfold.schema import Column, Kind, Role, Schema, Storage
 
 AVERAGES = {
@@ -51,11 +49,10 @@ class BoundColumn:
 
 @dataclass(frozen=True)
 class BoundPolicy:
-    """A policy that fits a table: its columns in the table's order, and the models it promises."""
+    """A policy that fits a table: its columns in the table's order."""
 
     policy: Policy
     columns: tuple[BoundColumn, ...]
-    models: tuple[Model, ...]
     rows: int
 
     def of(self, role: Role) -> tuple[BoundColumn, ...]:
@@ -65,20 +62,28 @@ class BoundPolicy:
     def __getitem__(self, name: str) -> BoundColumn:
         return next(column for column in self.columns if column.name == name)
 
+    def applied(self, method: str) -> Policy:
+        """Return the policy with what was found out or chosen written into it, so that it repeats this very run."""
+        columns = {c.name: c.asked.model_copy(update={"type": c.kind}) for c in self.columns if c.named}
+        chosen = self.policy.method.model_copy(update={"name": method})
+        return self.policy.model_copy(update={"columns": columns, "method": chosen})
 
-def bind(policy: Policy, schema: Schema) -> BoundPolicy:
-    """Check a policy against a table; raise with every problem, or return what each column is."""
+
+def bind(policy: Policy, schema: Schema, *, released: bool = False) -> BoundPolicy:
+    """Check a policy against a table; raise with every problem, or return what each column is.
+
+    In a table that is already released quasi-identifiers may hold labels, so their values are not held against them.
+    """
     problems = [*_unknown(policy, schema), *_unnamed(policy, schema), *_roles(policy)]
     columns = tuple(_bound(column, policy) for column in schema)
     named = [column for column in columns if column.named]
     problems += [problem for column in named for problem in _misfits(column)]
-    models, refused = promises(policy, [column.name for column in columns if column.role is Role.CONFIDENTIAL])
-    if problems or refused:
-        raise PolicyError([*problems, *refused])
-    broken = [problem for column in columns for problem in _holdings(column)]
+    if problems:
+        raise PolicyError(problems)
+    broken = [] if released else [problem for column in columns for problem in _holdings(column)]
     if broken:
         raise DataError(broken)
-    return BoundPolicy(policy, columns, models, schema.rows)
+    return BoundPolicy(policy, columns, schema.rows)
 
 
 def _bound(column: Column, policy: Policy) -> BoundColumn:

@@ -6,7 +6,9 @@ data never becomes part of a query, and `Age` and `age` are two columns. Rows ke
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -53,9 +55,11 @@ class DuckDB:
     """One run's database. Close it, or use it in a `with` block: its temporary files go with it."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="kinfold-")  # made for the owner alone
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": self._folder.name})
+        folder = Path(tempfile.mkdtemp(prefix="kinfold-"))  # the owner's alone
+        self._folder = folder
+        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(folder)})
         self._numbers = count()
+        self._discard = weakref.finalize(self, _discard, self._connection, folder)
 
     def __enter__(self) -> Self:
         return self
@@ -64,9 +68,8 @@ class DuckDB:
         self.close()
 
     def close(self) -> None:
-        """Forget every row and remove every temporary file."""
-        self._connection.close()
-        self._folder.cleanup()
+        """Forget every row and remove every temporary file; done by itself when nobody holds the engine any more."""
+        self._discard()
 
     def read(self, source: Path | pa.Table) -> Frame:
         """Take in a CSV, Parquet or JSON-lines file, or an Arrow table."""
@@ -89,25 +92,24 @@ class DuckDB:
         ]
         return Schema.of(columns, rows)
 
-    def tally(self, frame: Frame, by: Sequence[str], of: Sequence[str] = ()) -> Tally:
+    def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Column | None]) -> Tally:
         """Group by the key columns and count, then count each confidential column within the groups."""
-        keys = ", ".join(frame.at(name) for name in by)
-        order = f"dense_rank() OVER (ORDER BY {keys}) - 1" if by else "0"
-        grouped = self._table(f"SELECT {order} AS g, {_columns(frame, (*by, *of))} FROM {frame.table}")
-        classes = self._arrow(
-            f"SELECT g, {keys + ',' if keys else ''} count(*) AS n FROM {grouped} GROUP BY ALL ORDER BY g"
+        keys = [f"{frame.at(name)} AS k{i}" for i, name in enumerate(by)]
+        values = [f"{_value(frame, name, column)} AS v{i}" for i, (name, column) in enumerate(of.items())]
+        classes = self._table(f"SELECT {', '.join([*keys, *values]) or '1'} FROM {frame.table}")
+        names = ", ".join(f"k{i}" for i in range(len(by)))
+        ranked = self._table(f"SELECT dense_rank() OVER (ORDER BY {names or '1'}) - 1 AS g, * FROM {classes}")
+        groups = self._arrow(
+            f"SELECT g, {names + ',' if names else ''} count(*) AS n FROM {ranked} GROUP BY ALL ORDER BY g"
         )
-        values = {name: classes.column(frame.at(name)).to_numpy(zero_copy_only=False) for name in by}
-        spreads = {name: self._spread(grouped, frame.at(name)) for name in of}
-        self._connection.execute(f"DROP TABLE {grouped}")
-        return Tally(values, classes.column("n").to_numpy().astype(np.int64), spreads)
+        spreads = {name: self._spread(ranked, f"v{i}") for i, name in enumerate(of)}
+        self._connection.execute(f"DROP TABLE {classes}; DROP TABLE {ranked}")
+        found = {name: groups.column(f"k{i}").to_numpy(zero_copy_only=False) for i, name in enumerate(by)}
+        return Tally(found, groups.column("n").to_numpy().astype(np.int64), spreads)
 
     def collect(self, frame: Frame, columns: Mapping[str, Column | None]) -> pa.Table:
         """Return columns as Arrow: as numbers where a `Column` says how to read them, else as text."""
-        select = ", ".join(
-            f"{_text(frame, name) if column is None else _number(frame, column)} AS c{i}"
-            for i, (name, column) in enumerate(columns.items())
-        )
+        select = ", ".join(f"{_value(frame, name, column)} AS c{i}" for i, (name, column) in enumerate(columns.items()))
         return self._arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(columns))
 
     def rows(self, frame: Frame) -> pa.Table:
@@ -157,7 +159,7 @@ class DuckDB:
     def _read_csv(self, path: Path) -> Frame:
         dialect = find_dialect(path)
         if dialect.encoding not in ("utf-8", "utf-8-sig"):
-            copy = Path(self._folder.name) / "source.csv"
+            copy = self._folder / "source.csv"
             transcode(path, dialect.encoding, copy)
             frame = self._load_csv(copy, dialect, path.name)
             copy.unlink()
@@ -238,8 +240,7 @@ class DuckDB:
         return int(self._row(f"SELECT count(*) FROM {table}")[0])
 
     def _row(self, query: str) -> tuple[Any, ...]:
-        row = self._connection.execute(query).fetchone()
-        assert row is not None  # noqa: S101  an aggregate has one row
+        (row,) = self._connection.execute(query).fetchall()  # whole, or the connection stays busy with it
         return tuple(row)
 
     def _arrow(self, query: str) -> pa.Table:
@@ -256,6 +257,11 @@ class DuckDB:
         return _View(self._connection, f"v{next(self._numbers)}", arrow)
 
 
+def _discard(connection: Any, folder: Path) -> None:
+    connection.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 class _View:
     """An Arrow table that the database sees for as long as the `with` block lasts."""
 
@@ -270,10 +276,6 @@ class _View:
         self._connection.unregister(self._name)
 
 
-def _columns(frame: Frame, names: Sequence[str]) -> str:
-    return ", ".join(dict.fromkeys(frame.at(name) for name in names)) or "1 AS one"
-
-
 def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
@@ -282,8 +284,8 @@ def _literal(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
-def _text(frame: Frame, name: str) -> str:
-    return f"CAST({frame.at(name)} AS VARCHAR)"
+def _value(frame: Frame, name: str, column: Column | None) -> str:
+    return f"CAST({frame.at(name)} AS VARCHAR)" if column is None else _number(frame, column)
 
 
 def _number(frame: Frame, column: Column) -> str:

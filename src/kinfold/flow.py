@@ -1,0 +1,187 @@
+"""The whole way, one line a stage. A newcomer reads this first.
+
+source ─read─▶ frame ─bind─▶ policy ─plan─▶ recoding ─apply─▶ released ─verify─▶ verdict ─measure─▶ report
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold import frames
+from kinfold.binding import BoundPolicy, bind
+from kinfold.encoding import encode
+from kinfold.engines import Engine
+from kinfold.errors import PolicyError
+from kinfold.measurement import Measures, compare_rows
+from kinfold.planning import Plan, plan
+from kinfold.policy import Policy, from_roles
+from kinfold.promises import terms_of
+from kinfold.release import Terms, Verdict
+from kinfold.schema import Schema
+from kinfold.verification import verify as check
+
+Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A verified release, not yet on disk: its rows, what was found on them, and what it cost."""
+
+    verdict: Verdict
+    measures: Measures
+    policy: BoundPolicy
+    terms: Terms
+    plan: Plan
+    schema: Schema
+    seconds: float
+    source: Any = field(repr=False)
+    engine: Engine = field(repr=False)
+    original: Any = field(repr=False)  # the engine's frames
+    released: Any = field(repr=False)
+
+    @property
+    def frame(self) -> Any:
+        """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
+        rows = self.engine.rows(self.released)
+        return rows if isinstance(self.source, Path) else frames.recoded(self.source, rows, self.plan.recoding)
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The equivalence class of each row of `frame`."""
+        return frames.classes(self.plan.recoding)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the release folder; it gets its name only after the file in it has been verified."""
+        from kinfold.folder import save
+
+        return save(self, Path(folder), force=force)
+
+
+def anonymize(source: Any, policy: Any = None, *, progress: Stage | None = None, **request: Any) -> Release:
+    """Read, bind, plan, apply, verify, measure. Raises before anything unverified can leave.
+
+    `policy` is a `Policy`, a mapping or a TOML file; or say `quasi=[...], confidential=[...], k=5, method="mdav"`.
+    """
+    tell = progress or _unheard
+    started = time.perf_counter()
+    asked = requested(policy, request)
+    engine = open_engine()
+    tell("read", 0, 1)
+    original = engine.read(rows_of(source))  # rows as they came
+    schema = engine.schema(original)  # what each column is
+    bound = bind(asked, schema)  # roles and kinds, checked against the table
+    terms = terms_of(bound, engine, original)  # what will be promised
+    attributes = encode(engine, original, bound)  # quasi-identifiers as arrays
+    planned = plan(attributes, bound, lambda done, total: tell("plan", done, total))  # what to do to each column
+    tell("apply", 0, 1)
+    released = engine.apply(original, planned.recoding, schema)  # rows as they leave
+    tell("verify", 0, 1)
+    verdict = check(engine, released, terms).require()  # or raise; save() does it again on the file as written
+    tell("measure", 0, 1)
+    measures = compare_rows(engine, (original, released), bound, verdict, planned)  # risk and loss
+    tell("done", 1, 1)
+    seconds = time.perf_counter() - started
+    return Release(
+        verdict, measures, bound, terms, planned, schema, seconds, _named(source), engine, original, released
+    )
+
+
+def verify(source: Any, policy: Any = None, **request: Any) -> Verdict:
+    """Say what k, l and t a table has and whether a policy's promises hold on it, whoever made it."""
+    asked = requested(policy, request)
+    with open_engine() as engine:
+        frame = engine.read(rows_of(source))
+        return check(engine, frame, released_terms(asked, engine, frame))
+
+
+def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:
+    """Compare a release with its original, row by row where they can be paired."""
+    from kinfold.measurement import compare_tables
+
+    asked = requested(policy, request)
+    with open_engine() as engine:
+        before, after = engine.read(rows_of(original)), engine.read(rows_of(released))
+        bound = bind(asked, engine.schema(before))
+        verdict = check(engine, after, terms_of(bound, engine, before))
+        return compare_tables(engine, (before, after), bound, verdict)
+
+
+def profile(source: Any) -> Any:
+    """Say what each column of a table is and which combinations single people out."""
+    from kinfold.profiling import profile as look
+
+    with open_engine() as engine:
+        return look(engine, engine.read(rows_of(source)))
+
+
+def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
+    """Return the policy that was given, or one made of roles and levels; both together are an error."""
+    if policy is not None and not request:
+        return Policy.of(policy)
+    if policy is not None:
+        raise PolicyError(
+            f"a policy and {', '.join(request)} were given", fix="put them into the policy, or leave it out"
+        )
+    return Policy.parse(policy_values(request))
+
+
+def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Sort keywords into the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ..."""
+    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}}
+    lists: dict[str, Sequence[str]] = {}
+    for key, value in request.items():
+        if key in ("quasi", "confidential", "identifier"):
+            lists[key] = [value] if isinstance(value, str) else list(value)
+        elif key == "method":
+            sections["method"]["name"] = value
+        else:
+            sections[_section(key)][key] = value
+    return from_roles(**lists, settings=sections)
+
+
+def _section(key: str) -> str:
+    from kinfold.policy import Method, Output
+
+    if key in Method.model_fields:
+        return "method"
+    return "output" if key in Output.model_fields else "privacy"
+
+
+def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
+    """Return the terms of a table that is already released: identifiers are gone, quasi-identifiers may be labels."""
+    from kinfold.promises import terms_of_release
+
+    return terms_of_release(policy, engine, frame)
+
+
+def open_engine() -> Any:
+    """Start the embedded engine."""
+    from kinfold.engines.duckdb import DuckDB
+
+    return DuckDB()
+
+
+def rows_of(source: Any) -> Any:
+    """Return what an engine reads: a path, or a frame's rows as Arrow."""
+    if isinstance(source, str | Path):
+        return Path(source)
+    if not frames.is_frame(source):
+        raise PolicyError(
+            f"{type(source).__name__} is not a table", fix="give a path, or a pandas, polars or pyarrow table"
+        )
+    return frames.to_arrow(source)
+
+
+def _named(source: Any) -> Any:
+    return Path(source) if isinstance(source, str) else source
+
+
+def _unheard(stage: str, done: int, total: int) -> None:
+    """Listen to nothing."""

@@ -1,0 +1,108 @@
+"""Verification: the released rows, grouped again from scratch, and each model asked.
+
+This module knows nothing of how a release was made. It takes rows (through an engine that is handed to it) and terms
+(from a policy or a certificate), and derives k, l, t and every promise from nothing but those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from kinfold.errors import Problem
+from kinfold.models import TCloseness
+from kinfold.release import Confidential, Terms, Verdict
+from kinfold.tally import Spread, Tally
+
+
+class Rows(Protocol):
+    """The two verbs of an engine that a check needs."""
+
+    def schema(self, frame: Any) -> Any:
+        """Say what every column is."""
+
+    def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Any]) -> Tally:
+        """Count classes and confidential values within them."""
+
+
+def verify(engine: Rows, frame: Any, terms: Terms) -> Verdict:
+    """Group the rows by their quasi-identifiers and compare every class with every promise."""
+    schema = engine.schema(frame)
+    problems = _column_problems(schema.names, terms)
+    if problems:
+        return Verdict((), schema.rows, 0, 0, problems=tuple(problems))
+    readable = {c.name: _as_numbers(schema[c.name], c) for c in terms.confidential}
+    tally = engine.tally(frame, terms.quasi, readable)
+    tally = replace(tally, spreads={c.name: _ordered(tally.spreads[c.name], c) for c in terms.confidential})
+    return judge(tally, terms)
+
+
+def judge(tally: Tally, terms: Terms) -> Verdict:
+    """Ask each model, and say what k, l and t are in any case."""
+    return Verdict(
+        findings=tuple(model.check(tally) for model in terms.models),
+        records=tally.records,
+        classes=len(tally),
+        k=int(tally.sizes.min()) if len(tally) else 0,
+        l={c.name: _fewest_values(tally, c.name) for c in terms.confidential},
+        t={c.name: _farthest(tally, c) for c in terms.confidential},
+    )
+
+
+def _column_problems(names: Sequence[str], terms: Terms) -> list[Problem]:
+    problems = [
+        Problem(f"the identifier '{name}' is in the release", "remove that column")
+        for name in terms.removed
+        if name in names
+    ]
+    expected = [*terms.quasi, *(column.name for column in terms.confidential), *terms.other]
+    problems += [
+        Problem(f"the column '{name}' is not in the release", "check the file")
+        for name in expected
+        if name not in names
+    ]
+    known = {*expected, *terms.removed}
+    problems += [
+        Problem(
+            f"the column '{name}' is in the release, but nothing is said about it",
+            "name it in the policy, or remove it",
+        )
+        for name in names
+        if name not in known
+    ]
+    return problems
+
+
+def _as_numbers(column: Any, terms: Confidential) -> Any:
+    """Return the column where its values are to be told apart as numbers and can be, else None: as text."""
+    if terms.kind == "nominal" or terms.order is not None:
+        return None
+    filled = column.rows - column.nulls
+    dated = bool(column.date_format) or column.storage in ("date", "timestamp")
+    return column if dated or column.numbers == filled else None
+
+
+def _ordered(spread: Spread, column: Confidential) -> Spread:
+    """Put the values of an ordinal column into their declared order, null first."""
+    if column.order is None:
+        return spread
+    place = {None: -1} | {text: rank for rank, text in enumerate(column.order)}
+    ranks = np.array([place.get(value, len(place)) for value in spread.values])
+    order = np.argsort(ranks, kind="stable")
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return Spread(spread.group, number[spread.code], spread.count, spread.values[order])
+
+
+def _fewest_values(tally: Tally, name: str) -> int:
+    group = tally.spreads[name].group
+    return int(np.bincount(group, minlength=len(tally)).min()) if len(tally) else 0
+
+
+def _farthest(tally: Tally, column: Confidential) -> float:
+    model = TCloseness(1.0, column.name, column.distance, column.hierarchy)  # type: ignore[arg-type]
+    distances = model.distances(tally)
+    return float(distances.max()) if len(distances) else 0.0
