@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from kinfold.promises import terms_of
 from kinfold.release import Terms, Verdict
 from kinfold.schema import Schema
 from kinfold.verification import verify as check
+
+if TYPE_CHECKING:
+    from kinfold.profiling import Profile
 
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
 
@@ -113,12 +116,13 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         return compare_tables(engine, (before, after), bound, verdict)
 
 
-def profile(source: Any) -> Any:
+def profile(source: Any, *, progress: Stage | None = None) -> Profile:
     """Say what each column of a table is and which combinations single people out."""
     from kinfold.profiling import profile as look
 
+    tell = progress or _unheard
     with open_engine() as engine:
-        return look(engine, engine.read(rows_of(source)))
+        return look(engine, engine.read(rows_of(source)), lambda done, total: tell("combinations", done, total))
 
 
 def requested(policy: Any, request: Mapping[str, Any]) -> Policy:

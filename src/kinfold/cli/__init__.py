@@ -1,1 +1,10 @@
-"""The command."""
+"""The command: thin. A command parses, calls one function, prints one thing."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line."""
+    from kinfold.cli.app import app
+
+    app()

@@ -94,16 +94,12 @@ class DuckDB:
 
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Column | None]) -> Tally:
         """Group by the key columns and count, then count each confidential column within the groups."""
-        keys = [f"{frame.at(name)} AS k{i}" for i, name in enumerate(by)]
-        values = [f"{_value(frame, name, column)} AS v{i}" for i, (name, column) in enumerate(of.items())]
-        classes = self._table(f"SELECT {', '.join([*keys, *values]) or '1'} FROM {frame.table}")
+        keys = ", ".join(f"{frame.at(name)} AS k{i}" for i, name in enumerate(by))
         names = ", ".join(f"k{i}" for i in range(len(by)))
-        ranked = self._table(f"SELECT dense_rank() OVER (ORDER BY {names or '1'}) - 1 AS g, * FROM {classes}")
         groups = self._arrow(
-            f"SELECT g, {names + ',' if names else ''} count(*) AS n FROM {ranked} GROUP BY ALL ORDER BY g"
+            f"SELECT {keys}{',' if keys else ''} count(*) AS n FROM {frame.table} GROUP BY ALL ORDER BY {names or 1}"
         )
-        spreads = {name: self._spread(ranked, f"v{i}") for i, name in enumerate(of)}
-        self._connection.execute(f"DROP TABLE {classes}; DROP TABLE {ranked}")
+        spreads = {name: self._spread(frame, keys, names, _value(frame, name, column)) for name, column in of.items()}
         found = {name: groups.column(f"k{i}").to_numpy(zero_copy_only=False) for i, name in enumerate(by)}
         return Tally(found, groups.column("n").to_numpy().astype(np.int64), spreads)
 
@@ -246,12 +242,18 @@ class DuckDB:
     def _arrow(self, query: str) -> pa.Table:
         return self._connection.sql(query).to_arrow_table()
 
-    def _spread(self, grouped: str, c: str) -> Spread:
-        ranked = f"SELECT g, dense_rank() OVER (ORDER BY {c} NULLS FIRST) - 1 AS code, {c} FROM {grouped}"
-        cells = self._arrow(f"SELECT g, code, count(*) AS n FROM ({ranked}) GROUP BY ALL ORDER BY g, code")
-        values = self._arrow(f"SELECT DISTINCT {c} FROM {grouped} ORDER BY {c} NULLS FIRST")
+    def _spread(self, frame: Frame, keys: str, names: str, value: str) -> Spread:
+        # Ranked in the order in which the classes themselves are listed; SQL ranks nulls together.
+        rows = f"SELECT {keys}{',' if keys else ''} {value} AS v FROM {frame.table}"
+        rank = "dense_rank() OVER (ORDER BY {}) - 1"
+        places = f"{rank.format(names or 1)} AS g, {rank.format('v NULLS FIRST')} AS code"
+        ranked = f"SELECT {places}, v FROM ({rows})"
+        cells = self._arrow(
+            f"SELECT g, code, any_value(v) AS v, count(*) AS n FROM ({ranked}) GROUP BY g, code ORDER BY g, code"
+        )
         g, code, n = (cells.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
-        return Spread(g, code, n, values.column(0).to_numpy(zero_copy_only=False))
+        first = np.unique(code, return_index=True)[1]
+        return Spread(g, code, n, cells.column("v").take(pa.array(first)).to_numpy(zero_copy_only=False))
 
     def _registered(self, arrow: pa.Table) -> _View:
         return _View(self._connection, f"v{next(self._numbers)}", arrow)

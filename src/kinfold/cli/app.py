@@ -1,0 +1,210 @@
+"""The commands: demo, profile, anonymize, verify, measure, warmup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kinfold.cli import told
+from kinfold.cli.asked import policy_from
+from kinfold.cli.shown import Bar, errors, out, print_json
+from kinfold.errors import DataError, PolicyError
+
+app = typer.Typer(
+    help="Release data about people: k-anonymous, verified on the file that leaves, with the least information lost.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Data = Annotated[Path, typer.Argument(help="CSV, Parquet or JSON lines.", show_default=False)]
+PolicyFile = Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).", show_default=False)]
+Quasi = Annotated[str | None, typer.Option(help="Columns that somebody else may know: a,b,c", show_default=False)]
+Confidential = Annotated[str | None, typer.Option(help="Columns to protect from inference.", show_default=False)]
+Identifier = Annotated[str | None, typer.Option(help="Columns to remove.", show_default=False)]
+K = Annotated[int | None, typer.Option("-k", help="Records that share each combination, at least.", show_default=False)]
+T = Annotated[float | None, typer.Option("-t", help="Closeness of each confidential column.", show_default=False)]
+L = Annotated[float | None, typer.Option("-l", help="Diversity of each confidential column.", show_default=False)]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="Any key of the policy: method.refine=5", show_default=False)
+]
+Others = Annotated[str | None, typer.Option(help="Columns nobody named: refuse, release or drop.", show_default=False)]
+Values = Annotated[bool, typer.Option("--show-values", help="Show the offending categories in error messages.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def version(asked: bool) -> None:
+    """Print the version and stop."""
+    if asked:
+        from kinfold import __version__
+
+        out.print(f"kinfold {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def kinfold(
+    _: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Hold the commands together."""
+
+
+@app.command()
+def demo(out_: Annotated[Path, typer.Option("--out", help="Folder; made again each time.")] = Path("demo")) -> None:
+    """Make a small table and take it the whole way.
+
+    Example: `kinfold demo --out demo`
+    """
+    from kinfold.demo import show
+
+    with errors(), Bar() as bar:
+        release = show(out_, bar)
+        told.tell_release(release, out_ / "release")
+        out.print(f"  the table was  {out_ / 'patients.csv'}, the policy {out_ / 'policy.toml'}", soft_wrap=True)
+
+
+@app.command()
+def profile(
+    data: Data,
+    write_policy: Annotated[Path | None, typer.Option(help="Write a starter policy.", show_default=False)] = None,
+    force: Annotated[bool, typer.Option(help="Replace an existing policy file.")] = False,
+    json: Json = False,
+) -> None:
+    """Say what each column is and which combinations single people out.
+
+    Example: `kinfold profile patients.csv --write-policy policy.toml`
+    """
+    from kinfold.flow import profile as look
+    from kinfold.starter import starter
+
+    with errors(), Bar() as bar:
+        if write_policy and write_policy.exists() and not force:
+            raise PolicyError(f"'{write_policy}' exists already", fix="replace it with --force, or name another file")
+        found = look(data, progress=bar)
+        if write_policy:
+            _write(write_policy, starter(found))
+        if json:
+            print_json(found.to_dict())
+            return
+        told.tell_profile(found)
+        if write_policy:
+            then = f"kinfold anonymize {data} --policy {write_policy} --out DIR"
+            out.print(f"\nwritten: {write_policy}; check it, then: {then}", soft_wrap=True)
+
+
+@app.command()
+def anonymize(
+    data: Data,
+    out_: Annotated[Path, typer.Option("--out", help="Folder of the release.", show_default=False)],
+    policy: PolicyFile = None,
+    quasi: Quasi = None,
+    confidential: Confidential = None,
+    identifier: Identifier = None,
+    k: K = None,
+    t: T = None,
+    l: L = None,
+    method: Annotated[str | None, typer.Option(help="mdav, ... or auto.", show_default=False)] = None,
+    settings: Settings = None,
+    others: Others = None,
+    keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not sort the released rows.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False,
+    format_: Annotated[str | None, typer.Option("--format", help="csv or parquet.", show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the search.", show_default=False)] = None,
+    show_values: Values = False,
+    json: Json = False,
+) -> None:
+    """Turn a table into a verified release. Nothing is written unless it passes verification.
+
+    Examples:
+    `kinfold anonymize patients.csv --policy policy.toml --out release`
+
+    `kinfold anonymize patients.csv --quasi age,sex,zip --confidential disease --identifier name -k 5 --out release`
+    """
+    from kinfold.flow import anonymize as run
+    from kinfold.publication import check_place
+
+    keys = {
+        "privacy.k": k,
+        "privacy.t": t,
+        "privacy.l": l,
+        "method.name": method,
+        "method.seed": seed,
+        "output.others": others,
+        "output.order": "kept" if keep_order else None,
+        "output.format": format_,
+    }
+    with errors(show_values=show_values), Bar() as bar:
+        roles = {"quasi-identifier": quasi, "confidential": confidential, "identifier": identifier}
+        asked = policy_from(policy, roles, keys, settings or ())
+        check_place(out_, force=force)
+        release = run(data, asked, progress=bar)
+        release.save(out_, force=force)
+        if json:
+            print_json({**told.summary(release), "folder": str(out_)})
+        else:
+            told.tell_release(release, out_)
+
+
+@app.command()
+def verify(
+    data: Annotated[Path, typer.Argument(help="Folder of a release, or a table with --policy.", show_default=False)],
+    policy: PolicyFile = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Check a release from its public folder alone, or any table against a policy. Exit code 0 only if all holds.
+
+    Example: `kinfold verify release/public`
+    """
+    from kinfold.flow import verify as check
+    from kinfold.folder import check_folder
+
+    with errors():
+        if not data.exists():
+            raise DataError(f"no such file or folder: '{data}'", fix="check the path")
+        if data.is_dir():
+            verdict = check_folder(data)[0]
+        elif policy is None:
+            raise PolicyError("a table is verified against a policy", fix="add --policy FILE, or name a release folder")
+        else:
+            verdict = check(data, policy_from(policy, {}, {}, settings or ()))
+        if json:
+            print_json(verdict.to_dict())
+        else:
+            told.tell_verdict(verdict)
+        verdict.require()
+
+
+@app.command()
+def measure(
+    original: Annotated[Path, typer.Argument(help="The table as it was.", show_default=False)],
+    released: Annotated[Path, typer.Argument(help="The table as released.", show_default=False)],
+    policy: PolicyFile = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Compare a release with its original: what was lost, what is still at risk.
+
+    Example: `kinfold measure patients.csv release/public/release.csv --policy policy.toml`
+    """
+    from kinfold.flow import measure as compare
+
+    with errors():
+        if policy is None:
+            raise PolicyError("what to measure is in the policy", fix="add --policy FILE")
+        found = compare(original, released, policy_from(policy, {}, {}, settings or ())).to_dict()
+        if json:
+            print_json(found)
+        else:
+            told.tell_measures(found)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PolicyError(f"cannot write '{path}': {error.strerror}", fix="choose another place") from error

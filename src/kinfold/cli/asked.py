@@ -1,0 +1,62 @@
+"""From options to a policy: a file, roles on the command line, or both, with single keys set on top."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kinfold.errors import PolicyError, Problem
+from kinfold.policy import Policy, read_toml
+from kinfold.schema import ROLE_SYNONYMS
+
+
+def policy_from(
+    file: Path | None, roles: Mapping[str, str | None], keys: Mapping[str, Any], settings: Sequence[str]
+) -> Policy:
+    """Return the policy of a command: `roles` are comma-separated lists, `keys` dotted, `settings` are key=value."""
+    values: dict[str, Any] = read_toml(file) if file else {}
+    _add_roles(values, roles)
+    for key, value in keys.items():
+        if value is not None:
+            _put(values, key, value)
+    for setting in settings:
+        key, mark, text = setting.partition("=")
+        if not mark:
+            raise PolicyError(f"--set {setting} has no value", fix="write --set section.key=value")
+        _put(values, key.strip(), _value(text.strip()))
+    values.setdefault("privacy", {})
+    return Policy.parse(values, file)
+
+
+def _add_roles(values: dict[str, Any], roles: Mapping[str, str | None]) -> None:
+    columns = values.setdefault("columns", {})
+    problems = []
+    for role, names in roles.items():
+        for name in filter(None, (part.strip() for part in (names or "").split(","))):
+            before = columns.setdefault(name, {}).get("role", role)
+            if ROLE_SYNONYMS.get(before, before) != role:
+                problems.append(
+                    Problem(f"column '{name}' is given as {before} and as {role}", "give each column one role")
+                )
+            columns[name]["role"] = role
+    if problems:
+        raise PolicyError(problems)
+
+
+def _put(values: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    for part in path:
+        values = values.setdefault(part, {})
+        if not isinstance(values, dict):
+            raise PolicyError(f"--set {key}: '{part}' is not a section", fix="write --set section.key=value")
+    values[last] = value
+
+
+def _value(text: str) -> Any:
+    """Read a value as TOML does; what is no TOML value is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,107 @@
+"""What a person at a terminal sees of a run: errors, a progress bar, and numbers with sensible digits."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from kinfold.errors import Cancelled, KinfoldError
+
+PATIENCE = 1.0  # seconds before a bar is worth showing
+STAGES = {
+    "read": "reading",
+    "plan": "grouping",
+    "apply": "writing values",
+    "verify": "verifying",
+    "measure": "measuring",
+}
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def errors(*, show_values: bool = False) -> Iterator[None]:
+    """Turn what kinfold raises into a message on standard error and its exit code."""
+    try:
+        yield
+    except KinfoldError as error:
+        _fail(error, show_values=show_values)
+    except KeyboardInterrupt:
+        _fail(Cancelled("stopped; nothing was written"), show_values=False)
+
+
+def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:
+    for problem in error.problems:
+        what, *fix = problem.text(show_values=show_values).splitlines()
+        err.print(Text.assemble(("error: ", "bold red"), what), soft_wrap=True)
+        for line in fix:
+            err.print(Text(line, style="dim" if not line.startswith("  fix:") else "cyan"), soft_wrap=True)
+    raise SystemExit(error.exit_code)
+
+
+class Bar:
+    """A progress bar on standard error that appears only when a run takes longer than a second."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._progress: Progress | None = None
+        self._task = TaskID(0)
+
+    def __enter__(self) -> Bar:
+        logging.getLogger("kinfold").addHandler(_NOTES)
+        logging.getLogger("kinfold").setLevel(logging.INFO)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("kinfold").removeHandler(_NOTES)
+        if self._progress is not None:
+            self._progress.stop()
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Show how far a stage is."""
+        if not err.is_terminal or time.monotonic() - self._started < PATIENCE:
+            return
+        if self._progress is None:
+            columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+            self._progress = Progress(*columns, console=err, transient=True)
+            self._progress.start()
+            self._task = self._progress.add_task("")
+        self._progress.update(self._task, description=STAGES.get(stage, stage), completed=done, total=total or None)
+
+
+class _Notes(logging.Handler):
+    """Says on standard error what the library notes, such as that it compiles."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        err.print(Text(record.getMessage(), style="dim"))
+
+
+_NOTES = _Notes()
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object and nothing else."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def digits(value: Any) -> str:
+    """Write a number for people: thousands apart, four digits that count.
+
+    >>> digits(12345), digits(0.0123456), digits(None)
+    ('12,345', '0.01235', '-')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, int) or float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.4g}" if abs(value) < 10000 else f"{value:,.0f}"

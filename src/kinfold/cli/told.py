@@ -1,0 +1,119 @@
+"""What a command tells when it is done: the promises, what they cost, and where the files are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from kinfold.cli.shown import digits, out
+from kinfold.models import Finding
+from kinfold.release import Verdict
+
+if TYPE_CHECKING:
+    from kinfold.flow import Release
+    from kinfold.profiling import Profile
+
+LOSSES = {
+    "sse_ratio": "variation lost (SSE/SST)",
+    "normalized_sse": "normalized SSE",
+    "average_class_size": "records a class, on average",
+}
+
+
+def summary(release: Release) -> dict[str, Any]:
+    """Return a release in the keys of the contract."""
+    asked = release.policy.policy.privacy.model_dump(exclude_none=True)
+    return {
+        **release.measures.to_dict(),
+        "asked": asked,
+        "method": release.plan.method,
+        "seconds": round(release.seconds, 3),
+        "notes": [*release.plan.notes, *release.measures["notes"]],
+    }
+
+
+def tell_release(release: Release, folder: Path) -> None:
+    """Print what was guaranteed, what it cost and where the files are."""
+    verdict, facts = release.verdict, summary(release)
+    tell_findings(verdict.findings)
+    left = f", {digits(facts['suppressed'])} left out" if facts["suppressed"] else ""
+    out.print(
+        f"  {digits(facts['released'])} records in {digits(facts['classes'])} classes{left}, by {release.plan.method}"
+    )
+    for key, title in LOSSES.items():
+        value = facts["loss"].get(key)
+        if value is not None:
+            shown = f"{value:.2%}" if key == "sse_ratio" else digits(value)
+            out.print(f"  {title}: {shown}")
+    for name, found in verdict.t.items():
+        out.print(
+            f"  {name}: at least {verdict.l[name]} different values a class, distance to the table at most {digits(found)}"
+        )
+    for note in release.plan.notes:
+        out.print(Text(f"  note: {note}", style="yellow"))
+    out.print(f"  may leave      {folder / 'public'}", soft_wrap=True)
+    out.print(f"  must not leave {folder / 'internal'}", soft_wrap=True)
+
+
+def tell_findings(findings: Sequence[Finding]) -> None:
+    """Print each promise with the value found."""
+    for finding in findings:
+        mark, style = ("holds", "bold green") if finding.holds else ("FAILS", "bold red")
+        found = f"{digits(finding.found)} found, {digits(finding.asked)} asked"
+        out.print(Text.assemble((mark, style), f"  {finding.promise}: {found}"), soft_wrap=True)
+
+
+def tell_verdict(verdict: Verdict) -> None:
+    """Print what was found on a table."""
+    tell_findings(verdict.findings)
+    out.print(
+        f"  {digits(verdict.records)} records in {digits(verdict.classes)} classes, the smallest has {digits(verdict.k)}"
+    )
+    for name, found in verdict.t.items():
+        out.print(f"  {name}: l = {verdict.l[name]}, t = {digits(found)}")
+
+
+def tell_measures(values: Mapping[str, Any]) -> None:
+    """Print every measure that has a value, then why others have none."""
+    table = Table(box=None, padding=(0, 2))
+    table.add_column("measure")
+    table.add_column("value", justify="right")
+    for name, value in _flat(values):
+        table.add_row(name, digits(value))
+    out.print(table)
+    for note in values.get("notes", ()):
+        out.print(Text(f"  {note}", style="dim"), soft_wrap=True)
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{above}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            rows.append((above + key, value))
+    return rows
+
+
+def tell_profile(profile: Profile) -> None:
+    """Print the columns, the combinations that single people out, and what to mind."""
+    table = Table(box=None, padding=(0, 2, 0, 0), title=f"{digits(profile.rows)} records", title_justify="left")
+    for name in ("column", "kind"):
+        table.add_column(name)
+    for name in ("values", "missing", "unique"):
+        table.add_column(name, justify="right")
+    table.add_column("role to start from")
+    for column in profile.columns:
+        cells = (digits(column.distinct), digits(column.missing), f"{column.unique:.1%}")
+        table.add_row(Text(column.name), column.kind, *cells, column.role)
+    out.print(table)
+    if profile.combinations:
+        out.print("\ncombinations that single people out")
+    for combination in profile.combinations:
+        out.print(Text(f"  {combination.unique:6.1%}  {' + '.join(combination.columns)}"))
+    for warning in profile.warnings:
+        out.print(Text(f"\nwarning: {warning}", style="yellow"), soft_wrap=True)

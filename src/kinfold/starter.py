@@ -1,0 +1,45 @@
+"""A starter policy: what a profile proposes, as a TOML file with comments to correct it by."""
+
+from __future__ import annotations
+
+import tomlkit
+from tomlkit.items import Table
+
+from kinfold.profiling import ColumnProfile, Profile
+from kinfold.schema import Kind, Role
+
+HEAD = """\
+A starter policy, proposed from the table. Check every role: identifier (removed), quasi-identifier (somebody
+else may know it), confidential (to be protected from inference), other (released as it is)."""
+
+
+def starter(profile: Profile, k: int = 5) -> str:
+    """Return the text of a policy for the profiled table."""
+    document = tomlkit.document()
+    for line in HEAD.splitlines():
+        document.add(tomlkit.comment(line))
+    document.add(tomlkit.nl())
+    privacy = tomlkit.table()
+    privacy.add("k", k)
+    privacy["k"].comment("at least so many records share each combination of quasi-identifiers")
+    document.add("privacy", privacy)
+    method = tomlkit.table()
+    method.add("name", "auto")
+    document.add("method", method)
+    columns = tomlkit.table(is_super_table=True)
+    for column in profile.columns:
+        columns.add(column.name, _column(column))
+    document.add("columns", columns)
+    return tomlkit.dumps(document)
+
+
+def _column(column: ColumnProfile) -> Table:
+    table = tomlkit.table()
+    table.add("role", column.role)
+    table["role"].comment(f"{column.reason}; {column.distinct:,} values, {column.missing:,} missing")
+    if column.role in (Role.QUASI, Role.CONFIDENTIAL):
+        table.add("type", column.kind)
+    if column.role == Role.QUASI and column.missing and column.kind in (Kind.CONTINUOUS, Kind.DATE):
+        table.add("missing", "separate")
+        table["missing"].comment("or mean (imputed), drop (the record), refuse")
+    return table
