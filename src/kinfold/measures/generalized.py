@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.errors import DataError, PolicyError
-from kinfold.measures.arrays import NotApplicable, counts
+from kinfold.measures.arrays import Floats, NotApplicable, counts
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

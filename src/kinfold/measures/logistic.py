@@ -51,15 +51,16 @@ class Features:
 def fit(features: Features, x: Floats, chosen: Flags) -> Floats:
     """Return the coefficients that tell the chosen rows from the others with the highest likelihood."""
     size = features(x[:1]).shape[1]
-    step = np.zeros(size)
-    best, reached = np.zeros(size), -np.inf
+    step: Floats = np.zeros(size)
+    best: Floats = np.zeros(size)
+    reached = -np.inf
     for _ in range(STEPS):
         likelihood, slope, bend = _likelihood(features, x, chosen, best + step)
         if likelihood < reached:  # too far: back by half, and look again
             step = step / 2.0
             continue
         best, reached = best + step, likelihood
-        step = np.linalg.solve(bend, slope)
+        step = np.asarray(np.linalg.solve(bend, slope), np.float64)
         if np.abs(step).max() <= ENOUGH:
             break
     return best

@@ -29,6 +29,8 @@ from kinfold.measures.continuous import column_means
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+ROUNDING = 1e-12  # of the deviations: a mean or a covariance below it is 0, off by the rounding of its sum
+
 
 @dataclass(frozen=True, eq=False)
 class Moments:
@@ -82,7 +84,8 @@ def il1(original: ArrayLike, released: ArrayLike) -> float:
     0.4166666666666667
     """
     x, y = paired(original, released)
-    return _mean_relative(x, np.where(np.isnan(y), column_means(x), y), "every original value is 0 or missing")
+    y = np.where(np.isnan(y), column_means(x), y)
+    return _mean_relative(x, y, np.zeros_like(x), "every original value is 0 or missing")
 
 
 def il1s(original: ArrayLike, released: ArrayLike) -> float:
@@ -108,7 +111,8 @@ def il2(before: Moments, after: Moments) -> float:
     >>> il2(Moments.of([1.0, 3.0]), Moments.of([2.0, 3.0]))
     0.25
     """
-    return _mean_relative(before.means, after.means, "every original mean is 0")
+    noise = ROUNDING * np.sqrt(before.variances)
+    return _mean_relative(before.means, after.means, noise, "every original mean is 0")
 
 
 def il3(before: Moments, after: Moments) -> float:
@@ -117,7 +121,8 @@ def il3(before: Moments, after: Moments) -> float:
     >>> il3(Moments.of([1.0, 3.0]), Moments.of([2.0, 2.0]))
     1.0
     """
-    return _mean_relative(before.variances, after.variances, "the original columns are constant")
+    none = np.zeros_like(before.means)
+    return _mean_relative(before.variances, after.variances, none, "the original columns are constant")
 
 
 def il4(before: Moments, after: Moments) -> float:
@@ -126,8 +131,9 @@ def il4(before: Moments, after: Moments) -> float:
     >>> il4(Moments.of([[1.0, 2.0], [3.0, 6.0]]), Moments.of([[1.0, 3.0], [3.0, 5.0]]))
     0.5
     """
-    pairs = np.triu_indices(len(before.means), 1)
-    return _mean_relative(before.covariances[pairs], after.covariances[pairs], "no two attributes vary together")
+    i, j = np.triu_indices(len(before.means), 1)
+    noise = ROUNDING * np.sqrt(before.variances[i] * before.variances[j])
+    return _mean_relative(before.covariances[i, j], after.covariances[i, j], noise, "no two attributes vary together")
 
 
 def il5(before: Moments, after: Moments) -> float:
@@ -170,8 +176,9 @@ def eigenvalue_shift(before: Moments, after: Moments) -> float:
     return float(np.abs(old - new).sum() / old.sum())
 
 
-def _mean_relative(before: Floats, after: Floats, reason: str) -> float:
-    known = (before != 0) & ~np.isnan(before)
+def _mean_relative(before: Floats, after: Floats, noise: Floats, reason: str) -> float:
+    """Mean of |before - after| / |before| where `before` is more than rounding noise."""
+    known = np.abs(before) > noise  # not so where it is missing
     if not known.any():
         raise NotApplicable(reason)
     return float((np.abs(before[known] - after[known]) / np.abs(before[known])).mean())

@@ -7,6 +7,7 @@ Row i weighs records in released classes of size i, column j those of original c
     3  w_j1 ≥ w_j+1,2 ≥ …         down a diagonal: larger classes weigh no more
     4  the weights sum to n, the number of released records
 
+Condition 3 follows from 1 and 2, so that it never fails alone; all that fail are reported together.
 A matrix may be given with fewer than n rows: the rows left out are 0, so n may be millions.
 """
 
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike
 
     from kinfold.measures.arrays import Floats, Ints
@@ -36,7 +39,7 @@ class Weights:
 
     @classmethod
     def of(cls, matrix: ArrayLike, records: int) -> Weights:
-        """Check a matrix against the shape and the four conditions, and say which one fails.
+        """Check a matrix against the shape and the four conditions, and say which ones fail.
 
         >>> Weights.of([[4, 0], [2, 2]], 8).first
         4.0
@@ -46,7 +49,8 @@ class Weights:
             raise PolicyError(f"the weights have the shape {w.shape}", fix="give a square matrix of numbers")
         if len(w) > records:
             raise PolicyError(f"the weights have {len(w)} rows for {records} records", fix="give at most n rows")
-        _check(w, records)
+        if problems := tuple(_broken(w, records)):
+            raise PolicyError(problems)
         return cls(w, records)
 
     @classmethod
@@ -74,19 +78,17 @@ class Weights:
         return np.where(inside, self.matrix[np.where(inside, masked, 1) - 1, np.where(inside, initial, 1) - 1], 0.0)
 
 
-def _check(w: Floats, records: int) -> None:
+def _broken(w: Floats, records: int) -> Iterator[Problem]:
+    """Yield one problem for each condition that does not hold."""
     if np.triu(w, 1).any():
-        raise PolicyError("there are weights above the diagonal", fix="put 0 where the original class is larger")
+        yield Problem("there are weights above the diagonal", "put 0 where the original class is larger")
     if len(w) < records:  # the first row left out is 0, and it takes part in conditions 1 and 3
         w = np.pad(w, (0, 1))
-    last = len(w) - 1
-    if (np.tril(w[:-1, :last] - w[1:, :last]) < 0).any():
-        raise PolicyError(
-            "weights grow down a column", fix="w_jj ≥ w_j+1,j ≥ …: a larger released class weighs no more"
-        )
+    if (np.tril(w[:-1, :-1] - w[1:, :-1]) < 0).any():
+        yield Problem("weights grow down a column", "w_jj ≥ w_j+1,j ≥ …: a larger released class weighs no more")
     if (np.tril(w[1:, :-1] - w[1:, 1:]) < 0).any():
-        raise PolicyError("weights grow along a row", fix="w_i1 ≥ … ≥ w_ii: a larger original class weighs no more")
+        yield Problem("weights grow along a row", "w_i1 ≥ … ≥ w_ii: a larger original class weighs no more")
     if (np.tril(w[:-1, :-1] - w[1:, 1:]) < 0).any():
-        raise PolicyError("weights grow down a diagonal", fix="w_j1 ≥ w_j+1,2 ≥ …: larger classes weigh no more")
+        yield Problem("weights grow down a diagonal", "w_j1 ≥ w_j+1,2 ≥ …: larger classes weigh no more")
     if abs(w.sum() - records) > SLACK * records:
-        raise PolicyError(f"the weights sum to {w.sum():g}, not to {records}", fix="scale them to the released records")
+        yield Problem(f"the weights sum to {w.sum():g}, not to {records}", "scale them to the released records")
