@@ -97,11 +97,13 @@ def linkage_credit(
     released: Located,
     gaps: Sequence[Floats] = (),
     kept: Flags | None = None,
+    attacked: Ints | None = None,
     progress: Progress = silent,
 ) -> Floats:
     """Return the chance to find each released record by its nearest released neighbours, 0 to 1: less is better.
 
-    Record i of `released` is record i of `original`; records that are not `kept` were not released.
+    Record i of `released` is record i of `original`; records that are not `kept` were not released. Where `attacked`
+    names some of the released records, by their place among them, only those are looked for, in the whole release.
 
     >>> linkage_credit(Located.of([[1.0], [5.0], [6.0]]), Located.of([[1.0], [9.0], [5.5]])).tolist()
     [1.0, 0.0, 1.0]
@@ -116,10 +118,13 @@ def linkage_credit(
     if len(queries) == 0 or queries.shape[1] == 0:
         raise NotApplicable("there is no released record, or no attribute to link by")
     own, first = group_rows(points)
+    sizes = np.bincount(own)
+    if attacked is not None:
+        queries, own = queries[attacked], own[attacked]
     flat = _Gaps.of(gaps, original.numbers.shape[1])
     if len(queries) * len(first) <= FEW:
-        return _compare_all(queries, points[first], own, flat)
-    return _search(queries, points[first], own, flat, progress)
+        return _compare_all(queries, (points[first], sizes), own, flat)
+    return _search(queries, (points[first], sizes), own, flat, progress)
 
 
 def telling_subsets(released: Located, largest: int = 3, top: int = 5) -> list[tuple[int, ...]]:
@@ -157,8 +162,8 @@ class _Gaps:
         return cls(plain, np.concatenate([np.zeros(0), *(t.ravel() for t in tables)]), offsets, widths)
 
 
-def _compare_all(queries: Floats, points: Floats, own: Ints, gaps: _Gaps) -> Floats:
-    sizes = np.bincount(own)
+def _compare_all(queries: Floats, classes: tuple[Floats, Ints], own: Ints, gaps: _Gaps) -> Floats:
+    points, sizes = classes
     distance = np.zeros((len(queries), len(points)))
     for j in range(queries.shape[1]):
         if j < gaps.plain:
@@ -171,16 +176,17 @@ def _compare_all(queries: Floats, points: Floats, own: Ints, gaps: _Gaps) -> Flo
     return np.asarray(nearest[np.arange(len(own)), own] / (nearest @ sizes), np.float64)
 
 
-def _search(queries: Floats, points: Floats, own: Ints, gaps: _Gaps, progress: Progress) -> Floats:
+def _search(queries: Floats, classes: tuple[Floats, Ints], own: Ints, gaps: _Gaps, progress: Progress) -> Floats:
     from kinfold.kernels.nearest import share_credit  # a compiler: loaded only where it pays
 
+    points, sizes = classes
     order, nodes, boxes = box_tree(points, LEAF)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     own = place[own]
     walk = np.argsort(own, kind="stable")  # neighbours one after the other find their boxes in the cache
     credit = np.empty(len(queries))
-    cloud = (points[order], np.bincount(own), nodes, boxes)
+    cloud = (points[order], sizes[order], nodes, boxes)
     tables = (gaps.plain, gaps.tables, gaps.offsets, gaps.widths)
     for start in range(0, len(walk), CHUNK):
         rows = walk[start : start + CHUNK]
