@@ -20,13 +20,15 @@ def picture(sizes: Sequence[tuple[int, int]], k: int) -> Picture | None:
     if not sizes:
         return None
     values = [
-        {"label": _label(low, high), "classes": classes, "shown": _short(classes), "kept": low >= k}
+        {"label": _label(low, high), "classes": classes, "shown": _short(classes) if classes else "", "kept": low >= k}
         for low, high, classes in ranges(sizes)
     ]
     smallest, largest = min(size for size, _ in sizes), max(size for size, _ in sizes)
     total = plural(sum(classes for _, classes in sizes), "class", "classes")
     description = f"{total}, the smallest of {plural(smallest, 'record')}, the largest of {plural(largest, 'record')}."
-    return Picture("class_sizes", values, "How many classes there are of each size", description)
+    lines = 2 if any("\n" in str(row["label"]) for row in values) else 1
+    settings = {"encoding.x.axis.titlePadding": 10 + 13 * lines, "padding.bottom": 30 + 13 * lines}
+    return Picture("class_sizes", values, "How many classes there are of each size", description, settings)
 
 
 def ranges(sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
@@ -56,7 +58,8 @@ def _starts(first: int, last: int) -> Sequence[int]:
 
 
 def _label(low: int, high: int) -> str:
-    return _short(low) if low == high else f"{_short(low)}–{_short(high)}"
+    """Return one size, or two of them on two lines: there are up to 14 of them beside each other."""
+    return _short(low) if low == high else f"{_short(low)}\N{EN DASH}\n{_short(high)}"
 
 
 def _short(number: int) -> str:

@@ -97,6 +97,4 @@ def _inside(box: Box) -> bool:
 
 
 def _hits(box: Box, others: Sequence[Box]) -> bool:
-    return any(
-        box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in others
-    )
+    return any(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in others)

@@ -17,12 +17,13 @@ from itertools import pairwise
 
 from kinfold.report.chart import Picture, Row
 from kinfold.report.facts import Bins, ColumnFacts, Shares
-from kinfold.report.wording import count, plural, shortened, visible
+from kinfold.report.wording import count, plural, shortened, text_width, visible
 
 MOST_BINS = 40
 MOST_LABELS = 10
 ROW_HEIGHT = 21
 LABEL_WIDTH = 19  # characters that fit left of the bars
+TOTAL_WIDTH = 360  # of every chart of a column, so that letters have one size in all of them
 DAY = 86_400_000.0  # in milliseconds, the unit of Vega's time scales
 
 
@@ -136,10 +137,26 @@ def _bars(name: str, before: Shares | None, after: Shares | None) -> Picture | N
     largest = max((label for _, shares in sides[-1:] for label in zip(shares.counts, shares.labels, strict=True)))
     description = f"Bars for {plural(len(labels), 'value')}; " + _compared([when for when, _ in sides])
     description += f" The most frequent {sides[-1][0]}: {visible(largest[1])}, {plural(largest[0], 'record')}."
-    settings: dict[str, object] = {"height": ROW_HEIGHT * (len(labels) + bool(rest))}
-    if len(sides) == 1:  # one column of numbers instead of two: its place goes to the bars
-        settings |= {"width": 181, "padding.right": 47, "layer.3.encoding.x.value": 224}
+    settings = {"height": ROW_HEIGHT * (len(labels) + bool(rest)), **_room(rows, len(sides))}
     return Picture("labels", rows, f"{name}: how often each value occurs", description, settings)
+
+
+def _room(rows: list[Row], sides: int) -> dict[str, object]:
+    """Return the places of labels, bars and numbers: the bars get what the longest label and the numbers leave."""
+    longest = max(text_width(str(row["label"])) for row in rows if row["when"] == "label")
+    left = min(132, max(44, 14 + 6.3 * longest))
+    digits = max(len(count(int(str(row["count"])))) for row in rows if "count" in row)
+    column = max(34, 12 + 6.4 * digits)
+    width = TOTAL_WIDTH - left - sides * column
+    return {
+        "padding.left": left,
+        "padding.right": sides * column,
+        "width": width,
+        "layer.1.mark.height": 7 if sides > 1 else 12,  # a bar after fits inside the bar before
+        "layer.2.encoding.x.value": -left,
+        "layer.3.encoding.x.value": width + column,
+        "layer.4.encoding.x.value": width + sides * column,
+    }
 
 
 def _share_rows(shares: Shares, when: str, labels: list[str]) -> Iterator[Row]:
@@ -170,7 +187,7 @@ def _fewest(shares: Shares) -> Shares:
 
 def _rest_label(sides: list[tuple[str, Shares]]) -> str:
     """Return how many labels are not shown, before and after where these differ."""
-    numbers = list(dict.fromkeys(shares.rest_labels for _, shares in sides))
+    numbers = list(dict.fromkeys(shares.rest_labels for _, shares in sides if shares.rest_labels))
     return f"{' → '.join(map(count, numbers))} {'other' if numbers == [1] else 'others'}"
 
 

@@ -14,11 +14,13 @@ from xml.etree import ElementTree
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 FONT = "Helvetica Neue, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 ELEMENTS = frozenset({"g", "path", "line", "rect", "circle", "text", "tspan", "defs", "clipPath"})
-ATTRIBUTES = frozenset(
-    "id transform d x y x1 x2 y1 y2 cx cy r width height fill fill-opacity stroke stroke-width stroke-dasharray "
-    "stroke-opacity stroke-linecap stroke-linejoin stroke-miterlimit opacity text-anchor font-size font-weight "
-    "font-style clip-path".split()
+GEOMETRY = frozenset(
+    {"transform", "d", "x", "y", "dx", "dy", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"}
 )
+PAINT = frozenset({"fill", "fill-opacity", "opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity"})
+LINES = frozenset({"stroke-linecap", "stroke-linejoin", "stroke-miterlimit"})
+LETTERS = frozenset({"text-anchor", "font-size", "font-weight", "font-style"})
+ATTRIBUTES = GEOMETRY | PAINT | LINES | LETTERS | {"id", "clip-path"}
 DEFAULTS = {("opacity", "1"), ("transform", "translate(0,0)"), ("stroke-width", "1"), ("font-weight", "normal")}
 LONG_DECIMALS = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 REFERENCE = re.compile(r"url\(#([\w-]+)\)")

@@ -9,26 +9,28 @@ from __future__ import annotations
 import math
 import unicodedata
 
-NOTHING = "–"
+NOTHING = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
+TIMES = "\N{MULTIPLICATION SIGN}"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def count(number: int | None) -> str:
     """Return a whole number with thousands separators, a dash where there is none.
 
-    >>> count(1234567), count(None)
-    ('1,234,567', '–')
+    >>> count(1234567)
+    '1,234,567'
     """
     return NOTHING if number is None else f"{number:,}"
 
 
 def quantity(number: float | None, digits: int = 4) -> str:
-    """Return a number with so many significant digits, and never fewer than its whole part has.
+    """Return a number with so many significant digits, and never fewer than its whole part has; a dash for none.
 
-    >>> [quantity(x) for x in (5, 0.056921, 14.156789, 123456.789, 0.0, -0.25)]
-    ['5', '0.05692', '14.16', '123,457', '0', '−0.25']
-    >>> quantity(0.0000123456), quantity(1.5e18), quantity(float("nan")), quantity(None)
-    ('1.235 × 10⁻⁵', '1.5 × 10¹⁸', '–', '–')
+    Very small and very large ones are written with a power of ten.
+
+    >>> [quantity(x) for x in (5, 0.056921, 14.156789, 123456.789, 0.0)]
+    ['5', '0.05692', '14.16', '123,457', '0']
     """
     if number is None or not math.isfinite(number):
         return NOTHING
@@ -37,10 +39,10 @@ def quantity(number: float | None, digits: int = 4) -> str:
     size = math.floor(math.log10(abs(number)))
     if size < -4 or size > 14:
         mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
-        text = f"{_trimmed(mantissa)} × 10{str(int(exponent)).translate(SUPERSCRIPT)}"
+        text = f"{_trimmed(mantissa)} {TIMES} 10{str(int(exponent)).translate(SUPERSCRIPT)}"
     else:
         text = _trimmed(f"{number:,.{max(0, digits - 1 - size)}f}")
-    return text.replace("-", "−", 1)
+    return text.replace("-", MINUS, 1)
 
 
 def _trimmed(decimals: str) -> str:
@@ -87,9 +89,11 @@ def visible(label: str) -> str:
     >>> visible("a\tb\x00"), visible(""), visible("  ")
     ('a␉b␀', '(empty)', '␠␠')
     """
-    if not label.strip():
-        return "␠" * len(label) if label.strip(" ") == "" and label else "(empty)" if not label else "␤"
-    return "".join(_visible(character) for character in label)
+    if not label:
+        return "(empty)"
+    if label.isspace():
+        label = label.replace(" ", "␠")
+    return "".join(map(_visible, label))
 
 
 def _visible(character: str) -> str:
@@ -107,17 +111,27 @@ def _visible(character: str) -> str:
 BIDI_CONTROLS = frozenset({*range(0x202A, 0x202F), *range(0x2066, 0x206A)})
 
 
+def text_width(label: str) -> int:
+    """Return how many columns of text a label takes: East Asian characters take two."""
+    return sum(map(_columns, label))
+
+
 def shortened(label: str, width: int) -> str:
-    """Return a label that fits so many columns of text; East Asian characters take two.
+    """Return a label that fits so many columns of text.
 
     >>> shortened("Married-civ-spouse", 12), shortened("既婚・配偶者あり", 8)
     ('Married-civ…', '既婚・…')
     """
-    widths = [2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in label]
-    if sum(widths) <= width:
+    if text_width(label) <= width:
         return label
     kept, used = 0, 1  # the ellipsis takes one
-    while used + widths[kept] <= width:
-        used += widths[kept]
+    while used + _columns(label[kept]) <= width:
+        used += _columns(label[kept])
         kept += 1
     return label[:kept] + "…"
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
