@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import float64, int64, njit, void
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PLACES = 64
 
@@ -50,7 +53,7 @@ def rounded(partials: NDArray[np.float64], used: int) -> float:
         beyond = total + twice
         if beyond - total == twice:
             total = beyond
-    return total
+    return float(total)
 
 
 @njit(void(float64[:, ::1], int64[::1], float64[:, ::1]), cache=True)

@@ -7,11 +7,13 @@ the same sums over the ends of a box, so that they hold to the last bit and no m
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
-import numpy as np
 from numba import float64, int32, int64, njit, types
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Space(NamedTuple):
@@ -24,7 +26,7 @@ class Space(NamedTuple):
     paths: NDArray[np.int32]  # the ancestors of each code
 
 
-SPACE = types.NamedTuple((int64, int64[::1], float64[::1], int64[::1], int32[:, ::1]), Space)
+SPACE = types.NamedTuple((int64, int64[::1], float64[::1], int64[::1], int32[:, ::1]), Space)  # type: ignore[no-untyped-call]
 
 
 @njit(cache=True)
@@ -41,7 +43,7 @@ def gap(space: Space, scale: int, one: float, other: float) -> float:
         for height in range(1 - size):
             level += space.paths[here, height] != space.paths[there, height]
         step = level / -size
-    return space.weights[scale] * step * step
+    return float(space.weights[scale] * step * step)
 
 
 @njit(cache=True)

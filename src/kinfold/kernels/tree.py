@@ -10,13 +10,15 @@ position for life; whoever uses the tree builds it anew from what is left when h
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from numba import float64, int32, int64, njit, types, void
-from numpy.typing import NDArray
 
 from kinfold.kernels.space import SPACE, Space, distance, gap, least, most
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LEAF = 12  # at most so many places in a leaf
 NOBODY = np.int64(2**62)  # the lowest row of a node with nothing left
@@ -44,7 +46,7 @@ class Found(NamedTuple):
     places: NDArray[np.int64]
 
 
-TREE = types.NamedTuple(
+TREE = types.NamedTuple(  # type: ignore[no-untyped-call]
     (
         float64[:, ::1],
         int32[::1],
@@ -58,7 +60,7 @@ TREE = types.NamedTuple(
     ),
     Tree,
 )
-FOUND = types.NamedTuple((float64[::1], int64[::1], int64[::1]), Found)
+FOUND = types.NamedTuple((float64[::1], int64[::1], int64[::1]), Found)  # type: ignore[no-untyped-call]
 
 
 @njit(cache=True)

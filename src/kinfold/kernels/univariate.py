@@ -3,19 +3,21 @@
 See `kinfold.partition.univariate` for the problem. `best[j]` is the least cost of the first j sorted values, up to a
 constant that is taken off as the path goes on (`settle`), and `size[j]` the size of their last group.
 
-All k sizes of the last group are tried, and its cost grows value by value, downwards: no difference of large sums is ever
-taken. `kinfold.kernels.univariate_wide` does the same for large k.
+All k sizes of the last group are tried, and its cost grows value by value, downwards: no difference of large sums is
+ever taken. `kinfold.kernels.univariate_wide` does the same for large k.
 
 Ties: the smaller last group.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from numba import float64, int32, int64, njit, types, void
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Path(NamedTuple):
@@ -26,7 +28,7 @@ class Path(NamedTuple):
     size: NDArray[np.int32]
 
 
-PATH = types.NamedTuple((float64[::1], float64[::1], int32[::1]), Path)
+PATH = types.NamedTuple((float64[::1], float64[::1], int32[::1]), Path)  # type: ignore[no-untyped-call]
 
 
 @njit(cache=True)

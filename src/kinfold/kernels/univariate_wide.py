@@ -4,19 +4,22 @@ The state is that of `kinfold.kernels.univariate`, and so is the tie rule: the s
 in j, j+1, ... j+k-1 all begin before j, and the start of the best one never moves back from one to the next (both costs
 satisfy the quadrangle inequality), so that each is sought between the starts of its neighbours: O(n log k).
 
-The cost of any group is read from prefix sums. They are taken afresh for each block of k paths, from the first value that
-it needs, and held as two doubles each (106 bits), so that their differences are as good as the costs the scan adds up.
+The cost of any group is read from prefix sums. They are taken afresh for each block of k paths, from the first value
+that it needs, and held as two doubles each (106 bits), so that their differences are as good as the costs that the scan
+adds up.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from numba import int64, njit, void
-from numpy.typing import NDArray
 
 from kinfold.kernels.univariate import PATH, Path, settle
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _SPLIT = 134217729.0  # 2^27 + 1 cuts a double into two halves whose products are exact (Dekker 1971)
 

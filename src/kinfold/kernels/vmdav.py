@@ -5,14 +5,16 @@ See `kinfold.partition.vmdav` for the algorithm.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from numba import float64, int32, int64, njit, types, void
-from numpy.typing import NDArray
 
 from kinfold.kernels.space import SPACE, Space
 from kinfold.kernels.tree import FOUND, NOBODY, TREE, Found, Tree, nearest, remove
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Run(NamedTuple):
@@ -27,7 +29,7 @@ class Run(NamedTuple):
     around: Found  # room for k - 1 neighbours
 
 
-RUN = types.NamedTuple((int32[::1], int32[::1], int32[::1], int64[::1], int64[::1], float64[::1], FOUND), Run)
+RUN = types.NamedTuple((int32[::1], int32[::1], int32[::1], int64[::1], int64[::1], float64[::1], FOUND), Run)  # type: ignore[no-untyped-call]
 
 
 @njit(cache=True)

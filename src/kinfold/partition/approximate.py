@@ -10,8 +10,8 @@
 
 Paper: Sun, Wang, Li & Zhang, Expert Syst. Appl. 39 (2012), Algorithm 2. This is not MDAV-generic: it forms two groups
 down to 2k records, and what remains may join a group that was formed before.
-Readings: step 6 is "between k and 2k-1"; s is sought after r's group is taken, for where records tie the farthest may be
-in it. All distances and centres of the steps above are those of the projection; the values that are released are
+Readings: step 6 is "between k and 2k-1"; s is sought after r's group is taken, for where records tie the farthest
+may be in it. All distances and centres of the steps above are those of the projection; the values that are released are
 averaged over all attributes, which is the aggregator's affair.
 Ties: the lowest row index wins; where centres tie, the group formed first.
 
@@ -80,7 +80,7 @@ def _form(
     points: Points, labels: Labels, left: NDArray[np.intp], seed: np.intp, k: int, label: int
 ) -> NDArray[np.intp]:
     """Make a group of the seed and its k-1 nearest, and return the rows still left."""
-    away = distances(points.take(left), points, int(seed))
+    away = distances(points.take(left), points, seed)
     away[np.searchsorted(left, seed)] = -1.0  # the seed is in its own group whatever ties with it
     labels[left[np.argsort(away, kind="stable")[:k]]] = label
     return left[labels[left] < 0]

@@ -12,10 +12,10 @@ max(bins, √n) different ones; otherwise the column is cut into `bins` bins of 
 together. Equal width would pile a skewed column into one bin, leave it hardly any entropy and so bring it near to
 every other attribute, whether it tells anything about them or not.
 
-Ties: edges by weight, then first attribute, then second; degrees, then the lower attribute. Attributes are numbered from
-0, numbers first, then codes. Weights are compared to 12 decimals, so that rounding decides nothing.
-Readings: the paper swaps H(A1|A2) and H(A2|A1), prints 1.6681 for 1.6680 at (A2,A5), and Figure 2 is not the minimum tree;
-its key attributes {A2, A3} stand. With one attribute there is no tree, and it is the key.
+Ties: edges by weight, then first attribute, then second; degrees, then the lower attribute. Attributes are numbered
+from 0, numbers first, then codes. Weights are compared to 12 decimals, so that rounding decides nothing.
+Readings: the paper swaps H(A1|A2) and H(A2|A1), prints 1.6681 for 1.6680 at (A2,A5), and Figure 2 is not the minimum
+tree; its key attributes {A2, A3} stand. With one attribute there is no tree, and it is the key.
 
 Cost: O(m n log n) for the symbols, O(m² n) for the matrix.
 """

@@ -7,6 +7,7 @@ sums rounded once.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 SMALL = 3_000  # up to so many records the plain way is taken, which never waits for a compiler
 
 
-def distances(points: Points, others: Points, row: int) -> Floats:
+def distances(points: Points, others: Points, row: int | np.integer) -> Floats:
     """Return the squared distance of each point to row `row` of `others`.
 
     >>> line = Points.of(np.array([[0.0], [1.0], [3.0]]))
@@ -51,8 +52,8 @@ def centres(points: Points, labels: Labels) -> Points:
     numbers = _means(points.numbers[np.argsort(labels, kind="stable")], starts)
     codes = np.empty((len(starts) - 1, len(points.scales)), np.int32)
     for column, scale in enumerate(points.scales):
-        typical = _modes if isinstance(scale, Nested) else _lower_medians
-        codes[:, column] = typical(points.codes[:, column], labels, starts)
+        held = points.codes[:, column]
+        codes[:, column] = _modes(held, labels) if isinstance(scale, Nested) else _lower_medians(held, labels, starts)
     return Points(numbers, codes, points.scales)
 
 
@@ -63,7 +64,7 @@ def _means(values: Floats, starts: NDArray[np.int64]) -> Floats:
 
         group_means(values, starts, means)
         return means
-    for group, (begin, end) in enumerate(zip(starts, starts[1:], strict=False)):
+    for group, (begin, end) in enumerate(pairwise(starts.tolist())):
         for column in range(values.shape[1]):
             means[group, column] = math.fsum(values[begin:end, column]) / (end - begin)
     return means
@@ -75,9 +76,10 @@ def _lower_medians(codes: Codes, labels: Labels, starts: NDArray[np.int64]) -> C
     return middles
 
 
-def _modes(codes: Codes, labels: Labels, starts: NDArray[np.int64]) -> Codes:
+def _modes(codes: Codes, labels: Labels) -> Codes:
     base = int(codes.max()) + 1
     pairs, times = np.unique(labels.astype(np.int64) * base + codes, return_counts=True)
     best = np.lexsort((pairs, -times, pairs // base))  # by group, commonest first, lowest code first
     _, first = np.unique(pairs[best] // base, return_index=True)
-    return (pairs[best][first] % base).astype(np.int32)
+    modes: Codes = (pairs[best][first] % base).astype(np.int32)
+    return modes

@@ -8,13 +8,13 @@
 An optimal partition has groups of neighbours only, none of 2k or more, for those can be cut without loss. The cost of a
 group is the sum of squared deviations from its mean (SSE) or of absolute deviations from its median.
 
-Paper: Hansen & Mukherjee, IEEE Trans. Knowl. Data Eng. 15 (2003); Truta et al. 2003, Eq. (2), has the absolute criterion.
+Paper: Hansen & Mukherjee, IEEE Trans. Knowl. Data Eng. 15 (2003); absolute deviations: Eq. (2) of Truta et al. 2003.
 Cost: O(n log n) to sort, then O(kn) for k up to 50 and O(n log k) above (`kinfold.kernels.univariate_wide`).
-Ties: of paths that cost the same the one whose last group is smaller; so equal values fall into as many groups as k allows.
+Ties: of paths that cost the same the one whose last group is smaller.
 
 Accuracy: values are scaled by a power of two; a group's cost is summed up without cancellation; a constant is taken off
-the running costs as the path goes on. A group is thus weighed against its neighbours to full precision however large the
-values are, and whatever came before.
+the running costs as the path goes on. A group is thus weighed against its neighbours to full precision however large
+the values are, and whatever came before.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def univariate(x: object, k: int, *, cost: Cost = "sse", progress: Progress = si
     if points.numbers.shape[1] != 1 or points.scales:
         count = points.numbers.shape[1] + len(points.scales)
         raise PolicyError(
-            f"univariate takes one column of numbers, not {count} attributes" if count != 1 else "the column holds codes",
+            f"univariate takes one column of numbers, not {count} attributes"
+            if count != 1
+            else "the column holds codes",
             fix="name one numeric quasi-identifier, or use mdav",
         )
     if cost not in ("sse", "absolute"):
@@ -104,7 +106,8 @@ def compiled(values: Floats, k: int, cost: Cost, progress: Progress) -> NDArray[
 def _scaled(values: Floats) -> Floats:
     """Bring the largest value near 1 by a power of two, which rounds nothing and keeps squares from overflowing."""
     exponent = np.frexp(np.abs(values).max())[1]
-    return np.ldexp(values, -exponent)
+    scaled: Floats = np.ldexp(values, -exponent)
+    return scaled
 
 
 def _squares(values: Floats, k: int) -> Floats:
