@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -45,8 +46,8 @@ def test_univariate_is_optimal_to_rounding_on_floats_of_any_size(values, k, cost
     labels = univariate(column(values), k, cost=cost)
     found, least = cost_of_labels(values, labels, cost), least_cost(values, k, cost)
     # differences that vanish when the largest value is scaled to 1 cannot be told apart in doubles
-    vanishing = max(abs(value) for value in values) * 1e-160
-    assert found <= least * (1 + 1e-13) + vanishing ** (2 if cost == "sse" else 1)
+    vanishing = max(abs(Fraction(value)) for value in values) / 10**160
+    assert found <= least * (1 + Fraction(1, 10**13)) + vanishing ** (2 if cost == "sse" else 1)
 
 
 @settings(max_examples=100, deadline=None)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinfold.kernels import exact, space, tree, univariate, univariate_wide
+from kinfold.kernels import space, sums, tree, univariate, univariate_wide
 from kinfold.partition.index import plant, room, space_of
 from kinfold.partition.nearness import centres
 from mixed_tables import tables
@@ -19,28 +19,28 @@ FLOATS = st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=30)
 @settings(max_examples=200, deadline=None)
 @given(kept=FLOATS, gone=FLOATS)
 def test_an_exact_sum_forgets_what_is_taken_away(kept, gone):
-    partials, used = np.zeros(exact.PLACES), 0
+    partials, used = np.zeros(sums.PLACES), 0
     for value in [*gone, *kept, *(-value for value in gone)]:
-        used = exact.add(partials, used, value)
-    assert exact.rounded(partials, used) == math.fsum(kept)
-    assert exact.rounded.py_func(partials, used) == math.fsum(kept)
+        used = sums.add(partials, used, value)
+    assert sums.rounded(partials, used) == math.fsum(kept)
+    assert sums.rounded.py_func(partials, used) == math.fsum(kept)
 
 
 @pytest.mark.parametrize(
     "values", [[1e16, 1.0, 1e-16], [1e16, 1.0, -1e-16], [-1e16, -1.0, -1e-16], [5e-324, -5e-324], [0.1] * 10]
 )
 def test_halves_are_rounded_by_what_lies_below_them(values):
-    partials, used = np.zeros(exact.PLACES), 0
+    partials, used = np.zeros(sums.PLACES), 0
     for value in values:
-        used = exact.add.py_func(partials, used, value)
-    assert exact.rounded(partials, used) == math.fsum(values)
-    assert exact.rounded(partials, 0) == 0.0
+        used = sums.add.py_func(partials, used, value)
+    assert sums.rounded(partials, used) == math.fsum(values)
+    assert sums.rounded(partials, 0) == 0.0
 
 
 def test_group_means_are_those_of_fsum():
     values = np.random.default_rng(0).normal(size=(10, 2)) * 10.0 ** np.arange(10)[:, None]
     starts = np.array([0, 3, 10])
-    for kernel in (exact.group_means, exact.group_means.py_func):
+    for kernel in (sums.group_means, sums.group_means.py_func):
         means = np.empty((2, 2))
         kernel(values, starts, means)
         assert means[1].tolist() == [math.fsum(values[3:, column]) / 7 for column in range(2)]

@@ -6,13 +6,13 @@ that the centre of what is left is the same to the bit as one taken afresh.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import float64, int32, int64, njit, types, void
 
-from kinfold.kernels.exact import add, rounded
 from kinfold.kernels.space import SPACE, Space
+from kinfold.kernels.sums import add, rounded
 from kinfold.kernels.tree import FOUND, TREE, Found, Tree, farthest, nearest, remove
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ the same sums over the ends of a box, so that they hold to the last bit and no m
 
 from __future__ import annotations
 
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from numba import float64, int32, int64, njit, types
 

@@ -10,7 +10,7 @@ position for life; whoever uses the tree builds it anew from what is left when h
 
 from __future__ import annotations
 
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import float64, int32, int64, njit, types, void

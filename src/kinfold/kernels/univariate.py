@@ -11,7 +11,7 @@ Ties: the smaller last group.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import float64, int32, int64, njit, types, void

@@ -5,7 +5,7 @@ See `kinfold.partition.vmdav` for the algorithm.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import float64, int32, int64, njit, types, void

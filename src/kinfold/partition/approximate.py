@@ -89,7 +89,7 @@ def _form(
 def indexed(points: Points, k: int, progress: Progress) -> Labels:
     """Form the same groups as `plain`, by searches in a tree of what is left."""
     from kinfold.kernels.approximate import Run, begin, form_pairs
-    from kinfold.kernels.exact import PLACES
+    from kinfold.kernels.sums import PLACES
     from kinfold.partition.index import plant, replant, room, space_of
 
     count = len(points)

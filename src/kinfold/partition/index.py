@@ -35,13 +35,15 @@ def space_of(points: Points) -> Space:
 
 def plant(points: Points, space: Space) -> Tree:
     """Return the tree of all points."""
-    values = np.ascontiguousarray(np.hstack([points.numbers, points.codes])) + 0.0  # and no negative zero
+    values: Floats = np.hstack([points.numbers, points.codes], dtype=np.float64)
+    values += 0.0  # no negative zeros: their bits differ
     rows = np.argsort(_hashes(values), kind="stable").astype(np.int32)
     values = values[rows]
     fresh = np.ones(len(rows), np.bool_)
     fresh[1:] = (values[1:] != values[:-1]).any(axis=1)
     begins = np.flatnonzero(fresh)
-    return _grown(values[begins], rows, begins, np.append(begins[1:], len(rows)), space)
+    values = values[begins]
+    return _grown(values, rows, begins, np.append(begins[1:], len(rows)), space)
 
 
 def replant(tree: Tree, space: Space) -> Tree:

@@ -60,7 +60,7 @@ def centres(points: Points, labels: Labels) -> Points:
 def _means(values: Floats, starts: NDArray[np.int64]) -> Floats:
     means = np.empty((len(starts) - 1, values.shape[1]))
     if len(values) > SMALL:
-        from kinfold.kernels.exact import group_means
+        from kinfold.kernels.sums import group_means
 
         group_means(values, starts, means)
         return means

@@ -7,9 +7,10 @@ double nearest to the exact sum: the mean of a set of records is then the same i
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import float64, int64, njit, void
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
