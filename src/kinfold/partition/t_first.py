@@ -23,13 +23,13 @@ Cost: O(n² d / k) time, O(n d) memory.   Ties: the lowest row index, in the ord
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.partition.centre import Centre
+from kinfold.partition.left import Left, points_at
 from kinfold.partition.points import Points, checked_size
 from kinfold.progress import silent
 from kinfold.tally import coded
@@ -37,7 +37,8 @@ from kinfold.tally import coded
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from kinfold.partition.points import Codes, Floats, Labels
+    from kinfold.partition.left import Place
+    from kinfold.partition.points import Labels
     from kinfold.progress import Progress
 
 
@@ -49,7 +50,7 @@ def t_first(x: object, k: int, *, confidential: ArrayLike, t: float, progress: P
 
     >>> x = np.array([[0.0], [0.1], [5.0], [5.1]])
     >>> t_first(x, 2, confidential=[1, 2, 3, 4], t=0.4).tolist()
-    [1, 0, 0, 1]
+    [0, 1, 0, 1]
     """
     points = Points.of(x)
     k = checked_size(points, k)
@@ -68,7 +69,9 @@ def ranks(column: ArrayLike, records: int) -> NDArray[np.int64]:
     """Number of each record's value among the distinct values in order, null first."""
     array = np.asarray(column)
     if array.shape != (records,):
-        raise DataError(f"confidential has the shape {array.shape}", fix=f"give one value for each of {records} records")
+        raise DataError(
+            f"confidential has the shape {array.shape}", fix=f"give one value for each of {records} records"
+        )
     return coded(array)[1]
 
 
@@ -104,14 +107,13 @@ def strata(rank: NDArray[np.int64], k: int) -> list[NDArray[np.intp]]:
 def _plain(points: Points, layers: list[NDArray[np.intp]], progress: Progress) -> Labels:
     labels = np.full(len(points), -1, np.int32)
     centre = Centre(points)
-    left = [_Stratum(points, np.sort(rows)) for rows in layers]
+    left = [Left(points, np.sort(rows)) for rows in layers]
     clusters = min(map(len, left))
-    place: tuple[Floats, Codes]
+    seed = -1
     for label in range(clusters):
-        place = (centre.numbers(), centre.codes()) if label % 2 == 0 else place
+        place = (centre.numbers(), centre.codes()) if label % 2 == 0 else points_at(points, seed)
         seed = _farthest(left, place)
-        place = points.numbers[seed], points.codes[seed]
-        taken = _cluster(left, place, clusters - label - 1)
+        taken = _cluster(left, points_at(points, seed), clusters - label - 1)
         labels[taken] = label
         centre.leave(np.array(taken))
         progress((label + 1) * len(left), len(points))
@@ -119,7 +121,7 @@ def _plain(points: Points, layers: list[NDArray[np.intp]], progress: Progress) -
     return labels
 
 
-def _cluster(left: list[_Stratum], place: tuple[Floats, Codes], to_come: int) -> list[int]:
+def _cluster(left: list[Left], place: Place, to_come: int) -> list[int]:
     """Take the nearest record of each stratum, and one more of the first that has more than it will need."""
     taken = []
     for i, stratum in enumerate(left):
@@ -129,49 +131,8 @@ def _cluster(left: list[_Stratum], place: tuple[Floats, Codes], to_come: int) ->
     return taken
 
 
-def _farthest(left: list[_Stratum], place: tuple[Floats, Codes]) -> int:
-    best, row = -1.0, -1
-    for stratum in left:
-        if len(stratum):
-            distance, candidate = stratum.farthest(place)
-            if distance > best or (distance == best and candidate < row):
-                best, row = distance, candidate
-    return row
-
-
-@dataclass
-class _Stratum:
-    """The records of one stratum that are left, in the order of their rows."""
-
-    points: Points
-    rows: NDArray[Any]
-
-    def __post_init__(self) -> None:
-        self.numbers = np.ascontiguousarray(self.points.numbers[self.rows].T)
-        self.codes = np.ascontiguousarray(self.points.codes[self.rows].T)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def farthest(self, place: tuple[Floats, Codes]) -> tuple[float, int]:
-        distances = self.distances(place)
-        at = int(distances.argmax())
-        return float(distances[at]), int(self.rows[at])
-
-    def take_nearest(self, place: tuple[Floats, Codes]) -> int:
-        at = int(self.distances(place).argmin())
-        row = int(self.rows[at])
-        self.rows = np.delete(self.rows, at)
-        self.numbers = np.delete(self.numbers, at, axis=1)
-        self.codes = np.delete(self.codes, at, axis=1)
-        return row
-
-    def distances(self, place: tuple[Floats, Codes]) -> Floats:
-        """Squared distances, added attribute after attribute, as everywhere."""
-        total = np.zeros(len(self.rows))
-        for column, number in zip(self.numbers, place[0], strict=True):
-            step = column - number
-            total += step * step
-        for scale, code, column in zip(self.points.scales, place[1], self.codes, strict=True):
-            total += scale.gaps(int(code))[column]
-        return total
+def _farthest(left: list[Left], place: Place) -> int:
+    """Row of the record farthest from a place; the lowest row wins a tie between strata too."""
+    found = [stratum.farthest(place) for stratum in left if len(stratum)]
+    best = max(distance for distance, _ in found)
+    return min(row for distance, row in found if distance == best)
