@@ -2,14 +2,14 @@
 
 Points are halved by rank along their widest attribute until a leaf holds at most 32. Three halvings make one level:
 a block is the boxes of eight children, attribute by attribute, so that eight bounds are one sweep. Leaves hold
-their points attribute by attribute as well. Everything is in arrays numbered level by level; nothing points anywhere.
+their points attribute by attribute as well.
 
 For each child a block keeps
     the ends of each number and each code, the lowest record, and
     the largest squared distance of its numbers from `hub`, a point near the centre.
 A leaf forgets a point by putting its last one in its place; then the boxes above shrink as far as they change.
 
-Cost: O(n log n) to grow, O(log n) to forget a point.
+Cost: O(n log n) to grow, O(log n) to forget a point; memory about 1.3 times the points.
 """
 
 from __future__ import annotations
@@ -17,69 +17,73 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from kinfold.kernels.compiled import inner, part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEAF = 32  # the most points in a leaf
+    from kinfold.kernels.crowd import Crowd
+
 FAN = 8
 NOBODY = np.int32(2**31 - 1)  # the lowest record of an empty box
 _SAMPLE = 64
 
 
-class Crowd(NamedTuple):
-    """The records, and the points they share: equal records are one point."""
-
-    numbers: NDArray[np.float64]  # (n, a)
-    codes: NDArray[np.int32]  # (n, b)
-    member: NDArray[np.int32]  # (n,) records point by point, ascending within each
-    start: NDArray[np.int32]  # (p + 1,) where the members of each point start
-    head: NDArray[np.int32]  # (p,) its first member that is left: members leave in their order
-
-
 class Tree(NamedTuple):
-    """Boxes and leaves; see the top of the file."""
+    """Blocks and leaves of points with a numbers and b codes. Nodes are blocks first, then leaves."""
 
-    level: NDArray[np.int64]  # number of the first block of each level, and one past the last
-    fan: NDArray[np.int64]  # children of a block, level by level
+    child: NDArray[np.int32]  # (blocks,) the node that is a block's first child
+    parent: NDArray[np.int32]  # (nodes,) 8 times the block above, plus which child of it
     hub: NDArray[np.float64]  # (a,)
-    low: NDArray[np.float64]  # (blocks, a, 8)
-    high: NDArray[np.float64]
-    first: NDArray[np.int32]  # (blocks, b, 8)
-    last: NDArray[np.int32]
-    lowest: NDArray[np.int32]  # (blocks, 8)
-    reach: NDArray[np.float64]  # (blocks, 8)
+    ends: NDArray[np.float64]  # (blocks, 2a + 1, 8) low ends, high ends, reach from the hub
+    codes: NDArray[np.int32]  # (blocks, 2b + 1, 8) first codes, last codes, lowest record
     size: NDArray[np.int32]  # (leaves,)
-    point: NDArray[np.int32]  # (leaves, cap)
-    record: NDArray[np.int32]  # (leaves, cap) lowest record left of each point
-    numbers: NDArray[np.float64]  # (leaves, a, cap)
-    codes: NDArray[np.int32]  # (leaves, b, cap)
+    x: NDArray[np.float64]  # (leaves, a, cap)
+    c: NDArray[np.int32]  # (leaves, b + 2, cap) codes, then the point, then its lowest record that is left
 
 
-def soil(points: int, numbers: int, codes: int) -> Tree:
+def soil(points: int, numbers: int, codes: int, leaf: int) -> Tree:
     """Return room for the tree of so many points."""
-    halvings = max(0, int(np.ceil(np.log2(points / LEAF))))
-    levels = max(1, -(-halvings // 3))
-    fan = np.full(levels, FAN, np.int64)
-    fan[0] = 2 ** (halvings - 3 * (levels - 1))
-    blocks = np.concatenate([[1], np.cumprod(fan)[:-1]])
-    level = np.concatenate([[0], np.cumsum(blocks)]).astype(np.int64)
-    leaves = 2**halvings
-    cap = -(-(-(-points // leaves)) // 8) * 8
-    shape = (int(level[-1]), numbers, FAN), (int(level[-1]), codes, FAN)
+    halvings = max(0, int(np.ceil(np.log2(points / leaf))))
+    fans = [FAN] * (halvings // 3)
+    if halvings % 3 or not fans:
+        fans.insert(0, 2 ** (halvings % 3))
+    first, width = 0, 1  # of a level: its first node, how many it has
+    child, parent = [], [np.zeros(1, np.int32)]
+    for fan in fans:
+        below = np.arange(width * fan, dtype=np.int32)
+        child.append(first + width + below[::fan])
+        parent.append(FAN * (first + below // fan) + below % fan)
+        first, width = first + width, width * fan
+    blocks, leaves = first, width
+    cap = -(-points // leaves)
+    cap = -(-cap // 8) * 8  # whole vectors
+    lowest = np.zeros((blocks, 2 * codes + 1, FAN), np.int32)
+    lowest[:, -1] = NOBODY
     return Tree(
-        level, fan, np.zeros(numbers),
-        np.full(shape[0], np.inf), np.full(shape[0], -np.inf),
-        np.zeros(shape[1], np.int32), np.zeros(shape[1], np.int32),
-        np.full((shape[0][0], FAN), NOBODY), np.zeros((shape[0][0], FAN)),
-        np.zeros(leaves, np.int32), np.zeros((leaves, cap), np.int32), np.full((leaves, cap), NOBODY),
-        np.zeros((leaves, numbers, cap)), np.zeros((leaves, codes, cap), np.int32),
+        np.concatenate(child).astype(np.int32), np.concatenate(parent).astype(np.int32), np.zeros(numbers), np.zeros((blocks, 2 * numbers + 1, FAN)), lowest,
+        np.zeros(leaves, np.int32), np.zeros((leaves, numbers, cap)), np.zeros((leaves, codes + 2, cap), np.int32),
     )  # fmt: skip
 
 
-@njit
-def value(crowd, point, j):
+@part
+def plant(tree: Tree, crowd: Crowd, order: NDArray[np.int32], key: NDArray[np.float64], spread: NDArray[np.float64]) -> None:
+    """Sort `order` (the points that are left) into the leaves; `spread` is the weight of each attribute's width."""
+    leaves = tree.size.size
+    width = leaves
+    while width > 1:
+        for leaf in range(0, leaves, width):
+            begin, end = order.size * leaf // leaves, order.size * (leaf + width) // leaves
+            _halve(crowd, order, key, spread, begin, end, order.size * (leaf + width // 2) // leaves)
+        width //= 2
+    for leaf in range(leaves):
+        begin = order.size * leaf // leaves
+        _settle(tree, crowd, leaf, order, begin, order.size * (leaf + 1) // leaves)
+
+
+@part
+def _value(crowd: Crowd, point: int, j: int) -> float:
     """Attribute j of a point, numbers first."""
     record = crowd.member[crowd.start[point]]
     numbers = crowd.numbers.shape[1]
@@ -88,55 +92,27 @@ def value(crowd, point, j):
     return float(crowd.codes[record, j - numbers])
 
 
-@njit
-def plant(tree, crowd, order, key, spread):
-    """Sort `order` (the points that are left) into leaves and fill the tree; `spread` scales each attribute."""
-    leaves = tree.size.size
-    width = leaves
-    while width > 1:
-        for node in range(leaves // width):
-            begin = bound(order.size, leaves, node * width)
-            end = bound(order.size, leaves, (node + 1) * width)
-            middle = bound(order.size, leaves, node * width + width // 2)
-            halve(crowd, order, key, spread, begin, middle, end)
-        width //= 2
-    for leaf in range(leaves):
-        begin = bound(order.size, leaves, leaf)
-        settle(tree, crowd, leaf, order[begin : bound(order.size, leaves, leaf + 1)])
-    for leaf in range(leaves):
-        leaf_box(tree, leaf)
-    for level in range(tree.fan.size - 1, 0, -1):
-        for block in range(tree.level[level], tree.level[level + 1]):
-            block_box(tree, level, block)
-
-
-@njit
-def bound(points, leaves, leaf):
-    """Where a leaf's points start."""
-    return points * leaf // leaves
-
-
-@njit
-def halve(crowd, order, key, spread, begin, middle, end):
-    """Put the lower half of order[begin:end] first, along the attribute that is widest in a sample."""
+@part
+def _halve(crowd, order, key, spread, begin, end, middle):  # type: ignore[no-untyped-def]
+    """Put the lower half of order[begin:end] before `middle`, along the attribute that is widest in a sample."""
     widest, best = 0, -1.0
     step = max(1, (end - begin) // _SAMPLE)
     for j in range(spread.size):
         low, high = np.inf, -np.inf
         for i in range(begin, end, step):
-            v = value(crowd, order[i], j)
-            low = min(low, v)
-            high = max(high, v)
+            v = _value(crowd, order[i], j)
+            low = v if v < low else low
+            high = v if v > high else high
         if (high - low) * spread[j] > best:
             widest, best = j, (high - low) * spread[j]
     for i in range(begin, end):
-        key[i] = value(crowd, order[i], widest)
-    select(key, order, begin, end - 1, middle)
+        key[i] = _value(crowd, order[i], widest)
+    _select(key, order, begin, end - 1, middle)
 
 
-@njit
-def select(key, order, left, right, rank):
-    """Quickselect: key[rank] is in its sorted place, smaller ones before, larger ones after; `order` goes along."""
+@part
+def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: int, right: int, rank: int) -> None:
+    """Quickselect: smaller keys than the one of this rank before it, larger ones after; `order` goes along."""
     while left < right:
         a, b, c = key[left], key[(left + right) >> 1], key[right]
         pivot = max(min(a, b), min(max(a, b), c))
@@ -159,118 +135,118 @@ def select(key, order, left, right, rank):
             return
 
 
-@njit
-def settle(tree, crowd, leaf, points):
-    """Copy points into a leaf."""
-    tree.size[leaf] = points.size
-    for i in range(points.size):
-        record = crowd.member[crowd.head[points[i]]]
-        tree.point[leaf, i] = points[i]
-        tree.record[leaf, i] = record
-        for j in range(tree.numbers.shape[1]):
-            tree.numbers[leaf, j, i] = crowd.numbers[record, j]
-        for j in range(tree.codes.shape[1]):
-            tree.codes[leaf, j, i] = crowd.codes[record, j]
+@part
+def _settle(tree: Tree, crowd: Crowd, leaf: int, order: NDArray[np.int32], begin: int, end: int) -> None:
+    """Copy the points order[begin:end] into a leaf."""
+    wide = crowd.codes.shape[1]
+    tree.size[leaf] = end - begin
+    for i in range(end - begin):
+        point = order[begin + i]
+        record = crowd.member[crowd.head[point]]
+        tree.c[leaf, wide, i] = point
+        tree.c[leaf, wide + 1, i] = record
+        for j in range(crowd.numbers.shape[1]):
+            tree.x[leaf, j, i] = crowd.numbers[record, j]
+        for j in range(wide):
+            tree.c[leaf, j, i] = crowd.codes[record, j]
 
 
-@njit
-def leaf_box(tree, leaf):
-    """Measure the box of a leaf again; tell whether it changed."""
-    level = tree.fan.size - 1
-    fan = tree.fan[level]
-    block, child = tree.level[level] + leaf // fan, leaf % fan
-    size = tree.size[leaf]
+@part
+def forget(tree: Tree, leaf: int, slot: int) -> None:
+    """Take the point at this slot of a leaf away; the boxes are left to `shrink`."""
+    last = tree.size[leaf] - 1
+    tree.size[leaf] = last
+    for j in range(tree.x.shape[1]):
+        tree.x[leaf, j, slot] = tree.x[leaf, j, last]
+    for j in range(tree.c.shape[1]):
+        tree.c[leaf, j, slot] = tree.c[leaf, j, last]
+
+
+@part
+def measure(tree: Tree) -> None:
+    """Measure every box, from the leaves up."""
+    blocks = tree.child.size
+    for leaf in range(tree.size.size):
+        _measure_leaf(tree, leaf)
+    for block in range(blocks - 1, 0, -1):
+        _measure_block(tree, block)
+
+
+@part
+def shrink(tree: Tree, leaf: int) -> None:
+    """Measure the boxes above a leaf again, as far up as they change."""
+    changed = _measure_leaf(tree, leaf)
+    block = tree.parent[tree.child.size + leaf] >> 3
+    while changed and block > 0:
+        changed = _measure_block(tree, block)
+        block = tree.parent[block] >> 3
+
+
+@inner
+def _measure_leaf(tree: Tree, leaf: int) -> bool:
+    """Measure the box of a leaf; tell whether it changed."""
+    above = tree.parent[tree.child.size + leaf]
+    block, t = above >> 3, above & 7
+    size, numbers, codes = tree.size[leaf], tree.x.shape[1], tree.c.shape[1] - 2
     changed = False
-    for j in range(tree.numbers.shape[1]):
+    for j in range(numbers):
         low, high = np.inf, -np.inf
         for i in range(size):
-            v = tree.numbers[leaf, j, i]
+            v = tree.x[leaf, j, i]
             low = v if v < low else low
             high = v if v > high else high
-        changed |= low != tree.low[block, j, child] or high != tree.high[block, j, child]
-        tree.low[block, j, child] = low
-        tree.high[block, j, child] = high
-    for j in range(tree.codes.shape[1]):
-        first, last = tree.first[block, j, child], tree.last[block, j, child]
-        if size > 0:
-            first = last = tree.codes[leaf, j, 0]
-        for i in range(size):
-            c = tree.codes[leaf, j, i]
-            first = c if c < first else first
-            last = c if c > last else last
-        changed |= first != tree.first[block, j, child] or last != tree.last[block, j, child]
-        tree.first[block, j, child] = first
-        tree.last[block, j, child] = last
-    lowest, reach = NOBODY, 0.0
+        changed |= low != tree.ends[block, j, t] or high != tree.ends[block, numbers + j, t]
+        tree.ends[block, j, t] = low
+        tree.ends[block, numbers + j, t] = high
+    reach = 0.0
+    lowest = NOBODY
     for i in range(size):
-        lowest = min(lowest, tree.record[leaf, i])
         v = 0.0
-        for j in range(tree.numbers.shape[1]):
-            step = tree.numbers[leaf, j, i] - tree.hub[j]
+        for j in range(numbers):
+            step = tree.x[leaf, j, i] - tree.hub[j]
             v += step * step
         reach = v if v > reach else reach
-    changed |= lowest != tree.lowest[block, child] or reach != tree.reach[block, child]
-    tree.lowest[block, child] = lowest
-    tree.reach[block, child] = reach
+        lowest = min(lowest, tree.c[leaf, codes + 1, i])
+    changed |= reach != tree.ends[block, 2 * numbers, t] or lowest != tree.codes[block, 2 * codes, t]
+    tree.ends[block, 2 * numbers, t] = reach
+    tree.codes[block, 2 * codes, t] = lowest
+    for j in range(codes if size > 0 else 0):  # an empty box keeps its codes: they can be looked up
+        first = last = tree.c[leaf, j, 0]
+        for i in range(1, size):
+            first = min(first, tree.c[leaf, j, i])
+            last = max(last, tree.c[leaf, j, i])
+        changed |= first != tree.codes[block, j, t] or last != tree.codes[block, codes + j, t]
+        tree.codes[block, j, t] = first
+        tree.codes[block, codes + j, t] = last
     return changed
 
 
-@njit
-def block_box(tree, level, block):
-    """Measure the box around a block of this level again, in its parent; tell whether it changed."""
-    fan = tree.fan[level - 1]
-    number = block - tree.level[level]
-    parent, child = tree.level[level - 1] + number // fan, number % fan
+@inner
+def _measure_block(tree: Tree, block: int) -> bool:
+    """Measure the box around a block's boxes; tell whether it changed."""
+    parent, t = tree.parent[block] >> 3, tree.parent[block] & 7
+    numbers, codes = tree.x.shape[1], tree.c.shape[1] - 2
     changed = False
-    for j in range(tree.numbers.shape[1]):
-        low, high = np.inf, -np.inf
-        for t in range(FAN):
-            v, w = tree.low[block, j, t], tree.high[block, j, t]
-            low = v if v < low else low
-            high = w if w > high else high
-        changed |= low != tree.low[parent, j, child] or high != tree.high[parent, j, child]
-        tree.low[parent, j, child] = low
-        tree.high[parent, j, child] = high
-    for j in range(tree.codes.shape[1]):
+    for j in range(2 * numbers + 1):
+        sign = 1.0 if j < numbers else -1.0
+        end = np.inf
+        for i in range(FAN):
+            v = sign * tree.ends[block, j, i]
+            end = v if v < end else end
+        changed |= sign * end != tree.ends[parent, j, t]
+        tree.ends[parent, j, t] = sign * end
+    lowest = NOBODY
+    for i in range(FAN):
+        lowest = min(lowest, tree.codes[block, 2 * codes, i])
+    changed |= lowest != tree.codes[parent, 2 * codes, t]
+    tree.codes[parent, 2 * codes, t] = lowest
+    for j in range(codes if lowest != NOBODY else 0):
         first, last = NOBODY, np.int32(-1)
-        for t in range(FAN):
-            if tree.lowest[block, t] != NOBODY:
-                first = min(first, tree.first[block, j, t])
-                last = max(last, tree.last[block, j, t])
-        if last >= 0:  # the ends of an empty box stay what they were: codes that can be looked up
-            changed |= first != tree.first[parent, j, child] or last != tree.last[parent, j, child]
-            tree.first[parent, j, child] = first
-            tree.last[parent, j, child] = last
-    lowest, reach = NOBODY, 0.0
-    for t in range(FAN):
-        lowest = min(lowest, tree.lowest[block, t])
-        reach = max(reach, tree.reach[block, t])
-    changed |= lowest != tree.lowest[parent, child] or reach != tree.reach[parent, child]
-    tree.lowest[parent, child] = lowest
-    tree.reach[parent, child] = reach
+        for i in range(FAN):
+            if tree.codes[block, 2 * codes, i] != NOBODY:
+                first = min(first, tree.codes[block, j, i])
+                last = max(last, tree.codes[block, codes + j, i])
+        changed |= first != tree.codes[parent, j, t] or last != tree.codes[parent, codes + j, t]
+        tree.codes[parent, j, t] = first
+        tree.codes[parent, codes + j, t] = last
     return changed
-
-
-@njit
-def forget(tree, leaf, slot):
-    """Take the point at this slot of a leaf away; its boxes are measured by `shrink`."""
-    size = tree.size[leaf] - 1
-    tree.size[leaf] = size
-    tree.point[leaf, slot] = tree.point[leaf, size]
-    tree.record[leaf, slot] = tree.record[leaf, size]
-    for j in range(tree.numbers.shape[1]):
-        tree.numbers[leaf, j, slot] = tree.numbers[leaf, j, size]
-    for j in range(tree.codes.shape[1]):
-        tree.codes[leaf, j, slot] = tree.codes[leaf, j, size]
-
-
-@njit
-def shrink(tree, leaf):
-    """Measure the boxes above a leaf again, as far up as they change."""
-    changed = leaf_box(tree, leaf)
-    level = tree.fan.size - 1
-    number = leaf // tree.fan[level]
-    while changed and level > 0:
-        changed = block_box(tree, level, tree.level[level] + number)
-        level -= 1
-        number //= tree.fan[level]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+from kinfold.kernels.compiled import inner, part
 
 LIMBS = 52
 DIGITS = LIMBS + 2  # two zeros below the lowest limb
@@ -19,8 +19,8 @@ _HIDDEN = 1 << 52
 _UNIT = -1074
 
 
-@njit
-def add(limbs, bits, times):
+@inner
+def add(sums, row, bits, times):
     """Add the double with these bits to a sum, so many times (a negative count takes it away)."""
     place = (bits >> 52) & 0x7FF
     digits = bits & (_HIDDEN - 1)
@@ -33,18 +33,18 @@ def add(limbs, bits, times):
     shift = place & 31
     low = (digits & _LOW) << shift
     high = (digits >> 32) << shift
-    limbs[limb] += times * (low & _LOW)
-    limbs[limb + 1] += times * ((low >> 32) + (high & _LOW))
-    limbs[limb + 2] += times * (high >> 32)
+    sums[row, limb] += times * (low & _LOW)
+    sums[row, limb + 1] += times * ((low >> 32) + (high & _LOW))
+    sums[row, limb + 2] += times * (high >> 32)
 
 
-@njit
-def rounded(limbs, digits):
+@inner
+def rounded(sums, row, digits):
     """Return the double nearest to the sum, ties to even; `digits` is room for DIGITS integers."""
     sign = 1
-    if _carry(limbs, digits, 1) < 0:
+    if _carry(sums, row, digits, 1) < 0:
         sign = -1
-        _carry(limbs, digits, -1)
+        _carry(sums, row, digits, -1)
     top = DIGITS - 1
     while top > 1 and digits[top] == 0:
         top -= 1
@@ -63,14 +63,14 @@ def rounded(limbs, digits):
     return math.ldexp(float(sign * word), 32 * (top - 3) - shift + 2 + _UNIT)
 
 
-@njit
-def _carry(limbs, digits, sign):
+@inner
+def _carry(sums, row, digits, sign):
     """Write sign times the sum as digits of 32 bits, lowest first after two zeros; return what is beyond the last."""
     digits[0] = 0
     digits[1] = 0
     carry = np.int64(0)
     for i in range(LIMBS):
-        carry += sign * limbs[i]
+        carry += sign * sums[row, i]
         digits[i + 2] = carry & _LOW
         carry >>= 32
     return carry

@@ -1,4 +1,4 @@
-"""Distances from one place to every code: a row of gaps, so that a search only has to look up.
+"""Gaps from one place to every code: a row to look them up in.
 
 The row of a place holds, column after column, the squared weighted distance of its code to each code. Most of it
 never changes: outside the highest ancestor below the top, every code of a nested scale is equally far. So a new
@@ -10,22 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from kinfold.kernels.compiled import inner, part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+START, HEIGHT, GAP, SPAN = range(4)  # columns of Scales.where
+
 
 class Scales(NamedTuple):
-    """The scales of the code columns, laid end to end."""
+    """The scales of the b code columns, laid end to end."""
 
-    start: NDArray[np.int64]  # (b + 1,) where the codes of each column start in a row
-    height: NDArray[np.int64]  # (b,) steps to the top of a nested scale; 0 for an ordered one
-    step: NDArray[np.int64]  # (b,) where the gaps of each column start in `gap`
-    gap: NDArray[np.float64]  # gap by steps (ordered: the last one is null's) or by levels (nested)
-    reach: NDArray[np.int64]  # (b,) where the reaches of each column start in `first` and `last`
-    first: NDArray[np.int32]  # first code under the ancestor of a code, level by level below the top
-    last: NDArray[np.int32]  # one past the last
+    where: NDArray[np.int64]  # (b + 1, 4) where a column's codes start in a row; its height (0: ordered); its gaps; its spans
+    gap: NDArray[np.float64]  # gap by steps (ordered; the last one is null's) or by levels (nested)
+    span: NDArray[np.int32]  # (.., 2) the codes under each ancestor of a code, level by level below the top: first, one past last
 
 
 class Place(NamedTuple):
@@ -33,32 +32,34 @@ class Place(NamedTuple):
 
     numbers: NDArray[np.float64]  # (a,)
     codes: NDArray[np.int32]  # (b,)
-    row: NDArray[np.float64]  # gaps to every code
+    row: NDArray[np.float64]  # gaps to every code, column after column
 
 
-@njit
-def move(scales, place, j, code):
+def no_scales() -> Scales:
+    """Return the scales of points without codes."""
+    return Scales(np.zeros((1, 4), np.int64), np.zeros(0), np.zeros((0, 2), np.int32))
+
+
+def place(numbers: int, codes: int, row: NDArray[np.float64]) -> Place:
+    """Return a place at zero, with the row of gaps from every column's code 0."""
+    return Place(np.zeros(numbers), np.zeros(codes, np.int32), row)
+
+
+@inner
+def move(scales: Scales, place: Place, j: int, code: int) -> None:
     """Turn column j of the place's row into the gaps from `code`."""
-    start = scales.start[j]
-    height = scales.height[j]
+    start, height, gap = scales.where[j, START], scales.where[j, HEIGHT], scales.where[j, GAP]
     if height == 0:
-        _move_ordered(scales, place, j, code)
+        null = scales.where[j + 1, START] - start - 1
+        for i in range(null + 1):
+            steps = null if (i == null) != (code == null) else abs(i - code)
+            place.row[start + i] = scales.gap[gap + steps]
     else:
-        before = scales.reach[j] + place.codes[j] * height
-        for i in range(scales.first[before + height - 1], scales.last[before + height - 1]):
-            place.row[start + i] = scales.gap[scales.step[j] + height]
-        after = scales.reach[j] + code * height
+        old = scales.where[j, SPAN] + np.int64(place.codes[j]) * height + height - 1
+        for i in range(scales.span[old, 0], scales.span[old, 1]):
+            place.row[start + i] = scales.gap[gap + height]
         for level in range(height - 1, -1, -1):
-            for i in range(scales.first[after + level], scales.last[after + level]):
-                place.row[start + i] = scales.gap[scales.step[j] + level]
+            new = scales.where[j, SPAN] + code * height + level
+            for i in range(scales.span[new, 0], scales.span[new, 1]):
+                place.row[start + i] = scales.gap[gap + level]
     place.codes[j] = code
-
-
-@njit
-def _move_ordered(scales, place, j, code):
-    start = scales.start[j]
-    null = scales.start[j + 1] - start - 1
-    gaps = scales.step[j]
-    for i in range(null):
-        place.row[start + i] = scales.gap[gaps + null] if code == null else scales.gap[gaps + abs(i - code)]
-    place.row[start + null] = 0.0 if code == null else scales.gap[gaps + null]

@@ -20,255 +20,245 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from kinfold.kernels.boxes import FAN, LEAF, NOBODY
+from kinfold.kernels.boxes import FAN, NOBODY, Tree
+from kinfold.kernels.compiled import inner, part
+from kinfold.kernels.gaps import START, Place, Scales
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_TINY = 1e-300
+    from kinfold.kernels.crowd import Crowd
+
+NODE, LOWEST = 0, 1  # columns of Room.stack
+RECORD, LEAF, SLOT = 0, 1, 2  # columns of Room.found
+_DEEP = 128  # levels times eight
 
 
 class Room(NamedTuple):
     """Where a search works, and the nearest records that it found."""
 
-    stack_node: NDArray[np.int64]  # blocks by their number, leaves from the number of blocks on
-    stack_lowest: NDArray[np.int32]
-    stack_bound: NDArray[np.float64]
-    bound: NDArray[np.float64]  # (8,)
-    product: NDArray[np.float64]  # (8,)
-    distance: NDArray[np.float64]  # (LEAF,)
+    stack: NDArray[np.int64]  # (.., 2) nodes to look at and their lowest records
+    height: NDArray[np.float64]  # (..,) their bounds
+    bound: NDArray[np.float64]  # (2, 8) bounds of a block's boxes; products with the hub
+    distance: NDArray[np.float64]  # (cap,) of a leaf's points
     offset: NDArray[np.float64]  # (a,) place - hub
-    near: NDArray[np.float64]  # (k,) distances, ascending
-    record: NDArray[np.int32]  # (k,) their records
-    slot: NDArray[np.int64]  # (k,) and where their points are
+    near: NDArray[np.float64]  # (k,) distances of the nearest, ascending
+    found: NDArray[np.int64]  # (k, 3) their records, leaves and slots
 
 
-def room(k: int, numbers: int, levels: int = 12) -> Room:
-    """Return room for searches of k nearest."""
-    deep = levels * FAN
+def room(k: int, numbers: int, cap: int) -> Room:
+    """Return room to search the k nearest among leaves of at most `cap` points."""
     return Room(
-        np.zeros(deep, np.int64), np.zeros(deep, np.int32), np.zeros(deep),
-        np.zeros(FAN), np.zeros(FAN), np.zeros(LEAF), np.zeros(numbers),
-        np.zeros(k), np.zeros(k, np.int32), np.zeros(k, np.int64),
+        np.zeros((_DEEP, 2), np.int64), np.zeros(_DEEP), np.zeros((2, FAN)), np.zeros(cap), np.zeros(numbers),
+        np.zeros(k), np.zeros((k, 3), np.int64),
     )  # fmt: skip
 
 
-@njit
-def distances(numbers, codes, count, scales, place, out):
-    """Squared distances of the first `count` columns of (attributes, points) from the place."""
+@inner
+def distances(tree: Tree, leaf: int, scales: Scales, place: Place, out: NDArray[np.float64]) -> None:
+    """Squared distances of a leaf's points from the place, attribute after attribute."""
+    x, c = tree.x, tree.c
+    wide = x.shape[1]
+    count = (tree.size[leaf] + 7) & ~7
     for i in range(count):
         out[i] = 0.0
-    wide = numbers.shape[0]
     j = 0
     while j + 3 < wide:
-        a, b, c, d = place.numbers[j], place.numbers[j + 1], place.numbers[j + 2], place.numbers[j + 3]
+        p, q, r, s = place.numbers[j], place.numbers[j + 1], place.numbers[j + 2], place.numbers[j + 3]
         for i in range(count):
-            s, t, u, v = numbers[j, i] - a, numbers[j + 1, i] - b, numbers[j + 2, i] - c, numbers[j + 3, i] - d
-            out[i] = (((out[i] + s * s) + t * t) + u * u) + v * v
+            e, f = x[leaf, j, i] - p, x[leaf, j + 1, i] - q
+            g, h = x[leaf, j + 2, i] - r, x[leaf, j + 3, i] - s
+            out[i] = (((out[i] + e * e) + f * f) + g * g) + h * h
         j += 4
     while j < wide:
-        a = place.numbers[j]
+        p = place.numbers[j]
         for i in range(count):
-            s = numbers[j, i] - a
-            out[i] += s * s
+            e = x[leaf, j, i] - p
+            out[i] += e * e
         j += 1
-    for j in range(codes.shape[0]):
-        row = place.row[scales.start[j] :]
+    for j in range(place.codes.size):
+        start = scales.where[j, START]
         for i in range(count):
-            out[i] += row[np.uint32(codes[j, i])]
+            out[i] += place.row[start + c[leaf, j, i]]
 
 
-@njit
-def least(tree, block, scales, place, out):
-    """A lower bound of the distances in each of a block's boxes."""
-    fan = out.size
-    for t in range(fan):
-        out[t] = 0.0
-    low, high = tree.low[block], tree.high[block]
-    for j in range(low.shape[0]):
-        a = place.numbers[j]
-        for t in range(fan):
-            below, above = low[j, t] - a, a - high[j, t]
+@part
+def _least(tree: Tree, block: int, scales: Scales, place: Place, bound: NDArray[np.float64]) -> None:
+    """Bound the distances in each of a block's boxes from below."""
+    ends, codes = tree.ends, tree.codes
+    for t in range(bound.shape[1]):
+        bound[0, t] = 0.0
+    for j in range(place.numbers.size):
+        p, high = place.numbers[j], place.numbers.size + j
+        for t in range(bound.shape[1]):
+            below, above = ends[block, j, t] - p, p - ends[block, high, t]
             step = below if below > above else above
             step = step if step > 0.0 else 0.0
-            out[t] += step * step
-    first, last = tree.first[block], tree.last[block]
-    for j in range(first.shape[0]):
-        code, start = place.codes[j], scales.start[j]
-        for t in range(fan):
-            end = first[j, t] if code < first[j, t] else last[j, t]
-            gap = place.row[start + end]
-            out[t] += 0.0 if first[j, t] <= code <= last[j, t] else gap
+            bound[0, t] += step * step
+    for j in range(place.codes.size):
+        code, start, last = place.codes[j], scales.where[j, START], place.codes.size + j
+        for t in range(bound.shape[1]):
+            near = codes[block, j, t] if code < codes[block, j, t] else min(code, codes[block, last, t])
+            bound[0, t] += place.row[start + near]
 
 
-@njit
-def most(tree, block, scales, place, room):
-    """An upper bound of the distances in each of a block's boxes."""
-    out, product = room.bound, room.product
-    fan = out.size
-    for t in range(fan):
-        out[t] = 0.0
-        product[t] = 0.0
-    low, high = tree.low[block], tree.high[block]
-    for j in range(low.shape[0]):
-        a, hub, offset = place.numbers[j], tree.hub[j], room.offset[j]
-        for t in range(fan):
-            below, above = a - low[j, t], high[j, t] - a
+@part
+def _most(tree: Tree, block: int, scales: Scales, place: Place, room: Room) -> None:
+    """Bound the distances in each of a block's boxes from above, by its ends."""
+    ends, codes, bound = tree.ends, tree.codes, room.bound
+    for t in range(bound.shape[1]):
+        bound[0, t] = 0.0
+        bound[1, t] = 0.0
+    for j in range(place.numbers.size):
+        p, high, hub, offset = place.numbers[j], place.numbers.size + j, tree.hub[j], room.offset[j]
+        for t in range(bound.shape[1]):
+            v, w = ends[block, j, t], ends[block, high, t]
+            below, above = p - v, w - p
             step = below if below > above else above
-            out[t] += step * step
-            left, right = (hub - low[j, t]) * offset, (hub - high[j, t]) * offset
-            product[t] += left if left > right else right
+            bound[0, t] += step * step
+            below, above = (hub - v) * offset, (hub - w) * offset
+            bound[1, t] += below if below > above else above
 
 
-@njit
-def tighten(tree, block, size, room):
-    """Take the hub's bound where it is lower."""
-    wide = tree.hub.size
+@part
+def _tighten(tree: Tree, block: int, scales: Scales, place: Place, room: Room, far: float) -> None:
+    """Take the hub's bound where it is lower, then add the codes; `far` is |place - hub|²."""
+    ends, codes, bound = tree.ends, tree.codes, room.bound
+    wide = place.numbers.size
     margin = 4.0 * (wide + 4) * (1.0 + np.sqrt(wide)) * 2.0**-53
-    out, product = room.bound, room.product
-    for t in range(out.size):
-        both = tree.reach[block, t] + size
-        other = both + 2.0 * product[t] + both * margin + _TINY
-        out[t] = other if other < out[t] else out[t]
+    for t in range(bound.shape[1]):
+        both = ends[block, 2 * wide, t] + far
+        other = both + 2.0 * bound[1, t] + both * margin + 1e-300
+        bound[0, t] = other if other < bound[0, t] else bound[0, t]
+    for j in range(place.codes.size):
+        start, last = scales.where[j, START], place.codes.size + j
+        for t in range(bound.shape[1]):
+            v, w = place.row[start + codes[block, j, t]], place.row[start + codes[block, last, t]]
+            bound[0, t] += v if v > w else w
 
 
-@njit
-def add_most_codes(tree, block, scales, place, out):
-    """Add the largest gaps of the codes."""
-    first, last = tree.first[block], tree.last[block]
-    for j in range(first.shape[0]):
-        start = scales.start[j]
-        for t in range(out.size):
-            a, b = place.row[start + first[j, t]], place.row[start + last[j, t]]
-            out[t] += a if a > b else b
-
-
-@njit
-def push(tree, block, level, number, top, room, t):
-    """Put child t of a block on the stack, above every child with a better bound; ascending or descending by sign."""
-    return top
-
-
-@njit
-def nearest(tree, crowd, scales, place, room):
+@inner
+def nearest(tree: Tree, crowd: Crowd, scales: Scales, place: Place, room: Room) -> None:
     """Fill `room` with the records nearest to the place, as many as it has room for, ascending."""
-    leaves = tree.level[-1]
-    k = room.near.size
-    count = 0
+    blocks, k = tree.child.size, room.near.size
+    lowest = tree.codes.shape[1] - 1
+    count = np.int64(0)
     top = 1
-    room.stack_node[0] = 0
-    room.stack_bound[0] = 0.0
-    room.stack_lowest[0] = 0
+    room.stack[0, NODE] = room.stack[0, LOWEST] = 0
+    room.height[0] = 0.0
     while top > 0:
         top -= 1
-        node, bound, lowest = room.stack_node[top], room.stack_bound[top], room.stack_lowest[top]
-        if count == k and (bound > room.near[k - 1] or (bound == room.near[k - 1] and lowest > room.record[k - 1])):
+        node = room.stack[top, NODE]
+        if count == k and _behind(room.height[top], room.stack[top, LOWEST], room):
             continue
-        if node >= leaves:
-            count = gather(tree, crowd, scales, place, room, node - leaves, count)
+        if node >= blocks:
+            distances(tree, node - blocks, scales, place, room.distance)
+            count = gather(tree, crowd, node - blocks, room, count)
             continue
-        least(tree, node, scales, place, room.bound)
-        child, fan = children(tree, node)
+        _least(tree, node, scales, place, room.bound)
         base = top
-        for t in range(fan):
-            bound, lowest = room.bound[t], tree.lowest[node, t]
-            if lowest == NOBODY:
-                continue
-            if count == k and (bound > room.near[k - 1] or (bound == room.near[k - 1] and lowest > room.record[k - 1])):
-                continue
-            p = top
-            while p > base and room.stack_bound[p - 1] < bound:
-                lift(room, p)
-                p -= 1
-            room.stack_node[p], room.stack_bound[p], room.stack_lowest[p] = child + t, bound, lowest
-            top += 1
+        for t in range(FAN):
+            record = np.int64(tree.codes[node, lowest, t])
+            if record != NOBODY and not (count == k and _behind(room.bound[0, t], record, room)):
+                _push(room, base, top, -1.0, t, tree.child[node], record)
+                top += 1
 
 
-@njit
-def lift(room, p):
-    """Move the stack's entry below p up to p."""
-    room.stack_node[p] = room.stack_node[p - 1]
-    room.stack_bound[p] = room.stack_bound[p - 1]
-    room.stack_lowest[p] = room.stack_lowest[p - 1]
+@inner
+def _behind(distance: float, record: int, room: Room) -> bool:
+    """Whether this would come after the last of the nearest."""
+    last = room.near.size - 1
+    return distance > room.near[last] or (distance == room.near[last] and record > room.found[last, RECORD])
 
 
-@njit
-def children(tree, block):
-    """The number of a block's first child, and how many it has."""
-    level = 0
-    while block >= tree.level[level + 1]:
-        level += 1
-    return tree.level[level + 1] + (block - tree.level[level]) * tree.fan[level], tree.fan[level]
+@inner
+def _push(room: Room, base: int, top: int, sign: float, t: int, child: int, record: int) -> None:
+    """Put child t on the stack, from `base` on by rising bound (sign 1) or falling (-1): the best is on top."""
+    bound = room.bound[0, t]
+    while top > base and sign * room.height[top - 1] > sign * bound:
+        room.height[top] = room.height[top - 1]
+        room.stack[top, NODE] = room.stack[top - 1, NODE]
+        room.stack[top, LOWEST] = room.stack[top - 1, LOWEST]
+        top -= 1
+    room.height[top] = bound
+    room.stack[top, NODE] = child + t
+    room.stack[top, LOWEST] = record
 
 
-@njit
-def gather(tree, crowd, scales, place, room, leaf, count):
-    """Take a leaf's records into the nearest; return how many there are now."""
-    size = tree.size[leaf]
-    distances(tree.numbers[leaf], tree.codes[leaf], (size + 7) & ~7, scales, place, room.distance)
-    k = room.near.size
-    for i in range(size):
+@part
+def gather(tree: Tree, crowd: Crowd, leaf: int, room: Room, count: int) -> int:
+    """Take a leaf's records, whose distances are known, among the `count` nearest; return how many there are now."""
+    k, codes = room.near.size, tree.c.shape[1] - 2
+    for i in range(tree.size[leaf]):
         distance = room.distance[i]
         if count == k and distance > room.near[k - 1]:
             continue
-        point = tree.point[leaf, i]
+        point = tree.c[leaf, codes, i]
         for m in range(crowd.head[point], crowd.start[point + 1]):
-            record = crowd.member[m]
+            record = np.int64(crowd.member[m])
             if count == k:
-                if distance > room.near[k - 1] or (distance == room.near[k - 1] and record > room.record[k - 1]):
+                if _behind(distance, record, room):
                     break
                 count -= 1
-            p = count
-            while p > 0 and (room.near[p - 1] > distance or (room.near[p - 1] == distance and room.record[p - 1] > record)):
-                room.near[p], room.record[p], room.slot[p] = room.near[p - 1], room.record[p - 1], room.slot[p - 1]
-                p -= 1
-            room.near[p], room.record[p], room.slot[p] = distance, record, leaf * LEAF + i
+            _insert(room, count, distance, record, leaf, i)
             count += 1
     return count
 
 
-@njit
-def farthest(tree, scales, place, room):
-    """Return the record farthest from the place."""
-    leaves = tree.level[-1]
-    size = 0.0
-    for j in range(tree.hub.size):
+@part
+def _insert(room: Room, p: int, distance: float, record: int, leaf: int, slot: int) -> None:
+    near, found = room.near, room.found
+    while p > 0 and (near[p - 1] > distance or (near[p - 1] == distance and found[p - 1, RECORD] > record)):
+        near[p] = near[p - 1]
+        for f in range(3):
+            found[p, f] = found[p - 1, f]
+        p -= 1
+    near[p] = distance
+    found[p, RECORD] = record
+    found[p, LEAF] = leaf
+    found[p, SLOT] = slot
+
+
+@inner
+def farthest(tree: Tree, scales: Scales, place: Place, room: Room, seen: NDArray[np.int64]) -> int:
+    """Return the record farthest from the place; add the nodes that were looked at to seen[0]."""
+    blocks, lowest = tree.child.size, tree.codes.shape[1] - 1
+    far = 0.0
+    for j in range(place.numbers.size):
         room.offset[j] = place.numbers[j] - tree.hub[j]
-        size += room.offset[j] * room.offset[j]
-    best, found = -1.0, NOBODY
+        far += room.offset[j] * room.offset[j]
+    best, found = -1.0, np.int64(NOBODY)
     top = 1
-    room.stack_node[0] = 0
-    room.stack_bound[0] = np.inf
-    room.stack_lowest[0] = 0
+    room.stack[0, NODE] = room.stack[0, LOWEST] = 0
+    room.height[0] = np.inf
     while top > 0:
         top -= 1
-        node, bound, lowest = room.stack_node[top], room.stack_bound[top], room.stack_lowest[top]
-        if bound < best or (bound == best and lowest > found):
+        node = room.stack[top, NODE]
+        if room.height[top] < best or (room.height[top] == best and room.stack[top, LOWEST] > found):
             continue
-        if node >= leaves:
-            leaf = node - leaves
-            count = tree.size[leaf]
-            distances(tree.numbers[leaf], tree.codes[leaf], (count + 7) & ~7, scales, place, room.distance)
-            for i in range(count):
-                distance = room.distance[i]
-                if distance > best or (distance == best and tree.record[leaf, i] < found):
-                    best, found = distance, tree.record[leaf, i]
+        seen[0] += 1
+        if node >= blocks:
+            distances(tree, node - blocks, scales, place, room.distance)
+            best, found = look(tree, node - blocks, room, best, found)
             continue
-        most(tree, node, scales, place, room)
-        tighten(tree, node, size, room)
-        add_most_codes(tree, node, scales, place, room.bound)
-        child, fan = children(tree, node)
+        _most(tree, node, scales, place, room)
+        _tighten(tree, node, scales, place, room, far)
         base = top
-        for t in range(fan):
-            bound, lowest = room.bound[t], tree.lowest[node, t]
-            if lowest == NOBODY or bound < best or (bound == best and lowest > found):
-                continue
-            p = top
-            while p > base and room.stack_bound[p - 1] > bound:
-                lift(room, p)
-                p -= 1
-            room.stack_node[p], room.stack_bound[p], room.stack_lowest[p] = child + t, bound, lowest
-            top += 1
+        for t in range(FAN):
+            bound, record = room.bound[0, t], np.int64(tree.codes[node, lowest, t])
+            if record != NOBODY and (bound > best or (bound == best and record < found)):
+                _push(room, base, top, 1.0, t, tree.child[node], record)
+                top += 1
     return found
+
+
+@part
+def look(tree: Tree, leaf: int, room: Room, best: float, found: int) -> tuple[float, int]:
+    """Compare the farthest so far with a leaf's points, whose distances are known."""
+    lowest = tree.c.shape[1] - 1
+    for i in range(tree.size[leaf]):
+        distance = room.distance[i]
+        if distance > best or (distance == best and tree.c[leaf, lowest, i] < found):
+            best, found = distance, np.int64(tree.c[leaf, lowest, i])
+    return best, found
