@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.encoding import Attribute, Coded, Measured
+from kinfold.encoding import Attribute, Coded, Measured, records_of
 from kinfold.engines import Engine
 from kinfold.measures.grouping import group_rows
 
@@ -111,7 +111,7 @@ class Pair:
 def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Pair:
     """Read the released columns and put them beside the original ones."""
     schema = engine.schema(released)
-    records = len(attributes[0].numbers if isinstance(attributes[0], Measured) else attributes[0].codes)
+    records = records_of(attributes)
     kept = np.zeros(records, np.bool_)
     kept[rows] = True
     readable = {
