@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinfold.binding import BoundColumn, BoundPolicy
+from kinfold.binding import BoundColumn
 from kinfold.engines import Engine
 from kinfold.errors import DataError, Problem
 from kinfold.hierarchy import Hierarchy
 from kinfold.ladders import hierarchy_of, rows_of
 from kinfold.partition.points import LARGEST, Nested, Ordered, Points, Scale
-from kinfold.schema import Kind, Role, Storage
+from kinfold.schema import Kind, Storage
 
 Floats: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int32]
@@ -79,14 +79,13 @@ class Coded:
 Attribute: TypeAlias = Measured | Coded
 
 
-def encode(engine: Engine, frame: Any, policy: BoundPolicy) -> tuple[Attribute, ...]:
-    """Collect the quasi-identifiers of a table; raise with every value problem of every column."""
-    quasi = policy.of(Role.QUASI)
-    wanted = {column.name: column.column if column.kind.measured else None for column in quasi}
+def encode(engine: Engine, frame: Any, columns: Sequence[BoundColumn]) -> tuple[Attribute, ...]:
+    """Collect columns of a table; raise with every value problem of every column."""
+    wanted = {column.name: column.column if column.kind.measured else None for column in columns}
     table = engine.collect(frame, wanted)
     attributes: list[Attribute] = []
     problems: list[Problem] = []
-    for bound in quasi:
+    for bound in columns:
         try:
             attributes.append(_encoded(bound, table.column(bound.name)))
         except DataError as error:

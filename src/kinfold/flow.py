@@ -19,12 +19,13 @@ from kinfold.binding import BoundPolicy, bind
 from kinfold.encoding import encode
 from kinfold.engines import Engine
 from kinfold.errors import PolicyError
-from kinfold.measurement import Measures, compare_rows
+from kinfold.folder import save, was_sorted
+from kinfold.measurement import Measures, measure_release
 from kinfold.planning import Plan, plan
 from kinfold.policy import Policy, from_roles
 from kinfold.promises import terms_of
 from kinfold.release import Terms, Verdict
-from kinfold.schema import Schema
+from kinfold.schema import Role, Schema
 from kinfold.verification import verify as check
 
 if TYPE_CHECKING:
@@ -62,8 +63,6 @@ class Release:
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release folder; it gets its name only after the file in it has been verified."""
-        from kinfold.folder import save
-
         return save(self, Path(folder), force=force)
 
 
@@ -81,14 +80,15 @@ def anonymize(source: Any, policy: Any = None, *, progress: Stage | None = None,
     schema = engine.schema(original)  # what each column is
     bound = bind(asked, schema)  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, original)  # what will be promised
-    attributes = encode(engine, original, bound)  # quasi-identifiers as arrays
+    attributes = encode(engine, original, bound.of(Role.QUASI))  # quasi-identifiers as arrays
     planned = plan(attributes, bound, lambda done, total: tell("plan", done, total))  # what to do to each column
     tell("apply", 0, 1)
     released = engine.apply(original, planned.recoding, schema)  # rows as they leave
     tell("verify", 0, 1)
     verdict = check(engine, released, terms).require()  # or raise; save() does it again on the file as written
     tell("measure", 0, 1)
-    measures = compare_rows(engine, (original, released), bound, verdict, planned)  # risk and loss
+    kept = np.flatnonzero(planned.recoding.kept)  # the original row of each released one
+    measures = measure_release(engine, released, bound, verdict, attributes, kept)  # risk and loss
     tell("done", 1, 1)
     seconds = time.perf_counter() - started
     return Release(
@@ -104,16 +104,29 @@ def verify(source: Any, policy: Any = None, **request: Any) -> Verdict:
         return check(engine, frame, released_terms(asked, engine, frame))
 
 
-def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:
-    """Compare a release with its original, row by row where they can be paired."""
-    from kinfold.measurement import compare_tables
+def measure(original: Any, released: Any, policy: Any = None, *, columns: str = "quasi", **request: Any) -> Measures:
+    """Compare a release with its original, row by row where they can be paired.
 
+    Loss is measured over the quasi-identifiers, or over `columns="all"` that are in both tables.
+    """
     asked = requested(policy, request)
     with open_engine() as engine:
         before, after = engine.read(rows_of(original)), engine.read(rows_of(released))
         bound = bind(asked, engine.schema(before))
         verdict = check(engine, after, terms_of(bound, engine, before))
-        return compare_tables(engine, (before, after), bound, verdict)
+        verdict.require_columns()
+        kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
+        attributes = encode(engine, before, kept if columns == "all" else bound.of(Role.QUASI))
+        return measure_release(engine, after, bound, verdict, attributes, _pairs(released, bound.rows, verdict.records))
+
+
+def _pairs(released: Any, before: int, after: int) -> NDArray[np.intp] | str:
+    """Pair rows by their position, or say why that cannot be done."""
+    if before != after:
+        return f"the original has {before:,} rows and the release {after:,}: they cannot be paired"
+    if isinstance(released, str | Path) and was_sorted(Path(released)):
+        return "the certificate beside the release says that its rows were reordered: they cannot be paired"
+    return np.arange(before)
 
 
 def profile(source: Any, *, progress: Stage | None = None) -> Profile:

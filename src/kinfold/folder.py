@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinfold import __version__
 from kinfold.certificate import certify, terms_in
-from kinfold.errors import DataError, Problem, VerifyError
+from kinfold.errors import DataError, KinfoldError, Problem, VerifyError
 from kinfold.publication import publish
 from kinfold.release import Certificate, Verdict
 from kinfold.verification import verify
@@ -52,6 +52,15 @@ def check_folder(folder: Path) -> tuple[Verdict, Certificate]:
         missed = [Problem(finding.promise + " does not hold") for finding in verdict.findings if not finding.holds]
         raise VerifyError([*problems, *verdict.problems, *missed])
     return verdict, certificate
+
+
+def was_sorted(path: Path) -> bool:
+    """Whether a certificate beside a file says that the rows of that file were sorted."""
+    try:
+        told = Certificate.read((path.parent / "certificate.json").read_text(encoding="utf-8")).content["release"]
+    except (OSError, KinfoldError):
+        return False
+    return bool(told["file"] == path.name and told["order"] == "sorted")
 
 
 def digest(path: Path) -> str:

@@ -65,6 +65,12 @@ class Verdict:
         missed = [_missed(finding) for finding in self.findings if not finding.holds]
         raise VerifyError([*self.problems, *missed])
 
+    def require_columns(self) -> Verdict:
+        """Return the verdict if the table has the columns it should have, else raise."""
+        if self.problems:
+            raise DataError(self.problems)
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values."""
         return {

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from point_tables import any_points
-from reference.mdav import mdav as twin
 
 from kinfold.partition import mdav
 from kinfold.partition.centre import Centre
 from kinfold.partition.points import Points
+from point_tables import any_points
+from reference.mdav import mdav as twin
 
 
 @pytest.mark.parametrize("block", range(10))

@@ -184,6 +184,7 @@ def measure(
     original: Annotated[Path, typer.Argument(help="The table as it was.", show_default=False)],
     released: Annotated[Path, typer.Argument(help="The table as released.", show_default=False)],
     policy: PolicyFile = None,
+    columns: Annotated[str, typer.Option(help="Measure loss over: quasi or all.")] = "quasi",
     settings: Settings = None,
     json: Json = False,
 ) -> None:
@@ -196,7 +197,10 @@ def measure(
     with errors():
         if policy is None:
             raise PolicyError("what to measure is in the policy", fix="add --policy FILE")
-        found = compare(original, released, policy_from(policy, {}, {}, settings or ())).to_dict()
+        if columns not in ("quasi", "all"):
+            raise PolicyError(f"--columns {columns} is not known", fix="say --columns quasi or --columns all")
+        asked = policy_from(policy, {}, {}, settings or ())
+        found = compare(original, released, asked, columns=columns).to_dict()
         if json:
             print_json(found)
         else:

@@ -50,9 +50,8 @@ def tell_release(release: Release, folder: Path) -> None:
             shown = f"{value:.2%}" if key == "sse_ratio" else digits(value)
             out.print(f"  {title}: {shown}")
     for name, found in verdict.t.items():
-        out.print(
-            f"  {name}: at least {verdict.l[name]} different values a class, distance to the table at most {digits(found)}"
-        )
+        values = f"at least {verdict.l[name]} different values a class"
+        out.print(f"  {name}: {values}, distance to the whole table at most {digits(found)}")
     for note in release.plan.notes:
         out.print(Text(f"  note: {note}", style="yellow"))
     out.print(f"  may leave      {folder / 'public'}", soft_wrap=True)
@@ -70,9 +69,8 @@ def tell_findings(findings: Sequence[Finding]) -> None:
 def tell_verdict(verdict: Verdict) -> None:
     """Print what was found on a table."""
     tell_findings(verdict.findings)
-    out.print(
-        f"  {digits(verdict.records)} records in {digits(verdict.classes)} classes, the smallest has {digits(verdict.k)}"
-    )
+    classes = f"{digits(verdict.classes)} classes, the smallest has {digits(verdict.k)}"
+    out.print(f"  {digits(verdict.records)} records in {classes}")
     for name, found in verdict.t.items():
         out.print(f"  {name}: l = {verdict.l[name]}, t = {digits(found)}")
 

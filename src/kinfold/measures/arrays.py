@@ -49,3 +49,29 @@ def counts(sizes: ArrayLike) -> Ints:
     if array.size == 0:
         raise NotApplicable("there is no released record")
     return array.astype(np.int64, copy=False)
+
+
+def labels(classes: ArrayLike) -> Ints:
+    """Return one class label per record as whole numbers; -1 is a record that was not released."""
+    array = np.asarray(classes)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and array.min() < -1):
+        raise DataError("classes are not one label per record", fix="give whole numbers, -1 for a dropped record")
+    return array.astype(np.int64, copy=False)
+
+
+def codes(values: ArrayLike) -> Ints:
+    """Return categories as whole numbers, records by attributes; -1 is a missing value."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.ndim not in (1, 2) or (array.size and array.min() < -1):
+        raise DataError("categories are not codes", fix="give whole numbers from 0 up, -1 for a missing value")
+    array = array.astype(np.int64, copy=False)
+    return array[:, None] if array.ndim == 1 else array
+
+
+def class_sizes(classes: Ints) -> Ints:
+    """Return for each record the number of records in its class; 0 for a record that was not released."""
+    if classes.size == 0:
+        return classes
+    sizes = np.bincount(classes + 1)  # labels need not be dense: unused ones count 0
+    sizes[0] = 0
+    return sizes[classes + 1]

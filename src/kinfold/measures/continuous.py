@@ -95,6 +95,9 @@ def standardized(original: ArrayLike, released: ArrayLike) -> tuple[Floats, Floa
 
 
 def column_means(x: Floats) -> Floats:
-    """Mean of the known values of each column; 0 for a column without any."""
+    """Mean of the known values of each column, exact for a constant column; 0 for a column without any."""
     known = ~np.isnan(x)
-    return np.asarray(np.nansum(x, axis=0) / np.maximum(known.sum(axis=0), 1), np.float64)
+    means = np.nansum(x, axis=0) / np.maximum(known.sum(axis=0), 1)
+    low = np.min(x, axis=0, where=known, initial=np.inf)
+    high = np.max(x, axis=0, where=known, initial=-np.inf)
+    return np.asarray(np.where(low == high, low, means), np.float64)

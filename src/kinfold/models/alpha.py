@@ -7,12 +7,13 @@ one value that was named. The k of the name is promised beside it, by `KAnonymit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
+from kinfold.gauge import Gauge
 from kinfold.models.finding import Finding, Mask, Promise
 from kinfold.tally import Tally
 
@@ -41,6 +42,10 @@ class AlphaK:
         most = np.zeros(len(tally), np.int64)
         np.maximum.at(most, spread.group, spread.count)
         return most / np.maximum(tally.sizes, 1)
+
+    def gauge(self, values: NDArray[Any]) -> Gauge:  # noqa: ARG002  the same for any values
+        """Return the promise as a search reads it."""
+        return Gauge("share", self.alpha)
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes where some value is more frequent than alpha. Quotients round as alpha did: no tolerance."""

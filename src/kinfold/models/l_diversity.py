@@ -15,12 +15,13 @@ Null is a value like any other. Cost: O(c log c) for c cells of the spread.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
+from kinfold.gauge import Gauge, Statistic
 from kinfold.models.finding import Finding, Mask, Promise
 from kinfold.tally import Ints, Spread, Tally
 
@@ -61,6 +62,11 @@ class LDiversity:
         if self.kind == "entropy":
             return effective(spread, tally.sizes)
         return recursive(spread, tally.sizes, self.c)
+
+    def gauge(self, values: NDArray[Any]) -> Gauge:  # noqa: ARG002  the same for any values
+        """Return the promise as a search reads it."""
+        statistic: dict[Kind, Statistic] = {"distinct": "distinct", "entropy": "effective", "recursive": "recursive"}
+        return Gauge(statistic[self.kind], self.l, self.c)
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes that do not reach l."""

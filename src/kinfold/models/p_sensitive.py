@@ -7,11 +7,13 @@ kept apart because it is asked for under its own name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
+from kinfold.gauge import Gauge
 from kinfold.models.finding import Finding, Mask, Promise
 from kinfold.models.l_diversity import distinct
 from kinfold.tally import Tally
@@ -34,6 +36,10 @@ class PSensitive:
     def __post_init__(self) -> None:
         if self.p < 1 or self.p != int(self.p):
             raise PolicyError(f"p of {self.column!r} is {self.p}", fix="p is a whole number from 1 up")
+
+    def gauge(self, values: NDArray[Any]) -> Gauge:  # noqa: ARG002  the same for any values
+        """Return the promise as a search reads it."""
+        return Gauge("distinct", self.p)
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes with fewer than p values."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError
+from kinfold.gauge import Gauge
 from kinfold.hierarchy import Hierarchy
 from kinfold.models import emd
 from kinfold.models.finding import Finding, Mask, Promise
@@ -62,6 +63,14 @@ class TCloseness:
         if self.hierarchy is None:
             return emd.equal(spread, tally.sizes)
         return emd.nested(spread, tally.sizes, paths(self.hierarchy, spread.values, self.column))
+
+    def gauge(self, values: NDArray[Any]) -> Gauge:
+        """Return the promise as a search reads it; `values` are the distinct values in order."""
+        if self.distance == "ordered":
+            return Gauge("ordered", self.t)
+        if self.hierarchy is None:
+            return Gauge("nested", self.t, paths=np.arange(len(values))[:, None])
+        return Gauge("nested", self.t, paths=paths(self.hierarchy, values, self.column))
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes that are farther than t (and 1e-12 for rounding) from the table."""

@@ -1,0 +1,176 @@
+"""Merging: the class that misses its promises most goes into the class nearest to it, until none misses any.
+
+    while some class misses its promises:
+        C = the class that misses them most;  C' = the class whose centre is nearest to that of C
+        C and C' become one
+
+Each class keeps its records as a list sorted by code, one list for each row of codes; two lists are merged in a walk.
+
+Paper: Soria-Comas et al. 2015, Algorithm 1.   Cost: O(g d + size) a merge, g being the classes left: n²/k in all.
+Ties: the class of the lowest number.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from kinfold.kernels.mixed import Mixed, centre_code, code_gap
+from kinfold.kernels.promises import NESTED, ORDERED, Promises, equal, frequency_miss, ordered
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Merger(NamedTuple):
+    """Classes that can become one."""
+
+    into: NDArray[np.int64]  # (g,) the class that this one went into; itself while it stands
+    alive: NDArray[np.int64]  # (g,) numbers of the classes that stand, in no order; the first `standing[0]` of it
+    standing: NDArray[np.int64]  # (1,)
+    size: NDArray[np.int64]  # (g,)
+    sums: NDArray[np.float64]  # (g, a) of the numbers
+    codes: NDArray[np.int32]  # (g, b) of the centre
+    head: NDArray[np.int32]  # (rows, g) first record of each list
+    following: NDArray[np.int32]  # (rows, n) next record of the list, -1 at its end
+    missed: NDArray[np.float64]  # (g,)
+
+
+@njit(cache=True)
+def load(p: Promises, c: Merger, row: int, g: int) -> int:
+    """Put the sorted codes of a class into the room of the promises; return how many."""
+    size = 0
+    record = c.head[row, g]
+    while record >= 0:
+        p.codes_held[size] = p.codes[row, record]
+        size += 1
+        record = c.following[row, record]
+    return size
+
+
+@njit(cache=True)
+def measure(p: Promises, c: Merger, g: int) -> float:
+    """How far a class misses its promises."""
+    total = 0.0
+    for r in range(p.kind.size):
+        if p.kind[r] == ORDERED:
+            total += max(0.0, ordered(p, p.row[r], load(p, c, p.row[r], g)) - p.limit[r])
+        elif p.kind[r] == NESTED:
+            mean = 0.0
+            for row in range(p.row[r], p.row[r + 1]):
+                mean += equal(p, row, load(p, c, row, g))
+            total += max(0.0, mean / (p.row[r + 1] - p.row[r]) - p.limit[r])
+        else:
+            total += frequency_miss(p, r, load(p, c, p.row[r], g))
+    return total
+
+
+@njit(cache=True)
+def settle(m: Mixed, p: Promises, c: Merger) -> None:
+    """Measure every class, and the codes of its centre."""
+    for g in range(c.into.size):
+        c.missed[g] = measure(p, c, g)
+        centre(m, c, g, p.codes_held)
+
+
+@njit(cache=True)
+def centre(m: Mixed, c: Merger, g: int, room: NDArray[np.int32]) -> None:
+    """Find the codes of the centre of a class."""
+    for j in range(c.codes.shape[1]):
+        size = 0
+        record = c.head[0, g]
+        while record >= 0:
+            room[size] = m.codes[record, j]
+            size += 1
+            record = c.following[0, record]
+        room[:size].sort()
+        c.codes[g, j] = centre_code(m, j, room[:size])
+
+
+@njit(cache=True)
+def apart(m: Mixed, c: Merger, g: int, h: int) -> float:
+    """Squared distance of the centres of two classes."""
+    total = 0.0
+    for j in range(c.sums.shape[1]):
+        step = c.sums[g, j] / c.size[g] - c.sums[h, j] / c.size[h]
+        total += step * step
+    for j in range(c.codes.shape[1]):
+        total += code_gap(m, j, c.codes[g, j], c.codes[h, j])
+    return total
+
+
+@njit(cache=True)
+def worst(c: Merger) -> int:
+    """The class that misses its promises most, -1 if none does."""
+    found = -1
+    for t in range(c.standing[0]):
+        g = c.alive[t]
+        if c.missed[g] > 0 and (
+            found < 0 or c.missed[g] > c.missed[found] or (c.missed[g] == c.missed[found] and g < found)
+        ):
+            found = g
+    return found
+
+
+@njit(cache=True)
+def nearest(m: Mixed, c: Merger, g: int) -> int:
+    """The class whose centre is nearest to that of g."""
+    found, least = -1, np.inf
+    for t in range(c.standing[0]):
+        h = c.alive[t]
+        if h != g:
+            gap = apart(m, c, g, h)
+            if gap < least or (gap == least and h < found):
+                found, least = h, gap
+    return found
+
+
+@njit(cache=True)
+def join_lists(p: Promises, c: Merger, row: int, g: int, h: int) -> None:
+    """Merge the sorted list of class h into that of class g."""
+    one, two = c.head[row, g], c.head[row, h]
+    last = -1
+    while one >= 0 or two >= 0:
+        first = two < 0 or (one >= 0 and p.codes[row, one] <= p.codes[row, two])
+        record = one if first else two
+        if first:
+            one = c.following[row, one]
+        else:
+            two = c.following[row, two]
+        if last < 0:
+            c.head[row, g] = record
+        else:
+            c.following[row, last] = record
+        last = record
+
+
+@njit(cache=True)
+def unite(m: Mixed, p: Promises, c: Merger, g: int, h: int) -> None:
+    """Make class h part of class g."""
+    for row in range(p.codes.shape[0]):
+        join_lists(p, c, row, g, h)
+    c.size[g] += c.size[h]
+    for j in range(c.sums.shape[1]):
+        c.sums[g, j] += c.sums[h, j]
+    c.into[h] = g
+    for t in range(c.standing[0]):
+        if c.alive[t] == h:
+            c.alive[t] = c.alive[c.standing[0] - 1]
+            c.standing[0] -= 1
+            break
+    centre(m, c, g, p.codes_held)
+    c.missed[g] = measure(p, c, g)
+
+
+@njit(cache=True)
+def merge(m: Mixed, p: Promises, c: Merger, many: int) -> int:
+    """Merge until no class misses its promises, or so many times; return how many merges were made."""
+    for done in range(many):
+        g = worst(c)
+        if g < 0 or c.standing[0] < 2:
+            return done
+        h = nearest(m, c, g)
+        unite(m, p, c, min(g, h), max(g, h))
+    return many

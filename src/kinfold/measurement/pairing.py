@@ -1,0 +1,140 @@
+"""Pairing: original and released rows side by side, as the arrays that measures take.
+
+Released row i belongs to the original row `rows[i]`; original rows that were left out have lost every value. Released
+values are read as numbers where they still are, else as labels: a category, a generalized label, a range, or `*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.encoding import Attribute, Coded, Measured
+from kinfold.engines import Engine
+from kinfold.measures.grouping import group_rows
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+GONE = -2  # no released value: the record was left out
+
+
+@dataclass(frozen=True, eq=False)
+class PairedColumn:
+    """One column of both tables: `numbers` where the release still has them, else `labels[place[i]]` for record i."""
+
+    attribute: Attribute
+    numbers: Floats | None  # NaN for null and for a record that was left out
+    labels: tuple[str, ...] = ()
+    place: Ints | None = None  # -1 null, -2 left out
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.attribute.bound.name
+
+    @property
+    def generalized(self) -> bool:
+        """Whether the release holds statements about values instead of values."""
+        if self.numbers is not None:
+            return False
+        if isinstance(self.attribute, Measured):
+            return True
+        return not set(self.labels) <= set(self.attribute.texts[:-1])
+
+    @cached_property
+    def before(self) -> Ints:
+        """Original values as codes: of a measured column the rank among its distinct values; -1 for null."""
+        if isinstance(self.attribute, Coded):
+            codes = self.attribute.codes.astype(np.int64)
+            return np.where(codes == self.attribute.null_code, -1, codes)
+        known = ~self.attribute.null
+        ranks = np.full(len(known), -1, np.int64)
+        ranks[known] = np.unique(self.attribute.numbers[known], return_inverse=True)[1]
+        return ranks
+
+    @cached_property
+    def after(self) -> Ints:
+        """Released values as codes of the same scale; labels that are no category get codes of their own."""
+        if self.place is None:
+            assert self.numbers is not None  # noqa: S101  a column has numbers or labels
+            known = ~np.isnan(self.numbers)
+            codes = np.full(len(known), -1, np.int64)
+            codes[known] = np.unique(self.numbers[known], return_inverse=True)[1]
+            return codes
+        known_texts = {} if isinstance(self.attribute, Measured) else _codes(self.attribute)
+        number = [known_texts.get(label, len(known_texts) + i) for i, label in enumerate(self.labels)]
+        return np.array([*number, GONE, -1], np.int64)[self.place]
+
+
+def _codes(attribute: Coded) -> dict[str, int]:
+    return {text: code for code, text in enumerate(attribute.texts[:-1])}
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Both tables, column by column, and the classes of each record before and after."""
+
+    columns: tuple[PairedColumn, ...]
+    kept: NDArray[np.bool_]
+
+    @cached_property
+    def initial(self) -> Ints:
+        """Class of each original record by its original values."""
+        return group_rows(np.column_stack([column.before for column in self.columns]))[0]
+
+    @cached_property
+    def masked(self) -> Ints:
+        """Class of each original record by its released values, -1 where it was left out."""
+        classes = np.full(len(self.kept), -1, np.int64)
+        classes[self.kept] = group_rows(np.column_stack([c.after[self.kept] for c in self.columns]))[0]
+        return classes
+
+    @cached_property
+    def numbers(self) -> tuple[Floats, Floats] | None:
+        """The columns that are numbers in both tables, records by attributes; None where there is none."""
+        both = [
+            (c.attribute.numbers, c.numbers)
+            for c in self.columns
+            if isinstance(c.attribute, Measured) and c.numbers is not None
+        ]
+        if not both:
+            return None
+        return np.column_stack([x for x, _ in both]), np.column_stack([y for _, y in both])
+
+
+def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Pair:
+    """Read the released columns and put them beside the original ones."""
+    schema = engine.schema(released)
+    records = len(attributes[0].numbers if isinstance(attributes[0], Measured) else attributes[0].codes)
+    kept = np.zeros(records, np.bool_)
+    kept[rows] = True
+    readable = {
+        a.bound.name: schema[a.bound.name]
+        if isinstance(a, Measured) and (schema[a.bound.name].storage.kind.measured or schema[a.bound.name].date_format)
+        else None
+        for a in attributes
+    }
+    table = engine.collect(released, readable)
+    columns = []
+    for attribute in attributes:
+        column = table.column(attribute.bound.name)
+        if readable[attribute.bound.name] is not None:
+            numbers = np.full(records, np.nan)
+            numbers[rows] = column.to_numpy(zero_copy_only=False).astype(np.float64)
+            columns.append(PairedColumn(attribute, numbers))
+        else:
+            columns.append(_labelled(attribute, column, records, rows))
+    return Pair(tuple(columns), kept)
+
+
+def _labelled(attribute: Attribute, column: Any, records: int, rows: NDArray[np.intp]) -> PairedColumn:
+    encoded = column.combine_chunks().dictionary_encode()
+    place = np.full(records, GONE, np.int64)
+    place[rows] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return PairedColumn(attribute, None, tuple(encoded.dictionary.to_pylist()), place)

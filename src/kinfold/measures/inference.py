@@ -1,0 +1,60 @@
+"""Attribute inference: how much better an attacker guesses a confidential value with the release than without it.
+
+Without the release the best guess is the same for everybody; with it, one guess for each class:
+
+    categories   the most frequent value. Gain = (hits with - hits without) / (n - hits without), the lambda of
+                 Goodman & Kruskal 1954
+    numbers      the mean. Gain = 1 - squared error with / without, the squared correlation ratio (eta²)
+
+Null is one more category. A missing number is nobody's secret, and left out. Cost: O(n log n).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kinfold.measures.arrays import NotApplicable, codes, labels
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def inference_gain(classes: ArrayLike, values: ArrayLike) -> float:
+    """Share of wrong guesses of a category that the release sets right, 0 (tells nothing) to 1 (tells all).
+
+    >>> inference_gain([0, 0, 1, 1], [0, 0, 1, 1])
+    1.0
+    >>> inference_gain([0, 0, 1, 1], [0, 1, 0, 1])
+    0.0
+    """
+    kept = labels(classes)
+    value = codes(values)[kept >= 0, 0] + 1  # null is a category: code 0
+    kept = kept[kept >= 0]
+    if kept.size == 0:
+        raise NotApplicable("there is no released record")
+    blind = int(np.bincount(value).max())
+    if blind == len(value):
+        raise NotApplicable("the confidential column is constant: there is nothing to guess")
+    cells, held = np.unique(kept * (value.max() + 1) + value, return_counts=True)
+    best = np.zeros(kept.max() + 1, np.int64)
+    np.maximum.at(best, cells // (value.max() + 1), held)
+    return float((best.sum() - blind) / (len(value) - blind))
+
+
+def inference_gain_numbers(classes: ArrayLike, values: ArrayLike) -> float:
+    """Share of the squared error of guessing a number that the release takes away, 0 (tells nothing) to 1 (tells all).
+
+    >>> inference_gain_numbers([0, 0, 1, 1], [1.0, 3.0, 11.0, 13.0])
+    0.9615384615384616
+    """
+    kept, value = labels(classes), np.asarray(values, np.float64)
+    known = (kept >= 0) & ~np.isnan(value)
+    kept, value = kept[known], value[known]
+    if value.size == 0 or value.min() == value.max():
+        raise NotApplicable("the confidential column is constant or missing: there is nothing to guess")
+    value = value - value.mean()
+    sizes = np.maximum(np.bincount(kept), 1)
+    means = np.bincount(kept, value) / sizes
+    return float(1.0 - ((value - means[kept]) ** 2).sum() / (value**2).sum())

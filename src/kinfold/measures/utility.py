@@ -1,0 +1,150 @@
+"""What the data is still good for: columns before and after, and a task fitted on either table.
+
+    summary           count, mean, variance and quantiles of a numeric column
+    correlations      the correlation matrix of the complete records
+    frequencies       the count of each category, null last
+    regression_loss   R² on the original records of a least-squares fit to the original, less that of one to the release
+    accuracy_loss     share of the original records classified right by logistic regressions (one against the rest)
+                      fitted to the original, less that of those fitted to the release
+
+Both scores are taken on the original records: what counts is what an analyst of the release gets wrong about them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kinfold.errors import DataError
+from kinfold.measures import logistic
+from kinfold.measures.arrays import Floats, Ints, NotApplicable, codes, numbers
+from kinfold.measures.variation import Moments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A numeric column in a few numbers; the variance is the population's (1/n)."""
+
+    count: int
+    missing: int
+    mean: float
+    variance: float
+    quantiles: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """The score of a task on the original records, fitted on the original and on the release."""
+
+    original: float
+    released: float
+
+    @property
+    def loss(self) -> float:
+        """What the release costs in the score."""
+        return self.original - self.released
+
+
+def summary(column: ArrayLike, quantiles: Sequence[float] = SHOWN) -> Summary:
+    """Return the count, mean, variance and quantiles of the known values of a column.
+
+    >>> summary([1.0, 3.0, np.nan], quantiles=[0.5])
+    Summary(count=2, missing=1, mean=2.0, variance=1.0, quantiles=(2.0,))
+    """
+    values = np.asarray(column, np.float64)
+    known = values[~np.isnan(values)]
+    if known.size == 0:
+        raise NotApplicable("every value is missing")
+    found = tuple(float(value) for value in np.quantile(known, quantiles))
+    return Summary(len(known), len(values) - len(known), float(known.mean()), float(known.var()), found)
+
+
+def correlations(table: ArrayLike) -> Floats:
+    """Return the correlation matrix of the complete records, -1 to 1; NaN marks a constant column, which has none.
+
+    >>> correlations([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]).round(6).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    moments = Moments.of(table)
+    found = np.clip(moments.correlations, -1.0, 1.0)
+    found[moments.constant, :] = np.nan
+    found[:, moments.constant] = np.nan
+    return found
+
+
+def frequencies(column: ArrayLike, size: int) -> Ints:
+    """Return the number of records with each of `size` categories, and last with none.
+
+    >>> frequencies([0, 2, 2, -1], size=3).tolist()
+    [1, 0, 2, 1]
+    """
+    values = codes(column)[:, 0]
+    if values.size and values.max() >= size:
+        raise DataError(f"a code is beyond the {size} categories", fix="give the number of categories")
+    return np.bincount(np.where(values < 0, size, values), minlength=size + 1)
+
+
+def regression_loss(original: ArrayLike, released: ArrayLike, target: int) -> Task:
+    """Return R² of column `target` on the others, on the original records: 1 explains all, 0 no more than the mean.
+
+    The loss is 0 or more: nothing fits the original better than its own fit.
+
+    >>> x = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [4.0, 8.0]])
+    >>> regression_loss(x, x[[1, 1, 2, 2]], target=1).loss < 1e-9
+    True
+    """
+    x, y = _complete(original), _complete(released)
+    truth, others = x[:, target], np.delete(x, target, axis=1)
+    if truth.min() == truth.max():
+        raise NotApplicable("the target is constant: there is nothing to explain")
+    features = logistic.Features.of(others)
+    scores = []
+    for fitted, answer in ((others, truth), (np.delete(y, target, axis=1), y[:, target])):
+        beta = np.linalg.lstsq(features(fitted), answer, rcond=None)[0]
+        error = ((truth - features(others) @ beta) ** 2).sum()
+        scores.append(float(1.0 - error / ((truth - truth.mean()) ** 2).sum()))
+    return Task(*scores)
+
+
+def accuracy_loss(original: ArrayLike, released: ArrayLike, truth: ArrayLike, answers: ArrayLike) -> Task:
+    """Return the share of original records classified right, 0 to 1, by either fit.
+
+    `truth` and `answers` are the categories of the original and the released records.
+
+    >>> x = np.array([[1.0], [2.0], [8.0], [9.0]])
+    >>> accuracy_loss(x, [[1.5], [1.5], [8.5], [8.5]], [0, 0, 1, 1], [0, 0, 1, 1])
+    Task(original=1.0, released=1.0)
+    """
+    x, y = numbers(original), numbers(released)
+    real, given = codes(truth)[:, 0], codes(answers)[:, 0]
+    known, left = ~np.isnan(x).any(axis=1), ~np.isnan(y).any(axis=1)
+    x, real, y, given = x[known], real[known], y[left], given[left]
+    if len(np.unique(real)) < 2 or len(given) == 0:
+        raise NotApplicable("there are not two categories to tell apart")
+    features = logistic.Features.of(x)
+    guesses = (_classify(features, fitted, answer, x) for fitted, answer in ((x, real), (y, given)))
+    return Task(*(float((guess == real).mean()) for guess in guesses))
+
+
+def _classify(features: logistic.Features, x: Floats, answer: Ints, at: Floats) -> Ints:
+    """Return for each row of `at` the category whose regression gives it the highest chance; ties: the lowest."""
+    found = np.unique(answer)
+    chance = [logistic.chances(features, at, logistic.fit(features, x, answer == category)) for category in found]
+    return np.asarray(found[np.argmax(chance, axis=0)], np.int64)
+
+
+def _complete(table: ArrayLike) -> Floats:
+    x = numbers(table)
+    x = x[~np.isnan(x).any(axis=1)]
+    if len(x) < 2:
+        raise NotApplicable("there are fewer than two complete records")
+    return x
