@@ -203,11 +203,15 @@ def test_more_bins_than_fit_are_put_together_and_no_record_is_lost(counts: list[
     assert sum(row["count"] for row in picture.values) == sum(counts)
 
 
-@given(st.dictionaries(st.integers(1, 10**9), st.integers(1, 10**6), min_size=1, max_size=60))
-def test_class_sizes_fall_in_one_bar_each(counts: dict[int, int]) -> None:
+SIZES = st.one_of(st.integers(1, 40), st.integers(900, 3000), st.integers(1, 10**9))
+
+
+@given(st.dictionaries(SIZES, st.integers(1, 10**6), min_size=1, max_size=60), st.integers(2, 50))
+def test_class_sizes_fall_in_one_bar_each_and_no_bar_crosses_k(counts: dict[int, int], k: int) -> None:
     sizes = sorted(counts.items())
-    bars = class_sizes.ranges(sizes)
-    assert len(bars) <= class_sizes.MOST_BARS
+    bars = class_sizes.ranges(sizes, k)
+    assert len(bars) <= class_sizes.MOST_BARS + 1
+    assert not any(low < k <= high for low, high, _ in bars)
     assert sum(classes for _, _, classes in bars) == sum(counts.values())
     assert (bars[0][0], bars[-1][1]) == (sizes[0][0], sizes[-1][0])
     assert all(high + 1 == low for (_, high, _), (low, _, _) in pairwise(bars))
@@ -220,9 +224,14 @@ def test_classes_smaller_than_k_stand_out() -> None:
     assert class_sizes.picture([], 5) is None
 
 
-def test_a_range_of_sizes_stands_on_the_safe_side_of_k() -> None:
-    picture = class_sizes.picture([(3, 1), (5, 9), (4000, 2)], 5)
+def test_ranges_of_sizes_are_labelled_in_short() -> None:
+    picture = class_sizes.picture([(3, 1), (5, 9), (400_000, 2)], 4)
+    labels = [row["label"].replace("\n", "").replace("\N{EN DASH}", "-") for row in picture.values]
+    assert labels[:4] == ["3", "4", "5-9", "10-19"]
+    assert labels[-3:] == ["5k-10k", "10k-20k", "20k-400k"]
     assert [row["kept"] for row in picture.values][:2] == [False, True]
+    narrow = class_sizes.picture([(10_500, 1), (10_600, 9)], 4)
+    assert narrow.values[0]["label"] == "10,500\N{EN DASH}\n10,519"
 
 
 def test_the_pareto_front_is_what_no_trial_beats() -> None:
