@@ -109,10 +109,11 @@ def _certified(release: Release, file: Path) -> Certificate:
 
 def _write_reports(release: Release, public: Path, internal: Path) -> None:
     from kinfold.description import describe
+    from kinfold.measures.catalogue import CATALOGUE
     from kinfold.report.page import page
 
     (public / "report.html").write_text(page(describe(release, internal=False)), encoding="utf-8")
-    (internal / "report.html").write_text(page(describe(release, internal=True)), encoding="utf-8")
+    (internal / "report.html").write_text(page(describe(release, internal=True), CATALOGUE), encoding="utf-8")
 
 
 def audit(release: Release, file: Path | None = None) -> dict[str, Any]:

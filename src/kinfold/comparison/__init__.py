@@ -67,7 +67,13 @@ def rows(comparison: Comparison) -> Sequence[tuple[Any, ...]]:
 
 
 def compare(
-    source: Any, policy: Any, *, methods: Sequence[str], k: Sequence[int], t: Sequence[float] = (), progress: Progress = silent
+    source: Any,
+    policy: Any,
+    *,
+    methods: Sequence[str],
+    k: Sequence[int],
+    t: Sequence[float] = (),
+    progress: Progress = silent,
 ) -> Comparison:
     """Run methods at several k (and t) on one table and rank them."""
     from kinfold.policy import Policy

@@ -35,7 +35,9 @@ class Setting:
     def applied(self, policy: Policy) -> Policy:
         """Return the policy at this point."""
         privacy = policy.privacy.model_copy(update={"k": self.k} | ({"t": self.t} if self.t is not None else {}))
-        return policy.model_copy(update={"privacy": privacy, "method": policy.method.model_copy(update={"name": self.method})})
+        return policy.model_copy(
+            update={"privacy": privacy, "method": policy.method.model_copy(update={"name": self.method})}
+        )
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,12 @@ class Outcome:
 
 def settings(methods: Sequence[str], ks: Sequence[int], ts: Sequence[float] = ()) -> list[Setting]:
     """Return the points of the grid, method by method."""
-    return [Setting(method, k, t) for method, k, t in product(methods, ks, ts or [None])]
+    return [Setting(method, k, t) for method, k, t in product(methods, ks, ts or (None,))]
 
 
-def run(source: Any, policy: Policy, grid: Sequence[Setting], kept: Path | None = None, progress: Progress = silent) -> list[Outcome]:
+def run(
+    source: Any, policy: Policy, grid: Sequence[Setting], kept: Path | None = None, progress: Progress = silent
+) -> list[Outcome]:
     """Try every setting; results that are already kept are not made again."""
     key = _fingerprint(source, policy) if kept else ""
     found = {setting: outcome for setting in grid if kept and (outcome := _recalled(kept, key, setting))}
@@ -87,7 +91,9 @@ def attempt(source: Any, policy: Policy, setting: Setting) -> Outcome:
         release = anonymize(source, setting.applied(policy))
     except KinfoldError as error:
         return Outcome(setting, None, error.problems[0].what)
-    return Outcome(setting, {**release.measures.to_dict(), "seconds": round(release.seconds, 3), "steps": release.plan.steps})
+    return Outcome(
+        setting, {**release.measures.to_dict(), "seconds": round(release.seconds, 3), "steps": release.plan.steps}
+    )
 
 
 def _fingerprint(source: Any, policy: Policy) -> str:

@@ -67,14 +67,18 @@ class Comparison:
         }
 
 
-def rank(outcomes: Sequence[Outcome], risk: str | None = None, loss: str | None = None, weight: float = 0.5) -> Comparison:
+def rank(
+    outcomes: Sequence[Outcome], risk: str | None = None, loss: str | None = None, weight: float = 0.5
+) -> Comparison:
     """Compare outcomes by a named risk and a named loss, or by the first that all of them have."""
     if not 0 <= weight <= 1:
         raise PolicyError(f"the weight of the risk is {weight}", fix="give a number from 0 to 1")
     made = [outcome for outcome in outcomes if outcome.measures is not None]
     failed = tuple((outcome.setting, outcome.failure) for outcome in outcomes if outcome.measures is None)
     if not made:
-        raise Unreachable("no setting could be met", fix=f"the first one says: {failed[0][1]}" if failed else "name methods")
+        raise Unreachable(
+            "no setting could be met", fix=f"the first one says: {failed[0][1]}" if failed else "name methods"
+        )
     risk = _chosen(made, "risk", risk, RISKS)
     loss = _chosen(made, "loss", loss, LOSSES)
     points = [(o.setting, _value(o, "risk", risk), _value(o, "loss", loss), dict(o.measures or {})) for o in made]
@@ -92,7 +96,9 @@ def _chosen(made: Sequence[Outcome], section: str, asked: str | None, known: Seq
     fits: Callable[[str], bool] = lambda name: all((o.measures or {})[section].get(name) is not None for o in made)  # noqa: E731
     found = next((name for name in ([asked] if asked else known) if fits(name)), None)
     if found is None:
-        what = f"no {section} applies to every setting" if asked is None else f"'{asked}' does not apply to every setting"
+        what = (
+            f"no {section} applies to every setting" if asked is None else f"'{asked}' does not apply to every setting"
+        )
         raise Unreachable(what, fix="compare methods of one kind: averages, or generalizations")
     return found
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from kinfold.report.page import environment, styled
+from kinfold.report.page import rendered
 
 
 def comparison_page(facts: Mapping[str, Any], svg: str) -> str:
     """Return one HTML file that needs nothing but itself."""
-    template = environment().get_template("comparison.html.j2")
-    return styled(template, facts=facts, chart=Markup(svg))  # noqa: S704  drawn here, and escaped by `inlined`
+    return rendered("comparison.html.j2", facts=facts, chart=Markup(svg))  # noqa: S704  written again in svg.py
