@@ -26,7 +26,7 @@ from pydantic import (
 from kinfold.errors import PolicyError, Problem
 from kinfold.schema import ROLE_SYNONYMS, Kind, Role
 
-METHODS = ("auto", "mdav", "v-mdav", "univariate", "approximate")
+METHODS = ("auto", "mdav", "v-mdav", "univariate", "approximate", "t-merge", "k-first", "t-first")
 
 
 def _role(value: Any) -> Any:

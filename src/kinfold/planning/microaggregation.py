@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from kinfold.averaging import averaged
 from kinfold.encoding import points
 from kinfold.errors import Unreachable
-from kinfold.models import KAnonymity
 from kinfold.partition.points import Points
 from kinfold.partition.requirement import Requirement
 from kinfold.planning.missing import imputed, left_out, strata
-from kinfold.planning.partitioners import partition
+from kinfold.planning.partitioners import check_method, partition
+from kinfold.planning.requirements import requirements
 from kinfold.planning.task import Plan, Task
 from kinfold.progress import Progress
 from kinfold.recoding import LEFT_OUT, Drop, Keep, Recoding, Treatment
@@ -36,6 +36,7 @@ APART = 1e6  # deviations between strata: nothing is ever nearer across than wit
 
 def microaggregate(task: Task, method: str, reason: str) -> Plan:
     """Return the recoding that gives every record the average of its class."""
+    check_method(method, task)
     attributes, notes = imputed(task.attributes)
     gone = left_out(attributes)
     rows = np.flatnonzero(~gone)
@@ -70,12 +71,6 @@ def _classes(task: Task, method: str) -> tuple[Labels, int]:
         classes, done = classes + int(part.max()) + 1, done + len(rows)
     required = requirements(task)
     return _mended(task, labels, apart, required) if required else (labels, 0)
-
-
-def requirements(task: Task) -> list[Requirement]:
-    """Return what the models ask of each class beyond its size, over the records of a task."""
-    asked = [model for model in task.models if not isinstance(model, KAnonymity)]
-    return [Requirement.of(model, task.confidential[model.column]) for model in asked]  # type: ignore[attr-defined, arg-type]
 
 
 def _mended(task: Task, labels: Labels, apart: Labels, required: list[Requirement]) -> tuple[Labels, int]:
