@@ -90,7 +90,7 @@ def _join(tree: Tree, space: Space, run: Run, place: int) -> None:
         run.counts[space.first[scale] + code] -= 1
 
 
-@njit
+@njit()
 def _form(tree: Tree, space: Space, run: Run, seed: int) -> None:
     """Form a group of a record and its nearest."""
     _join(tree, space, run, seed)
