@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kinfold import aggregate
 from kinfold.aggregate import Floats, Labels
 from kinfold.covering import covering
-from kinfold.encoding import Attribute, Coded, Measured
+from kinfold.encoding import SECONDS, Attribute, Coded, Measured
 from kinfold.policy import Output
 from kinfold.recoding import Replace
 from kinfold.schema import Kind, Storage
@@ -69,7 +69,9 @@ def _measured(attribute: Measured, labels: Labels, output: Output) -> Averaged:
     values = np.where(missing, np.nan, values)
     if not output.round:
         return Averaged(Replace(_arrow(attribute, values, exact=True), as_stored=False), notes)
-    return Averaged(Replace(_arrow(attribute, _rounded(attribute, values), exact=False)), notes)
+    # Small integer types hold every average, but not every rescaled one.
+    fits = attribute.bound.column.storage is not Storage.INTEGER or not notes
+    return Averaged(Replace(_arrow(attribute, _rounded(attribute, values), exact=False), as_stored=fits), notes)
 
 
 def _rescaled(
@@ -77,7 +79,7 @@ def _rescaled(
 ) -> tuple[Floats, tuple[str, ...]]:
     name, there = attribute.bound.name, ~attribute.null
     released, original = values[labels[there]], attribute.numbers[there]
-    if released.std() == 0:
+    if not len(released) or released.std() == 0:
         return values, (f"'{name}': the averages do not vary, so their variance was left as it is",)
     stretched = (values - released.mean()) * (original.std() / released.std()) + original.mean()
     outside = (stretched < original.min()) | (stretched > original.max())
@@ -87,18 +89,19 @@ def _rescaled(
 
 def _rounded(attribute: Measured, values: Floats) -> Floats:
     column = attribute.bound.column
-    decimals = column.decimals if column.storage in (Storage.NUMBER, Storage.TEXT) else 0
-    return values if decimals is None else np.round(values, decimals)
+    if column.storage is Storage.TIMESTAMP:
+        return np.asarray(np.round(values * SECONDS) / SECONDS)
+    decimals = column.decimals if attribute.bound.kind is Kind.CONTINUOUS else 0
+    return values if decimals is None else np.round(values, decimals) + 0.0  # and no -0
 
 
 def _arrow(attribute: Measured, values: Floats, *, exact: bool) -> Any:
     """Return values as integers, numbers, dates or times; `exact` ones keep every digit."""
     null, storage = np.isnan(values), attribute.bound.column.storage
     if attribute.bound.kind is Kind.DATE:
-        timed = storage is Storage.TIMESTAMP or exact
-        seconds = np.where(null, 0, values) * (1.0 if storage is Storage.TIMESTAMP else 86400.0)
-        times = pa.array(np.round(seconds * 1e6).astype(np.int64), pa.timestamp("us"), mask=null)
-        return times if timed else times.cast(pa.date32())
+        micros = np.round(np.where(null, 0, values) * SECONDS * 1e6).astype(np.int64)
+        times = pa.array(micros, pa.timestamp("us"), mask=null)
+        return times if storage is Storage.TIMESTAMP or exact else times.cast(pa.date32())
     if storage is Storage.INTEGER and not exact:
         return pa.array(np.where(null, 0, values).astype(np.int64), mask=null)
     return pa.array(values, mask=null)

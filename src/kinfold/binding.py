@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem
-from kinfold.policy import ColumnPolicy, Policy, did_you_mean
+from kinfold.policy import ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.schema import Column, Kind, Role, Schema, Storage
 
 AVERAGES = {
@@ -76,11 +76,11 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False) -> BoundPoli
     """
     problems = [*_unknown(policy, schema), *_unnamed(policy, schema), *_roles(policy)]
     columns = tuple(_bound(column, policy) for column in schema)
-    named = [column for column in columns if column.named]
-    problems += [problem for column in named for problem in _misfits(column)]
+    held = () if released else tuple(column for column in columns if column.named)
+    problems += [problem for column in held for problem in _misfits(column)]
     if problems:
         raise PolicyError(problems)
-    broken = [] if released else [problem for column in columns for problem in _holdings(column)]
+    broken = [problem for column in held for problem in _holdings(column)]
     if broken:
         raise DataError(broken)
     return BoundPolicy(policy, columns, schema.rows)
@@ -107,7 +107,7 @@ def _unnamed(policy: Policy, schema: Schema) -> Iterator[Problem]:
     for name in schema.names:
         if name not in policy.columns:
             what = f"column '{name}' is in the table but not in the policy{did_you_mean(name, list(policy.columns))}"
-            yield Problem(what, f"give [columns.{name}] a role, or say --others release or --others drop")
+            yield Problem(what, f"give [columns.{toml_key(name)}] a role, or say --others release or --others drop")
 
 
 def _roles(policy: Policy) -> Iterator[Problem]:
@@ -137,23 +137,31 @@ def _misfits(bound: BoundColumn) -> Iterator[Problem]:
         yield Problem(
             f"{where}: 'missing' is for continuous and date columns", "leave it out: null is a value of this column"
         )
+    if asked.missing == "mean" and asked.average == "generalize":
+        yield Problem(
+            f"{where}: an imputed value cannot be generalized truthfully",
+            'use missing = "separate" or missing = "drop"',
+        )
     if asked.role is not Role.QUASI and (asked.average or asked.missing != "refuse"):
         yield Problem(f"{where}: 'average' and 'missing' are for quasi-identifiers", "leave them out")
 
 
 def _holdings(bound: BoundColumn) -> Iterator[Problem]:
-    """What a quasi-identifier of the table holds against what was declared."""
-    column = bound.column
-    if bound.role is not Role.QUASI or not bound.kind.measured:
+    """What a quasi-identifier or confidential column of the table holds against what was declared."""
+    column, quasi = bound.column, bound.role is Role.QUASI
+    numeric = bound.kind.measured or (bound.kind is Kind.ORDINAL and not bound.asked.order)
+    if bound.role not in (Role.QUASI, Role.CONFIDENTIAL) or not numeric:
         return
     filled, name = column.rows - column.nulls, f"column '{column.name}'"
-    if not filled:
+    if not filled and quasi:
         yield Problem(f"{name} has no values at all", "drop it: give it the role 'identifier'")
+    elif not filled:
+        return
     elif bound.kind is Kind.DATE and column.storage not in (Storage.DATE, Storage.TIMESTAMP) and not column.date_format:
         yield Problem(
             f"{name} is declared date, but not every value is one", "write dates as 2024-12-31, or declare it nominal"
         )
-    elif bound.kind is Kind.CONTINUOUS and column.not_finite:
+    elif bound.kind is not Kind.DATE and column.not_finite:
         yield Problem(
             f"{name} holds {column.not_finite} values that are infinite or not a number", "correct or empty them"
         )
@@ -162,6 +170,6 @@ def _holdings(bound: BoundColumn) -> Iterator[Problem]:
             f"{name} is declared continuous, but {text} of {filled} values are not numbers",
             "correct them, or declare it nominal",
         )
-    if column.nulls and filled and bound.asked.missing == "refuse":
+    if column.nulls and filled and quasi and bound.kind.measured and bound.asked.missing == "refuse":
         what = f"{name} is {bound.kind} and {column.nulls} of its values are missing"
-        yield Problem(what, f"choose columns.{column.name}.missing: separate, mean or drop")
+        yield Problem(what, f"choose columns.{toml_key(column.name)}.missing: separate, mean or drop")

@@ -6,17 +6,19 @@ The public page is gathered from the released rows alone, down to the edges of i
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinfold import __version__
 from kinfold.binding import BoundColumn
+from kinfold.encoding import as_text
 from kinfold.recoding import Drop, Keep, Replace
 from kinfold.report.facts import Bins, ColumnFacts, Facts, Shares
 from kinfold.report.gather import bins, edges_of, labels_of, shares
-from kinfold.schema import Column, Kind, Role, Storage
+from kinfold.schema import Column, Kind, Role
 
 if TYPE_CHECKING:
     from kinfold.flow import Release
@@ -25,11 +27,12 @@ if TYPE_CHECKING:
 def describe(release: Release, *, internal: bool) -> Facts:
     """Gather what a page shows; a public one holds nothing about the original."""
     verdict, plan = release.verdict, release.plan
-    columns = tuple(_column(release, column, internal) for column in release.policy.columns)
+    after = release.engine.schema(release.released)
+    columns = tuple(_column(release, column, after.get(column.name), internal) for column in release.policy.columns)
     shown = columns if internal else tuple(c for c in columns if c.released is not None)
     sizes = release.engine.tally(release.released, release.terms.quasi, {}).sizes
     return Facts(
-        title=release.source.name if internal and hasattr(release.source, "name") else "Release",
+        title=release.source.name if internal and isinstance(release.source, Path) else "Release",
         findings=verdict.findings,
         records=release.policy.rows if internal else None,
         released=verdict.records,
@@ -53,15 +56,15 @@ def _notes(release: Release) -> tuple[str, ...]:
     return (*release.plan.notes, *inferred)
 
 
-def _column(release: Release, bound: BoundColumn, internal: bool) -> ColumnFacts:
+def _column(release: Release, bound: BoundColumn, column: Column | None, internal: bool) -> ColumnFacts:
     treatment = release.plan.recoding.columns[bound.name]
     facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": bound.inferred}
-    if isinstance(treatment, Drop):
+    if isinstance(treatment, Drop) or column is None:
         return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
     before = (
         _values(release, release.original, bound.column, bound) if internal and isinstance(treatment, Replace) else None
     )
-    after = _values(release, release.released, release.engine.schema(release.released)[bound.name], bound)
+    after = _values(release, release.released, column, bound)
     released, original = _distributions(bound, after, before)
     return ColumnFacts(
         **facts,  # type: ignore[arg-type]
@@ -86,33 +89,25 @@ def _values(release: Release, frame: Any, column: Column, bound: BoundColumn) ->
     """Return a column as numbers where it can be read as such, else as text."""
     readable = bound.kind.measured and (column.storage.kind.measured or bool(column.date_format))
     table = release.engine.collect(frame, {bound.name: column if readable else None})
-    if readable:
-        return table.column(0).to_numpy(zero_copy_only=False).astype(np.float64)
-    return table.column(0).to_pylist()
+    if not readable:
+        return table.column(0).to_pylist()
+    numbers = table.column(0).to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)  # no chart has a place for the infinite
 
 
 def _distributions(bound: BoundColumn, after: Any, before: Any) -> tuple[Bins | Shares, Bins | Shares | None]:
-    if isinstance(after, np.ndarray):
-        known = [column for column in (after, before) if isinstance(column, np.ndarray)]
-        edges, text = edges_of(*known), _day(bound) if bound.kind is Kind.DATE else None
-        return bins(after, edges, text), bins(before, edges, text) if isinstance(before, np.ndarray) else None
-    columns = [after] if before is None or isinstance(before, np.ndarray) else [after, before]
-    labels = labels_of(columns, bound.asked.order)
-    original = (
-        None
-        if before is None
-        else bins(before, edges_of(before))
-        if isinstance(before, np.ndarray)
-        else shares(before, labels)
-    )
-    return shares(after, labels), original
+    """Count both sides over the same edges, or the same labels, where they are of one sort."""
+    known = [column for column in (after, before) if isinstance(column, np.ndarray)]
+    texts = [column for column in (after, before) if isinstance(column, list)]
+    edges, written = edges_of(*known), partial(as_text, bound) if bound.kind is Kind.DATE else None
+    labels = labels_of(texts, bound.asked.order)
 
+    def counted(column: Any) -> Bins | Shares:
+        return bins(column, edges, written) if isinstance(column, np.ndarray) else shares(column, labels)
 
-def _day(bound: BoundColumn) -> Any:
-    unit = 1 if bound.column.storage is Storage.TIMESTAMP else 86400
-    return lambda number: datetime.fromtimestamp(number * unit, UTC).strftime("%Y-%m-%d")
+    return counted(after), None if before is None else counted(before)
 
 
 def _singling(values: Any) -> float:
-    counts = Counter(values.tolist() if isinstance(values, np.ndarray) else values)
+    counts = Counter(np.nan_to_num(values, nan=np.inf).tolist() if isinstance(values, np.ndarray) else values)
     return sum(1 for count in counts.values() if count == 1) / max(len(values), 1)

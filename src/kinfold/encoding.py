@@ -1,14 +1,14 @@
 """Encoding: quasi-identifiers as arrays, every value checked against what the policy declares.
 
-Continuous and date attributes become numbers (NaN for null; dates as days, times as seconds), ordinal and nominal ones
-codes on a scale whose last code is null. Nothing past this door meets a value that it does not know.
+Continuous and date attributes become numbers (NaN for null; dates and times as days), ordinal and nominal ones codes
+on a scale whose last code is null. Nothing past this door meets a value that it does not know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +26,9 @@ from kinfold.schema import Kind, Storage
 Floats: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int32]
 Texts: TypeAlias = NDArray[Any]
+
+SECONDS = 86400  # of a day
+LARGEST_WHOLE = 2.0**63  # integers are released as 64 bits hold them
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +128,9 @@ def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
 
 
 def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
-    if np.nanmax(np.abs(numbers), initial=0.0) > LARGEST:
-        raise DataError(f"column '{bound.name}' holds values beyond {LARGEST:.0e}", fix="give it in larger units")
+    limit = LARGEST_WHOLE if bound.column.storage is Storage.INTEGER else LARGEST
+    if np.nanmax(np.abs(numbers), initial=0.0) >= limit:
+        raise DataError(f"column '{bound.name}' holds values beyond {limit:.0e}", fix="give it in larger units")
     if not bound.asked.hierarchy or bound.average != "generalize":
         return Measured(bound, numbers)
     distinct, inverse = np.unique(numbers[~np.isnan(numbers)], return_inverse=True)
@@ -140,10 +144,10 @@ def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
 def as_text(bound: BoundColumn, number: float) -> str:
     """Write a number of a column the way its values are written: integers, decimals, ISO dates and times."""
     if bound.kind is Kind.DATE:
-        timed = bound.column.storage is Storage.TIMESTAMP
-        moment = datetime.fromtimestamp(number if timed else number * 86400, UTC)
-        return moment.strftime("%Y-%m-%d %H:%M:%S" if timed else "%Y-%m-%d")
-    return str(int(number)) if bound.column.storage is Storage.INTEGER else repr(float(number))
+        moment = datetime(1970, 1, 1) + timedelta(seconds=round(number * SECONDS))
+        return moment.isoformat(" ") if bound.column.storage is Storage.TIMESTAMP else moment.date().isoformat()
+    whole = bound.column.storage is Storage.INTEGER or bound.column.decimals == 0
+    return str(int(number)) if whole else repr(float(number))
 
 
 def _ordinal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:

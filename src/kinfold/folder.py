@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,7 @@ def check_folder(folder: Path) -> tuple[Verdict, Certificate]:
         problems.append(Problem(f"'{path.name}' was changed after its certificate was made", "do not use this file"))
     with DuckDB() as engine:
         verdict = verify(engine, engine.read(path), terms_in(certificate))
-    if not problems and _found(verdict) != certificate.content["found"]:
+    if not problems and not _same(_found(verdict), certificate.content["found"]):
         problems.append(Problem("what the certificate says was found is not what is there", "do not use this file"))
     if problems:
         missed = [Problem(finding.promise + " does not hold") for finding in verdict.findings if not finding.holds]
@@ -141,6 +142,15 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
 def _found(verdict: Verdict) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(json.dumps({"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)}))
     return found
+
+
+def _same(found: Any, told: Any) -> bool:
+    """Whether two findings agree; numbers with decimals to nine digits: another machine may round the last ones."""
+    if isinstance(found, dict) and isinstance(told, dict):
+        return found.keys() == told.keys() and all(_same(found[key], told[key]) for key in found)
+    if isinstance(found, float) and isinstance(told, int | float):
+        return math.isclose(found, told, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(found == told)
 
 
 def _json(value: Any) -> str:

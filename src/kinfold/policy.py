@@ -5,7 +5,10 @@ Every key that is not known is an error, and every problem is reported at once, 
 
 from __future__ import annotations
 
+import operator
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -35,7 +38,16 @@ def _role(value: Any) -> Any:
 
 def _texts(value: Any) -> Any:
     # Categories written as numbers in TOML or Python mean the text of the number.
-    return [str(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+    return [_text(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _text(item: Any) -> str:
+    return str(item).lower() if isinstance(item, bool) else str(item)
+
+
+def _whole(value: Any) -> Any:
+    # numpy's integers are whole numbers too; True is not one
+    return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
 
 
 def _method(value: Any) -> Any:
@@ -45,23 +57,26 @@ def _method(value: Any) -> Any:
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
-Positive = Annotated[float, Field(gt=0)]
+Whole = Annotated[StrictInt, BeforeValidator(_whole)]
+Number = Annotated[float, Field(strict=True)]  # "0.2" and true are none
+Positive = Annotated[Number, Field(gt=0)]
+Share = Annotated[Number, Field(gt=0, le=1)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Privacy(_Section):
     """What is promised about every class of the release."""
 
-    k: Annotated[StrictInt, Field(ge=2)]
-    t: Annotated[float, Field(gt=0, le=1)] | None = None
-    l: Annotated[float, Field(ge=1)] | None = None
+    k: Annotated[Whole, Field(ge=2)]
+    t: Share | None = None
+    l: Annotated[Number, Field(ge=1)] | None = None
     l_kind: Literal["distinct", "entropy", "recursive"] = "distinct"
     c: Positive | None = None
-    p: Annotated[StrictInt, Field(ge=1)] | None = None
-    alpha: Annotated[float, Field(gt=0, le=1)] | None = None
+    p: Annotated[Whole, Field(ge=1)] | None = None
+    alpha: Share | None = None
     unit: str | None = None
     joint: StrictBool = False
 
@@ -70,19 +85,19 @@ class Method(_Section):
     """How the release is made."""
 
     name: Annotated[str, BeforeValidator(_method)] = "auto"
-    refine: Annotated[float, Field(ge=0)] | Literal["auto"] = 0.0
-    refine_steps: Annotated[StrictInt, Field(ge=0)] | None = None
-    suppression: Annotated[StrictInt, Field(ge=0)] | Annotated[float, Field(ge=0, le=1)] = 0  # a count, or a share
+    refine: Annotated[Number, Field(ge=0)] | Literal["auto"] = 0.0
+    refine_steps: Annotated[Whole, Field(ge=0)] | None = None
+    suppression: Annotated[Whole, Field(ge=0)] | Annotated[Number, Field(ge=0, le=1)] = 0  # a count, or a share
     objective: Literal["granularity", "prec", "discernibility"] = "granularity"
-    seed: Annotated[StrictInt, Field(ge=0)] = 0
+    seed: Annotated[Whole, Field(ge=0)] = 0
 
 
 class HierarchySpec(_Section):
     """How a column's hierarchy is made: exactly one of mask, intervals, dates, levels, file and tree."""
 
-    mask: Annotated[StrictInt, Field(ge=1)] | None = None
-    intervals: tuple[float, ...] | None = None
-    origin: float = 0.0
+    mask: Annotated[Whole, Field(ge=1)] | None = None
+    intervals: tuple[Number, ...] | None = None
+    origin: Number = 0.0
     dates: tuple[str, ...] | None = None
     levels: tuple[Texts, ...] | None = None
     file: Path | None = None
@@ -106,8 +121,8 @@ class ColumnPolicy(_Section):
     average: Literal["mean", "median", "convex-median", "mode", "generalize"] | None = None
     hierarchy: HierarchySpec | None = None
     weight: Positive = 1.0
-    t: Annotated[float, Field(gt=0, le=1)] | None = None
-    l: Annotated[float, Field(ge=1)] | None = None
+    t: Share | None = None
+    l: Annotated[Number, Field(ge=1)] | None = None
     distance: Literal["ordered", "hierarchical", "equal"] | None = None
 
 
@@ -138,9 +153,9 @@ class Policy(_Section):
         return cls.parse(given) if isinstance(given, Mapping) else cls.load(Path(given))
 
     @classmethod
-    def load(cls, path: Path) -> Policy:
+    def load(cls, path: str | Path) -> Policy:
         """Read a TOML file; paths of hierarchy files in it start from its folder."""
-        return cls.parse(read_toml(path), where=path)
+        return cls.parse(read_toml(Path(path)), where=Path(path))
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: Path | None = None) -> Policy:
@@ -152,10 +167,12 @@ class Policy(_Section):
         return policy.based_on(where.parent) if where else policy
 
     def based_on(self, folder: Path) -> Policy:
-        """Return the policy with the paths of its hierarchy files starting from a folder."""
+        """Return the policy with the paths of its hierarchy files starting from a folder, and good from anywhere."""
         columns = {
             name: column.model_copy(
-                update={"hierarchy": column.hierarchy.model_copy(update={"file": folder / column.hierarchy.file})}
+                update={
+                    "hierarchy": column.hierarchy.model_copy(update={"file": folder.absolute() / column.hierarchy.file})
+                }
             )
             if column.hierarchy and column.hierarchy.file
             else column
@@ -205,6 +222,15 @@ def from_roles(
     return {**settings, "columns": columns}
 
 
+def toml_key(name: str) -> str:
+    """Write a column's name as a key of a TOML file.
+
+    >>> toml_key("age"), toml_key("date of birth")
+    ('age', '"date of birth"')
+    """
+    return str(tomlkit.key(name).as_string())
+
+
 def did_you_mean(word: str, known: Sequence[str]) -> str:
     """Return a hint at the known word that looks most like this one, or nothing.
 
@@ -217,12 +243,28 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
 
 def _problems(error: ValidationError, where: Path | None) -> list[Problem]:
     place = f"policy '{where}'" if where else "the policy"
-    return [_problem(detail, place) for detail in error.errors(include_url=False)]
+    details = error.errors(include_url=False)
+    # Of a key that may hold one thing or another, each complains: one is enough, in words that fit both.
+    alike = Counter(_key(detail) for detail in details)
+    once = {_key(detail): detail for detail in details}
+    return [
+        Problem(f"{place}: '{key}' is none of what it may be", _hint(key))
+        if alike[key] > 1
+        else _problem(detail, key, place)
+        for key, detail in once.items()
+    ]
 
 
-def _problem(detail: Any, place: str) -> Problem:
+def _key(detail: Any) -> str:
     path = [str(part) for part in detail["loc"]]
-    key = ".".join(part for part in path if part != "[key]")
+    if path[0] == "columns":
+        head, rest = path[:2], [part for part in path[2:] if part != "[key]"]
+        return ".".join([*head, *rest])
+    return ".".join(path[:2])
+
+
+def _problem(detail: Any, key: str, place: str) -> Problem:
+    path = [str(part) for part in detail["loc"]]
     if detail["type"] == "extra_forbidden":
         known = _known_keys(path[:-1])
         return Problem(
@@ -235,7 +277,9 @@ def _problem(detail: Any, place: str) -> Problem:
 
 
 def _reason(message: str) -> str:
-    return message[0].lower() + message[1:] if message.startswith(("Input", "Field")) else f"is refused: {message}"
+    plain = re.sub(r"valid dictionary( or instance of \w+)?", "section of keys", message)
+    plain = plain.replace("valid integer", "whole number").replace("valid tuple", "list").replace("valid ", "")
+    return plain.removeprefix("Input ") if plain.startswith("Input ") else f"is refused: {plain}"
 
 
 def _hint(key: str) -> str:
@@ -243,6 +287,8 @@ def _hint(key: str) -> str:
         "privacy": "add [privacy] with k = 5",
         "privacy.k": "k is a whole number from 2 up, for example k = 5",
         "privacy.t": "t is above 0 and at most 1",
+        "method.suppression": "a whole number is a count of records, a number from 0 to 1 a share of them",
+        "method.refine": 'a number of seconds, or "auto"',
     }
     if key.endswith(".role"):
         return "roles are " + ", ".join(Role)

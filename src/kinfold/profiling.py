@@ -17,11 +17,12 @@ from kinfold.progress import Progress, silent
 from kinfold.schema import Column, Kind, Role, Schema, Storage
 
 IDENTIFYING = (
-    r"(^|[_\W])(id|name|ssn|passport|e-?mail|phone|mobile|address|street|iban|mrn|uuid|insurance_?no)([_\W]|$)"
+    r"(?i:(^|[_\W])(id|name|ssn|passport|e-?mail|phone|mobile|address|street|iban|mrn|uuid|insurance_?no)([_\W]|$))"
     r"|(Id|ID|Name)$"
 )
 CONFIDENTIAL = (
-    r"disease|diagnos|condition|income|salary|wage|charge|cost|debt|religio|politic|sexual|hiv|therapy|drug|crime"
+    r"disease|diagnos|condition|income|salary|wage|debt|religio|politic|sexual|therapy|crime"
+    r"|(?<![a-z])(charge|cost|drug|hiv)"  # but not discharge, Pentecost, archive
 )
 ALMOST_ALL = 0.95
 WIDEST = 8  # columns whose pairs and triples are looked at

@@ -106,7 +106,7 @@ class Certificate:
         try:
             content = json.loads(text)
             checksum = content.pop("checksum")
-        except (ValueError, KeyError, AttributeError):
+        except (ValueError, KeyError, AttributeError, TypeError):
             raise DataError("the certificate cannot be read", fix="ask for the release again") from None
         if checksum != _digest(content):
             raise VerifyError("the certificate was changed after it was made", fix="ask for the release again")

@@ -28,18 +28,18 @@ def starter(profile: Profile, k: int = 5) -> str:
     document.add("method", method)
     columns = tomlkit.table(is_super_table=True)
     for column in profile.columns:
-        columns.add(column.name, _column(column))
+        columns.add(column.name, _column(column, k))
     document.add("columns", columns)
     return tomlkit.dumps(document)
 
 
-def _column(column: ColumnProfile) -> Table:
+def _column(column: ColumnProfile, k: int) -> Table:
     table = tomlkit.table()
     table.add("role", column.role)
     table["role"].comment(f"{column.reason}; {column.distinct:,} values, {column.missing:,} missing")
     if column.role in (Role.QUASI, Role.CONFIDENTIAL):
         table.add("type", column.kind)
     if column.role == Role.QUASI and column.missing and column.kind in (Kind.CONTINUOUS, Kind.DATE):
-        table.add("missing", "separate")
-        table["missing"].comment("or mean (imputed), drop (the record), refuse")
+        table.add("missing", "separate" if column.missing >= k else "mean")
+        table["missing"].comment("separate (grouped apart), mean (imputed), drop (the record), refuse")
     return table

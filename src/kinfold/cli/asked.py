@@ -41,16 +41,15 @@ def numbers(text: str | None, kind: type[Number], option: str) -> list[Number]:
 
 
 def _add_roles(values: dict[str, Any], roles: Mapping[str, str | None]) -> None:
-    columns = values.setdefault("columns", {})
     problems = []
     for role, names in roles.items():
         for name in filter(None, (part.strip() for part in (names or "").split(","))):
-            before = columns.setdefault(name, {}).get("role", role)
-            if ROLE_SYNONYMS.get(before, before) != role:
+            column = _section(_section(values, "columns"), name)
+            before = column.setdefault("role", role)
+            if ROLE_SYNONYMS.get(str(before), before) != role:
                 problems.append(
                     Problem(f"column '{name}' is given as {before} and as {role}", "give each column one role")
                 )
-            columns[name]["role"] = role
     if problems:
         raise PolicyError(problems)
 
@@ -58,10 +57,15 @@ def _add_roles(values: dict[str, Any], roles: Mapping[str, str | None]) -> None:
 def _put(values: dict[str, Any], key: str, value: Any) -> None:
     *path, last = key.split(".")
     for part in path:
-        values = values.setdefault(part, {})
-        if not isinstance(values, dict):
-            raise PolicyError(f"--set {key}: '{part}' is not a section", fix="write --set section.key=value")
+        values = _section(values, part)
     values[last] = value
+
+
+def _section(values: dict[str, Any], key: str) -> dict[str, Any]:
+    section = values.setdefault(key, {})
+    if not isinstance(section, dict):
+        raise PolicyError(f"'{key}' in the policy is not a section", fix=f"write it as a section of keys: [{key}]")
+    return section
 
 
 def _value(text: str) -> Any:

@@ -25,8 +25,8 @@ STAGES = {
     "measure": "measuring",
 }
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)  # names are not markup
+err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import codecs
 import csv
 import io
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class Dialect:
     encoding: str
     separator: str
     header: tuple[str, ...]
+    blank: int = 0  # empty lines before the header
 
 
 def find_dialect(path: Path) -> Dialect:
@@ -41,9 +43,14 @@ def find_dialect(path: Path) -> Dialect:
     encoding = find_encoding(path, head)
     text = codecs.getincrementaldecoder(encoding)().decode(head)
     separator = max(SEPARATORS, key=lambda mark: _agreement(text, mark))
-    header = tuple(next(csv.reader(io.StringIO(text), delimiter=separator)))
+    try:
+        rows = _rows(text, separator)
+        blank, header = next((number, row) for number, row in enumerate(rows) if row)
+    except csv.Error:
+        what = f"'{path.name}': the header cannot be read: a quote is open, or a name is very long"
+        raise DataError(what, fix="mend the first line") from None
     check_names(header, f"'{path.name}'")
-    return Dialect(encoding, separator, header)
+    return Dialect(encoding, separator, tuple(header), blank)
 
 
 def find_encoding(path: Path, head: bytes) -> str:
@@ -78,14 +85,15 @@ def transcode(path: Path, encoding: str, copy: Path) -> None:
             target.write(chunk)
 
 
+def _rows(text: str, separator: str) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+
+
 def _agreement(text: str, separator: str) -> tuple[float, int]:
     """Share of the sample's records with as many fields as the header, and that number; nothing for one field."""
-    rows = csv.reader(io.StringIO(text), delimiter=separator)
     try:
-        widths = [len(row) for row in rows if row][:-1] or [
-            len(next(csv.reader(io.StringIO(text), delimiter=separator)))
-        ]
+        widths = [len(row) for row in _rows(text, separator) if row]
     except csv.Error:
         return (0.0, 0)
-    fields = widths[0]
+    fields, widths = widths[0], widths[:-1] or widths  # the last record may be cut
     return (Counter(widths)[fields] / len(widths), fields) if fields > 1 else (0.0, 0)

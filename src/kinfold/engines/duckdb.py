@@ -1,7 +1,7 @@
 """The embedded engine: files and frames in DuckDB, one database in memory a run, spilling to disk when it must.
 
 Verbs: read, schema, tally, collect, apply, write. Inside the database columns are called c0, c1, ...: a name in the
-data never becomes part of a query, and `Age` and `age` are two columns. Rows keep the order in which they came.
+data never becomes part of a query. Rows keep the order in which they came.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kinfold.recoding import Drop, Keep, Recoding, Replace
 from kinfold.schema import Column, Schema, Storage
 from kinfold.tally import Spread, Tally
 
-FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
+FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "TIME", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
 
 
@@ -58,6 +58,7 @@ class DuckDB:
         folder = Path(tempfile.mkdtemp(prefix="kinfold-"))  # the owner's alone
         self._folder = folder
         self._connection = duckdb.connect(":memory:", config={"temp_directory": str(folder)})
+        self._connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
         self._numbers = count()
         self._discard = weakref.finalize(self, _discard, self._connection, folder)
 
@@ -78,7 +79,8 @@ class DuckDB:
         form = format_of(source)
         if form is Format.CSV:
             return self._read_csv(source)
-        return self._read_typed(source, "read_parquet" if form is Format.PARQUET else "read_ndjson")
+        reader = "read_parquet({})" if form is Format.PARQUET else "read_ndjson({}, sample_size=-1)"
+        return self._read_typed(source, reader.format(_literal(source)))
 
     def schema(self, frame: Frame) -> Schema:
         """Ask every column what it is, in one pass."""
@@ -126,10 +128,13 @@ class DuckDB:
             if isinstance(treatment, Replace) and treatment.as_stored:
                 value = _restored(value, treatment.values.type, frame.type_of(name), schema[name])
             select.append(f"{value} AS c{i}")
+        query = f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {{}} n WHERE n.kept"
         with self._registered(arrow) as view:
-            table = self._table(
-                f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {view} n WHERE n.kept"
-            )
+            try:
+                table = self._table(query.format(view))
+            except duckdb.ConversionException:
+                what = "a released value does not fit the type that its column had"
+                raise DataError(what, fix="give the column a wider type, or say output.round = false") from None
         labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
         return Frame(table, tuple(treated), self._types(table), frame.typed, frame.separator, labelled)
 
@@ -141,37 +146,44 @@ class DuckDB:
             options = "FORMAT parquet"
         else:
             select = ", ".join(f"c{i} AS {_quote(name)}" for i, name in enumerate(frame.names))
-            options = f"FORMAT csv, HEADER, DELIMITER '{frame.separator}'"
+            separator = frame.separator if len(frame.names) > 1 else ","  # what a reader assumes of a single column
+            options = f"FORMAT csv, HEADER, DELIMITER '{separator}'"
         inner = f"SELECT {select} FROM {frame.table} {order}"
         try:
             self._connection.execute(f"COPY ({inner}) TO {_literal(path)} ({options})")
-        except duckdb.IOException as error:
+        except duckdb.IOException:
             raise PolicyError(
                 f"cannot write '{path.name}' into '{path.parent}'", fix="check the folder's rights and the free space"
-            ) from error
+            ) from None
 
     # Reading
 
     def _read_csv(self, path: Path) -> Frame:
         dialect = find_dialect(path)
         if dialect.encoding not in ("utf-8", "utf-8-sig"):
-            copy = self._folder / "source.csv"
-            transcode(path, dialect.encoding, copy)
-            frame = self._load_csv(copy, dialect, path.name)
-            copy.unlink()
-            return frame
+            return self._load_csv(self._transcoded(path, dialect.encoding), dialect, path.name)
         return self._load_csv(path, dialect, path.name)
+
+    def _transcoded(self, path: Path, encoding: str) -> Path:
+        copy = self._folder / f"source{next(self._numbers)}.csv"
+        try:
+            transcode(path, encoding, copy)
+        except OSError as error:
+            what = f"cannot write a copy of '{path.name}' to '{self._folder.parent}': {error.strerror}"
+            raise PolicyError(what, fix="free some space, or set TMPDIR to another folder") from None
+        return copy
 
     def _load_csv(self, path: Path, dialect: Dialect, name: str) -> Frame:
         types = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
         options = (
-            f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={types}"
+            f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={types}, "
+            f"skip={dialect.blank}, store_rejects=true"
         )
         try:
-            table = self._table(f"SELECT * FROM read_csv({_literal(path)}, {options}, store_rejects=true)")
-        except duckdb.Error as error:
+            table = self._table(f"SELECT * FROM read_csv({_literal(path)}, {options})")
+        except duckdb.Error:  # whose message quotes the line
             what = f"'{name}' cannot be read as CSV: quotes or line ends are broken"
-            raise DataError(what, fix="check that quotes are closed and that all lines end alike") from error
+            raise DataError(what, fix="check that quotes are closed and that all lines end alike") from None
         self._refuse_rejects(name)
         self._refuse_empty(table, f"'{name}'")
         return Frame(table, dialect.header, self._types(table), typed=False, separator=dialect.separator)
@@ -187,15 +199,15 @@ class DuckDB:
         what = f"'{name}': {len(lines)} line{plural} other fields than the header, or a broken quote (line {shown})"
         raise DataError(what, fix="mend those lines; fields that hold the separator must be quoted")
 
-    def _read_typed(self, path: Path, reader: str) -> Frame:
+    def _read_typed(self, path: Path, scan: str) -> Frame:
         try:
-            names = self._connection.sql(f"SELECT * FROM {reader}({_literal(path)}) LIMIT 0").columns
+            names = [row[0] for row in self._connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
             select = ", ".join(f"{_quote(name)} AS c{i}" for i, name in enumerate(names))
-            table = self._table(f"SELECT {select} FROM {reader}({_literal(path)})")
-        except duckdb.Error as error:
+            table = self._table(f"SELECT {select} FROM {scan}")
+        except duckdb.Error:
             raise DataError(
                 f"'{path.name}' cannot be read", fix="check that it is whole and what its ending says"
-            ) from error
+            ) from None
         return self._checked(table, tuple(names), f"'{path.name}'")
 
     def _read_arrow(self, source: pa.Table) -> Frame:
@@ -204,7 +216,20 @@ class DuckDB:
             table = self._table(f"SELECT * FROM {view}")
         return self._checked(table, tuple(source.column_names), "the frame")
 
+    def _flattened(self, table: str) -> str:
+        """Return the table with codes, columns of nothing but nulls, and texts among numbers in JSON as text."""
+        described = [row[:2] for row in self._connection.execute(f"DESCRIBE {table}").fetchall()]
+        fresh = {c: f"CAST({c} AS VARCHAR)" for c, kind in described if kind.startswith(('"NULL"', "UUID", "ENUM"))}
+        for c, kind in described:
+            nested = f"SELECT count(*) FROM {table} WHERE json_type({c}) IN ('OBJECT', 'ARRAY')"
+            if kind == "JSON" and not self._row(nested)[0]:
+                fresh[c] = f"{c} ->> '$'"
+        if not fresh:
+            return table
+        return self._table(f"SELECT {', '.join(f'{fresh.get(c, c)} AS {c}' for c, _ in described)} FROM {table}")
+
     def _checked(self, table: str, names: tuple[str, ...], source: str) -> Frame:
+        table = self._flattened(table)
         check_names(names, source)
         self._refuse_empty(table, source)
         types = self._types(table)
@@ -219,7 +244,7 @@ class DuckDB:
 
     def _refuse_empty(self, table: str, source: str) -> None:
         if not self._count(table):
-            raise DataError(f"{source} has a header but no rows", fix="give a table with at least one row")
+            raise DataError(f"{source} has no rows", fix="give a table with at least one row")
 
     # The database
 
@@ -230,7 +255,7 @@ class DuckDB:
 
     def _types(self, table: str) -> tuple[str, ...]:
         described = self._connection.execute(f"DESCRIBE {table}").fetchall()
-        return tuple("VARCHAR" if row[1].startswith("ENUM") or row[1] == "UUID" else row[1] for row in described)
+        return tuple(row[1] for row in described)
 
     def _count(self, table: str) -> int:
         return int(self._row(f"SELECT count(*) FROM {table}")[0])
@@ -291,7 +316,7 @@ def _value(frame: Frame, name: str, column: Column | None) -> str:
 
 
 def _number(frame: Frame, column: Column) -> str:
-    """SQL for a column as a number: dates as days, times as seconds, since 1970."""
+    """SQL for a column as a number: dates and times as days since 1970."""
     c, kind = frame.at(column.name), frame.type_of(column.name)
     if kind == "VARCHAR" and column.date_format:
         c = f"strptime(trim({c}), '{column.date_format}')"
@@ -300,7 +325,7 @@ def _number(frame: Frame, column: Column) -> str:
     elif kind != "DATE" and not kind.startswith("TIMESTAMP"):
         return f"CAST({c} AS DOUBLE)"
     if column.storage is Storage.TIMESTAMP or (column.date_format or "") in inference.TIME_FORMATS:
-        return f"CAST(epoch(CAST({c} AS TIMESTAMP)) AS DOUBLE)"
+        return f"epoch(CAST({c} AS TIMESTAMP)) / 86400"
     return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
 
 

@@ -61,6 +61,7 @@ def questions(sql_type: str, c: str) -> dict[str, str]:
 
 def column(name: str, sql_type: str, rows: int, found: Mapping[str, Any], typed: bool) -> Column:
     """Judge a column by the answers; in a `typed` source text is text, whatever it looks like."""
+    found = {key: answer or 0 if key != "decimals" else answer for key, answer in found.items()}  # no rows, no count
     filled, decimals = found["filled"], found.get("decimals")
     base = {"rows": rows, "nulls": rows - filled, "distinct": found["distinct"]}
     if sql_type != "VARCHAR":
@@ -118,6 +119,6 @@ def _date_format(found: Mapping[str, Any], filled: int) -> str | None:
 def _decimals(storage: Storage, found: int | None, sql_type: str) -> int | None:
     if sql_type.startswith("DECIMAL"):
         return int(sql_type.rstrip(")").split(",")[1])
-    if storage is Storage.INTEGER or (storage is Storage.NUMBER and found is None):
+    if storage is Storage.INTEGER or (storage in (Storage.NUMBER, Storage.TEXT) and found is None):
         return 0
     return found if found is not None and found <= MOST_DECIMALS else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
@@ -27,6 +28,8 @@ def format_of(path: Path) -> Format:
         raise DataError(f"no such file: '{path}'", fix="check the path")
     if path.is_dir():
         raise DataError(f"'{path}' is a folder, not a file", fix="name a file inside it")
+    if not os.access(path, os.R_OK):
+        raise DataError(f"'{path}' may not be read", fix="ask for the right to read it")
     known = ENDINGS.get(path.suffix.lower())
     if known is None:
         raise DataError(f"'{path.name}' has an ending that is not known", fix=f"use one of {', '.join(ENDINGS)}")

@@ -5,9 +5,9 @@ A builder takes the values that the column holds, as text, and what the policy s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import datetime
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -25,12 +25,18 @@ def by_mask(values: Iterable[str], characters: int, where: str = "the hierarchy"
     """
     if characters < 1:
         raise PolicyError(f"{where}: mask is {characters}", fix="mask at least one character")
-    rows = [[value, *(_masked(value, hidden) for hidden in range(1, characters + 1))] for value in sorted(set(values))]
-    return Hierarchy.of(rows, where)
+    ordered = sorted(set(values))
+    longest = max(map(len, ordered), default=0)
+    steps = range(1, min(characters, longest) + 1)
+    return Hierarchy.of([[value, *(_masked(value, hidden, longest) for hidden in steps)] for value in ordered], where)
 
 
-def _masked(value: str, hidden: int) -> str:
-    return TOP if hidden >= len(value) else value[:-hidden] + TOP * hidden
+def _masked(value: str, hidden: int, longest: int) -> str:
+    """Hide the last characters; a short value shows its first one until nothing is shown of any."""
+    if hidden >= longest:
+        return TOP
+    shown = max(len(value) - hidden, 1)
+    return value[:shown] + TOP * (len(value) - shown)
 
 
 def by_intervals(
@@ -45,24 +51,23 @@ def by_intervals(
     """
     if not widths or any(width <= 0 for width in widths):
         raise PolicyError(f"{where}: an interval has no width", fix="give widths above 0, for example [5, 10, 20]")
-    if any(not math.isclose(wide / small, round(wide / small)) for small, wide in pairwise(widths)):
+    exact = [Fraction(str(width)) for width in widths]  # 0.3 is three times 0.1, and no less
+    if any((wide / small).denominator != 1 for small, wide in pairwise(exact)):
         raise PolicyError(f"{where}: the intervals do not nest", fix="make each width a multiple of the one before")
-    ordered = sorted(set(values), key=float)
-    whole = all(_whole(value) for value in ordered) and all(_whole(number) for number in (*widths, origin))
+    numbers = {value: Fraction(value) - Fraction(str(origin)) for value in values}
+    ordered = sorted(numbers, key=lambda value: (numbers[value], value))
+    start = Fraction(str(origin))
+    whole = all(number.denominator == 1 for number in (*numbers.values(), *exact, start))
     return Hierarchy.of(
-        [[value, *(_interval(value, width, origin, whole) for width in widths)] for value in ordered], where
+        [[value, *(_interval(numbers[value], width, start, whole) for width in exact)] for value in ordered], where
     )
 
 
-def _whole(number: str | float) -> bool:
-    return float(number).is_integer()
-
-
-def _interval(value: str, width: float, origin: float, whole: bool) -> str:
-    low = origin + math.floor((float(value) - origin) / width) * width
+def _interval(number: Fraction, width: Fraction, origin: Fraction, whole: bool) -> str:
+    low = origin + number // width * width
     if not whole:
-        return f"[{low:.12g}, {low + width:.12g})"
-    first, last = round(low), round(low + width) - 1
+        return f"[{float(low):.12g}, {float(low + width):.12g})"
+    first, last = int(low), int(low + width) - 1
     return str(first) if first == last else f"{first}-{last}"
 
 
@@ -81,7 +86,7 @@ def by_dates(values: Iterable[str], units: Sequence[str], where: str = "the hier
 
 
 def _calendar(value: str, unit: str) -> str:
-    day = date.fromisoformat(value[:10])
+    day = datetime.fromisoformat(value).date()
     return {
         "day": day.isoformat(),
         "month": f"{day.year:04}-{day.month:02}",

@@ -10,6 +10,7 @@ it covers the same values at both (a value that is not generalized at first simp
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,10 +101,8 @@ def _shape_problems(table: list[tuple[str, ...]], where: str) -> list[Problem]:
         problems.append(
             Problem(f"{where}: {ragged} of {len(table)} rows have fewer than {depth} levels", "fill them up")
         )
-    values = [row[0] if row else "" for row in table]
-    if twice := tuple(
-        sorted({value for value in values if values.count(value) > 1}) if len(set(values)) < len(values) else ()
-    ):
+    rows = Counter(row[0] if row else "" for row in table)
+    if twice := tuple(sorted(value for value, count in rows.items() if count > 1)):
         problems.append(
             Problem(f"{where}: {len(twice)} values stand in more than one row", "keep one row a value", twice)
         )

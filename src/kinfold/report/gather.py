@@ -19,7 +19,7 @@ MOST_LABELS = 12
 
 def edges_of(*columns: Floats) -> Floats:
     """Return bin edges that cover the values of one or more columns; whole numbers get bins of whole width."""
-    known = np.concatenate([column[~np.isnan(column)] for column in columns])
+    known = np.concatenate([np.empty(0), *(column[~np.isnan(column)] for column in columns)])
     if not len(known):
         return np.array([0.0, 1.0])
     low, high = float(known.min()), float(known.max())
