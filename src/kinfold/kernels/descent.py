@@ -41,11 +41,14 @@ from kinfold.kernels.groups import (
 )
 from kinfold.kernels.moves import best_move, carry_out, grown, nearby, note, take_back
 
+ROUNDING = 1e-12  # a gain below this share of the cost is not worth a copy of the labels
+PATIENCE = 100  # looks for each record queued at first; a descent ends long before
+
 _int = numba.int64
 _float = numba.float64
 
 
-@numba.njit(numba.void(GROUPS, _int), cache=True)
+@numba.njit(numba.void(GROUPS, _int), cache=True, nogil=True)
 def enqueue(s: Groups, g: int) -> None:
     """Put the members of group g, but those who wait already, at the end of the queue."""
     n = s.label.size
@@ -57,19 +60,22 @@ def enqueue(s: Groups, g: int) -> None:
             s.counts[QUEUED] += 1
 
 
-@numba.njit(_float(GROUPS), cache=True)
+@numba.njit(_float(GROUPS), cache=True, nogil=True)
 def descend(s: Groups) -> float:
     """Work the queue off and return the change of cost."""
     total = 0.0
     touched = np.empty(4, np.int64)
+    looks = PATIENCE * (s.counts[QUEUED] + 10)
     while s.counts[QUEUED] > 0:
+        looks -= 1
         i = s.lists[QUEUE, s.counts[HEAD]]
         s.counts[HEAD] = (s.counts[HEAD] + 1) % s.label.size
         s.counts[QUEUED] -= 1
         s.lists[WAITS, i] = 0
-        total += best_move(s, i)
-        if s.counts[MOVE] == 0:
+        change = best_move(s, i)
+        if s.counts[MOVE] == 0 or looks < 0:
             continue
+        total += change
         touched[0] = s.label[i]
         for t in range(s.counts[MOVE]):
             touched[t + 1] = s.counts[MOVE + 2 + 2 * t]
@@ -79,7 +85,7 @@ def descend(s: Groups) -> float:
     return total
 
 
-@numba.njit(numba.void(GROUPS), cache=True)
+@numba.njit(numba.void(GROUPS), cache=True, nogil=True)
 def descend_from_all(s: Groups) -> None:
     """Descend with every record in the queue, until no record has a move."""
     for g in range(s.size.size):
@@ -87,7 +93,7 @@ def descend_from_all(s: Groups) -> None:
     descend(s)
 
 
-@numba.njit(_int(GROUPS, STREAM, _int), cache=True)
+@numba.njit(_int(GROUPS, STREAM, _int), cache=True, nogil=True)
 def choose(s: Groups, stream: np.ndarray, reach: int) -> int:
     """Choose the group of a random record and up to `reach` groups next to it; return how many."""
     i = below(stream, s.label.size)
@@ -98,7 +104,7 @@ def choose(s: Groups, stream: np.ndarray, reach: int) -> int:
     return found + 1
 
 
-@numba.njit(_int(GROUPS, _int), cache=True)
+@numba.njit(_int(GROUPS, _int), cache=True, nogil=True)
 def take_apart(s: Groups, groups: int) -> int:
     """Take the records of the chosen groups into the pool; return how many there are."""
     left = 0
@@ -113,7 +119,7 @@ def take_apart(s: Groups, groups: int) -> int:
     return left
 
 
-@numba.njit(_int(GROUPS, STREAM, _int, _int), cache=True)
+@numba.njit(_int(GROUPS, STREAM, _int, _int), cache=True, nogil=True)
 def resize(s: Groups, stream: np.ndarray, groups: int, left: int) -> int:
     """Decide how many groups the pool becomes, one more, one less or as many, and choose rows for them."""
     fewest, most = (left + s.counts[MOST] - 1) // s.counts[MOST], left // s.counts[K]
@@ -130,7 +136,7 @@ def resize(s: Groups, stream: np.ndarray, groups: int, left: int) -> int:
     return wanted
 
 
-@numba.njit(_int(GROUPS, _int, _int), cache=True)
+@numba.njit(_int(GROUPS, _int, _int), cache=True, nogil=True)
 def draw_from_pool(s: Groups, at: int, left: int) -> int:
     """Take the record at this place out of the pool."""
     i = int(s.lists[POOL, at])
@@ -138,7 +144,7 @@ def draw_from_pool(s: Groups, at: int, left: int) -> int:
     return i
 
 
-@numba.njit(_int(GROUPS, _int, _int), cache=True)
+@numba.njit(_int(GROUPS, _int, _int), cache=True, nogil=True)
 def farthest_in_pool(s: Groups, i: int, left: int) -> int:
     """Return the place in the pool of the record farthest from i."""
     at = 0
@@ -148,18 +154,36 @@ def farthest_in_pool(s: Groups, i: int, left: int) -> int:
     return at
 
 
-@numba.njit(_int(GROUPS, _int, _int), cache=True)
-def nearest_in_pool(s: Groups, g: int, left: int) -> int:
-    """Return the place in the pool of the record nearest to group g."""
-    at, least = 0, math.inf
+@numba.njit(_int(GROUPS, _int, _int), cache=True, nogil=True)
+def nearest_in_pool(s: Groups, i: int, left: int) -> int:
+    """Return the place in the pool of the record nearest to the group that i has just joined.
+
+    Records in the pool have no group, so `own` is free to hold how far they are from the group in the making.
+    """
+    at = 0
     for t in range(left):
-        there = toward(s, s.lists[POOL, t], g)
-        if there < least:
-            at, least = t, there
+        other = s.lists[POOL, t]
+        s.own[other] += s.gaps[i, other]
+        if s.own[other] < s.own[s.lists[POOL, at]]:
+            at = t
     return at
 
 
-@numba.njit(numba.void(GROUPS, STREAM, _int, _int), cache=True)
+@numba.njit(_int(GROUPS, _int, _int, _int), cache=True, nogil=True)
+def grow(s: Groups, g: int, seed: int, left: int) -> int:
+    """Make group g of a seed and k - 1 records of the pool, always the nearest; return how many are left there."""
+    for t in range(left):
+        s.own[s.lists[POOL, t]] = 0.0
+    i = seed
+    join(s, i, g)
+    for _ in range(s.counts[K] - 1):
+        i = draw_from_pool(s, nearest_in_pool(s, i, left), left)
+        left -= 1
+        join(s, i, g)
+    return left
+
+
+@numba.njit(numba.void(GROUPS, STREAM, _int, _int), cache=True, nogil=True)
 def rebuild(s: Groups, stream: np.ndarray, groups: int, left: int) -> None:
     """Make groups of k around random or far seeds, then put each record left where it costs least."""
     spread = below(stream, 2) == 1
@@ -167,12 +191,7 @@ def rebuild(s: Groups, stream: np.ndarray, groups: int, left: int) -> None:
     for u in range(groups):
         at = farthest_in_pool(s, seed, left) if spread and seed >= 0 else below(stream, left)
         seed = draw_from_pool(s, at, left)
-        left -= 1
-        join(s, seed, s.lists[CHOSEN, u])
-        for _ in range(s.counts[K] - 1):
-            i = draw_from_pool(s, nearest_in_pool(s, s.lists[CHOSEN, u], left), left)
-            left -= 1
-            join(s, i, s.lists[CHOSEN, u])
+        left = grow(s, s.lists[CHOSEN, u], seed, left - 1)
     while left > 0:
         i = draw_from_pool(s, left - 1, left)
         left -= 1
@@ -185,7 +204,7 @@ def rebuild(s: Groups, stream: np.ndarray, groups: int, left: int) -> None:
         join(s, i, at)
 
 
-@numba.njit(_float(GROUPS, _int), cache=True)
+@numba.njit(_float(GROUPS, _int), cache=True, nogil=True)
 def cost_of_chosen(s: Groups, groups: int) -> float:
     """Return what the chosen groups cost together."""
     total = 0.0
@@ -194,7 +213,7 @@ def cost_of_chosen(s: Groups, groups: int) -> float:
     return total
 
 
-@numba.njit(_float(GROUPS, STREAM, _int, _float), cache=True)
+@numba.njit(_float(GROUPS, STREAM, _int, _float), cache=True, nogil=True)
 def shake(s: Groups, stream: np.ndarray, reach: int, heat: float) -> float:
     """Take one step; return the change of cost, 0 if it was taken back."""
     s.counts[TRAIL] = 0
@@ -213,19 +232,17 @@ def shake(s: Groups, stream: np.ndarray, reach: int, heat: float) -> float:
     return change
 
 
-@numba.njit(_float(GROUPS, STREAM, _int, _float[::1], numba.int32[::1]), cache=True)
+@numba.njit(_float(GROUPS, STREAM, _int, _float[::1], numba.int32[::1]), cache=True, nogil=True)
 def search(s: Groups, stream: np.ndarray, reach: int, heats: np.ndarray, best: np.ndarray) -> float:
-    """Take one step for each heat; leave in `best` the labels of the lowest cost met, if lower than at first.
-
-    The lowest cost is returned. The trail goes on from one call to the next: numbers of steps never repeat.
-    """
+    """Take one step for each heat; leave in `best` the labels of the lowest cost met, and return that cost."""
     recount(s)
     now = cost(s)
     lowest = now
+    best[:] = s.label
     for t in range(heats.size):
         s.counts[STEP] += 1
         now += shake(s, stream, reach, heats[t])
-        if now < lowest - 1e-10:
+        if now < lowest * (1.0 - ROUNDING):
             lowest = now
             best[:] = s.label
     return lowest

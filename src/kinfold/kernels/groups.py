@@ -63,7 +63,7 @@ QUEUE, WAITS, CHANGED, CAME_FROM, STAMP, SEEN, SEEN_NEXT, CHOSEN, POOL = range(9
 LISTS = 9
 
 
-@numba.njit(numba.float64(GROUPS, numba.int64, numba.int64), cache=True)
+@numba.njit(numba.float64(GROUPS, numba.int64, numba.int64), cache=True, nogil=True)
 def toward(s: Groups, i: int, g: int) -> float:
     """Return the sum of the distances from record i to the members of group g."""
     total = 0.0
@@ -72,7 +72,7 @@ def toward(s: Groups, i: int, g: int) -> float:
     return total
 
 
-@numba.njit(numba.void(GROUPS, numba.int64), cache=True)
+@numba.njit(numba.void(GROUPS, numba.int64), cache=True, nogil=True)
 def leave(s: Groups, i: int) -> None:
     """Take record i out of its group."""
     g = s.label[i]
@@ -88,7 +88,7 @@ def leave(s: Groups, i: int) -> None:
     s.label[i] = -1
 
 
-@numba.njit(numba.void(GROUPS, numba.int64, numba.int64), cache=True)
+@numba.njit(numba.void(GROUPS, numba.int64, numba.int64), cache=True, nogil=True)
 def join(s: Groups, i: int, g: int) -> None:
     """Put record i, which is in no group, into group g."""
     total = 0.0
@@ -104,7 +104,7 @@ def join(s: Groups, i: int, g: int) -> None:
     s.label[i] = g
 
 
-@numba.njit(numba.void(GROUPS), cache=True)
+@numba.njit(numba.void(GROUPS), cache=True, nogil=True)
 def recount(s: Groups) -> None:
     """Compute `own` and `pairs` afresh, so that rounding does not add up over millions of moves."""
     for g in range(s.size.size):
@@ -116,7 +116,7 @@ def recount(s: Groups) -> None:
         s.pairs[g] = 0.5 * total
 
 
-@numba.njit(numba.float64(GROUPS), cache=True)
+@numba.njit(numba.float64(GROUPS), cache=True, nogil=True)
 def cost(s: Groups) -> float:
     """Return the cost of the whole partition."""
     total = 0.0
@@ -126,7 +126,7 @@ def cost(s: Groups) -> float:
     return total
 
 
-@numba.njit(numba.boolean(GROUPS, numba.int64, numba.int64, numba.int64), cache=True)
+@numba.njit(numba.boolean(GROUPS, numba.int64, numba.int64, numba.int64), cache=True, nogil=True)
 def admits(s: Groups, g: int, leaving: int, arriving: int) -> bool:
     """Tell whether group g may change so: `leaving` goes out, `arriving` comes in (-1: nobody).
 

@@ -35,13 +35,13 @@ from kinfold.kernels.groups import (
     toward,
 )
 
-LEAST = 1e-10  # an improvement below this is rounding
+LEAST = 1e-11  # an improvement below this share of what the groups cost is rounding
 
 _int = numba.int64
 _float = numba.float64
 
 
-@numba.njit(_int(GROUPS, _int, _int, _int, _int), cache=True)
+@numba.njit(_int(GROUPS, _int, _int, _int, _int), cache=True, nogil=True)
 def nearby(s: Groups, i: int, other: int, many: int, row: int) -> int:
     """List in this row of `lists` the groups of the records nearest to i, but its own and `other`; return how many."""
     found = 0
@@ -62,7 +62,7 @@ def nearby(s: Groups, i: int, other: int, many: int, row: int) -> int:
     return found
 
 
-@numba.njit(numba.void(GROUPS, _int, _int, _int), cache=True)
+@numba.njit(numba.void(GROUPS, _int, _int, _int), cache=True, nogil=True)
 def link(s: Groups, at: int, i: int, g: int) -> None:
     """Write into the move, as its link number `at` (the last one so far), that record i goes to group g."""
     s.counts[MOVE] = at + 1
@@ -70,13 +70,13 @@ def link(s: Groups, at: int, i: int, g: int) -> None:
     s.counts[MOVE + 2 + 2 * at] = g
 
 
-@numba.njit(_float(GROUPS, _int, _float, _int), cache=True)
+@numba.njit(_float(GROUPS, _int, _float, _int), cache=True, nogil=True)
 def grown(s: Groups, g: int, extra: float, by: int) -> float:
     """Return what group g costs more when its pairs grow by `extra` and its size by `by`."""
     return float((s.pairs[g] + extra) / (s.size[g] + by) - s.pairs[g] / s.size[g])
 
 
-@numba.njit(numba.void(GROUPS, _int, _int, _int, _float), cache=True)
+@numba.njit(numba.void(GROUPS, _int, _int, _int, _float), cache=True, nogil=True)
 def follow(s: Groups, i: int, l: int, b: int, so_far: float) -> None:
     """Try to send l, displaced from b by i, on to a third group: paths and cycles."""
     a = s.label[i]
@@ -104,7 +104,7 @@ def follow(s: Groups, i: int, l: int, b: int, so_far: float) -> None:
                 link(s, 2, p, a)
 
 
-@numba.njit(numba.void(GROUPS, _int, _int, _float, _float), cache=True)
+@numba.njit(numba.void(GROUPS, _int, _int, _float, _float), cache=True, nogil=True)
 def exchange(s: Groups, i: int, b: int, to_b: float, saved: float) -> None:
     """Try to put i in the place of each member of b."""
     a = s.label[i]
@@ -123,10 +123,20 @@ def exchange(s: Groups, i: int, b: int, to_b: float, saved: float) -> None:
             follow(s, i, l, b, there + saved)
 
 
-@numba.njit(_float(GROUPS, _int), cache=True)
+@numba.njit(_float(GROUPS, _int), cache=True, nogil=True)
+def at_stake(s: Groups, a: int) -> float:
+    """Return what the groups of the best move, which starts in a, cost now."""
+    total = s.pairs[a] / s.size[a]
+    for t in range(s.counts[MOVE]):
+        g = s.counts[MOVE + 2 + 2 * t]
+        total += s.pairs[g] / s.size[g]
+    return float(total)
+
+
+@numba.njit(_float(GROUPS, _int), cache=True, nogil=True)
 def best_move(s: Groups, i: int) -> float:
     """Write the best move that starts with record i; return its change of cost, 0 if there is none."""
-    s.best[0] = -LEAST
+    s.best[0] = 0.0
     s.counts[MOVE] = 0
     saved = grown(s, s.label[i], -s.own[i], -1)
     for u in range(nearby(s, i, -1, s.counts[WIDE], SEEN)):
@@ -138,10 +148,13 @@ def best_move(s: Groups, i: int) -> float:
                 s.best[0] = change
                 link(s, 0, i, b)
         exchange(s, i, b, to_b, saved)
-    return s.best[0] if s.counts[MOVE] > 0 else 0.0
+    if s.counts[MOVE] > 0 and -s.best[0] <= LEAST * at_stake(s, s.label[i]):
+        s.counts[MOVE] = 0
+        s.best[0] = 0.0
+    return float(s.best[0])
 
 
-@numba.njit(numba.void(GROUPS, _int), cache=True)
+@numba.njit(numba.void(GROUPS, _int), cache=True, nogil=True)
 def note(s: Groups, i: int) -> None:
     """Write down the group that record i had before this step, once."""
     if s.lists[STAMP, i] != s.counts[STEP]:
@@ -151,7 +164,7 @@ def note(s: Groups, i: int) -> None:
         s.counts[TRAIL] += 1
 
 
-@numba.njit(numba.void(GROUPS), cache=True)
+@numba.njit(numba.void(GROUPS), cache=True, nogil=True)
 def carry_out(s: Groups) -> None:
     """Make the best move."""
     for t in range(s.counts[MOVE]):
@@ -161,7 +174,7 @@ def carry_out(s: Groups) -> None:
         join(s, s.counts[MOVE + 1 + 2 * t], s.counts[MOVE + 2 + 2 * t])
 
 
-@numba.njit(numba.void(GROUPS), cache=True)
+@numba.njit(numba.void(GROUPS), cache=True, nogil=True)
 def take_back(s: Groups) -> None:
     """Undo every change of this step."""
     for t in range(s.counts[TRAIL]):

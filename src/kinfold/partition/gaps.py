@@ -60,6 +60,26 @@ class Gaps:
         return total
 
 
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A partition laid out for the kernels: group and place of each record, members and size of each group."""
+
+    label: Labels
+    place: Labels
+    members: Labels
+    size: Labels
+
+    @classmethod
+    def of(cls, labels: Labels, k: int, rows: int = 0) -> Layout:
+        """Lay the groups of these labels out, with room for at least so many groups, of 2k-1 or more records."""
+        size = np.bincount(labels, minlength=rows).astype(np.int32)
+        place = np.empty(len(labels), np.int32)
+        place[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - np.repeat(np.cumsum(size) - size, size)
+        members = np.zeros((len(size), max(2 * k - 1, int(size.max()))), np.int32)
+        members[labels, place] = np.arange(len(labels), dtype=np.int32)
+        return cls(labels.astype(np.int32), place, members, size)
+
+
 def split(labels: Labels) -> list[Labels]:
     """Return the records of each group, groups by label, records in order.
 

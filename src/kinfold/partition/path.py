@@ -7,7 +7,7 @@
 MDAV starts outside and works inwards; a path goes through the dense parts. Which is the better start depends on
 the table (on EIA at k = 5 a search ends at half the loss from a path), so a search takes the best of all.
 
-Paper: Domingo-Ferrer et al., Comput. Math. Appl. 55 (2008), 714-732 (orders cut by the univariate optimum).
+Paper: Domingo-Ferrer, Martinez-Balleste, Mateo-Sanz & Sebe, VLDB J. 15 (2006), 355-369 (orders cut in the best way).
 Cost: O(n²) and O(n k²) for a cut.   Ties: the lowest index.
 """
 

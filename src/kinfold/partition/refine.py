@@ -15,6 +15,7 @@ import numpy as np
 
 from kinfold.errors import PolicyError
 from kinfold.partition.gaps import Gaps, renumbered
+from kinfold.partition.large import search_blocks
 from kinfold.partition.path import path_starts
 from kinfold.partition.points import Points, checked_size
 from kinfold.partition.search import Budget, Refinement, search
@@ -23,7 +24,9 @@ from kinfold.progress import Progress, silent
 if TYPE_CHECKING:
     from kinfold.partition.points import Labels
 
-STEPS_PER_RECORD = 20  # where neither steps nor seconds are given
+SMALL = 5_000  # records whose distances all fit into memory
+# The budget where neither steps nor seconds are given
+STEPS_PER_RECORD, RECORDS_PER_BLOCK = 20, 500
 
 
 def refine(
@@ -32,7 +35,8 @@ def refine(
     """Return labels of a partition into groups of at least k that costs no more than the one given.
 
     The result depends on the table, the labels, k, the seed and the number of steps. With `seconds` the steps are as
-    many as fit (`improve` tells how many); with neither, twenty for each record.
+    many as fit (`improve` tells how many); with neither, twenty for each record, or in a table of more than 5,000
+    records, where a step is a block, some rounds over the whole table.
 
     >>> x = [[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]
     >>> refine(x, [0, 1, 0, 1, 0, 1], 3).tolist()
@@ -56,7 +60,9 @@ def improve(
     size = checked_size(points, k)
     start = checked_labels(labels, len(points), size)
     if steps is None and seconds is None:
-        steps = STEPS_PER_RECORD * len(points)
+        steps = STEPS_PER_RECORD * len(points) if len(points) <= SMALL else len(points) // RECORDS_PER_BLOCK
+    if len(points) > SMALL:
+        return search_blocks(points, start, size, Budget(steps, seconds), seed, progress)
     gaps = Gaps.of(points)
     return search(gaps, [start, *path_starts(gaps, size)], size, Budget(steps, seconds), seed, progress)
 

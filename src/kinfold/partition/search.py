@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.partition.gaps import renumbered
+from kinfold.partition.gaps import Layout, renumbered
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -117,20 +117,14 @@ def arranged(gaps: Gaps, labels: Labels, k: int) -> Groups:
     """Return the groups of these labels as the kernels take them, room for the search included."""
     from kinfold.kernels import groups
 
-    n, rows = len(labels), len(labels) // k + 1
-    size = np.bincount(labels, minlength=rows).astype(np.int32)
-    most = max(2 * k - 1, int(size.max()))
-    order = np.argsort(labels, kind="stable")
-    place = np.empty(n, np.int32)
-    place[order] = np.arange(n) - np.repeat(np.cumsum(size) - size, size)
-    members = np.zeros((rows, most), np.int32)
-    members[labels, place] = np.arange(n, dtype=np.int32)
-    count = np.zeros(groups.COUNTERS, np.int64)
-    count[[groups.K, groups.MOST, groups.WIDE, groups.DEEP]] = k, most, WIDE, DEEP
-    room = np.zeros((groups.LISTS, max(n, (REACH + 2) * most)), np.int32)
-    own, pairs, best = np.zeros(n), np.zeros(rows), np.zeros(1)
+    layout = Layout.of(labels, k, len(labels) // k + 1)
+    n, (rows, most) = len(labels), layout.members.shape
+    counts = np.zeros(groups.COUNTERS, np.int64)
+    counts[[groups.K, groups.MOST, groups.WIDE, groups.DEEP]] = k, most, WIDE, DEEP
     state = groups.Groups(
-        gaps.pairs, gaps.near, labels.astype(np.int32), place, own, members, size, pairs, best, count, room
+        *(gaps.pairs, gaps.near, layout.label, layout.place, np.zeros(n)),
+        *(layout.members, layout.size, np.zeros(rows), np.zeros(1), counts),
+        np.zeros((groups.LISTS, max(n, (REACH + 2) * most)), np.int32),
     )
     groups.recount(state)
     return state
