@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STREAM = numba.int64[::1]  # the two generators
 
 
-@numba.njit(numba.float64(STREAM), cache=True, nogil=True)
+@numba.njit(numba.float64(STREAM), cache=True)
 def draw(stream: np.ndarray) -> float:
     """Return the next number of the stream, above 0 and below 1."""
     stream[0] = (40014 * stream[0]) % 2147483563
@@ -27,7 +27,7 @@ def draw(stream: np.ndarray) -> float:
     return float(mixed * (1.0 / 2147483563.0))
 
 
-@numba.njit(numba.int64(STREAM, numba.int64), cache=True, nogil=True)
+@numba.njit(numba.int64(STREAM, numba.int64), cache=True)
 def below(stream: np.ndarray, limit: int) -> int:
     """Return the next whole number from 0 to limit - 1."""
     return int(draw(stream) * limit)

@@ -70,7 +70,7 @@ def weigh(w: Bench, a: int, b: int, leaving: int, arriving: int) -> None:
 
 @njit(cache=True)
 def look_at(w: Bench, a: int, l: int) -> None:
-    """Weigh every step between class a and record l, or its class: swaps, l coming, and (once a class) members going."""
+    """Weigh every step between class a and record l: swaps, l coming, and (once a class) members going to its class."""
     s = w.s
     b = s.label[l]
     size = s.size[a]

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +27,7 @@ from kinfold.partition.classes import laid_out, numbered
 from kinfold.partition.curves import curves
 from kinfold.partition.points import Points, checked_size
 from kinfold.partition.requirement import Requirement, missed, mixed, packed
+from kinfold.partition.search import Budget, Mark, Refinement, stream_of
 from kinfold.progress import silent
 
 if TYPE_CHECKING:
@@ -38,37 +38,8 @@ if TYPE_CHECKING:
 CHUNK = 20_000  # steps between two looks at the clock and the listener
 CURVES = 4
 COARSER = (1, 2, 3, 5)  # how many classes become one, for each runner of the race
-QUENCH, RACE, ROUND = 10, 100, 200  # steps a record
+QUENCH, RACE, ROUND, STEPS = 10, 100, 400, 1000  # steps a record
 HEAT = 0.5  # of the cost of an average record
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How long a search may go on: seconds, or a number of steps, and the seed of its random stream."""
-
-    seconds: float | None = None
-    steps: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if (self.seconds is None) == (self.steps is None):
-            raise PolicyError("a search needs seconds or steps", fix="give one of the two")
-
-    def ended(self, steps: int, since: float) -> bool:
-        """Tell whether the search is over after so many steps."""
-        if self.steps is not None:
-            return steps >= self.steps
-        return time.monotonic() - since >= (self.seconds or 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Refinement:
-    """The labels, the steps taken, the cost (sum of squared errors), and (steps, cost) of each new best."""
-
-    labels: Labels
-    steps: int
-    cost: float
-    history: tuple[tuple[int, float], ...]
 
 
 def refine_under(
@@ -76,14 +47,19 @@ def refine_under(
     labels: Labels,
     k: int,
     requirements: Sequence[Requirement],
-    budget: Budget,
+    *,
+    seconds: float | None = None,
+    steps: int | None = None,
+    seed: int = 0,
     progress: Progress = silent,
 ) -> Refinement:
     """Return a partition of lower cost whose classes keep every requirement and have at least k records.
 
+    With neither steps nor seconds a thousand steps are taken for each record.
+
     >>> x = np.array([[0.0], [0.1], [5.0], [5.1]])
-    >>> wages = Requirement.close([1, 4, 2, 3], 0.3)
-    >>> refine_under(x, np.array([0, 1, 0, 1], np.int32), 2, [wages], Budget(steps=2000)).labels.tolist()
+    >>> wages = Requirement.close([1, 4, 2, 3], 0.4)
+    >>> refine_under(x, np.array([0, 1, 0, 1], np.int32), 2, [wages], steps=2000).labels.tolist()
     [0, 0, 1, 1]
     """
     points = Points.of(x)
@@ -91,37 +67,37 @@ def refine_under(
     labels = numbered(labels)
     if np.bincount(labels).min() < k or missed(requirements, labels).max() > 0:
         raise PolicyError("the partition to refine misses a promise already", fix="repair it first")
-    return _Run(points, labels, k, requirements, budget).finished(progress)
+    if steps is None and seconds is None:
+        steps = STEPS * len(points)
+    return _Run(points, labels, k, requirements, seed).finished(Budget(steps, seconds), progress)
 
 
 class _Run:
     """A search in progress: the best partition so far, and the one that is being changed."""
 
-    def __init__(
-        self, points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], budget: Budget
-    ) -> None:
-        self.points, self.k, self.budget = points, k, budget
+    def __init__(self, points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], seed: int) -> None:
+        self.points, self.k = points, k
         self.mixed, self.promises = mixed(points), packed(requirements, len(points))
         self.curve = curves(points, CURVES, 0)
         self.place = np.argsort(self.curve, axis=1).astype(np.int32)
-        chance = np.random.default_rng(budget.seed)
-        self.stream = chance.integers(1, 2_147_483_000, 2)
+        self.stream = stream_of(seed)
         self.steps = 0
         search, self.cost = self._begun(labels)
         self.best = search.s.label.copy()
-        self.history = [(0, self.cost)]
+        self._advanced(search, np.zeros(0))  # compiling is no part of the time given
+        self.since = time.monotonic()
+        self.history = [Mark(0, 0.0, self.cost)]
 
-    def finished(self, progress: Progress) -> Refinement:
-        """Search until the budget is used up."""
-        since = time.monotonic()  # what was compiled before does not count
+    def finished(self, budget: Budget, progress: Progress) -> Refinement:
+        """Search until the budget is spent."""
         for labels, heats in self._plan():
             search, cost = self._begun(labels)
             for first in range(0, len(heats), CHUNK):
-                if self.budget.ended(self.steps, since):
+                if budget.done(self.steps, self.since):
                     return self._result()
-                cost += self._advanced(search, heats[first : first + CHUNK])
+                cost += self._advanced(search, heats[first : first + budget.chunk(self.steps, CHUNK)])
                 self._noted(search, cost)
-                progress(self.steps, self.budget.steps or 0)
+                progress(self.steps, budget.steps or 0)
         return self._result()
 
     def _plan(self) -> Iterator[tuple[Labels, np.ndarray]]:
@@ -166,8 +142,6 @@ class _Run:
     def _advanced(self, search: Search, heats: np.ndarray) -> float:
         from kinfold.kernels.annealing import anneal
 
-        if self.budget.steps is not None:
-            heats = heats[: self.budget.steps - self.steps]
         self.steps += len(heats)
         return anneal(search, heats)
 
@@ -175,9 +149,9 @@ class _Run:
         """Keep the partition if it is the best so far."""
         if cost < self.cost * (1 - 1e-9):
             self.best, self.cost = search.s.label.copy(), cost
-            self.history.append((self.steps, cost))
+            self.history.append(Mark(self.steps, time.monotonic() - self.since, cost))
 
     def _result(self) -> Refinement:
         labels = numbered(self.best)
         cost = self._begun(labels)[1]
-        return Refinement(labels, self.steps, cost, tuple(self.history))
+        return Refinement(labels, cost, self.steps, tuple(self.history))
