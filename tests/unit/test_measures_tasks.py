@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from kinfold.measures import continuous, logistic, utility, variation
+from kinfold.measures import continuous, logistic, propensity, utility, variation
 from kinfold.measures.probabilistic import pil
 from kinfold.measures.propensity import propensity_mse
 
@@ -73,6 +73,14 @@ def test_propensity_sees_a_shrunken_variance_only_through_squares():
     y = x * 0.5
     assert propensity_mse(x, y, degree=1) < 1e-3
     assert propensity_mse(x, y, degree=2) > 0.02
+
+
+def test_propensity_of_a_large_table_is_that_of_evenly_spaced_records(monkeypatch):
+    x = np.random.default_rng(6).normal(size=(4_000, 2))
+    whole = propensity_mse(x, 0.7 * x)
+    monkeypatch.setattr(propensity, "LARGE", 1_000)
+    assert propensity_mse(x, 0.7 * x) == propensity_mse(x[::4], 0.7 * x[::4])
+    assert propensity_mse(x, 0.7 * x) == pytest.approx(whole, rel=0.25)
 
 
 def test_propensity_grows_with_the_change():
