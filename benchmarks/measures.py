@@ -69,6 +69,8 @@ def numeric(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Callable[[], ob
     yield "interval by deviation", lambda: interval.interval_by_deviation(x, y)
     yield "summaries", lambda: [utility.summary(table[:, j]) for table in (x, y) for j in range(QUASI)]
     yield "regression", lambda: utility.regression_loss(x, y, target=0)
+    kinds = np.digitize(x[:, 0], [-1.0, 1.0])
+    yield "classification", lambda: utility.accuracy_loss(x[:, 1:], y[:, 1:], kinds, kinds)
 
 
 def classes(x: np.ndarray, labels: np.ndarray) -> Iterator[tuple[str, Callable[[], object]]]:

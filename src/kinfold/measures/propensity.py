@@ -44,8 +44,8 @@ def propensity_mse(original: ArrayLike, released: ArrayLike, degree: int = 2) ->
     if (both.max(axis=0) == both.min(axis=0)).all():
         raise NotApplicable("the columns are constant: there is nothing to tell the tables apart by")
     chosen = np.arange(len(both)) >= len(x)
-    features = logistic.Features.of(both, degree)
-    score = logistic.chances(features, both, logistic.fit(features, both, chosen))
+    design = logistic.Features.of(both, degree)(both)
+    score = logistic.sigmoid(design @ logistic.fit(design, chosen))
     return float(((score - chosen.mean()) ** 2).mean())
 
 
