@@ -62,10 +62,10 @@ class BoundPolicy:
     def __getitem__(self, name: str) -> BoundColumn:
         return next(column for column in self.columns if column.name == name)
 
-    def applied(self, method: str) -> Policy:
+    def applied(self, method: str, steps: int | None) -> Policy:
         """Return the policy with what was found out or chosen written into it, so that it repeats this very run."""
         columns = {c.name: c.asked.model_copy(update={"type": c.kind}) for c in self.columns if c.named}
-        chosen = self.policy.method.model_copy(update={"name": method})
+        chosen = self.policy.method.model_copy(update={"name": method, "refine_steps": steps or 0})
         return self.policy.model_copy(update={"columns": columns, "method": chosen})
 
 

@@ -95,7 +95,9 @@ def _fill(release: Release, made: Path) -> None:
     verdict.require()
     _write_reports(release, public, internal)
     (internal / "audit.json").write_text(_json(audit(release, file)), encoding="utf-8")
-    (internal / "policy.toml").write_text(release.policy.applied(release.plan.method).toml(), encoding="utf-8")
+    (internal / "policy.toml").write_text(
+        release.policy.applied(release.plan.method, release.plan.steps).toml(), encoding="utf-8"
+    )
 
 
 def _certified(release: Release, file: Path) -> Certificate:
@@ -131,6 +133,8 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "seed": policy.method.seed,
         "method": release.plan.method,
         "reason": release.plan.reason,
+        "repaired": release.plan.repaired,
+        "steps": release.plan.steps,
         "notes": list(release.plan.notes),
         "seconds": round(release.seconds, 3),
         "verdict": release.verdict.to_dict(),

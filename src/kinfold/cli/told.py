@@ -32,6 +32,8 @@ def summary(release: Release) -> dict[str, Any]:
         **release.measures.to_dict(),
         "asked": asked,
         "method": release.plan.method,
+        "start": release.plan.start,
+        "steps": release.plan.steps,
         "seconds": round(release.seconds, 3),
         "notes": [*release.plan.notes, *release.measures["notes"]],
     }
