@@ -96,7 +96,41 @@ def of_labels(labels: Ints, confidential: Mapping[str, Sequence[Any] | Values] |
     return Tally({}, sizes, spreads)
 
 
+def is_null(values: Values) -> NDArray[np.bool_]:
+    """Mark what is missing: None, NaN, NaT.
+
+    >>> is_null(np.array(["a", None], object)).tolist()
+    [False, True]
+    """
+    if values.dtype.kind in "fcmM":
+        return np.asarray(np.isnan(values), np.bool_)
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), np.bool_)
+    return np.array([_is_missing(value) for value in values], np.bool_)
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN, NaT and pandas' NA are not equal to themselves, or will not say
+    return value is None or value is np.ma.masked or not isinstance(value == value, bool | np.bool_) or value != value
+
+
+def coded(column: Values) -> tuple[Values, Ints]:
+    """Return the distinct values in order, null first, and the number of each record's value among them.
+
+    >>> coded(np.array([2.0, np.nan, 1.0, np.nan]))[1].tolist()
+    [2, 0, 1, 0]
+    """
+    null = is_null(column)
+    if not null.any():
+        values, code = np.unique(column, return_inverse=True)
+        return values, code.astype(np.int64)
+    values, known = np.unique(column[~null], return_inverse=True)
+    code = np.zeros(len(column), np.int64)
+    code[~null] = known + 1
+    return np.concatenate([column[null][:1], values]), code
+
+
 def _spread(labels: Ints, column: Values) -> Spread:
-    values, code = np.unique(column, return_inverse=True)
+    values, code = coded(column)
     cell, count = np.unique(labels * len(values) + code, return_counts=True)
     return Spread(cell // len(values), cell % len(values), count, values)

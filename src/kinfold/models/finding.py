@@ -1,15 +1,21 @@
 """What a privacy model is, and what it answers.
 
-A model is a frozen value with one verb: `check(tally)`. The search for a release and the judgement of a release ask
-the same object. It answers with what it found, not only yes or no.
+A model is a frozen value with two verbs. `failing(tally)` marks the classes that miss the promise: a search and a
+repair ask it. `check(tally)` says what was found, not only yes or no: a release is judged by it. Both ask the same
+formula, so that what was built and what is verified cannot drift apart.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kinfold.tally import Tally
+
+Mask: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,34 @@ class Model(Protocol):
 
     monotone: ClassVar[bool]  # merging two classes that keep the promise keeps it, so a search may prune
 
+    def failing(self, tally: Tally) -> Mask:
+        """Mark the classes that miss the promise."""
+        ...
+
     def check(self, tally: Tally) -> Finding:
         """Compare every class with the promise."""
         ...
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The words and numbers of a promise, before a table is asked."""
+
+    text: str
+    model: str
+    column: str | None
+    asked: float
+
+    def judged(self, found: float, failing: Mask, tally: Tally) -> Finding:
+        """Put what was found beside what was asked; a table without records promises nothing."""
+        misses = tally.sizes[failing]
+        return Finding(
+            promise=self.text,
+            model=self.model,
+            column=self.column,
+            asked=self.asked,
+            found=found,
+            holds=bool(len(tally)) and not len(misses),
+            failing=len(misses),
+            smallest=int(misses.min()) if len(misses) else 0,
+        )

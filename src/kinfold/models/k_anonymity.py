@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kinfold.models.finding import Finding
+import numpy as np
+
+from kinfold.models.finding import Finding, Mask, Promise
 from kinfold.tally import Tally
 
 
@@ -13,25 +15,18 @@ from kinfold.tally import Tally
 class KAnonymity:
     """Every combination of quasi-identifier values that occurs is shared by at least k records.
 
-    >>> import numpy as np
     >>> KAnonymity(3).check(Tally({}, np.array([3, 2, 5]))).found
     2
     """
 
     k: int
-    monotone: ClassVar[bool] = True
+    monotone: ClassVar[bool] = True  # sizes add up
+
+    def failing(self, tally: Tally) -> Mask:
+        """Mark the classes of fewer than k records."""
+        return np.asarray(tally.sizes < self.k, np.bool_)
 
     def check(self, tally: Tally) -> Finding:
         """Compare the smallest class with k; a table without records promises nothing."""
-        small = tally.sizes[tally.sizes < self.k]
         found = int(tally.sizes.min()) if len(tally) else 0
-        return Finding(
-            promise=f"{self.k}-anonymity",
-            model="k",
-            column=None,
-            asked=self.k,
-            found=found,
-            holds=found >= self.k,
-            failing=len(small),
-            smallest=found if len(small) else 0,
-        )
+        return Promise(f"{self.k}-anonymity", "k", None, self.k).judged(found, self.failing(tally), tally)

@@ -1,0 +1,94 @@
+"""t-closeness: the values of a confidential column fall in every class as in the whole table (Li et al. 2007).
+
+The distance is the earth mover's, over the distinct values that the table holds, against all records of the same
+tally: the table as released, so that whoever receives it can check it. Null is one more value: first in an order, and
+under nothing but the top of a hierarchy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import DataError, PolicyError
+from kinfold.hierarchy import Hierarchy
+from kinfold.models import emd
+from kinfold.models.finding import Finding, Mask, Promise
+from kinfold.tally import Tally, is_null
+
+TOLERANCE = 1e-12  # a quotient of whole numbers beyond 2^53 can be off in its last digits; no more is forgiven
+
+Distance = Literal["ordered", "equal", "hierarchical"]
+
+
+@dataclass(frozen=True)
+class TCloseness:
+    """In no class is the distribution of the column farther than t from its distribution in the table.
+
+    >>> from kinfold.tally import of_labels
+    >>> tally = of_labels(np.array([0, 0, 1, 1]), {"wage": [1, 2, 3, 4]})
+    >>> TCloseness(0.3, "wage").check(tally).found
+    0.3333333333333333
+    """
+
+    t: float
+    column: str
+    distance: Distance = "ordered"
+    hierarchy: Hierarchy | None = None
+    monotone: ClassVar[bool] = True  # the distance is convex, and the union of two classes is a mixture of them
+
+    def __post_init__(self) -> None:
+        if not 0 < self.t <= 1:
+            raise PolicyError(f"t of {self.column!r} is {self.t}", fix="t is above 0 and at most 1")
+        if self.distance not in ("ordered", "equal", "hierarchical"):
+            raise PolicyError(
+                f"distance of {self.column!r} is {self.distance!r}", fix="one of ordered, equal, hierarchical"
+            )
+        if (self.hierarchy is None) == (self.distance == "hierarchical"):
+            what = f"{self.column!r} has {'no' if self.hierarchy is None else 'a'} hierarchy"
+            raise PolicyError(
+                f"{what}, and the distance is {self.distance}",
+                fix="the distance 'hierarchical' and a hierarchy go together",
+            )
+
+    def distances(self, tally: Tally) -> NDArray[np.float64]:
+        """Distance of each class to the table, from 0 to 1."""
+        spread = tally.spreads[self.column]
+        if self.distance == "ordered":
+            return emd.ordered(spread, tally.sizes)
+        if self.hierarchy is None:
+            return emd.equal(spread, tally.sizes)
+        return emd.nested(spread, tally.sizes, paths(self.hierarchy, spread.values, self.column))
+
+    def failing(self, tally: Tally) -> Mask:
+        """Mark the classes that are farther than t (and 1e-12 for rounding) from the table."""
+        return np.asarray(self.distances(tally) > self.t + TOLERANCE, np.bool_)
+
+    def check(self, tally: Tally) -> Finding:
+        """Compare the class that is farthest from the table with t."""
+        distances = self.distances(tally)
+        found = float(distances.max()) if len(tally) else 0.0
+        failing = np.asarray(distances > self.t + TOLERANCE, np.bool_)
+        return Promise(f"{self.t}-closeness of {self.column}", "t", self.column, self.t).judged(found, failing, tally)
+
+
+def paths(hierarchy: Hierarchy, values: NDArray[Any], column: str) -> NDArray[np.int32]:
+    """Number the labels of each value at each level below the top; null stands by itself at every level.
+
+    >>> tree = Hierarchy.of([("flu", "lungs"), ("cold", "lungs"), ("ulcer", "stomach")])
+    >>> paths(tree, np.array([None, "cold", "ulcer"], object), "disease").tolist()
+    [[3, 2], [1, 0], [2, 1]]
+    """
+    null = is_null(values)
+    rows = hierarchy.index([str(value) for value in values[~null]])
+    if missing := int((rows < 0).sum()):
+        what = f"the hierarchy of {column!r} lacks {missing} of its {len(values)} values"
+        raise DataError(what, fix="add them to the hierarchy")
+    labels = hierarchy.paths[:, : hierarchy.height]
+    numbered = np.empty((len(values), hierarchy.height), np.int32)
+    numbered[null] = labels.max(axis=0) + 1
+    numbered[~null] = labels[rows]
+    return numbered
