@@ -44,6 +44,11 @@ class LDiversity:
     c: float = 1.0  # recursive only
     monotone: ClassVar[bool] = True
 
+    @property
+    def absorbing(self) -> bool:
+        """Only distinct values can never be lost by a merge: a one-sided class spoils the other two kinds."""
+        return self.kind == "distinct"
+
     def __post_init__(self) -> None:
         if self.kind not in ("distinct", "entropy", "recursive"):
             raise PolicyError(f"l_kind of {self.column!r} is {self.kind!r}", fix="one of distinct, entropy, recursive")
