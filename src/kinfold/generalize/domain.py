@@ -1,4 +1,4 @@
-"""What a generalizer works on: the distinct quasi-identifier tuples of a table as codes, and a hierarchy for each column.
+"""What a generalizer works on: the distinct quasi-identifier tuples of a table as codes, a hierarchy for each column.
 
 A code is the row of a value in its column's hierarchy; null is one more leaf, which joins the others at the top only.
 Generalizing to a level for each attribute merges rows that then say the same: a roll-up of the tally, never of records.
@@ -119,13 +119,14 @@ class Domain:
         return np.concatenate([[0], np.cumsum([height + 1 for height in self.heights])[:-1]]).astype(np.int64)
 
     @cached_property
-    def _widths(self) -> list[list[int]]:
+    def widths(self) -> list[list[int]]:
+        """How many labels each attribute has at each level, null counted."""
         return [(path.max(axis=0) + 1).tolist() for path in self.paths]
 
     def _merged(self, rows: Ints, levels: Sequence[int]) -> tuple[Ints, int]:
         labels, starts = self._labels
         start = starts[self._first_level + np.asarray(levels, np.int64)].astype(np.int64)
-        widths = [width[level] for width, level in zip(self._widths, levels, strict=True)]
+        widths = [width[level] for width, level in zip(self.widths, levels, strict=True)]
         into, classes = np.zeros(len(rows), np.int64), 1
         for factor, space in _factors(widths):
             if len(rows) <= FEW:

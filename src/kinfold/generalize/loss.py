@@ -1,6 +1,6 @@
 """What a generalization loses, from 0 (nothing) to 1 (everything).
 
-    prec            mean over cells of level / height                          Sweeney 2002, Definition 5 (Prec = 1 - it)
+    prec            mean over cells of level / height                         Sweeney 2002, Definition 5 (Prec = 1 - it)
     granularity     mean over cells of (m - 1) / (M - 1), m the leaves under the label, M all leaves; the top loses 1
     discernibility  Σ over released records of their class size, and n for a suppressed one, over n²
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
-from kinfold.generalize.domain import Domain, Floats, Levels, Mask, View
+from kinfold.generalize.domain import FEW, Domain, Floats, Levels, Mask, View
 from kinfold.hierarchy import Hierarchy
 
 Objective = Literal["granularity", "prec", "discernibility"]
@@ -71,13 +71,35 @@ class CellLoss:
         """The loss while nothing is suppressed."""
         return float(sum(step[level] for step, level in zip(self.steps, view.levels, strict=True)))
 
-    def extra(self, view: View, gone: Mask) -> float:
+    def suppressing(self, view: View, gone: Mask) -> float:
         """What suppressing the marked classes adds: 1 less what their cells lose already."""
-        rows = view.rows[gone]
-        kept = np.ones(len(rows))
+        records = view.tally.sizes[gone].sum() / self.domain.records
+        few_gone = 2 * int(np.count_nonzero(gone)) < len(gone)
+        lost = self._lost(view, np.flatnonzero(gone if few_gone else ~gone))
+        return float(records - (lost if few_gone else self.plain(view) - lost))
+
+    def _lost(self, view: View, classes: NDArray[np.intp]) -> float:
+        rows, sizes = view.rows[classes], view.tally.sizes[classes]
+        if len(classes) > FEW:
+            from kinfold.kernels import rollup
+
+            flat, start = self._flat
+            at = np.array([first[level] for first, level in zip(start, view.levels, strict=True)])
+            return float(rollup.weigh(self.domain.codes, rows, sizes, flat, at)) / self.domain.records
+        lost = np.zeros(len(classes))
         for a, (table, level) in enumerate(zip(self.tables, view.levels, strict=True)):
-            kept -= self.weights[a] * table[self.domain.codes[rows, a], level]
-        return float(view.tally.sizes[gone] @ kept) / self.domain.records
+            lost += self.weights[a] * table[self.domain.codes[rows, a], level]
+        return float(sizes @ lost) / self.domain.records
+
+    @cached_property
+    def _flat(self) -> tuple[Floats, list[list[int]]]:
+        # One column after the other, and where each level of each attribute begins
+        columns, start, place = [], [], 0
+        for table, weight in zip(self.tables, self.weights, strict=True):
+            columns.append((weight * table).T.ravel())
+            start.append([place + level * len(table) for level in range(table.shape[1])])
+            place += table.size
+        return np.concatenate(columns), start
 
     def cells(self, levels: NDArray[np.integer[Any]], suppressed: Mask) -> float:
         """The loss where each cell of each row has its own level."""
@@ -98,7 +120,7 @@ class ClassLoss:
         """The loss while nothing is suppressed."""
         return float((view.tally.sizes.astype(np.float64) ** 2).sum()) / self.domain.records**2
 
-    def extra(self, view: View, gone: Mask) -> float:
+    def suppressing(self, view: View, gone: Mask) -> float:
         """What suppressing the marked classes adds: n for each record, less the size of its class."""
         sizes = view.tally.sizes[gone].astype(np.float64)
         return float((sizes * (self.domain.records - sizes)).sum()) / self.domain.records**2

@@ -1,6 +1,7 @@
 """Which classes must go so that every promise holds on what is left.
 
-    while a class of what is left misses a promise: suppress all such classes
+    suppress the classes that miss an absorbing promise, such as k
+    while a class of what is left misses another promise: suppress all such classes
     starred records stand in one class of their own, which has to keep the promises as well:
         while it does not, the smallest class that is left (the first of equals) is starred too
 
@@ -49,33 +50,34 @@ def failing(models: Models, tally: Tally) -> Mask:
     return marked
 
 
-def outliers(models: Models, tally: Tally, at_once: bool = False) -> Mask:
-    """Mark the classes to suppress so that the others keep every promise; all are marked where that takes all.
-
-    `at_once` is enough for models that only look at one class at a time.
-    """
-    gone = failing(models, tally)
-    while not at_once and gone.any() and not gone.all():
-        more = failing(models, tally.drop(gone))
+def outliers(models: Models, tally: Tally) -> Mask:
+    """Mark the classes to suppress so that the others keep every promise; all are marked where that takes all."""
+    gone = failing([model for model in models if model.absorbing], tally)
+    others = [model for model in models if not model.absorbing]
+    while others and not gone.all():
+        left = np.flatnonzero(~gone)
+        more = failing(others, tally.drop(gone) if len(left) < len(gone) else tally)
         if not more.any():
             break
-        gone[np.flatnonzero(~gone)[more]] = True
+        gone[left[more]] = True
     return gone
 
 
 def completed(models: Models, tally: Tally, gone: Mask) -> Mask:
-    """Mark more classes, the smallest first, until those marked would keep the promises as one class."""
+    """Mark more classes until the others, and those marked as one class of their own, all keep the promises."""
     gone = gone.copy()
-    while gone.any() and not gone.all() and _missed(models, tally, gone):
+    while gone.any() and not gone.all():
         left = np.flatnonzero(~gone)
-        gone[left[np.argmin(tally.sizes[left])]] = True
+        into = np.zeros(len(tally), np.int64)  # class 0 holds all that are suppressed
+        into[left] = np.arange(1, len(left) + 1)
+        missed = failing(models, tally.merge(into, {}))
+        if missed[1:].any():
+            gone[left[missed[1:]]] = True
+        elif missed[0]:
+            gone[left[np.argmin(tally.sizes[left])]] = True
+        else:
+            break
     return gone
-
-
-def _missed(models: Models, tally: Tally, gone: Mask) -> bool:
-    kept = ~gone
-    into = np.where(kept, np.cumsum(kept), 0)  # class 0 holds all that are suppressed
-    return bool(failing(models, tally.merge(into, {}))[0])
 
 
 def threshold(suppression: float, records: int) -> int:

@@ -72,3 +72,15 @@ def gather(into: np.ndarray, rows: np.ndarray, sizes: np.ndarray, first: np.ndar
         if first[into[i]] < 0:
             first[into[i]] = rows[i]
         total[into[i]] += sizes[i]
+
+
+@numba.njit(numba.float64(_codes, _keys, _keys, numba.float64[::1], _keys), cache=True)
+def weigh(codes: np.ndarray, rows: np.ndarray, sizes: np.ndarray, lost: np.ndarray, start: np.ndarray) -> float:
+    """Return Σ size · Σ_a lost[start[a] + code], in the order of the rows."""
+    total = 0.0
+    for i in range(rows.size):
+        row = 0.0
+        for a in range(start.size):
+            row += lost[start[a] + codes[rows[i], a]]
+        total += sizes[i] * row
+    return total
