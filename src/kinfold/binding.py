@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem
-from kinfold.policy import ColumnPolicy, Policy, did_you_mean, toml_key
+from kinfold.policy import GENERALIZING, ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.schema import Column, Kind, Role, Schema, Storage
 
 AVERAGES = {
@@ -92,7 +92,8 @@ def _bound(column: Column, policy: Policy) -> BoundColumn:
         role = Role.IDENTIFIER if policy.output.others == "drop" else Role.OTHER
         return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", named=False)
     kind = asked.type or (Kind.ORDINAL if asked.order else column.kind)
-    return BoundColumn(column, asked, kind, asked.average or AVERAGES[kind][0])
+    natural = "generalize" if policy.method.name in GENERALIZING else AVERAGES[kind][0]
+    return BoundColumn(column, asked, kind, asked.average or natural)
 
 
 def _unknown(policy: Policy, schema: Schema) -> Iterator[Problem]:

@@ -40,7 +40,9 @@ class PairedColumn:
 
     @property
     def generalized(self) -> bool:
-        """Whether the release holds statements about values instead of values."""
+        """Whether the release holds statements about values, if only that they are what they are."""
+        if self.attribute.bound.average == "generalize":
+            return True
         if self.numbers is not None:
             return False
         if isinstance(self.attribute, Measured):

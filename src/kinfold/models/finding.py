@@ -40,7 +40,7 @@ class Model(Protocol):
 
     @property
     def absorbing(self) -> bool:
-        \"\"\"Whether a class that keeps the promise keeps it whatever it merges with, so that suppression may prune.\"\"\"
+        """Whether a class that keeps the promise keeps it whatever it merges with, so that suppression may prune."""
         ...
 
     def failing(self, tally: Tally) -> Mask:

@@ -6,9 +6,11 @@ The policy holds a method's name only; it is looked up here.
 from __future__ import annotations
 
 from kinfold.models import TCloseness
+from kinfold.planning.generalization import generalize
 from kinfold.planning.microaggregation import microaggregate
 from kinfold.planning.partitioners import PARTITIONERS
 from kinfold.planning.task import Plan, Task
+from kinfold.policy import GENERALIZING
 
 __all__ = ["PARTITIONERS", "Plan", "Task", "plan"]
 
@@ -16,7 +18,7 @@ __all__ = ["PARTITIONERS", "Plan", "Task", "plan"]
 def plan(task: Task) -> Plan:
     """Return what to do to each row and each column."""
     method, reason = _chosen(task)
-    return microaggregate(task, method, reason)
+    return generalize(task, method, reason) if method in GENERALIZING else microaggregate(task, method, reason)
 
 
 def _chosen(task: Task) -> tuple[str, str]:
