@@ -8,7 +8,7 @@ a released one, c their share:
 The model has the columns, their squares and their products: microaggregation keeps means exactly, so that a model of
 the columns alone would never see it. Source: Woo, Reiter, Oganian & Karr 2009.
 Records with a missing value are left out. Categories come as 0/1 columns. Of a table with more than 20,000 records, as
-many evenly spaced ones are taken: a mean over 40,000 scores is off by less than 0.001.
+many evenly spaced ones are taken: the scores of 40,000 records give the mean to about 0.001.
 """
 
 from __future__ import annotations
