@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import gaussian_kde
 
 from kinfold.measures import continuous, logistic, propensity, utility, variation
-from kinfold.measures.probabilistic import pil
+from kinfold.measures.probabilistic import gaussian_density, pil
 from kinfold.measures.propensity import propensity_mse
 
 
@@ -128,6 +129,14 @@ def test_a_constant_column_that_moved_is_wholly_lost_and_one_that_did_not_is_not
     assert pil(x, y).means == 0.5
     assert pil(x, y).quantiles == 0.5
     assert pil(x, x).variances == 0
+
+
+def test_the_density_is_that_of_every_kernel_summed():
+    values = np.sort(np.random.default_rng(7).exponential(size=500))
+    at = np.quantile(values, [0.05, 0.5, 0.95])
+    low, high = np.quantile(values, [0.25, 0.75])
+    whole = gaussian_kde(values, 0.9 * min(values.std(), (high - low) / 1.34) * 500**-0.2 / values.std(ddof=1))
+    assert gaussian_density(values, at) == pytest.approx(whole(at), rel=1e-12)
 
 
 def test_one_column_has_no_pairs():
