@@ -1,0 +1,43 @@
+"""The command, run in this process, and folders compared byte for byte."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from kinfold.cli.app import app
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command left: its exit code and what it said on either stream."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def run(*args: object) -> Ran:
+    """Run `kinfold` with these arguments; an exception that is no error of kinfold goes through."""
+    result = CliRunner().invoke(app, [str(arg) for arg in args], catch_exceptions=False)
+    return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder, hidden ones too, by its path in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def text(folder: Path, name: str, content: str | bytes) -> Path:
+    """Write a file and say where it is."""
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
