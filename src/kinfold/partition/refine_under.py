@@ -80,7 +80,7 @@ class _Run:
         self.mixed, self.promises = mixed(points), packed(requirements, len(points))
         self.curve = curves(points, CURVES, 0)
         self.place = np.argsort(self.curve, axis=1).astype(np.int32)
-        self.stream = stream_of(seed)
+        self.stream = stream_of(seed).astype(np.int64)
         self.steps = 0
         search, self.cost = self._begun(labels)
         self.best = search.s.label.copy()
