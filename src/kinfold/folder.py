@@ -118,8 +118,10 @@ def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
     if column.hierarchy is None:
         return column
     values = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_pylist()
+    if not values:
+        return replace(column, distance="equal", hierarchy=None)
     rows = np.sort(column.hierarchy.index(values))
-    return replace(column, hierarchy=Hierarchy(column.hierarchy.labels[rows[rows >= 0]]) if len(rows) else None)
+    return replace(column, hierarchy=Hierarchy(column.hierarchy.labels[rows]))
 
 
 def _write_reports(release: Release, public: Path, internal: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_changed_cell_of_any_column_is_noticed(public: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [lambda t: t + "\n", lambda t: t.replace("note", "nota"), lambda t: t.split("\n", 2)[2], lambda t: ""]
+    "change", [lambda t: t + "\n", lambda t: t.replace("note", "nota"), lambda t: t.split("\n", 2)[2], lambda _: ""]
 )
 def test_a_row_or_column_too_many_or_too_few_is_noticed(public: Path, change: Any) -> None:
     file = public / "release.csv"

@@ -68,7 +68,7 @@ def test_whatever_goes_wrong_while_filling_nothing_is_lost_or_left(out: Path, er
     with pytest.raises(expected):
         publish(out, half, force=True)
     assert content(out.parent) == {f"out/{name}": data for name, data in OLD.items()}
-    assert os.listdir(out.parent) == ["out"]
+    assert list(out.parent.iterdir()) == [out]
 
 
 def test_no_space_is_told_as_such(out: Path) -> None:
@@ -142,7 +142,7 @@ def test_there_is_a_release_at_every_moment_of_the_exchange(out: Path) -> None:
 def test_where_folders_cannot_be_exchanged_they_are_renamed_one_after_the_other(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publication, "_swapped", lambda one, other: False)
+    monkeypatch.setattr(publication, "_swapped", lambda *_: False)
     publish(out, fill, force=True)
     assert content(out.parent) == {f"out/{name}": data for name, data in NEW.items()}
 
