@@ -122,3 +122,41 @@ def many(columns: int) -> Facts:
     source = facts.columns[1:]
     made = tuple(replace(source[i % len(source)], name=f"measurement {i}") for i in range(columns))
     return replace(facts, columns=made)
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "a\"b'c&d",
+    "</svg></style><script>",
+    "{{ 7 * 7 }}",
+    "رقم المريض",
+    "‮reversed",
+    "a\x00b\x1b\x85c\ud800\uffff",
+    "",
+    "   ",
+    "x" * 300,
+    "既婚・配偶者あり・子供三人・東京都",
+)
+
+
+def hostile() -> Facts:
+    """Return facts in which every text tries to break out of the page."""
+    facts = hospital()
+    counts = tuple(range(len(HOSTILE), 0, -1))
+    columns = tuple(
+        ColumnFacts(text, role, text, True, text, Shares(HOSTILE, counts), Shares(HOSTILE[::-1], counts), 0.1)
+        for text, role in zip(HOSTILE, ("quasi-identifier", "confidential", "other", "no such role") * 3, strict=True)
+    )
+    return replace(
+        facts,
+        title=HOSTILE[0],
+        findings=tuple(Finding(text, model, text, 2, 1, False, 3, 1) for text in HOSTILE for model in "ktlx"),
+        columns=columns,
+        method=HOSTILE[1],
+        method_reason=HOSTILE[2],
+        version=HOSTILE[3],
+        measures={text: {text: 1.0, "parts": {text: 2.0}, "none": None} for text in HOSTILE} | {HOSTILE[0]: HOSTILE[1]},
+        notes=HOSTILE,
+        warnings=HOSTILE,
+    )

@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from kinfold import partition
+    from kinfold.comparison import compare
     from kinfold.errors import Cancelled, DataError, KinfoldError, PolicyError, Unreachable, VerifyError
     from kinfold.flow import Release, anonymize, measure, profile, verify
     from kinfold.policy import Policy
@@ -24,6 +25,7 @@ _ROOMS = {
     "Unreachable": "errors",
     "VerifyError": "errors",
     "anonymize": "flow",
+    "compare": "comparison",
     "measure": "flow",
     "profile": "flow",
     "verify": "flow",
@@ -39,6 +41,7 @@ __all__ = [
     "Unreachable",
     "VerifyError",
     "anonymize",
+    "compare",
     "measure",
     "partition",
     "profile",

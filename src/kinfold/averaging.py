@@ -68,10 +68,10 @@ def _measured(attribute: Measured, labels: Labels, output: Output) -> Averaged:
         values, notes = _rescaled(attribute, values, labels, missing)
     values = np.where(missing, np.nan, values)
     if not output.round:
-        return Averaged(Replace(_arrow(attribute, values, exact=True), as_stored=False), notes)
+        return Averaged(Replace(as_arrow(attribute, values, exact=True), as_stored=False), notes)
     # Small integer types hold every average, but not every rescaled one.
     fits = attribute.bound.column.storage is not Storage.INTEGER or not notes
-    return Averaged(Replace(_arrow(attribute, _rounded(attribute, values), exact=False), as_stored=fits), notes)
+    return Averaged(Replace(as_arrow(attribute, _rounded(attribute, values), exact=False), as_stored=fits), notes)
 
 
 def _rescaled(
@@ -95,7 +95,7 @@ def _rounded(attribute: Measured, values: Floats) -> Floats:
     return values if decimals is None else np.round(values, decimals) + 0.0  # and no -0
 
 
-def _arrow(attribute: Measured, values: Floats, *, exact: bool) -> Any:
+def as_arrow(attribute: Measured, values: Floats, *, exact: bool) -> Any:
     """Return values as integers, numbers, dates or times; `exact` ones keep every digit."""
     null, storage = np.isnan(values), attribute.bound.column.storage
     if attribute.bound.kind is Kind.DATE:

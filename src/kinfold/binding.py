@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem
-from kinfold.policy import ColumnPolicy, Policy, did_you_mean, toml_key
+from kinfold.policy import GENERALIZING, ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.schema import Column, Kind, Role, Schema, Storage
 
 AVERAGES = {
@@ -62,10 +62,10 @@ class BoundPolicy:
     def __getitem__(self, name: str) -> BoundColumn:
         return next(column for column in self.columns if column.name == name)
 
-    def applied(self, method: str) -> Policy:
+    def applied(self, method: str, steps: int | None) -> Policy:
         """Return the policy with what was found out or chosen written into it, so that it repeats this very run."""
         columns = {c.name: c.asked.model_copy(update={"type": c.kind}) for c in self.columns if c.named}
-        chosen = self.policy.method.model_copy(update={"name": method})
+        chosen = self.policy.method.model_copy(update={"name": method, "refine_steps": steps or 0})
         return self.policy.model_copy(update={"columns": columns, "method": chosen})
 
 
@@ -92,7 +92,8 @@ def _bound(column: Column, policy: Policy) -> BoundColumn:
         role = Role.IDENTIFIER if policy.output.others == "drop" else Role.OTHER
         return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", named=False)
     kind = asked.type or (Kind.ORDINAL if asked.order else column.kind)
-    return BoundColumn(column, asked, kind, asked.average or AVERAGES[kind][0])
+    natural = "generalize" if policy.method.name in GENERALIZING else AVERAGES[kind][0]
+    return BoundColumn(column, asked, kind, asked.average or natural)
 
 
 def _unknown(policy: Policy, schema: Schema) -> Iterator[Problem]:

@@ -23,8 +23,6 @@ from kinfold.schema import Column, Kind, Role
 if TYPE_CHECKING:
     from kinfold.flow import Release
 
-SINGLING_OUT = 0.05  # share of records that a column alone makes unique, from which on a reader is warned
-
 
 def describe(release: Release, *, internal: bool) -> Facts:
     """Gather what a page shows; a public one holds nothing about the original."""
@@ -47,7 +45,6 @@ def describe(release: Release, *, internal: bool) -> Facts:
         version=__version__,
         measures=release.measures.to_dict() if internal else {},
         notes=_notes(release) if internal else (),
-        warnings=tuple(_warnings(shown)),
         internal=internal,
     )
 
@@ -57,15 +54,6 @@ def _notes(release: Release) -> tuple[str, ...]:
         f"'{c.name}' was taken as {c.kind}" for c in release.policy.columns if c.inferred and c.role is Role.QUASI
     ]
     return (*release.plan.notes, *inferred)
-
-
-def _warnings(columns: tuple[ColumnFacts, ...]) -> list[str]:
-    return [
-        f"'{c.name}' is released as it is and by itself makes {c.singles_out:.0%} of the records unique. "
-        "Whoever knows it can find them, whatever k is."
-        for c in columns
-        if c.singles_out >= SINGLING_OUT
-    ]
 
 
 def _column(release: Release, bound: BoundColumn, column: Column | None, internal: bool) -> ColumnFacts:

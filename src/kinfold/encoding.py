@@ -101,15 +101,21 @@ def encode(engine: Engine, frame: Any, columns: Sequence[BoundColumn]) -> tuple[
 def points(attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Points:
     """Put attributes side by side for a partitioner, standardized over all records, and return those of some rows.
 
-    Rows share their pattern of missing values: a number that they all lack tells none of them apart.
+    A missing number counts as the mean: it tells nobody apart among records that all lack it.
     """
-    measured = [a for a in attributes if isinstance(a, Measured) and not a.null[rows].any()]
+    measured = [np.nan_to_num(a.standardized()[rows]) for a in attributes if isinstance(a, Measured)]
     coded = [a for a in attributes if isinstance(a, Coded)]
     return Points(
-        np.column_stack([a.standardized()[rows] for a in measured]) if measured else np.empty((len(rows), 0)),
+        np.column_stack(measured) if measured else np.empty((len(rows), 0)),
         np.column_stack([a.codes[rows] for a in coded]) if coded else np.empty((len(rows), 0), np.int32),
         tuple(a.scale for a in coded),
     )
+
+
+def records_of(attributes: Sequence[Attribute]) -> int:
+    """Return how many records the attributes describe."""
+    first = attributes[0]
+    return len(first.numbers if isinstance(first, Measured) else first.codes)
 
 
 def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:

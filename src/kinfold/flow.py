@@ -21,9 +21,9 @@ from kinfold.engines import Engine
 from kinfold.errors import PolicyError
 from kinfold.folder import save, was_sorted
 from kinfold.measurement import Measures, measure_release
-from kinfold.planning import Plan, plan
+from kinfold.planning import Plan, Task, plan
 from kinfold.policy import Policy, from_roles
-from kinfold.promises import terms_of
+from kinfold.promises import confidential_values, terms_of
 from kinfold.release import Terms, Verdict
 from kinfold.schema import Role, Schema
 from kinfold.verification import verify as check
@@ -81,7 +81,9 @@ def anonymize(source: Any, policy: Any = None, *, progress: Stage | None = None,
     bound = bind(asked, schema)  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, original)  # what will be promised
     attributes = encode(engine, original, bound.of(Role.QUASI))  # quasi-identifiers as arrays
-    planned = plan(attributes, bound, lambda done, total: tell("plan", done, total))  # what to do to each column
+    held = confidential_values(engine, original, terms, bound)  # what the models protect
+    task = Task(attributes, bound, terms.models, held, lambda done, total: tell("plan", done, total))
+    planned = plan(task)  # what to do to each row and each column
     tell("apply", 0, 1)
     released = engine.apply(original, planned.recoding, schema)  # rows as they leave
     tell("verify", 0, 1)

@@ -98,7 +98,9 @@ def _fill(release: Release, made: Path) -> None:
     verdict.require()
     _write_reports(release, public, internal)
     (internal / "audit.json").write_text(_json(audit(release, file)), encoding="utf-8")
-    (internal / "policy.toml").write_text(release.policy.applied(release.plan.method).toml(), encoding="utf-8")
+    (internal / "policy.toml").write_text(
+        release.policy.applied(release.plan.method, release.plan.steps).toml(), encoding="utf-8"
+    )
 
 
 def _certified(release: Release, file: Path) -> Certificate:
@@ -126,10 +128,11 @@ def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
 
 def _write_reports(release: Release, public: Path, internal: Path) -> None:
     from kinfold.description import describe
+    from kinfold.measures.catalogue import CATALOGUE
     from kinfold.report.page import page
 
     (public / "report.html").write_text(page(describe(release, internal=False)), encoding="utf-8")
-    (internal / "report.html").write_text(page(describe(release, internal=True)), encoding="utf-8")
+    (internal / "report.html").write_text(page(describe(release, internal=True), CATALOGUE), encoding="utf-8")
 
 
 def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
@@ -146,6 +149,8 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "seed": policy.method.seed,
         "method": release.plan.method,
         "reason": release.plan.reason,
+        "repaired": release.plan.repaired,
+        "steps": release.plan.steps,
         "notes": list(release.plan.notes),
         "seconds": round(release.seconds, 3),
         "verdict": release.verdict.to_dict(),

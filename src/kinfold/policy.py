@@ -29,7 +29,9 @@ from pydantic import (
 from kinfold.errors import PolicyError, Problem
 from kinfold.schema import ROLE_SYNONYMS, Kind, Role
 
-METHODS = ("auto", "mdav")
+PARTITIONING = ("mdav", "v-mdav", "univariate", "approximate", "t-merge", "k-first", "t-first")
+GENERALIZING = ("datafly", "mu-argus", "mingen", "lattice")
+METHODS = ("auto", *PARTITIONING, *GENERALIZING)
 
 
 def _role(value: Any) -> Any:
@@ -89,6 +91,7 @@ class Method(_Section):
     refine_steps: Annotated[Whole, Field(ge=0)] | None = None
     suppression: Annotated[Whole, Field(ge=0)] | Annotated[Number, Field(ge=0, le=1)] = 0  # a count, or a share
     objective: Literal["granularity", "prec", "discernibility"] = "granularity"
+    choices: Texts = ()  # mu-argus: attributes that the data holder generalizes once more, in this order
     seed: Annotated[Whole, Field(ge=0)] = 0
 
 
@@ -124,6 +127,7 @@ class ColumnPolicy(_Section):
     t: Share | None = None
     l: Annotated[Number, Field(ge=1)] | None = None
     distance: Literal["ordered", "hierarchical", "equal"] | None = None
+    identifying: Literal["identifying", "more", "most"] = "identifying"  # mu-argus
 
 
 class Output(_Section):

@@ -5,20 +5,23 @@ A model that cannot be enforced is an error, never ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kinfold.binding import BoundColumn, BoundPolicy, bind
 from kinfold.engines import Engine
 from kinfold.errors import PolicyError, Problem
 from kinfold.ladders import hierarchy_of, rows_of
-from kinfold.models import KAnonymity, Model
+from kinfold.models import AlphaK, KAnonymity, LDiversity, Model, PSensitive, TCloseness
 from kinfold.policy import Policy
 from kinfold.release import Confidential, Terms
 from kinfold.schema import Kind, Role
 
-NOT_YET = ("t", "l", "p", "alpha", "unit", "joint")
+NOT_YET = ("unit", "joint")
 
 
 def terms_of(policy: BoundPolicy, engine: Engine, frame: Any) -> Terms:
@@ -28,7 +31,7 @@ def terms_of(policy: BoundPolicy, engine: Engine, frame: Any) -> Terms:
         return tuple(column.name for column in policy.of(role))
 
     confidential = tuple(_confidential(column, engine, frame) for column in policy.of(Role.CONFIDENTIAL))
-    models = tuple(_models(policy))
+    models = _models(policy, confidential)
     return Terms(names(Role.QUASI), confidential, names(Role.OTHER), names(Role.IDENTIFIER), models)
 
 
@@ -47,14 +50,61 @@ def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
     return replace(terms, other=(*named, *unnamed, *absent), removed=removed)
 
 
-def _models(policy: BoundPolicy) -> Iterator[Model]:
-    asked = [f"privacy.{key}" for key in NOT_YET if getattr(policy.policy.privacy, key)]
-    asked += [f"columns.{c.name}.{key}" for c in policy.columns for key in ("t", "l") if getattr(c.asked, key)]
-    if asked:
-        raise PolicyError(
-            Problem(f"'{key}' asks for a model that is not implemented yet", "leave it out") for key in asked
-        )
-    yield KAnonymity(policy.policy.privacy.k)
+def _models(policy: BoundPolicy, confidential: Sequence[Confidential]) -> tuple[Model, ...]:
+    problems = [*_refused(policy), *_unprotected(policy, confidential)]
+    models: list[Model] = [KAnonymity(policy.policy.privacy.k)]
+    for column in confidential:
+        try:
+            models += _column_models(policy, column)
+        except PolicyError as error:
+            problems += error.problems
+    if problems:
+        raise PolicyError(problems)
+    return tuple(models)
+
+
+def _refused(policy: BoundPolicy) -> list[Problem]:
+    asked = [key for key in NOT_YET if getattr(policy.policy.privacy, key)]
+    return [Problem(f"'privacy.{key}' asks for a model that is not implemented yet", "leave it out") for key in asked]
+
+
+def _unprotected(policy: BoundPolicy, confidential: Sequence[Confidential]) -> list[Problem]:
+    asked = [key for key in ("t", "l", "p", "alpha") if getattr(policy.policy.privacy, key) is not None]
+    if not asked or confidential:
+        return []
+    return [Problem(f"'privacy.{key}' is asked for, but no column is confidential", "name one") for key in asked]
+
+
+def _column_models(policy: BoundPolicy, column: Confidential) -> Iterator[Model]:
+    privacy, asked = policy.policy.privacy, policy[column.name]
+    t, l = asked.asked.t or privacy.t, asked.asked.l or privacy.l
+    if t is not None:
+        yield TCloseness(t, column.name, column.distance, column.hierarchy)  # type: ignore[arg-type]
+    if l is not None:
+        yield LDiversity(l, column.name, privacy.l_kind, privacy.c or 1.0)
+    if privacy.p is not None:
+        yield PSensitive(privacy.p, column.name)
+    if privacy.alpha is not None:
+        yield AlphaK(privacy.alpha, column.name)
+
+
+def confidential_values(engine: Engine, frame: Any, terms: Terms, policy: BoundPolicy) -> dict[str, NDArray[Any]]:
+    """Return the confidential columns as values whose order is theirs: numbers, ranks (NaN for null), or text."""
+    values = {}
+    for column in terms.confidential:
+        bound = policy[column.name]
+        numeric = bound.kind is not Kind.NOMINAL and column.order is None and _is_number(bound)
+        held = engine.collect(frame, {column.name: bound.column if numeric else None}).column(0)
+        array = held.to_numpy(zero_copy_only=False)
+        if column.order is not None:
+            place = {text: float(rank) for rank, text in enumerate(column.order)}
+            array = np.array([place.get(text, np.nan) for text in array])
+        values[column.name] = array.astype(np.float64) if numeric else array
+    return values
+
+
+def _is_number(bound: BoundColumn) -> bool:
+    return bound.column.storage.kind.measured or bool(bound.column.date_format)
 
 
 def _confidential(column: BoundColumn, engine: Engine, frame: Any) -> Confidential:

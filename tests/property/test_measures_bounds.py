@@ -78,8 +78,8 @@ def test_generalization_losses_are_best_at_the_bottom_and_worst_at_the_top(data)
     assert generalized.prec([heights], heights) == 0
     assert 0 <= generalized.prec([levels], heights) <= 1
     leaves = [height + 1 for height in heights]
-    assert generalized.granularity([[1] * len(leaves)], leaves) == 0
-    assert generalized.granularity([leaves], leaves) == 1
+    assert generalized.granularity([[1] * len(leaves)], leaves) == 1
+    assert generalized.granularity([leaves], leaves) == 0
     assert 0 <= generalized.granularity([[level + 1 for level in levels]], leaves) <= 1
 
 

@@ -1,4 +1,4 @@
-"""The commands: demo, profile, anonymize, verify, measure, warmup."""
+"""The commands: demo, profile, anonymize, verify, measure, compare, warmup."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kinfold.cli import told
-from kinfold.cli.asked import policy_from
+from kinfold.cli.asked import numbers, policy_from
 from kinfold.cli.shown import Bar, errors, out, print_json
 from kinfold.errors import DataError, PolicyError
 
@@ -205,6 +205,57 @@ def measure(
             print_json(found)
         else:
             told.tell_measures(found)
+
+
+@app.command()
+def compare(
+    data: Data,
+    out_: Annotated[Path, typer.Option("--out", help="Folder of the comparison.", show_default=False)],
+    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "mdav,v-mdav",
+    k: Annotated[str, typer.Option("--k", help="Values of k, comma-separated.")] = "3,5,10",
+    t: Annotated[str | None, typer.Option("--t", help="Values of t, comma-separated.", show_default=False)] = None,
+    policy: PolicyFile = None,
+    risk: Annotated[
+        str | None, typer.Option(help="The risk to compare by; the first that applies.", show_default=False)
+    ] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="The loss to compare by; the first that applies.", show_default=False)
+    ] = None,
+    weight: Annotated[float, typer.Option(help="Weight of the risk in the score; the loss has the rest.")] = 0.5,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Run methods side by side and say which setting to take. A comparison that was stopped goes on where it was.
+
+    Example: `kinfold compare patients.csv --policy policy.toml --methods mdav,v-mdav --k 3,5,10 --out comparison`
+    """
+    from kinfold import comparison
+
+    with errors(), Bar() as bar:
+        if policy is None:
+            raise PolicyError("what to compare is in the policy", fix="add --policy FILE")
+        grid = comparison.settings(methods.split(","), numbers(k, int, "--k"), numbers(t, float, "--t"))
+        asked = policy_from(policy, {}, {"privacy.k": grid[0].k}, settings or ())
+        outcomes = comparison.run(data, asked, grid, out_ / "runs", lambda done, total: bar("comparing", done, total))
+        found = comparison.rank(outcomes, risk, loss, weight)
+        comparison.save(found, out_)
+        if json:
+            print_json(found.to_dict())
+        else:
+            told.tell_comparison(found, out_)
+
+
+@app.command()
+def warmup() -> None:
+    """Compile the kernels now, so that no later run has to wait for it.
+
+    Example: `kinfold warmup`
+    """
+    from kinfold.kernels import warmup as compile_all
+
+    with errors(), Bar() as bar:
+        compile_all(lambda done, total: bar("compiling", done, total))
+        out.print("the kernels are compiled")
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kinfold.errors import PolicyError, Problem
 from kinfold.policy import Policy, read_toml
 from kinfold.schema import ROLE_SYNONYMS
+
+Number = TypeVar("Number", int, float)
 
 
 def policy_from(
@@ -28,6 +30,14 @@ def policy_from(
         _put(values, key.strip(), _value(text.strip()))
     values.setdefault("privacy", {})
     return Policy.parse(values, file)
+
+
+def numbers(text: str | None, kind: type[Number], option: str) -> list[Number]:
+    """Read a comma-separated list of numbers."""
+    try:
+        return [kind(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        raise PolicyError(f"{option} {text} is not a list of numbers", fix=f"write {option} 3,5,10") from None
 
 
 def _add_roles(values: dict[str, Any], roles: Mapping[str, str | None]) -> None:

@@ -14,6 +14,7 @@ from kinfold.models import Finding
 from kinfold.release import Verdict
 
 if TYPE_CHECKING:
+    from kinfold.comparison import Comparison
     from kinfold.flow import Release
     from kinfold.profiling import Profile
 
@@ -31,6 +32,8 @@ def summary(release: Release) -> dict[str, Any]:
         **release.measures.to_dict(),
         "asked": asked,
         "method": release.plan.method,
+        "start": release.plan.start,
+        "steps": release.plan.steps,
         "seconds": round(release.seconds, 3),
         "notes": [*release.plan.notes, *release.measures["notes"]],
     }
@@ -115,3 +118,20 @@ def tell_profile(profile: Profile) -> None:
         out.print(Text(f"  {combination.unique:6.1%}  {' + '.join(combination.columns)}"))
     for warning in profile.warnings:
         out.print(Text(f"\nwarning: {warning}", style="yellow"), soft_wrap=True)
+
+
+def tell_comparison(comparison: Comparison, folder: Path) -> None:
+    """Print the settings from the best score to the worst, the advice, and where the map is."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("method")
+    for name in ("k", "t", "risk", "loss", "score", "front"):
+        table.add_column(name, justify="right")
+    for each in comparison.ranked:
+        t = "" if each.setting.t is None else digits(each.setting.t)
+        numbers = (f"{each.risk:.2%}", f"{each.loss:.2%}", f"{each.score:.2f}", "*" if each.best else "")
+        table.add_row(each.setting.method, str(each.setting.k), t, *numbers)
+    out.print(table)
+    for setting, reason in comparison.failed:
+        out.print(Text(f"not possible: {setting.method}, k = {setting.k}: {reason}", style="yellow"), soft_wrap=True)
+    out.print(f"\n{comparison.advice()}", soft_wrap=True)
+    out.print(f"  {folder / 'comparison.html'}", soft_wrap=True)

@@ -46,7 +46,7 @@ def begin(tree: Tree, space: Space, run: Run) -> None:
             run.counts[space.first[scale] + code] += times
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _middle(counts: NDArray[np.int64], left: int) -> int:
     """Return the lower median of the codes counted."""
     below = 0
@@ -57,7 +57,7 @@ def _middle(counts: NDArray[np.int64], left: int) -> int:
     return 0
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _commonest(counts: NDArray[np.int64]) -> int:
     """Return the most frequent code; the lowest wins a tie."""
     best = 0
@@ -67,7 +67,7 @@ def _commonest(counts: NDArray[np.int64]) -> int:
     return best
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _centre(space: Space, run: Run, centre: NDArray[np.float64]) -> None:
     """Write the centre of what is left."""
     for column in range(space.numbers):
@@ -78,7 +78,7 @@ def _centre(space: Space, run: Run, centre: NDArray[np.float64]) -> None:
         centre[space.numbers + scale] = code
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _join(tree: Tree, space: Space, run: Run, place: int) -> None:
     """Put the lowest row of a place into the group that is being formed."""
     run.labels[remove(tree, place)] = run.state[0]
@@ -90,7 +90,7 @@ def _join(tree: Tree, space: Space, run: Run, place: int) -> None:
         run.counts[space.first[scale] + code] -= 1
 
 
-@njit(cache=True)
+@njit()
 def _form(tree: Tree, space: Space, run: Run, seed: int) -> None:
     """Form a group of a record and its nearest."""
     _join(tree, space, run, seed)

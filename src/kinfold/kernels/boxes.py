@@ -68,7 +68,9 @@ def soil(points: int, numbers: int, codes: int, leaf: int) -> Tree:
 
 
 @part
-def plant(tree: Tree, crowd: Crowd, order: NDArray[np.int32], key: NDArray[np.float64], spread: NDArray[np.float64]) -> None:
+def plant(
+    tree: Tree, crowd: Crowd, order: NDArray[np.int32], key: NDArray[np.float64], spread: NDArray[np.float64]
+) -> None:
     """Sort `order` (the points that are left) into the leaves; `spread` is the weight of each attribute's width."""
     leaves = tree.size.size
     width = leaves

@@ -22,9 +22,13 @@ START, HEIGHT, GAP, SPAN = range(4)  # columns of Scales.where
 class Scales(NamedTuple):
     """The scales of the b code columns, laid end to end."""
 
-    where: NDArray[np.int64]  # (b + 1, 4) where a column's codes start in a row; its height (0: ordered); its gaps; its spans
+    where: NDArray[
+        np.int64
+    ]  # (b + 1, 4) where a column's codes start in a row; its height (0: ordered); its gaps; its spans
     gap: NDArray[np.float64]  # gap by steps (ordered; the last one is null's) or by levels (nested)
-    span: NDArray[np.int32]  # (.., 2) the codes under each ancestor of a code, level by level below the top: first, one past last
+    span: NDArray[
+        np.int32
+    ]  # (.., 2) the codes under each ancestor of a code, level by level below the top: first, one past last
 
 
 class Place(NamedTuple):

@@ -8,7 +8,8 @@ Where the promise is one distance over values in order, an exchange is judged by
 how far all promises together are missed.
 
 Paper: Soria-Comas et al. 2015, Algorithm 2 (GenerateCluster).   Cost: O(n + e(km + n)) for e exchanges and m
-values, or O(n log n + n k²) for other promises.   Ties: the nearest record of the lowest row; the member of the lowest row.
+values, or O(n log n + n k²) for other promises.   Ties: the nearest record of the lowest row; the member of the
+lowest row.
 """
 
 from __future__ import annotations
@@ -113,9 +114,9 @@ def complete_ordered(limits: Promises, rows: Positions, distances: Floats, k: in
         found = -1
         for at in range(rows.size):
             value = limits.codes[0, rows[at]]
-            if work[value] < round(total) and before(distances, last, at):
-                if found < 0 or before(distances, at, found):
-                    found = at
+            brings = work[value] < round(total) and before(distances, last, at)
+            if brings and (found < 0 or before(distances, at, found)):
+                found = at
         if found < 0:
             break
         members[place[limits.codes[0, rows[found]]]] = rows[found]

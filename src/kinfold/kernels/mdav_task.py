@@ -1,8 +1,8 @@
 """What MDAV's kernels share: a run as one value, its start, and the forming of a cluster from the records found.
 
-    fill     fold equal records into points and count them all for the centre
-    grow     sort the points that are left into leaves
-    take     make a cluster of the records that a search found
+fill     fold equal records into points and count them all for the centre
+grow     sort the points that are left into leaves
+take     make a cluster of the records that a search found
 """
 
 from __future__ import annotations

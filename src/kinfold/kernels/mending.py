@@ -70,16 +70,17 @@ def weigh(w: Bench, a: int, b: int, leaving: int, arriving: int) -> None:
 
 @njit(cache=True)
 def look_at(w: Bench, a: int, l: int) -> None:
-    """Weigh every step between class a and record l, or its class."""
+    """Weigh every step between class a and record l: swaps, l coming, and (once a class) members going to its class."""
     s = w.s
     b = s.label[l]
-    for i in members_of(s, a):
-        weigh(w, a, b, i, l)
-    if s.size[b] > w.k and has_room(s, a):
-        weigh(w, a, b, NOBODY, l)
-    if s.size[a] > w.k and s.members[s.start[b]] == l and has_room(s, b):
-        for i in members_of(s, a):
-            weigh(w, a, b, i, NOBODY)
+    size = s.size[a]
+    comes = s.size[b] > w.k and has_room(s, a)
+    goes = size > w.k and s.members[s.start[b]] == l and has_room(s, b)
+    for t in range(2 * size + 1):  # one loop, so that the compiler meets the weighing once
+        if (t == size and not comes) or (t > size and not goes):
+            continue
+        leaving = NOBODY if t == size else s.members[s.start[a] + (t if t < size else t - size - 1)]
+        weigh(w, a, b, leaving, l if t <= size else NOBODY)
 
 
 @njit(cache=True)

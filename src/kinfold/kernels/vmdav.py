@@ -32,7 +32,7 @@ class Run(NamedTuple):
 RUN = types.NamedTuple((int32[::1], int32[::1], int32[::1], int64[::1], int64[::1], float64[::1], FOUND), Run)  # type: ignore[no-untyped-call]
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _join(tree: Tree, run: Run, size: int, place: int) -> int:
     """Put the lowest row of a place into the group and return the group's size."""
     run.labels[remove(tree, place)] = run.state[1]
@@ -41,7 +41,7 @@ def _join(tree: Tree, run: Run, size: int, place: int) -> int:
     return size + 1
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _next(tree: Tree, space: Space, run: Run, size: int, best: Found) -> None:
     """Find the record left that is nearest to any of the group's members.
 
@@ -54,7 +54,7 @@ def _next(tree: Tree, space: Space, run: Run, size: int, best: Found) -> None:
             run.near[member] = best.distances[0]
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _extend(tree: Tree, space: Space, run: Run, k: int, gamma: float) -> None:
     """Let records join that are nearer to the group than gamma times their distance to the rest."""
     best = Found(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64))

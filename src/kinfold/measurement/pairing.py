@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.encoding import Attribute, Coded, Measured
+from kinfold.encoding import Attribute, Coded, Measured, records_of
 from kinfold.engines import Engine
 from kinfold.measures.grouping import group_rows
 
@@ -40,7 +40,9 @@ class PairedColumn:
 
     @property
     def generalized(self) -> bool:
-        """Whether the release holds statements about values instead of values."""
+        """Whether the release holds statements about values, if only that they are what they are."""
+        if self.attribute.bound.average == "generalize":
+            return True
         if self.numbers is not None:
             return False
         if isinstance(self.attribute, Measured):
@@ -111,7 +113,7 @@ class Pair:
 def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Pair:
     """Read the released columns and put them beside the original ones."""
     schema = engine.schema(released)
-    records = len(attributes[0].numbers if isinstance(attributes[0], Measured) else attributes[0].codes)
+    records = records_of(attributes)
     kept = np.zeros(records, np.bool_)
     kept[rows] = True
     readable = {

@@ -36,12 +36,18 @@ class Statements:
 def statements(column: PairedColumn) -> Statements:
     """Return what the release says in each cell of a generalized column; a record left out is at the top."""
     domain = values_of(column)
-    height = column.attribute.hierarchy.height if column.attribute.hierarchy is not None else 1
+    if column.place is None:  # still numbers: nothing was generalized
+        level = np.zeros(len(column.before), np.int64)
+        return Statements(level, _height(column), level + 1, len(domain))
+    height = _height(column)
     told = [_told(label, column.attribute.hierarchy, domain) for label in column.labels]
     level = np.array([*(at for at, _ in told), height, 0], np.int64)  # -2 left out, -1 null: a value by itself
     covered = np.array([*(count for _, count in told), len(domain), 1], np.int64)
-    assert column.place is not None  # noqa: S101  a generalized column has labels
     return Statements(level[column.place], height, covered[column.place], len(domain))
+
+
+def _height(column: PairedColumn) -> int:
+    return column.attribute.hierarchy.height if column.attribute.hierarchy is not None else 1
 
 
 def values_of(column: PairedColumn) -> list[str]:

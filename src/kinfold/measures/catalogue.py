@@ -84,7 +84,7 @@ CATALOGUE: dict[str, Entry] = {
         "Propensity error", "How well a model tells released from original records; 0 is not at all.", "0 to 1/4"
     ),
     "loss.prec": Entry("Precision", "How far from the top of their hierarchies values stayed.", "0 to 1", "more"),
-    "loss.granularity": Entry("Granularity", "Share of the detail of generalized values that is lost.", "0 to 1"),
+    "loss.granularity": Entry("Granularity", "Share of the detail of the values that is kept.", "0 to 1", "more"),
     "loss.non_uniform_entropy": Entry(
         "Non-uniform entropy", "Share of the information of the original values that is lost.", "0 to 1"
     ),

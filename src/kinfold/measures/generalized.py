@@ -42,11 +42,11 @@ def prec(levels: ArrayLike, heights: ArrayLike, weights: ArrayLike | None = None
 
 
 def granularity(covered: ArrayLike, leaves: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Share of the detail of the cells that is lost, 0 (nothing generalized) to 1 (all at the top): less is better.
+    """Share of the detail of the cells that is kept, 0 (all at the top) to 1 (nothing generalized): more is better.
 
     `covered` is the number of leaves under each released value, or one row for all records.
 
-    >>> granularity([[1, 3], [5, 3]], leaves=[5, 5])  # 0, 2/4, 4/4, 2/4
+    >>> granularity([[1, 3], [5, 3]], leaves=[5, 5])  # 1 less the mean of 0, 2/4, 4/4, 2/4
     0.5
     """
     under, total = np.atleast_2d(np.asarray(covered, np.float64)), np.asarray(leaves, np.float64)
@@ -57,7 +57,7 @@ def granularity(covered: ArrayLike, leaves: ArrayLike, weights: ArrayLike | None
             "a value covers leaves that are not there", fix="leaves covered go from 1 to all of the attribute"
         )
     lost = (under.mean(axis=0) - 1.0) / np.where(total > 1, total - 1.0, 1.0)
-    return _average(lost, weights)
+    return 1.0 - _average(lost, weights)
 
 
 def non_uniform_entropy(held: ArrayLike, covered: ArrayLike, records: int) -> float:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.measures.arrays import Floats, paired
+from kinfold.measures.arrays import Floats, Ints, paired
 from kinfold.measures.continuous import column_means
 
 if TYPE_CHECKING:
@@ -51,17 +51,24 @@ def interval_by_deviation(original: ArrayLike, released: ArrayLike, width: float
 
 
 def _inside_ranks(x: Floats, y: Floats, percents: Sequence[float]) -> float:
-    known = ~np.isnan(y)
-    if not known.any():
+    known = np.flatnonzero(~np.isnan(y))
+    if known.size == 0:
         return 0.0
-    ranked = np.sort(y[known])
-    x, y, everyone = x[known], y[known], len(x)
-    first = np.searchsorted(ranked, y, side="left")
-    last = np.searchsorted(ranked, y, side="right") - 1
+    order = known[np.argsort(y[known], kind="stable")]  # by rank: what is looked up lies side by side
+    ranked, value = y[order], x[order]
+    first, last = _ends_of_ties(ranked)
     inside = 0
     for percent in percents:
         reach = int(percent * len(ranked) / 200.0)
         low = ranked[np.maximum(first - reach, 0)]
         high = ranked[np.minimum(last + reach, len(ranked) - 1)]
-        inside += int(((low <= x) & (x <= high)).sum())
-    return inside / (everyone * len(percents))
+        inside += int(((low <= value) & (value <= high)).sum())
+    return inside / (len(x) * len(percents))
+
+
+def _ends_of_ties(ranked: Floats) -> tuple[Ints, Ints]:
+    """Return for each of the sorted values the first and the last place of its tie."""
+    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+    lengths = np.diff(np.append(starts, len(ranked)))
+    first = np.repeat(starts, lengths)
+    return first, first + np.repeat(lengths, lengths) - 1

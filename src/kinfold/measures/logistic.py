@@ -1,8 +1,8 @@
-"""Logistic regression, small: Newton's steps, halved until they climb, with a little ridge, over blocks of rows.
+"""Logistic regression, small: Newton's steps, halved until they climb, with a little ridge.
 
-Features are standardized and may be taken to the second degree (squares and products), made block by block, so that
-memory stays at one block. The ridge keeps a table that a plane can split from running to infinity.
-Cost: O(n p²) for each of at most `STEPS` steps, p features.
+Features are standardized columns, with their squares and products if asked for. The ridge keeps a table that a plane
+can split from running to infinity; the climb ends when a step gains next to nothing per row.
+Cost: O(n p²) for each of at most `STEPS` steps, p features; memory O(n p).
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kinfold.measures.arrays import Flags, Floats
 
 STEPS = 25
 RIDGE = 1e-6  # of the number of rows
-BLOCK = 65_536
-ENOUGH = 1e-6  # the largest change of a coefficient that is no longer followed
+ENOUGH = 1e-9  # likelihood gained per row that is no longer followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,42 +45,27 @@ class Features:
         return np.hstack(parts)
 
 
-def fit(features: Features, x: Floats, chosen: Flags) -> Floats:
+def fit(design: Floats, chosen: Flags) -> Floats:
     """Return the coefficients that tell the chosen rows from the others with the highest likelihood."""
-    size = features(x[:1]).shape[1]
-    step: Floats = np.zeros(size)
-    best: Floats = np.zeros(size)
+    best: Floats = np.zeros(design.shape[1])
+    step: Floats = np.zeros(design.shape[1])
     reached = -np.inf
     for _ in range(STEPS):
-        likelihood, slope, bend = _likelihood(features, x, chosen, best + step)
-        if likelihood < reached:  # too far: back by half, and look again
+        z = design @ (best + step)
+        found = likelihood(z, chosen, best + step)
+        if found < reached:  # too far: back by half, and look again
             step = step / 2.0
             continue
-        best, reached = best + step, likelihood
-        step = np.asarray(np.linalg.solve(bend, slope), np.float64)
-        if np.abs(step).max() <= ENOUGH:
+        best, gain, reached = best + step, found - reached, found
+        if gain <= ENOUGH * len(z):
             break
+        step = _newton(design, z, chosen, best)
     return best
 
 
-def _likelihood(features: Features, x: Floats, chosen: Flags, beta: Floats) -> tuple[float, Floats, Floats]:
-    """Return the log-likelihood less the ridge, its slope and the negative of its second derivatives."""
-    ridge = RIDGE * len(x)
-    value = -ridge * float(beta @ beta) / 2.0
-    slope, bend = -ridge * beta, ridge * np.eye(len(beta))
-    for rows in _blocks(len(x)):
-        block = features(x[rows])
-        z = block @ beta
-        chance = sigmoid(z)
-        value += float((np.where(chosen[rows], z, 0.0) - np.logaddexp(0.0, z)).sum())
-        slope += block.T @ (chosen[rows] - chance)
-        bend += (block * (chance * (1.0 - chance))[:, None]).T @ block
-    return value, slope, bend
-
-
-def chances(features: Features, x: Floats, beta: Floats) -> Floats:
-    """Return for each row the fitted chance that it is a chosen one."""
-    return np.concatenate([sigmoid(features(x[rows]) @ beta) for rows in _blocks(len(x))])
+def likelihood(z: Floats, chosen: Flags, beta: Floats) -> float:
+    """Return the log-likelihood of the scores z, less the ridge on the coefficients."""
+    return float(z[chosen].sum() - np.logaddexp(0.0, z).sum() - RIDGE * len(z) * (beta @ beta) / 2.0)
 
 
 def sigmoid(z: Floats) -> Floats:
@@ -96,5 +78,9 @@ def sigmoid(z: Floats) -> Floats:
     return np.asarray(np.where(z >= 0, 1.0, small) / (1.0 + small), np.float64)
 
 
-def _blocks(n: int) -> Iterator[slice]:
-    return (slice(start, start + BLOCK) for start in range(0, n, BLOCK))
+def _newton(design: Floats, z: Floats, chosen: Flags, beta: Floats) -> Floats:
+    chance = sigmoid(z)
+    ridge = RIDGE * len(z)
+    slope = design.T @ (chosen - chance) - ridge * beta
+    bend = (design * (chance * (1.0 - chance))[:, None]).T @ design + ridge * np.eye(len(beta))
+    return np.asarray(np.linalg.solve(bend, slope), np.float64)

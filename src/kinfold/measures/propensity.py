@@ -7,7 +7,8 @@ a released one, c their share:
 
 The model has the columns, their squares and their products: microaggregation keeps means exactly, so that a model of
 the columns alone would never see it. Source: Woo, Reiter, Oganian & Karr 2009.
-Records with a missing value are left out. Categories come as 0/1 columns.
+Records with a missing value are left out. Categories come as 0/1 columns. Of a table with more than 20,000 records, as
+many evenly spaced ones are taken: the scores of 40,000 records give the mean to about 0.001.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from kinfold.measures.arrays import Floats, NotApplicable, numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+LARGE = 20_000  # records of a table beyond which evenly spaced ones stand for all
 
 
 def propensity_mse(original: ArrayLike, released: ArrayLike, degree: int = 2) -> float:
@@ -40,8 +44,8 @@ def propensity_mse(original: ArrayLike, released: ArrayLike, degree: int = 2) ->
     if (both.max(axis=0) == both.min(axis=0)).all():
         raise NotApplicable("the columns are constant: there is nothing to tell the tables apart by")
     chosen = np.arange(len(both)) >= len(x)
-    features = logistic.Features.of(both, degree)
-    score = logistic.chances(features, both, logistic.fit(features, both, chosen))
+    design = logistic.Features.of(both, degree)(both)
+    score = logistic.sigmoid(design @ logistic.fit(design, chosen))
     return float(((score - chosen.mean()) ** 2).mean())
 
 
@@ -51,4 +55,4 @@ def _known(table: ArrayLike) -> Floats:
     x = x[~missing] if missing.any() else x
     if len(x) == 0:
         raise NotApplicable("a table has no complete record")
-    return x
+    return x if len(x) <= LARGE else x[np.arange(LARGE) * len(x) // LARGE]

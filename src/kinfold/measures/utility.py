@@ -131,15 +131,16 @@ def accuracy_loss(original: ArrayLike, released: ArrayLike, truth: ArrayLike, an
     if len(np.unique(real)) < 2 or len(given) == 0:
         raise NotApplicable("there are not two categories to tell apart")
     features = logistic.Features.of(x)
-    guesses = (_classify(features, fitted, answer, x) for fitted, answer in ((x, real), (y, given)))
+    shown = features(x)
+    guesses = (_classify(design, answer, shown) for design, answer in ((shown, real), (features(y), given)))
     return Task(*(float((guess == real).mean()) for guess in guesses))
 
 
-def _classify(features: logistic.Features, x: Floats, answer: Ints, at: Floats) -> Ints:
-    """Return for each row of `at` the category whose regression gives it the highest chance; ties: the lowest."""
+def _classify(design: Floats, answer: Ints, at: Floats) -> Ints:
+    """Return for each row of `at` the category whose regression gives it the highest score; ties: the lowest."""
     found = np.unique(answer)
-    chance = [logistic.chances(features, at, logistic.fit(features, x, answer == category)) for category in found]
-    return np.asarray(found[np.argmax(chance, axis=0)], np.int64)
+    score = [at @ logistic.fit(design, answer == category) for category in found]
+    return np.asarray(found[np.argmax(score, axis=0)], np.int64)
 
 
 def _complete(table: ArrayLike) -> Floats:

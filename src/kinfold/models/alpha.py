@@ -31,6 +31,7 @@ class AlphaK:
     alpha: float
     column: str
     monotone: ClassVar[bool] = True  # a share of a union lies between the shares of its parts
+    absorbing: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha <= 1:

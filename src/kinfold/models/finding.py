@@ -38,6 +38,11 @@ class Model(Protocol):
 
     monotone: ClassVar[bool]  # merging two classes that keep the promise keeps it, so a search may prune
 
+    @property
+    def absorbing(self) -> bool:
+        """Whether a class that keeps the promise keeps it whatever it merges with, so that suppression may prune."""
+        ...
+
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes that miss the promise."""
         ...

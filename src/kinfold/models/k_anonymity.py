@@ -21,6 +21,7 @@ class KAnonymity:
 
     k: int
     monotone: ClassVar[bool] = True  # sizes add up
+    absorbing: ClassVar[bool] = True
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes of fewer than k records."""

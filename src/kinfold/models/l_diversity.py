@@ -54,6 +54,11 @@ class LDiversity:
         if not 0 < self.c < np.inf:
             raise PolicyError(f"c of {self.column!r} is {self.c}", fix="c is a number above 0")
 
+    @property
+    def absorbing(self) -> bool:
+        """Only distinct values can never be lost by a merge: a one-sided class spoils the other two kinds."""
+        return self.kind == "distinct"
+
     def levels(self, tally: Tally) -> NDArray[np.float64]:
         """The largest l that each class reaches."""
         spread = tally.spreads[self.column]

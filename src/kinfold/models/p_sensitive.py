@@ -32,6 +32,7 @@ class PSensitive:
     p: int
     column: str
     monotone: ClassVar[bool] = True  # a union holds the values of both
+    absorbing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.p < 1 or self.p != int(self.p):

@@ -40,6 +40,7 @@ class TCloseness:
     distance: Distance = "ordered"
     hierarchy: Hierarchy | None = None
     monotone: ClassVar[bool] = True  # the distance is convex, and the union of two classes is a mixture of them
+    absorbing: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.t <= 1:

@@ -53,7 +53,7 @@ def repair(
     >>> x = np.array([[0.0], [0.1], [5.0], [5.1]])
     >>> wages = Requirement.close([1, 2, 3, 4], 0.2)
     >>> repair(x, np.array([0, 0, 1, 1], np.int32), 2, [wages]).labels.tolist()
-    [0, 1, 1, 0]
+    [0, 1, 0, 1]
     """
     points = Points.of(x)
     k = checked_size(points, k)

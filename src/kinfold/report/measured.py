@@ -57,7 +57,7 @@ class Measured:
     meaning: str
     value: str
     parts: tuple[tuple[str, str], ...] = ()
-    scale: str = ""  # "0 to 1, less is better"
+    scale: str = ""  # "0 to 1; less is better."
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _rows(measures: Mapping[str, Any], prefix: str, catalogue: Catalogue) -> Ite
             continue
         words = catalogue.get(prefix + key)
         title, meaning = _title(prefix, key, catalogue), words.meaning if words else ""
-        scale = f"{words.range}, {words.better} is better" if words else ""
+        scale = f"{words.range[:1].upper()}{words.range[1:]}; {words.better} is better." if words else ""
         if isinstance(value, Mapping):
             parts = tuple((visible(str(part)), _shown(number)) for part, number in value.items())
             yield Measured(title, meaning, "", parts, scale)

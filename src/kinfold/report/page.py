@@ -66,8 +66,8 @@ def page(facts: Facts, catalogue: Catalogue | None = None) -> str:
     The catalogue puts the measures in words; without it they are shown by their keys.
     """
     shown = facts if facts.internal else facts.public()
-    style = _style()
-    html = _environment().get_template("page.html.j2").render(
+    return rendered(
+        "page.html.j2",
         facts=shown,
         title=wording.visible(shown.title) if shown.title.strip() else "Untitled table",
         holds=verdict.holds(shown),
@@ -76,9 +76,21 @@ def page(facts: Facts, catalogue: Catalogue | None = None) -> str:
         key_numbers=_key_numbers(shown),
         measures=groups(shown.measures, catalogue or {}),
         singled=_singled(shown),
-        style=Markup(style),  # noqa: S704  a file of this package
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-    )  # fmt: skip
+    )
+
+
+def rendered(template: str, **values: object) -> str:
+    """Return a template filled in, with the one style sheet inside it and its hash for the browser."""
+    style = _style()
+    html = (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            style=Markup(style),  # noqa: S704  a file of this package
+            style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        )
+    )
     return html.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be written to a file
 
 

@@ -1,0 +1,184 @@
+"""Time of every measure: a million records and ten quasi-identifiers, the linkage attack, and pycanon beside.
+
+python -m benchmarks.measures [records]
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kinfold.measures import (
+    attacker,
+    categorical,
+    continuous,
+    dominance,
+    generalized,
+    inference,
+    interval,
+    uniques,
+    utility,
+    variation,
+)
+from kinfold.measures.disclosure import Classification, SizeCounts, dr_max, dr_min, dr_weighted, uncounted
+from kinfold.measures.grouping import group_rows
+from kinfold.measures.linkage import Located, linkage, linkage_credit
+from kinfold.measures.probabilistic import pil
+from kinfold.measures.propensity import propensity_mse
+from kinfold.measures.weights import Weights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+QUASI = 10
+
+
+def timed(name: str, call: Callable[[], object]) -> tuple[str, float, object]:
+    start = time.perf_counter()
+    value = call()
+    return name, time.perf_counter() - start, value
+
+
+def release(n: int, k: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers in ten related columns, a release in classes of k neighbours along one direction, and its labels."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 3)) @ rng.normal(size=(3, QUASI)) + 0.2 * rng.normal(size=(n, QUASI))
+    labels = np.empty(n, np.int64)
+    labels[np.argsort(x.sum(axis=1), kind="stable")] = np.arange(n) // k
+    sizes = np.bincount(labels)
+    means = np.column_stack([np.bincount(labels, x[:, j]) / sizes for j in range(QUASI)])
+    return x, means[labels], labels
+
+
+def numeric(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Callable[[], object]]]:
+    moments: list[variation.Moments] = []
+    yield "standardized, sse, sst, sse_ratio", lambda: continuous.sse_ratio(*continuous.standardized(x, y))
+    yield "normalized_sse", lambda: continuous.normalized_sse(x, y)
+    yield "il1, il1s", lambda: (variation.il1(x, y), variation.il1s(x, y))
+    yield "moments", lambda: moments.extend([variation.Moments.of(x), variation.Moments.of(y)])
+    parts = (variation.il2, variation.il3, variation.il4, variation.il5, variation.eigenvalue_shift)
+    yield "il2 to il5, eigenvalues", lambda: [part(*moments) for part in parts]
+    yield "pil", lambda: pil(x, y)
+    yield "propensity_mse", lambda: propensity_mse(x, y)
+    yield "interval by rank", lambda: interval.interval_by_rank(x, y)
+    yield "interval by deviation", lambda: interval.interval_by_deviation(x, y)
+    yield "summaries", lambda: [utility.summary(table[:, j]) for table in (x, y) for j in range(QUASI)]
+    yield "regression", lambda: utility.regression_loss(x, y, target=0)
+    kinds = np.digitize(x[:, 0], [-1.0, 1.0])
+    yield "classification", lambda: utility.accuracy_loss(x[:, 1:], y[:, 1:], kinds, kinds)
+
+
+def classes(x: np.ndarray, labels: np.ndarray) -> Iterator[tuple[str, Callable[[], object]]]:
+    n = len(x)
+    before: list[np.ndarray] = []
+    matrix: list[Classification] = []
+    yield "original classes", lambda: before.append(group_rows(np.round(x, 0))[0])
+    yield "classification matrix", lambda: matrix.append(Classification.of(before[0], labels))
+    yield "size counts", lambda: (SizeCounts.of(before[0]), SizeCounts.of(labels))
+    yield "dr_min, dr_max, uncounted", lambda: [part(matrix[0]) for part in (dr_min, dr_max, uncounted)]
+    yield "dr_weighted", lambda: dr_weighted(matrix[0], Weights.below(5, n))
+    sizes = np.bincount(labels)
+    yield "prosecutor", lambda: (attacker.prosecutor_max(sizes), attacker.prosecutor_mean(sizes))
+    yield "journalist, marketer", lambda: attacker.marketer_risk(attacker.journalist_risk(labels, sizes * 10))
+    yield "individual risk", lambda: attacker.individual_risk(labels, np.full(n, 10.0)).max()
+    own = np.bincount(group_rows(np.round(x[:, :5], 0))[0])
+    yield "zayatz", lambda: uniques.zayatz_uniques(own, 10 * n)
+    yield "pitman", lambda: uniques.pitman_uniques(own, 10 * n)
+    yield (
+        "dominance",
+        lambda: (dominance.dominated(labels, x[:, 0]).sum(), dominance.within_percent(labels, x[:, 0]).sum()),
+    )
+    yield "inference, numbers", lambda: inference.inference_gain_numbers(labels, x[:, 0])
+    yield (
+        "discernibility, average size",
+        lambda: (generalized.discernibility(sizes), generalized.average_class_size(sizes)),
+    )
+
+
+def coded(x: np.ndarray, y: np.ndarray, labels: np.ndarray) -> Iterator[tuple[str, Callable[[], object]]]:
+    low = x.min(axis=0)
+    width = (x.max(axis=0) - low) / 20
+    a, b = (np.clip((table - low) / width, 0, 19).astype(np.int64) for table in (x, y))
+    yield "dist", lambda: categorical.dist(a, b, [20] * QUASI)
+    yield "ctbil, actbil, dimension 2", lambda: categorical.contingency_loss(a, b, [20] * QUASI)
+    yield "ebil", lambda: categorical.ebil(a, b)
+    yield "inference, categories", lambda: inference.inference_gain(labels, a[:, 0])
+    levels = b % 4
+    yield "prec", lambda: generalized.prec(levels, [3] * QUASI)
+    yield "granularity", lambda: generalized.granularity(2.0**levels, [8] * QUASI)
+    held = np.bincount(a[:, 0])[a[:, 0]]
+    yield "non-uniform entropy", lambda: generalized.non_uniform_entropy(held, np.minimum(held * 2, len(x)), len(x))
+
+
+def attack(n: int = 100_000) -> Iterator[tuple[str, Callable[[], object]]]:
+    x, y, _ = release(n)
+    x, y = continuous.standardized(x, y)
+    linkage_credit(Located.of(x[:4000]), Located.of(x[:4000]))  # compile before the clock starts
+    noisy = x + 0.2 * np.random.default_rng(1).normal(size=x.shape)
+    shuffled = x[np.random.default_rng(2).permutation(n)] + 0.2
+    yield f"linkage, {n:,} in classes of 5", lambda: linkage(linkage_credit(Located.of(x), Located.of(y)))
+    yield f"linkage, {n:,} against {n:,} with noise", lambda: linkage(linkage_credit(Located.of(x), Located.of(noisy)))
+    yield f"linkage, {n:,} against {n:,} shuffled", lambda: linkage(linkage_credit(Located.of(x), Located.of(shuffled)))
+    free = np.random.default_rng(3).normal(size=(2, n, QUASI))
+    yield (
+        f"linkage, {n:,} against {n:,} unrelated",
+        lambda: linkage(linkage_credit(Located.of(free[0]), Located.of(free[1]))),
+    )
+
+
+def beside_pycanon(n: int = 10_000) -> None:
+    """The same numbers from pycanon, where it has them; it needs pandas."""
+    import pandas as pd
+
+    warnings.simplefilter("ignore")
+    try:
+        from pycanon.metrics import average_ecsize, discernability_metric, max_rir
+    except ImportError as reason:
+        print(f"pycanon is left out: {reason}")
+        return
+    _, y, _ = release(n, k=10)
+    names = [f"q{j}" for j in range(QUASI)]
+    frame = pd.DataFrame(y, columns=names)
+    sizes: list[np.ndarray] = []
+    rows = [
+        ("classes (ours)", lambda: sizes.append(np.bincount(group_rows(y)[0]))),
+        ("discernibility (ours)", lambda: generalized.discernibility(sizes[0])),
+        ("average class size (ours)", lambda: generalized.average_class_size(sizes[0])),
+        ("prosecutor_max (ours)", lambda: attacker.prosecutor_max(sizes[0])),
+        ("discernability (pycanon)", lambda: discernability_metric(frame, frame, names)),
+        ("average class size / k (pycanon)", lambda: average_ecsize(frame, frame, names)),
+        ("max_rir (pycanon)", lambda: max_rir(frame, names)),
+    ]
+    show(f"beside pycanon, {n:,} records in {n // 10:,} classes", rows)
+
+
+def show(title: str, rows) -> float:
+    print(f"\n{title}")
+    total = 0.0
+    for name, call in rows:
+        _, seconds, value = timed(name, call)
+        total += seconds
+        shown = f"{value:.6g}" if isinstance(value, float | int) else ""
+        print(f"  {name:45} {seconds:9.3f} s  {shown}", flush=True)
+    print(f"  {'in all':45} {total:9.3f} s")
+    return total
+
+
+def run(n: int = 1_000_000) -> None:
+    x, y, labels = release(n)
+    total = show(f"numbers, {n:,} records, {QUASI} quasi-identifiers", numeric(x, y))
+    total += show("classes", classes(x, labels))
+    total += show("categories", coded(x, y, labels))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\neverything but linkage: {total:.1f} s, peak memory {peak:.2f} GiB")
+    show("the linkage attack", attack())
+    beside_pycanon()
+
+
+if __name__ == "__main__":
+    run(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)

@@ -1,0 +1,81 @@
+"""Comparison: methods side by side on one table, which setting to take, and an R-U map to look at."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kinfold.comparison.grid import Outcome, Setting, run, settings
+from kinfold.comparison.ranking import Comparison, rank
+from kinfold.errors import PolicyError
+from kinfold.progress import Progress, silent
+
+__all__ = ["Comparison", "Outcome", "Setting", "rank", "run", "save", "settings"]
+
+HEAD = ("method", "k", "t", "risk", "loss", "score", "pareto", "classes", "suppressed", "seconds")
+
+
+def save(comparison: Comparison, folder: Path) -> None:
+    """Write the table, the facts, and the R-U map as a page and as pictures."""
+    from kinfold.report.chart import draw, draw_png
+    from kinfold.report.comparing import comparison_page
+    from kinfold.report.risk_utility import picture
+
+    drawn = picture(comparison.trials(), f"risk: {comparison.risk}", f"loss: {comparison.loss}")
+    svg = draw(drawn, "map")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "comparison.csv").write_text(table(comparison), encoding="utf-8")
+        (folder / "comparison.json").write_text(json.dumps(comparison.to_dict(), indent=2) + "\n", encoding="utf-8")
+        (folder / "map.svg").write_text(svg, encoding="utf-8")
+        (folder / "map.png").write_bytes(draw_png(drawn))
+        (folder / "comparison.html").write_text(comparison_page(comparison.to_dict(), svg), encoding="utf-8")
+    except OSError as error:
+        raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose another folder") from error
+
+
+def table(comparison: Comparison) -> str:
+    """Return the settings as CSV, from the best score to the worst."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEAD)
+    writer.writerows(rows(comparison))
+    return text.getvalue()
+
+
+def rows(comparison: Comparison) -> Sequence[tuple[Any, ...]]:
+    """Return the settings as rows under `HEAD`."""
+    return [
+        (
+            each.setting.method,
+            each.setting.k,
+            "" if each.setting.t is None else each.setting.t,
+            f"{each.risk:.6g}",
+            f"{each.loss:.6g}",
+            f"{each.score:.4g}",
+            "yes" if each.best else "",
+            each.measures["classes"],
+            each.measures["suppressed"],
+            each.measures["seconds"],
+        )
+        for each in comparison.ranked
+    ]
+
+
+def compare(
+    source: Any,
+    policy: Any,
+    *,
+    methods: Sequence[str],
+    k: Sequence[int],
+    t: Sequence[float] = (),
+    progress: Progress = silent,
+) -> Comparison:
+    """Run methods at several k (and t) on one table and rank them."""
+    from kinfold.policy import Policy
+
+    return rank(run(source, Policy.of(policy), settings(methods, k, t), progress=progress))

@@ -1,0 +1,82 @@
+"""Refinement: the same k, less information lost.
+
+Takes a partition into groups of at least k records and gives back one that costs less, or the same: local search
+over relocations, swaps and chains, shaken until the steps or the seconds are spent (see `search`). Besides the
+partition given, starts of other kinds are tried (see `path`).
+
+Cost: the sum over groups of the squared distances of their pairs over their size: SSE for numbers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kinfold.errors import PolicyError
+from kinfold.partition.gaps import Gaps, renumbered
+from kinfold.partition.large import search_blocks
+from kinfold.partition.path import path_starts
+from kinfold.partition.points import Points, checked_size
+from kinfold.partition.search import Budget, Refinement, search
+from kinfold.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from kinfold.partition.points import Labels
+
+SMALL = 5_000  # records whose distances all fit into memory
+# The budget where neither steps nor seconds are given
+STEPS_PER_RECORD, RECORDS_PER_BLOCK = 20, 500
+
+
+def refine(
+    x: object, labels: object, k: int, *, seconds: float | None = None, steps: int | None = None, seed: int = 0
+) -> Labels:
+    """Return labels of a partition into groups of at least k that costs no more than the one given.
+
+    The result depends on the table, the labels, k, the seed and the number of steps. With `seconds` the steps are as
+    many as fit (`improve` tells how many); with neither, twenty for each record, or in a table of more than 5,000
+    records, where a step is a block, some rounds over the whole table.
+
+    >>> x = [[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]
+    >>> refine(x, [0, 1, 0, 1, 0, 1], 3).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    return improve(x, labels, k, seconds=seconds, steps=steps, seed=seed).labels
+
+
+def improve(
+    x: object,
+    labels: object,
+    k: int,
+    *,
+    seconds: float | None = None,
+    steps: int | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Refinement:
+    """Refine, and tell besides the labels their cost, the steps taken and how the cost fell."""
+    points = Points.of(x)
+    size = checked_size(points, k)
+    start = checked_labels(labels, len(points), size)
+    if steps is None and seconds is None:
+        steps = STEPS_PER_RECORD * len(points) if len(points) <= SMALL else len(points) // RECORDS_PER_BLOCK
+    if len(points) > SMALL:
+        return search_blocks(points, start, size, Budget(steps, seconds), seed, progress)
+    gaps = Gaps.of(points)
+    return search(gaps, [start, *path_starts(gaps, size)], size, Budget(steps, seconds), seed, progress)
+
+
+def checked_labels(labels: object, n: int, k: int) -> Labels:
+    """Return the labels numbered from 0 without gaps, or say what is wrong with them."""
+    array = np.asarray(labels)
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise PolicyError(
+            f"labels have the shape {array.shape} and hold {array.dtype}",
+            fix=f"give {n} whole numbers, one for a record",
+        )
+    numbered = renumbered(array)
+    smallest = int(np.bincount(numbered).min())
+    if smallest < k:
+        raise PolicyError(f"k is {k}, but a group of the start has {smallest} records", fix="start from a k-partition")
+    return numbered

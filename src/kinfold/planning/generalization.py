@@ -1,0 +1,209 @@
+"""Generalization: the distinct tuples of the quasi-identifiers rolled up their hierarchies, outliers suppressed.
+
+leave out     records with a missing value where the policy says `missing = "drop"`; null is a value otherwise
+tally         distinct tuples of hierarchy rows, with the spread of each confidential column
+search        by the method that the policy names, with every promise in it
+release       the label of each tuple; suppressed records are dropped, or starred
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kinfold.averaging import as_arrow
+from kinfold.covering import leaves_of
+from kinfold.encoding import Attribute, Coded, Measured
+from kinfold.errors import PolicyError, Problem, Unreachable
+from kinfold.generalize.domain import Domain
+from kinfold.generalize.generalization import Generalization
+from kinfold.hierarchy import TOP, Hierarchy
+from kinfold.measures.grouping import group_rows
+from kinfold.planning.missing import left_out
+from kinfold.planning.task import Plan, Task
+from kinfold.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace, Treatment
+from kinfold.schema import Role
+from kinfold.tally import of_labels
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a method releases, and what there is to say about it."""
+
+    released: Generalization
+    notes: tuple[str, ...] = ()
+
+
+def generalize(task: Task, method: str, reason: str) -> Plan:
+    """Return the recoding that replaces values by coarser, true statements."""
+    _check(task, method)
+    gone = left_out(task.attributes)
+    rows = np.flatnonzero(~gone)
+    if len(rows) < task.k:
+        raise Unreachable(
+            f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
+        )
+    here = task.take(rows)
+    domain, tuples = domain_of(here)
+    found = METHODS[method](here, domain)
+    starred = task.policy.policy.output.suppressed == "star"
+    labels = np.full(len(gone), LEFT_OUT, np.int32)
+    kept = np.ones(len(domain), np.bool_) if starred else ~found.released.suppressed
+    labels[rows] = np.where(kept[tuples], tuples, LEFT_OUT)
+    notes = [*found.notes]
+    if suppressed := found.released.records_suppressed:
+        notes.append(
+            f"{suppressed} records were suppressed" + (" (kept, with * in every quasi-identifier)" if starred else "")
+        )
+    if gone.any():
+        notes.append(f"{int(gone.sum())} records were left out because a value is missing, as the policy asks")
+    return Plan(Recoding(labels, _treatments(here, found.released)), method, reason, tuple(notes))
+
+
+def domain_of(task: Task) -> tuple[Domain, Ints]:
+    """Return the distinct tuples of a task as a domain, and the tuple of each record."""
+    hierarchies = [hierarchy_of(attribute) for attribute in task.attributes]
+    codes = np.column_stack([_codes(a, h) for a, h in zip(task.attributes, hierarchies, strict=True)])
+    tuples, first = group_rows(codes)
+    tally = of_labels(tuples, task.confidential)
+    names = tuple(attribute.bound.name for attribute in task.attributes)
+    return Domain(names, tuple(hierarchies), np.ascontiguousarray(codes[first], np.int32), tally), tuples
+
+
+def hierarchy_of(attribute: Attribute) -> Hierarchy:
+    """Return an attribute's hierarchy; categories without one go up to `*` in one step."""
+    if attribute.hierarchy is not None:
+        return attribute.hierarchy
+    assert isinstance(attribute, Coded)  # noqa: S101  numbers without one are refused by `_check`
+    return Hierarchy.of([(text, TOP) for text in attribute.texts[:-1]])
+
+
+def _codes(attribute: Attribute, hierarchy: Hierarchy) -> NDArray[np.int32]:
+    if attribute.hierarchy is not None:
+        leaves = leaves_of(attribute)
+        return np.where(leaves < 0, len(hierarchy), leaves).astype(np.int32)
+    assert isinstance(attribute, Coded)  # noqa: S101  as above
+    return attribute.codes
+
+
+def _treatments(task: Task, released: Generalization) -> dict[str, Treatment]:
+    labels = released.columns()
+    attributes = {attribute.bound.name: attribute for attribute in task.attributes}
+    treatments: dict[str, Treatment] = {}
+    for column in task.policy.columns:
+        if column.role is Role.QUASI:
+            treatments[column.name] = _replaced(attributes[column.name], labels[column.name], released)
+        else:
+            treatments[column.name] = Drop() if column.role is Role.IDENTIFIER else Keep()
+    return treatments
+
+
+def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalization) -> Replace:
+    """Return the labels of a column; one that nothing was done to goes back into the type it had."""
+    place = released.domain.names.index(attribute.bound.name)
+    if released.levels[~released.suppressed, place].any() or released.suppressed.any():
+        return Replace(pa.array(labels.tolist(), pa.string()), as_stored=False)
+    if isinstance(attribute, Coded):
+        return Replace(pa.array(labels.tolist(), pa.string()))
+    leaves, code = leaves_of(attribute), released.domain.codes[:, place]
+    numbers = np.full(len(released.domain.hierarchies[place]) + 1, np.nan)
+    numbers[leaves[leaves >= 0]] = attribute.numbers[leaves >= 0]
+    return Replace(as_arrow(attribute, numbers[code], exact=False))
+
+
+def _check(task: Task, method: str) -> None:
+    problems = [
+        Problem(
+            f"the method '{method}' needs a hierarchy for '{a.bound.name}'",
+            f"add hierarchy = {{ intervals = [5, 10, 20] }} or another to columns.{a.bound.name}",
+        )
+        for a in task.attributes
+        if isinstance(a, Measured) and a.hierarchy is None
+    ]
+    problems += [
+        Problem(f"'{a.bound.name}': generalized values cannot be imputed", 'choose missing = "separate" or "drop"')
+        for a in task.attributes
+        if isinstance(a, Measured) and a.bound.asked.missing == "mean" and a.null.any()
+    ]
+    if problems:
+        raise PolicyError(problems)
+
+
+def _weights(task: Task) -> dict[str, float]:
+    return {attribute.bound.name: attribute.bound.asked.weight for attribute in task.attributes}
+
+
+def _finished(task: Task, released: Generalization) -> Generalization:
+    """Star as many records as it takes for those starred to keep the promises too."""
+    starred = task.policy.policy.output.suppressed == "star"
+    return released.completed(task.models, starred=True) if starred else released
+
+
+def _datafly(task: Task, domain: Domain) -> Found:
+    from kinfold.generalize.datafly import datafly
+
+    method = task.policy.policy.method
+    allowed = method.suppression if "suppression" in method.model_fields_set else None
+    found = datafly(domain, task.models, allowed, progress=task.progress)
+    return Found(_finished(task, found.generalization), (_levels(found.generalization),))
+
+
+def _mu_argus(task: Task, domain: Domain) -> Found:
+    from kinfold.generalize.mu_argus import Ranks, mu_argus
+
+    named: dict[str, list[str]] = {"identifying": [], "more": [], "most": []}
+    for attribute in task.attributes:
+        named[attribute.bound.asked.identifying].append(attribute.bound.name)
+    ranks = Ranks(*(tuple(named[rank]) for rank in ("identifying", "more", "most")))
+    found = mu_argus(domain, task.k, ranks, task.policy.policy.method.choices, progress=task.progress)
+    told = f"mu-Argus itself reaches k = {found.k}; the release is completed by suppression"
+    starred = task.policy.policy.output.suppressed == "star"
+    return Found(found.complete(task.models, starred), (told,))
+
+
+def _mingen(task: Task, domain: Domain) -> Found:
+    from kinfold.generalize.mingen import mingen, preferred
+
+    minimal = mingen(domain, task.models, _weights(task), task.progress)
+    chosen = preferred(minimal)
+    released = Generalization.full(domain, chosen.levels)
+    return Found(released, (_levels(released), f"{len(minimal)} k-minimal distortions exist; the first was taken"))
+
+
+def _lattice(task: Task, domain: Domain) -> Found:
+    from kinfold.generalize.lattice import lattice
+
+    method = task.policy.policy.method
+    found = lattice(domain, task.models, method.suppression, method.objective, _weights(task), task.progress)
+    released = found.generalization()
+    best = found.best.loss if found.best else 0.0
+    told = (
+        "proved optimal"
+        if found.proved
+        else f"not proved optimal: it loses {best:.4f}, and none less than {found.bound:.4f}"
+    )
+    return Found(_finished(task, released), (_levels(released), f"the node is {told} by {method.objective}"))
+
+
+def _levels(released: Generalization) -> str:
+    vector: Sequence[int] = released.vector or ()
+    pairs = [
+        f"{name} {level} of {h}"
+        for name, level, h in zip(released.domain.names, vector, released.domain.heights, strict=True)
+    ]
+    return "levels: " + ", ".join(pairs)
+
+
+METHODS: Mapping[str, Callable[[Task, Domain], Found]] = {
+    "datafly": _datafly,
+    "mu-argus": _mu_argus,
+    "mingen": _mingen,
+    "lattice": _lattice,
+}

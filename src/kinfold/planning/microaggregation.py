@@ -1,0 +1,118 @@
+"""Microaggregation: partition the records, mend what misses a promise, average each class.
+
+leave out     records with a missing value where the policy says `missing = "drop"`
+impute        the column's mean where it says "mean"
+stratify      by the pattern of missing values where it says "separate": a class has one pattern
+partition     each stratum with the method that the policy names
+repair        classes that miss a promise about a confidential column, inside their stratum
+average       each attribute over each class
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.averaging import Averaged, averaged
+from kinfold.encoding import points
+from kinfold.errors import Unreachable
+from kinfold.partition.points import Points
+from kinfold.planning.missing import imputed, left_out, strata
+from kinfold.planning.partitioners import check_method, partition
+from kinfold.planning.refinement import refined
+from kinfold.planning.requirements import requirements
+from kinfold.planning.task import Plan, Task
+from kinfold.progress import Progress
+from kinfold.recoding import LEFT_OUT, Drop, Keep, Recoding, Treatment
+from kinfold.schema import Role
+
+Labels: TypeAlias = NDArray[np.int32]
+
+APART = 1e6  # deviations between strata: nothing is ever nearer across than within
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The class of each record, how many were repaired, and the steps of refinement."""
+
+    labels: Labels
+    repaired: int = 0
+    steps: int = 0
+
+
+def microaggregate(task: Task, method: str, reason: str) -> Plan:
+    """Return the recoding that gives every record the average of its class."""
+    check_method(method, task)
+    attributes, notes = imputed(task.attributes)
+    gone = left_out(attributes)
+    rows = np.flatnonzero(~gone)
+    here = replace(task, attributes=attributes).take(rows)
+    found = _classes(here, method)
+    labels = np.full(len(gone), LEFT_OUT, np.int32)
+    labels[rows] = found.labels
+    results = {a.bound.name: averaged(a, found.labels, task.policy.policy.output) for a in here.attributes}
+    recoding = Recoding(labels, _treatments(task, results))
+    notes += [note for result in results.values() for note in result.notes]
+    if gone.any():
+        notes.append(f"{int(gone.sum())} records were left out because a value is missing, as the policy asks")
+    if found.repaired:
+        notes.append(f"{found.repaired} classes missed a promise at first and were repaired")
+    return Plan(recoding, method, reason, tuple(notes), found.repaired, method, found.steps or None)
+
+
+def _treatments(task: Task, results: Mapping[str, Averaged]) -> dict[str, Treatment]:
+    treatments: dict[str, Treatment] = {}
+    for column in task.policy.columns:
+        if column.role is Role.QUASI:
+            treatments[column.name] = results[column.name].replace
+        else:
+            treatments[column.name] = Drop() if column.role is Role.IDENTIFIER else Keep()
+    return treatments
+
+
+def _classes(task: Task, method: str) -> Classes:
+    apart = strata(task.attributes, task.k)
+    labels = np.empty(len(apart), np.int32)
+    done = classes = 0
+    for stratum in range(int(apart.max()) + 1):
+        rows = np.flatnonzero(apart == stratum)
+        part = partition(
+            method, points(task.attributes, rows), task.take(rows), _share(task.progress, done, len(apart))
+        )
+        labels[rows] = part + classes
+        classes, done = classes + int(part.max()) + 1, done + len(rows)
+    return _improved(task, labels, apart)
+
+
+def _improved(task: Task, labels: Labels, apart: Labels) -> Classes:
+    """Repair what misses a promise, then refine; strata are kept apart by a distance that nothing is worth."""
+    every = points(task.attributes, np.arange(len(labels)))
+    if apart.any():
+        every = Points(np.column_stack([every.numbers, apart * APART]), every.codes, every.scales)
+    required, repaired = requirements(task), 0
+    if required:
+        from kinfold.partition.repair import repair
+
+        mended = repair(every, labels, task.k, required, progress=task.progress)
+        labels, repaired = mended.labels, mended.repaired
+        _refuse_mixed(labels, apart)
+    better, steps = refined(every, labels, task.k, required, task.policy.policy.method, task.progress)
+    _refuse_mixed(better, apart)
+    return Classes(better, repaired, steps)
+
+
+def _refuse_mixed(labels: Labels, apart: Labels) -> None:
+    first = np.full(int(labels.max()) + 1, -1, np.int64)
+    first[labels] = apart
+    if mixed := len(np.unique(labels[first[labels] != apart])):
+        what = f"{mixed} classes keep the promises only if they hold records with and without missing values"
+        raise Unreachable(what, fix='choose missing = "mean" or missing = "drop", or ask for less')
+
+
+def _share(progress: Progress, before: int, total: int) -> Progress:
+    """Report the progress of one stratum as part of the whole."""
+    return lambda done, _: progress(before + done, total)

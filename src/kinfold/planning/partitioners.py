@@ -1,0 +1,91 @@
+"""The partitioners by the names that a policy uses.
+
+Those of paper 004 take the promises about confidential columns into account while they form classes; the others do
+not know them. Either way, classes that miss a promise are repaired afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import PolicyError
+from kinfold.models import TCloseness
+from kinfold.partition import approximate, mdav, t_first, univariate, vmdav
+from kinfold.partition.points import Points
+from kinfold.planning.requirements import requirements
+from kinfold.planning.task import Task
+from kinfold.progress import Progress
+
+Labels: TypeAlias = NDArray[np.int32]
+Partitioner: TypeAlias = Callable[..., Labels]
+
+PARTITIONERS: dict[str, Partitioner] = {
+    "mdav": mdav,
+    "v-mdav": vmdav,
+    "univariate": univariate,
+    "approximate": approximate,
+}
+
+
+def partition(method: str, points: Points, task: Task, progress: Progress) -> Labels:
+    """Return the classes that a method makes of some records."""
+    if method in CLOSE:
+        return CLOSE[method](points, task, progress)
+    return PARTITIONERS[method](points, task.k, progress=progress)
+
+
+def _t_merge(points: Points, task: Task, progress: Progress) -> Labels:
+    from kinfold.partition.t_merge import merged
+
+    start = mdav(points, task.k, progress=progress)
+    return merged(points, start, requirements(task), progress=progress)[0]
+
+
+def _k_first(points: Points, task: Task, progress: Progress) -> Labels:
+    from kinfold.partition.k_first import clustered
+
+    return clustered(points, task.k, requirements(task), progress=progress)
+
+
+def _t_first(points: Points, task: Task, progress: Progress) -> Labels:
+    """Take the strata from the column with the smallest t; what the others ask is met by repair."""
+    close = [model for model in task.models if isinstance(model, TCloseness)]
+    strictest = min(close, key=lambda model: model.t)
+    column = task.confidential[strictest.column]
+    rank = column if strictest.distance == "ordered" else marginality(column)
+    return t_first(points, task.k, confidential=rank, t=strictest.t, progress=progress)
+
+
+def marginality(column: NDArray[np.object_]) -> NDArray[np.int64]:
+    """Rank the values of a nominal column by how rare they are, ties by their text: the outermost are the rarest.
+
+    >>> marginality(np.array(["flu", "flu", "cold"], object)).tolist()
+    [1, 1, 0]
+    """
+    text = np.array([str(value) for value in column])
+    values, code, count = np.unique(text, return_inverse=True, return_counts=True)
+    place = np.empty(len(values), np.int64)
+    place[np.lexsort((values, count))] = np.arange(len(values))
+    return place[code]
+
+
+CLOSE: dict[str, Callable[[Points, Task, Progress], Labels]] = {
+    "t-merge": _t_merge,
+    "k-first": _k_first,
+    "t-first": _t_first,
+}
+
+
+def check_method(method: str, task: Task) -> None:
+    """Refuse a method that does not fit the request, before any work."""
+    if method in CLOSE and not any(isinstance(model, TCloseness) for model in task.models):
+        raise PolicyError(
+            f"the method '{method}' needs a t to keep", fix="add t to [privacy], or choose another method"
+        )
+    if method == "univariate" and len(task.attributes) > 1:
+        what = f"the method 'univariate' is for one quasi-identifier, there are {len(task.attributes)}"
+        raise PolicyError(what, fix="choose mdav, or give the others another role")

@@ -1,0 +1,52 @@
+"""A task and its plan: what a method is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.binding import BoundPolicy
+from kinfold.encoding import Attribute
+from kinfold.models import Model
+from kinfold.progress import Progress, silent
+from kinfold.recoding import Recoding
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Encoded quasi-identifiers, the policy, the models to keep and the confidential columns that they speak of."""
+
+    attributes: Sequence[Attribute]
+    policy: BoundPolicy
+    models: Sequence[Model]
+    confidential: Mapping[str, NDArray[Any]]
+    progress: Progress = silent
+
+    @property
+    def k(self) -> int:
+        """The size that every class must have."""
+        return self.policy.policy.privacy.k
+
+    def take(self, rows: NDArray[np.intp]) -> Task:
+        """Return the task over some of the records."""
+        attributes = [attribute.take(rows) for attribute in self.attributes]
+        confidential = {name: values[rows] for name, values in self.confidential.items()}
+        return Task(attributes, self.policy, self.models, confidential, self.progress)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A recoding, the method that made it, why that one, and what there is to say."""
+
+    recoding: Recoding
+    method: str
+    reason: str
+    notes: tuple[str, ...] = ()
+    repaired: int = 0  # classes that missed a promise and were mended
+    start: str | None = None  # where refinement began
+    steps: int | None = None  # of refinement
+    bound: float | None = None  # a proved lower bound of SSE/SST

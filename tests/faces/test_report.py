@@ -1,0 +1,276 @@
+"""The report page: what it says, and that nothing in it can act, load or leak."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+
+import pytest
+
+from kinfold.models import Finding
+from kinfold.report.facts import Bins, ColumnFacts, Facts, Shares
+from kinfold.report.page import page
+from report_facts import HOSTILE, hospital, hostile, many
+
+
+@dataclass(frozen=True)
+class Entry:
+    title: str
+    meaning: str
+    range: str
+    better: str
+
+
+class Elements(HTMLParser):
+    """Collects the elements, attributes and text of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def internal() -> str:
+    return page(hospital())
+
+
+@pytest.fixture(scope="module")
+def public() -> str:
+    return page(hospital().public())
+
+
+@pytest.fixture(scope="module")
+def hostile_page() -> str:
+    return page(hostile())
+
+
+def one(column: ColumnFacts, **changes: object) -> str:
+    return page(replace(hospital(), columns=(column,), **changes))
+
+
+def test_the_verdict_is_a_sentence_at_the_top(internal: str) -> None:
+    headline = "Every one of the 1,000 released records shares its quasi-identifiers with at least 4 others."
+    text = Elements(internal).text
+    assert headline in text
+    assert text.index(headline) < text.index("Promises")
+
+
+def test_promises_show_what_was_asked_and_found(internal: str) -> None:
+    text = " ".join(Elements(internal).text.split())
+    assert "at least 5 5 ✓ kept" in text
+    assert "at most 0.2 0.1834 ✓ kept" in text
+    assert "distinct 2-diversity of disease" in text
+
+
+def test_key_numbers_are_there_with_separators(internal: str) -> None:
+    text = " ".join(Elements(internal).text.split())
+    for expected in ("Original records 1,000", "Classes 191", "Smallest class 5", "Average class 5.24"):
+        assert expected.replace(" ", "") in text.replace(" ", "")
+
+
+def test_each_column_has_its_chart_and_its_treatment(internal: str) -> None:
+    facts, elements = hospital(), Elements(internal)
+    with_charts = [column for column in facts.columns if column.released is not None]
+    assert elements.tags["svg"] == len(with_charts) + 1  # and the class sizes
+    for column in facts.columns:
+        assert column.name in elements.text
+        assert column.treatment in elements.text
+
+
+def test_columns_that_single_people_out_are_warned_about(internal: str) -> None:
+    text = " ".join(Elements(internal).text.split())
+    assert "charge is released as it is, and singles out 87.3% of the records" in text
+    assert hospital().warnings[0] in text
+
+
+def test_measures_are_put_in_words_from_the_catalogue() -> None:
+    words = {"risk.linkage": Entry("Linkage", "Share of records found.", "0 to 1", "less")}
+    text = " ".join(Elements(page(hospital(), words)).text.split())
+    assert "Linkage Share of records found. 0 to 1; less is better." in text
+    assert "0.0731" in text
+    assert "dr weighted" in text  # not in the catalogue: by its key
+    assert "Not applicable to this table: il4, il, prec." in text
+
+
+@pytest.mark.parametrize("name", ["internal", "public", "hostile_page"])
+def test_nothing_can_act_or_load(name: str, request: pytest.FixtureRequest) -> None:
+    html = request.getfixturevalue(name)
+    elements = Elements(html)
+    assert not set(elements.tags) & {
+        "script",
+        "link",
+        "iframe",
+        "object",
+        "embed",
+        "base",
+        "form",
+        "img",
+        "image",
+        "use",
+    }
+    assert "<script" not in html.lower()
+    assert not [name for _, name, _ in elements.attributes if name.startswith("on") or name == "style"]
+    assert not [name for _, name, _ in elements.attributes if name in ("href", "src", "srcset", "xlink:href", "action")]
+    assert not re.search(r"@import|url\(\s*['\"]?(?!#)", html)
+    addresses = set(re.findall(r"https?://[^\s\"'<]*", html))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+
+
+@pytest.mark.parametrize("name", ["internal", "public", "hostile_page"])
+def test_the_content_security_policy_allows_the_one_style_sheet_only(name: str, request: pytest.FixtureRequest) -> None:
+    html = request.getfixturevalue(name)
+    assert html.count("<style>") == 1
+    style = html.split("<style>")[1].split("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = next(value for tag, name, value in Elements(html).attributes if tag == "meta" and "default-src" in value)
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert html.index("Content-Security-Policy") < html.index("<style>")
+
+
+def test_every_text_is_shown_as_it_is_and_runs_as_nothing(hostile_page: str) -> None:
+    text = Elements(hostile_page).text
+    for expected in (*HOSTILE[:6], HOSTILE[10]):
+        assert expected in text
+    assert "49" not in re.findall(r"\{\{.*?\}\}|\b49\b", text)
+    assert "a␀b␛�c��" in text
+    assert "(empty)" in text
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in hostile_page
+    hostile_page.encode("utf-8")
+
+
+def test_identifiers_in_a_page_are_unique_and_references_lead_somewhere(hostile_page: str) -> None:
+    attributes = Elements(hostile_page).attributes
+    idents = [value for _, name, value in attributes if name == "id"]
+    assert len(idents) == len(set(idents))
+    named = [part for _, name, value in attributes if name == "aria-labelledby" for part in value.split()]
+    assert set(named) <= set(idents)
+
+
+def test_pictures_have_words_for_those_who_do_not_see_them(internal: str) -> None:
+    elements = Elements(internal)
+    roles = [value for tag, name, value in elements.attributes if tag == "svg" and name == "role"]
+    assert roles == ["img"] * elements.tags["svg"]
+    assert elements.tags["desc"] == elements.tags["svg"]
+    assert internal.count(' viewBox="0 0 360 ') + internal.count(' viewbox="0 0 360 ') == elements.tags["svg"]
+
+
+def test_the_same_facts_give_the_same_bytes(internal: str) -> None:
+    assert page(hospital()) == internal
+
+
+def test_the_internal_page_is_marked_and_the_public_one_is_not(internal: str, public: str) -> None:
+    assert "Must not leave" in internal
+    assert '<body class="internal">' in internal
+    assert "<title>Internal: patients.csv</title>" in internal
+    assert "Must not leave" not in public
+    assert "nternal" not in Elements(public).text
+
+
+def sentinels() -> Facts:
+    """Facts in which everything about the original says so."""
+    facts = hospital()
+    secret = ColumnFacts(
+        "town", "quasi-identifier", "nominal", False, "Generalized.", Shares(("north",), (9,)),
+        Shares(("SENTINEL-label",), (7654321,), 7654321, 7654321, 7654321),
+    )  # fmt: skip
+    number = ColumnFacts(
+        "height",
+        "other",
+        "continuous",
+        False,
+        "Kept.",
+        Bins((0.0, 1.0), (5,)),
+        Bins((0.0, 7654321.5), (7654321,), 7654321),
+    )
+    name = ColumnFacts("SENTINEL-identifier", "identifier", "nominal", False, "Removed.")
+    return replace(
+        facts,
+        columns=(*facts.columns, secret, number, name),
+        records=7654321,
+        suppressed=7654321,
+        measures={"risk": {"SENTINEL": 7654321.0}},
+        notes=("SENTINEL-note",),
+    )
+
+
+@pytest.mark.parametrize("made", [lambda facts: facts.public(), lambda facts: replace(facts, internal=False)])
+def test_the_public_page_holds_nothing_of_the_original(made) -> None:
+    pattern = r"SENTINEL|7,?654,?321|7\.654"
+    assert re.search(pattern, page(sentinels()))
+    html = page(made(sentinels()))
+    assert not re.search(pattern, html)
+    assert 'class="before"' not in html
+    assert "before and after" not in html
+
+
+def test_forty_columns_are_all_there() -> None:
+    facts = many(40)
+    elements = Elements(page(facts))
+    assert elements.tags["article"] == 40
+    assert elements.tags["svg"] == 41
+
+
+def test_a_page_without_anything_says_so() -> None:
+    nothing = replace(
+        hospital(), title="", findings=(), records=0, released=0, classes=0, class_sizes=(), method_reason="",
+        columns=(), measures={}, notes=(), warnings=(),
+    )  # fmt: skip
+    text = Elements(page(nothing)).text
+    assert "No record was released." in text
+    assert "Untitled table" in text
+    assert "No promise was asked for." in text
+    assert "svg" not in Elements(page(nothing)).tags
+
+
+@pytest.mark.parametrize(
+    "spread",
+    [Shares((), ()), Bins((), ()), Bins((1.0,), ()), Bins((1.0, 2.0), (0,)), Shares((), (), missing=7), None],
+)
+def test_a_column_without_values_has_no_chart(spread: Bins | Shares | None) -> None:
+    column = ColumnFacts("x", "other", "nominal", False, "", spread)
+    html = one(column, class_sizes=())
+    assert "No values to show." in html
+    assert "<svg" not in html
+
+
+def test_missing_values_are_counted_before_and_after() -> None:
+    column = ColumnFacts("x", "other", "nominal", False, "", Shares(("a",), (1,), missing=1200), Shares(("a",), (1,)))
+    assert "Missing values: 0 before, 1,200 after." in one(column)
+
+
+def test_numbers_that_became_intervals_have_two_charts() -> None:
+    column = ColumnFacts("x", "other", "continuous", False, "", Shares(("[0, 5)",), (9,)), Bins((0.0, 5.0), (9,)))
+    assert one(column, class_sizes=()).count("<svg") == 2
+    reverse = replace(column, released=column.original, original=column.released)
+    assert one(reverse, class_sizes=()).count("<svg") == 2
+
+
+def test_a_broken_promise_is_said_first() -> None:
+    broken = Finding("5-anonymity", "k", None, 5, 2, False, failing=3, smallest=2)
+    text = " ".join(
+        Elements(page(replace(hospital(), findings=(broken,), class_sizes=((2, 3), (5, 188))))).text.split()
+    )
+    assert "This table must not be released: 3 of its 191 classes hold fewer than 5 records, the smallest 2." in text
+    assert "✕ broken in 3 classes, the smallest of 2 records" in text

@@ -1,0 +1,89 @@
+"""The report page in a real browser: no errors, no requests, nothing wider than the window, and it can be printed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kinfold.report.page import page
+from report_facts import hospital, hostile, many
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+PAGES = {"internal": hospital, "public": lambda: hospital().public(), "hostile": hostile, "many": lambda: many(40)}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("report") / f"{request.param}.html"
+    file.write_text(page(PAGES[request.param]()), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize("width", [380, 1280])
+def test_a_page_opens_without_errors_requests_or_overflow(browser, path: Path, width: int) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    said: list[str] = []
+    asked: list[str] = []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(path.as_uri())
+    wide = tab.evaluate(
+        "[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)"
+        ".filter(e => !e.closest('svg') || e.tagName === 'svg').map(e => e.outerHTML.slice(0, 200))"
+    )
+    overflow = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+    drawn = tab.evaluate("[...document.querySelectorAll('svg')].map(e => e.getBoundingClientRect().height)")
+    family = tab.evaluate("getComputedStyle(document.querySelector('.headline')).fontFamily")
+    tab.close()
+    assert said == []
+    assert asked == [path.as_uri()]
+    assert wide == []
+    assert overflow <= 0
+    assert drawn
+    assert min(drawn) > 20
+    assert "serif" in family  # the one style sheet passed the policy
+
+
+def test_labels_and_bars_stay_inside_their_charts(browser, path: Path) -> None:
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto(path.as_uri())
+    outside = tab.evaluate(
+        """[...document.querySelectorAll('svg')].flatMap(svg => {
+            const frame = svg.getBoundingClientRect();
+            return [...svg.querySelectorAll('text, path')].filter(e => {
+                const box = e.getBoundingClientRect();
+                return box.width && (box.left < frame.left - 2 || box.right > frame.right + 2 ||
+                                     box.top < frame.top - 2 || box.bottom > frame.bottom + 2);
+            }).map(e => svg.id + ': ' + e.textContent);
+        })"""
+    )
+    tab.close()
+    assert outside == []
+
+
+def test_every_printed_sheet_of_the_internal_page_is_made(browser, tmp_path: Path) -> None:
+    file = tmp_path / "internal.html"
+    file.write_text(page(hospital()), "utf-8")
+    tab = browser.new_page()
+    tab.goto(file.as_uri())
+    pdf = tab.pdf(prefer_css_page_size=True)
+    tab.close()
+    assert pdf.startswith(b"%PDF")
+    assert 2 <= pdf.count(b"/Type /Page\n") <= 8

@@ -1,0 +1,272 @@
+"""Charts: specifications as data, values that come out right, SVG that is safe, all in one palette."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.resources import files
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinfold.report import class_sizes, risk_utility
+from kinfold.report.chart import VEGA_LITE, Picture, draw, draw_png, specification, theme
+from kinfold.report.facts import Bins, ColumnFacts, Shares
+from kinfold.report.risk_utility import Trial, pareto, sides
+from kinfold.report.spreads import pictures
+from kinfold.report.svg import inlined
+
+CHARTS = files("kinfold.report").joinpath("charts")
+NAMES = sorted(item.name.removesuffix(".json") for item in CHARTS.iterdir() if item.name != "theme.json")
+TRIALS = [Trial(method, k, 1 / k, k / 20 + i / 9) for i, method in enumerate(("mdav", "<lattice>")) for k in (3, 5, 10)]
+
+
+def column(released: Bins | Shares | None, original: Bins | Shares | None = None) -> ColumnFacts:
+    return ColumnFacts("x", "other", "nominal", False, "", released, original)
+
+
+def values(picture: Picture, when: str) -> list[tuple[object, ...]]:
+    keys = {"label": ("row", "label")}.get(when, ("row", "count") if picture.name == "labels" else ("count",))
+    return [tuple(row[key] for key in keys) for row in picture.values if row["when"] == when]
+
+
+def strings(node: object) -> list[str]:
+    if isinstance(node, dict):
+        return [text for key, value in node.items() for text in (key, *strings(value))]
+    if isinstance(node, list):
+        return [text for value in node for text in strings(value)]
+    return [node] if isinstance(node, str) else []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_specification_is_data_without_values_addresses_or_code(name: str) -> None:
+    spec = json.loads(CHARTS.joinpath(f"{name}.json").read_text("utf-8"))
+    assert spec["data"] == {"values": []}
+    assert spec["$schema"].endswith(f"/v{VEGA_LITE[0]}.json")
+    assert not set(strings(spec)) & {"expr", "calculate", "labelExpr", "url", "href", "signal", "params", "usermeta"}
+    assert not [text for text in strings(spec) if "datum" in text]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_specification_without_values_still_draws(name: str) -> None:
+    svg = draw(Picture(name, [], "empty"), "c")
+    assert ElementTree.fromstring(svg).get("viewBox")
+
+
+def test_a_setting_that_the_specification_does_not_have_is_an_error() -> None:
+    with pytest.raises(KeyError, match="no setting 'encoding"):
+        specification("numbers", [], {"encoding.x.axis.colour": "red"})
+    with pytest.raises(KeyError):
+        specification("numbers", [], {"layer.0": 1})
+
+
+def test_the_style_sheet_and_the_charts_have_the_same_colours() -> None:
+    style = files("kinfold.report").joinpath("templates", "page.css").read_text("utf-8")
+    before, after = theme()["range"]["category"][:2]
+    assert f"--before: {before};" in style
+    assert f"--after: {after};" in style
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_before_and_after_differ_in_lightness_and_letters_can_be_read() -> None:
+    """Told apart without colour, on paper too: 3 to 1 for shapes, 4.5 to 1 for text (WCAG 2.2, 1.4.11 and 1.4.3)."""
+    before, after = theme()["range"]["category"][:2]
+    edge = specification("numbers", [], {})["encoding"]["stroke"]["scale"]["range"][0]
+    assert contrast(before, after) > 3
+    assert contrast(edge, "#ffffff") > 3
+    assert contrast(after, "#ffffff") > 4.5
+    spec = json.dumps(specification("labels", [], {}))
+    letters = re.findall(r'"type": "text"[^}]*"color": "(#\w{6})"', spec)
+    assert len(letters) == 2
+    assert min(contrast(colour, "#ffffff") for colour in [*letters, theme()["axis"]["labelColor"]]) > 4.5
+
+
+def test_svg_keeps_shapes_and_text_only() -> None:
+    svg = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">
+      <defs><clipPath id="clip0"><rect x="0" y="0" width="9" height="9"/></clipPath></defs>
+      <script>alert(1)</script><style>*{}</style><foreignObject><p/></foreignObject><image xlink:href="http://x"/>
+      <a xlink:href="http://x"><text>link</text></a>
+      <g clip-path="url(#clip0)" onclick="alert(1)" style="fill:red">
+      <path d="M0.123456,1" fill="url(http://x)" stroke="red"/>
+      <text x="1" class="c">&lt;b&gt; "q" &amp;</text></g></svg>"""
+    out = inlined(svg, "c7", 'a "title" <b>', "d & d")
+    root = ElementTree.fromstring(out)
+    tags = {element.tag.split("}")[1] for element in root.iter()}
+    assert tags == {"svg", "title", "desc", "defs", "clipPath", "rect", "g", "path", "text"}
+    assert [element.text for element in root.iter() if element.tag.endswith("text")] == ['<b> "q" &']
+    assert 'clip-path="url(#c7-clip0)"' in out
+    assert 'id="c7-clip0"' in out
+    assert "M0.12,1" in out
+    assert not re.search(r"onclick|style=|class=|href|http://x|alert", out)
+    assert root.find("{http://www.w3.org/2000/svg}title").text == 'a "title" <b>'
+
+
+def test_bars_after_stand_inside_bars_before() -> None:
+    (picture,) = pictures(column(Bins((0.0, 10.0, 20.0), (3, 4)), Bins((0.0, 10.0, 20.0), (5, 2))))
+    assert picture.name == "numbers"
+    before = [row for row in picture.values if row["when"] == "before"]
+    after = [row for row in picture.values if row["when"] == "after"]
+    assert [row["count"] for row in before] == [5, 2]
+    assert [row["count"] for row in after] == [3, 4]
+    for wide, narrow in zip(before, after, strict=True):
+        assert wide["start"] < narrow["start"] < narrow["end"] < wide["end"]
+    assert picture.settings["encoding.x.scale"]["domain"] == [0.0, 20.0]
+
+
+def test_dates_are_placed_without_regard_to_the_time_zone() -> None:
+    bins = Bins(("1969-12-31", "1970-01-01", "1970-01-02"), (1, 2), dates=True)
+    (picture,) = pictures(column(bins))
+    assert picture.name == "dates"
+    assert picture.settings["encoding.x.scale"]["domain"] == [-86_400_000.0, 86_400_000.0]
+
+
+def test_a_time_axis_looks_the_same_everywhere_on_earth() -> None:
+    code = (
+        "from kinfold.report.chart import draw; from kinfold.report.spreads import pictures;"
+        "from kinfold.report.facts import *;"
+        "b = Bins(('2024-01-01', '2024-01-11', '2024-01-21'), (1, 2), dates=True);"
+        "print(draw(*pictures(ColumnFacts('x', 'other', 'date', False, '', b)), 'c'))"
+    )
+    drawn = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "TZ": zone, "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=True, capture_output=True, timeout=120,
+        ).stdout
+        for zone in ("America/New_York", "Asia/Tokyo")
+    }  # fmt: skip
+    assert len(drawn) == 1
+    assert b" Jan</text>" in drawn.pop()
+
+
+def test_a_single_value_has_a_bar_of_some_width() -> None:
+    for bins in (Bins((5.0, 5.0), (9,)), Bins(("2024-02-29", "2024-02-29"), (9,), dates=True)):
+        (picture,) = pictures(column(bins))
+        (bar,) = picture.values
+        assert bar["start"] < bar["end"]
+        assert draw(picture, "c")
+
+
+def test_values_that_are_not_finite_have_no_chart() -> None:
+    assert pictures(column(Bins((0.0, float("inf")), (3,)))) == []
+
+
+def test_labels_of_both_sides_have_a_row_each_and_the_rest_one_more() -> None:
+    before = Shares(("a", "b", "c"), (5, 4, 1), rest=3, rest_labels=2)
+    after = Shares(("b", "d"), (9, 4))
+    (picture,) = pictures(column(after, before))
+    assert values(picture, "label") == [(0, "a"), (1, "b"), (2, "c"), (3, "d"), (4, "2 others")]
+    assert values(picture, "before") == [(0, 5), (1, 4), (2, 1), (4, 3)]  # d may be among the rest
+    assert values(picture, "after") == [
+        (0, 0),
+        (1, 9),
+        (2, 0),
+        (3, 4),
+    ]  # all labels are shown: the others are not there
+
+
+def test_two_labels_that_look_the_same_keep_their_own_rows() -> None:
+    (picture,) = pictures(column(Shares(("a\x00", "a␀", "y" * 30, "y" * 31), (4, 3, 2, 1))))
+    assert values(picture, "after") == [(0, 4), (1, 3), (2, 2), (3, 1)]
+
+
+@given(st.lists(st.integers(0, 50), min_size=11, max_size=60))
+def test_more_labels_than_fit_go_to_the_rest_and_no_record_is_lost(counts: list[int]) -> None:
+    labels = tuple(f"v{i}" for i in range(len(counts)))
+    (picture,) = pictures(column(Shares(labels, tuple(counts), rest=7, rest_labels=3)))
+    shown = values(picture, "after")
+    assert len(shown) == 11
+    assert sum(count for _, count in shown) == sum(counts) + 7
+    assert values(picture, "label")[-1][1] == f"{len(counts) - 10 + 3} others"
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=200).filter(any))
+def test_more_bins_than_fit_are_put_together_and_no_record_is_lost(counts: list[int]) -> None:
+    (picture,) = pictures(column(Bins(tuple(float(i) for i in range(len(counts) + 1)), tuple(counts))))
+    assert len(picture.values) <= 40
+    assert sum(row["count"] for row in picture.values) == sum(counts)
+
+
+SIZES = st.one_of(st.integers(1, 40), st.integers(900, 3000), st.integers(1, 10**9))
+
+
+@given(st.dictionaries(SIZES, st.integers(1, 10**6), min_size=1, max_size=60), st.integers(2, 50))
+def test_class_sizes_fall_in_one_bar_each_and_no_bar_crosses_k(counts: dict[int, int], k: int) -> None:
+    sizes = sorted(counts.items())
+    bars = class_sizes.ranges(sizes, k)
+    assert len(bars) <= class_sizes.MOST_BARS + 1
+    assert not any(low < k <= high for low, high, _ in bars)
+    assert sum(classes for _, _, classes in bars) == sum(counts.values())
+    assert (bars[0][0], bars[-1][1]) == (sizes[0][0], sizes[-1][0])
+    assert all(high + 1 == low for (_, high, _), (low, _, _) in pairwise(bars))
+
+
+def test_classes_smaller_than_k_stand_out() -> None:
+    picture = class_sizes.picture([(2, 1), (3, 4), (5, 9)], 5)
+    assert [row["kept"] for row in picture.values] == [False, False, False, True]
+    assert "#a8361f" in draw(picture, "c")
+    assert class_sizes.picture([], 5) is None
+
+
+def test_ranges_of_sizes_are_labelled_in_short() -> None:
+    picture = class_sizes.picture([(3, 1), (5, 9), (400_000, 2)], 4)
+    labels = [row["label"].replace("\n", "").replace("\N{EN DASH}", "-") for row in picture.values]
+    assert labels[:4] == ["3", "4", "5-9", "10-19"]
+    assert labels[-3:] == ["5k-10k", "10k-20k", "20k-400k"]
+    assert [row["kept"] for row in picture.values][:2] == [False, True]
+    narrow = class_sizes.picture([(10_500, 1), (10_600, 9)], 4)
+    assert narrow.values[0]["label"] == "10,500\N{EN DASH}\n10,519"
+
+
+def test_the_pareto_front_is_what_no_trial_beats() -> None:
+    trials = [Trial("a", 3, 0.5, 0.1), Trial("a", 5, 0.2, 0.3), Trial("b", 5, 0.5, 0.3), Trial("b", 3, 0.5, 0.1)]
+    assert pareto(trials) == [True, True, False, True]  # equal trials do not beat each other
+
+
+def test_the_map_names_each_method_and_k_and_escapes_them() -> None:
+    svg = draw(risk_utility.picture(TRIALS), "map")
+    texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
+    assert {f"{trial.method} {trial.k}" for trial in TRIALS} <= set(texts)
+    assert "<lattice>" not in svg
+
+
+def test_labels_of_the_map_move_out_of_each_other_s_way() -> None:
+    assert sides([(100.0, 100.0)], ["mdav 3"]) == ["right"]
+    assert sides([(100.0, 100.0), (125.0, 100.0)], ["mdav 3", "mdav 5"]) == ["left", "right"]
+    assert sides([(470.0, 100.0)], ["mdav 3"]) == ["left"]  # at the right edge
+    assert sides([(100.0, 100.0)] * 5, ["a"] * 5) == [
+        "right",
+        "left",
+        "above",
+        "below",
+        "right",
+    ]  # the last has no place
+
+
+@pytest.mark.parametrize("trials", [[], [Trial("a", 3, 0.0, 0.0)], TRIALS])
+def test_the_map_can_be_had_as_png(trials: list[Trial]) -> None:
+    image = draw_png(risk_utility.picture(trials), scale=1)
+    assert image.startswith(b"\x89PNG")
+    width, height = int.from_bytes(image[16:20]), int.from_bytes(image[20:24])
+    assert (width, height) == (560, 416)
+
+
+def test_the_same_picture_gives_the_same_bytes() -> None:
+    picture = class_sizes.picture([(5, 3), (9, 1)], 5)
+    assert draw(picture, "c") == draw(replace(picture), "c")

@@ -1,0 +1,109 @@
+"""The lattice against evaluation of all nodes, on small random tables."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kinfold.errors import Cancelled, Unreachable
+from kinfold.generalize import lattice_cuts
+from kinfold.generalize.lattice import Lattice, lattice
+from kinfold.generalize.lattice_cuts import CutSearch
+from kinfold.generalize.loss import OBJECTIVES
+from kinfold.generalize.mingen import mingen
+from kinfold.models import KAnonymity, LDiversity, TCloseness
+from reference import full_domain
+
+seeds = st.integers(0, 10**6)
+MODELS = {
+    "k": [KAnonymity(3)],
+    "l": [KAnonymity(2), LDiversity(2, "disease")],
+    "entropy": [KAnonymity(2), LDiversity(1.8, "disease", "entropy")],
+    "t": [KAnonymity(2), TCloseness(0.3, "disease", "equal")],
+}
+
+
+@given(seeds, st.integers(2, 4), st.integers(1, 2), st.sampled_from([0, 1, 3, 0.5, 1.0]))
+def test_every_node_has_the_outliers_and_the_loss_of_its_twin(seed, k, l, suppression):
+    table = full_domain.random_domain(seed)
+    found = Lattice(table, [KAnonymity(k), LDiversity(l, "disease")], suppression)
+    for node in found:
+        outliers, lost = full_domain.node(table, node.levels, k, l)
+        assert node.outliers == outliers
+        if node.holds:
+            assert node.loss == pytest.approx(lost, abs=1e-12)
+
+
+@pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
+@given(seed=seeds, suppression=st.sampled_from([0, 2, 0.3, 1.0]), objective=st.sampled_from(OBJECTIVES))
+@settings(max_examples=60)
+def test_the_optimum_is_the_best_of_all_nodes_and_ties_go_by_prec_then_order(models, seed, suppression, objective):
+    table = full_domain.random_domain(seed)
+    every = [node for node in Lattice(table, models, suppression, objective) if node.holds]
+    search = Lattice(table, models, suppression, objective)
+    if not every:
+        with pytest.raises(Unreachable):
+            search.search()
+        return
+    best = min(every, key=lambda node: (round(node.loss, 10), -round(node.prec, 10), node.levels))
+    assert search.search().levels == best.levels
+    assert search.proved
+    released = search.generalization()
+    assert released.holds(models)
+    assert released.records_suppressed == best.outliers
+
+
+@pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
+@given(seed=seeds, suppression=st.sampled_from([0, 2, 0.3]))
+@settings(max_examples=40)
+def test_minimal_generalizations_are_those_below_which_nothing_holds(models, seed, suppression):
+    table = full_domain.random_domain(seed)
+    holds = {node.levels for node in Lattice(table, models, suppression) if node.holds}
+    minimal = [
+        levels
+        for levels in sorted(holds)
+        if not any(other != levels and np.less_equal(other, levels).all() for other in holds)
+    ]
+    assert [node.levels for node in Lattice(table, models, suppression).minimal()] == minimal
+
+
+@given(seed=seeds, suppression=st.sampled_from([0, 2, 1.0]), objective=st.sampled_from(OBJECTIVES))
+@settings(max_examples=40, deadline=None)
+def test_the_search_with_cuts_bounds_the_optimum_and_finds_it(seed, suppression, objective):
+    table = full_domain.random_domain(seed)
+    models = MODELS["l"]
+    every = [node.loss for node in Lattice(table, models, suppression, objective) if node.holds]
+    large = Lattice(table, models, suppression, objective)
+    large._search = CutSearch(large.nodes)
+    if not every:
+        with pytest.raises(Unreachable):
+            large.search()
+        return
+    found = large.search()
+    assert large.bound <= min(every) + 1e-9
+    assert found.loss == pytest.approx(min(every), abs=lattice_cuts.PROVED)
+
+
+@given(seeds, st.integers(2, 4))
+def test_mingen_finds_every_optimum_that_brute_force_finds(seed, k):
+    table = full_domain.random_domain(seed)
+    holds = [levels for levels in full_domain.all_levels(table) if full_domain.node(table, levels, k)[0] == 0]
+    best = max(full_domain.prec(table, levels) for levels in holds)
+    expected = [levels for levels in holds if full_domain.prec(table, levels) > best - 1e-9]
+    assert [node.levels for node in mingen(table, [KAnonymity(k)])] == expected
+
+
+def test_a_search_that_was_cancelled_keeps_its_best_and_a_bound():
+    table = full_domain.random_domain(3, rows=60, columns=4)
+    search = Lattice(table, [KAnonymity(3)], 0.2)
+
+    def stop(done, total):
+        if search.best is not None:
+            raise Cancelled("stopped")
+
+    with pytest.raises(Cancelled):
+        search.search(progress=stop)
+    assert search.best is not None
+    optimum = lattice(table, [KAnonymity(3)], 0.2).best
+    assert search.bound <= optimum.loss <= search.best.loss
+    assert search.search().levels == optimum.levels

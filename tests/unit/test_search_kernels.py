@@ -1,0 +1,111 @@
+"""The kernels of the search against the definition of the cost, and uncompiled against compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kinfold.kernels import descent, distances, draws, groups, moves, paths
+from kinfold.partition.gaps import Gaps
+from kinfold.partition.points import Points
+from kinfold.partition.search import arranged, stream_of
+from reference.mdav_plain import mdav_plain
+
+
+def state_of(seed: int, k: int, n: int = 60) -> tuple[Gaps, groups.Groups]:
+    x = np.random.default_rng(seed).normal(size=(n, 3))
+    gaps = Gaps.of(Points.of(x))
+    return gaps, arranged(gaps, mdav_plain(x, k), k)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_move_changes_the_cost_by_what_it_says(seed, k):
+    gaps, state = state_of(seed, k)
+    made = set()
+    for i in list(range(60)) * 3:
+        before = gaps.cost(state.label)
+        change = moves.best_move(state, i)
+        length = int(state.counts[groups.MOVE])
+        if length:
+            moves.carry_out(state)
+            made.add(length)
+            assert gaps.cost(state.label) == pytest.approx(before + change, rel=1e-9)
+        else:
+            assert change == 0.0
+    assert made >= {2, 3}
+
+
+def test_a_step_taken_back_leaves_the_partition_as_it_was():
+    gaps, state = state_of(1, 3)
+    descent.descend_from_all(state)
+    before, cost = state.label.copy(), gaps.cost(state.label)
+    stream = stream_of(0)
+    for step in range(1, 200):
+        state.counts[groups.STEP] = step
+        change = descent.shake(state, stream, 5, 0.0)
+        assert change <= 1e-12
+        now = gaps.cost(state.label)
+        assert now == pytest.approx(cost + change, rel=1e-9)
+        if change == 0.0:
+            same = state.label[:, None] == state.label
+            assert (same == (before[:, None] == before)).all()
+        before, cost = state.label.copy(), now
+
+
+def test_what_is_kept_equals_what_is_recounted():
+    _, state = state_of(2, 4)
+    descent.search(state, stream_of(3), 5, np.full(100, 0.01), np.empty(60, np.int32))
+    own, pairs = state.own.copy(), state.pairs.copy()
+    groups.recount(state)
+    assert own == pytest.approx(state.own, abs=1e-9)
+    assert pairs == pytest.approx(state.pairs, abs=1e-9)
+
+
+def test_a_chain_visits_the_nearest_record_first():
+    gaps = Gaps.of(Points.of([[0.0], [5.0], [1.0], [4.0], [2.0]]))
+    path = np.empty(5, np.int32)
+    paths.chain(gaps.pairs, path, 0)
+    assert path.tolist() == [0, 2, 4, 3, 1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shortening_never_lengthens_a_path_and_keeps_every_record(seed):
+    x = np.random.default_rng(seed).normal(size=(80, 2))
+    gaps = Gaps.of(Points.of(x))
+    path = np.random.default_rng(seed).permutation(80).astype(np.int32)
+    length = gaps.pairs[path[:-1], path[1:]].sum()
+    while paths.shorten(gaps.pairs, gaps.near, path, 12):
+        shorter = gaps.pairs[path[:-1], path[1:]].sum()
+        assert shorter < length
+        length = shorter
+    assert sorted(path.tolist()) == list(range(80))
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_both_cuts_of_a_path_agree_and_tell_their_cost(k):
+    x = np.random.default_rng(k).normal(size=(50, 3))
+    gaps = Gaps.of(Points.of(x))
+    path = np.random.default_rng(k).permutation(50).astype(np.int32)
+    one, two = np.empty(50, np.int32), np.empty(50, np.int32)
+    cost = paths.cut_by_gaps(gaps.pairs, path, k, one)
+    assert paths.cut_by_numbers(x, path, k, two) == pytest.approx(cost)
+    assert (one == two).all()
+    assert gaps.cost(one) == pytest.approx(cost)
+    assert k <= np.bincount(one).min() <= np.bincount(one).max() < 2 * k
+
+
+def test_draws_are_the_same_uncompiled():
+    one, two = stream_of(5), stream_of(5)
+    drawn = [draws.draw(one) for _ in range(100)]
+    assert drawn == [draws.draw.py_func(two) for _ in range(100)]
+    assert 0.0 < min(drawn) < max(drawn) < 1.0
+
+
+def test_nearest_records_are_the_same_uncompiled():
+    gaps, _ = state_of(0, 3)
+    near = np.empty((60, 7), np.int32)
+    distances.nearest.py_func(gaps.pairs, near)
+    assert (near == gaps.near[:, :7]).all()
+    order = np.argsort(gaps.pairs + np.diag(np.full(60, np.inf)), axis=1, kind="stable")
+    assert (near == order[:, :7]).all()
