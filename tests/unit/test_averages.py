@@ -67,7 +67,7 @@ def test_the_ordinal_distance_is_equation_1() -> None:
 
 
 def plain_convex(codes: list[int], size: int) -> int:
-    """Definition 5.3, word by word: lift each category to the lower of the highest on its two sides; then the median."""
+    """Definition 5.3: lift each category to the lower of the highest on its two sides; then the median."""
     count = Counter(codes)
     lifted = [min(max(count[b] for b in range(a + 1)), max(count[b] for b in range(a, size))) for a in range(size)]
     spread = [a for a in range(size) for _ in range(lifted[a])]
