@@ -9,15 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kinfold import __version__
 from kinfold.certificate import certify, terms_in
+from kinfold.engines import Engine
 from kinfold.errors import DataError, KinfoldError, Problem, VerifyError
+from kinfold.hierarchy import Hierarchy
 from kinfold.publication import publish
-from kinfold.release import Certificate, Verdict
+from kinfold.release import Certificate, Confidential, Verdict
 from kinfold.verification import verify
 
 if TYPE_CHECKING:
@@ -42,16 +47,14 @@ def check_folder(folder: Path) -> tuple[Verdict, Certificate]:
     path = public / Path(told["file"]).name
     if not path.is_file():
         raise DataError(f"'{told['file']}' is not in '{public}'", fix="ask for the release again")
-    problems = []
     if digest(path) != told["sha256"]:
-        problems.append(Problem(f"'{path.name}' was changed after its certificate was made", "do not use this file"))
+        raise VerifyError(f"'{path.name}' was changed after its certificate was made", fix="do not use this file")
     with DuckDB() as engine:
         verdict = verify(engine, engine.read(path), terms_in(certificate))
-    if not problems and not _same(_found(verdict), certificate.content["found"]):
-        problems.append(Problem("what the certificate says was found is not what is there", "do not use this file"))
-    if problems:
+    if not _same(_found(verdict), certificate.content["found"]):
         missed = [Problem(finding.promise + " does not hold") for finding in verdict.findings if not finding.holds]
-        raise VerifyError([*problems, *verdict.problems, *missed])
+        differs = Problem("what the certificate says was found is not what is there", "do not use this file")
+        raise VerifyError([differs, *verdict.problems, *missed])
     return verdict, certificate
 
 
@@ -105,9 +108,22 @@ def _certified(release: Release, file: Path) -> Certificate:
     from kinfold.engines.duckdb import DuckDB
 
     with DuckDB() as engine:
-        verdict = verify(engine, engine.read(file), release.terms).require()
+        frame = engine.read(file)
+        verdict = verify(engine, frame, release.terms).require()
+        shown = tuple(_shown(column, engine, frame) for column in release.terms.confidential)
     told = {"file": file.name, "sha256": digest(file), "order": release.policy.policy.output.order}
-    return certify(release.policy, release.terms, verdict, told, release.plan.method)
+    return certify(release.policy, replace(release.terms, confidential=shown), verdict, told, release.plan.method)
+
+
+def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
+    """Return a confidential column whose hierarchy has the released values and no other."""
+    if column.hierarchy is None:
+        return column
+    values = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_pylist()
+    if not values:
+        return replace(column, distance="equal", hierarchy=None)
+    rows = np.sort(column.hierarchy.index(values))
+    return replace(column, hierarchy=Hierarchy(column.hierarchy.labels[rows]))
 
 
 def _write_reports(release: Release, public: Path, internal: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from command import text
 from pyarrow import parquet
 
+from command import text
 from kinfold.engines.duckdb import DuckDB
 from kinfold.errors import DataError
 from kinfold.schema import Column, Kind, Storage

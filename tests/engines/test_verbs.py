@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from command import text
 from pyarrow import parquet
 
+from command import text
 from kinfold.engines.duckdb import DuckDB
 from kinfold.errors import DataError, PolicyError
 from kinfold.recoding import Drop, Keep, Recoding, Replace

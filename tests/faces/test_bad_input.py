@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from command import content, run, text
 
 GOOD = """\

@@ -8,6 +8,7 @@ could be exchanged for every value, the column stays text.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kinfold.schema import Column, Storage
@@ -36,7 +37,7 @@ WHOLE_TYPES = (
 
 def questions(sql_type: str, c: str) -> dict[str, str]:
     """Aggregates that tell what the column `c` is, by name."""
-    asked = {"filled": f"count({c})", "distinct": f"count(DISTINCT {c})"}
+    asked = {"filled": f"count({c})"}
     if sql_type == "VARCHAR":
         text = f"trim({c})"
         fraction = f"nullif(split_part({text}, '.', 2), '')"
@@ -46,7 +47,6 @@ def questions(sql_type: str, c: str) -> dict[str, str]:
             "not_finite": f"count_if(regexp_full_match({text}, '{NOT_FINITE}'))",
             "decimals": f"max(CASE WHEN {text} ILIKE '%e%' THEN 99 ELSE length({fraction}) END)",
         }
-        asked |= {f"format{i}": f"count(try_strptime({text}, '{form}'))" for i, form in enumerate(FORMATS)}
     elif sql_type in ("FLOAT", "DOUBLE"):
         text = f"CAST({c} AS VARCHAR)"
         fraction = f"CASE WHEN {text} LIKE '%e%' THEN 99 ELSE length(nullif(split_part({text}, '.', 2), '0')) END"
@@ -59,11 +59,25 @@ def questions(sql_type: str, c: str) -> dict[str, str]:
     return asked
 
 
-def column(name: str, sql_type: str, rows: int, found: Mapping[str, Any], typed: bool) -> Column:
+def may_be_dates(found: Mapping[str, int]) -> bool:
+    """Whether a column holds text that is not all numbers."""
+    return "whole" in found and found["numbers"] + found["not_finite"] < found["filled"]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How a column comes: its name, its SQL type, and whether its source knows types."""
+
+    name: str
+    sql_type: str
+    typed: bool
+
+
+def column(stored: Stored, rows: int, found: Mapping[str, int], date_format: str | None) -> Column:
     """Judge a column by the answers; in a `typed` source text is text, whatever it looks like."""
-    found = {key: answer or 0 if key != "decimals" else answer for key, answer in found.items()}  # no rows, no count
-    filled, decimals = found["filled"], found.get("decimals")
-    base = {"rows": rows, "nulls": rows - filled, "distinct": found["distinct"]}
+    name, sql_type = stored.name, stored.sql_type
+    filled, decimals = found["filled"], found.get("decimals", 0)
+    base: dict[str, Any] = {"rows": rows, "nulls": rows - filled, "distinct": found["distinct"]}
     if sql_type != "VARCHAR":
         storage = Storage.DATE if filled and found.get("whole_days") == filled else _stored(sql_type)
         not_finite = found.get("not_finite", 0)
@@ -76,8 +90,7 @@ def column(name: str, sql_type: str, rows: int, found: Mapping[str, Any], typed:
             not_finite=not_finite,
             decimals=_decimals(storage, decimals, sql_type),
         )
-    date_format = _date_format(found, filled)
-    storage = Storage.TEXT if typed else _written(found, filled, date_format)
+    storage = Storage.TEXT if stored.typed else _written(found, filled, date_format)
     return Column(
         name,
         storage,
@@ -111,14 +124,9 @@ def _written(found: Mapping[str, Any], filled: int, date_format: str | None) -> 
     return Storage.TEXT
 
 
-def _date_format(found: Mapping[str, Any], filled: int) -> str | None:
-    fitting = [form for i, form in enumerate(FORMATS) if filled and found[f"format{i}"] == filled]
-    return fitting[0] if len(fitting) == 1 else None
-
-
-def _decimals(storage: Storage, found: int | None, sql_type: str) -> int | None:
+def _decimals(storage: Storage, found: int, sql_type: str) -> int | None:
     if sql_type.startswith("DECIMAL"):
         return int(sql_type.rstrip(")").split(",")[1])
-    if storage is Storage.INTEGER or (storage in (Storage.NUMBER, Storage.TEXT) and found is None):
-        return 0
-    return found if found is not None and found <= MOST_DECIMALS else None
+    if storage not in (Storage.INTEGER, Storage.NUMBER, Storage.TEXT):
+        return None
+    return found if found <= MOST_DECIMALS else None

@@ -1,0 +1,230 @@
+"""The whole way on random mixed tables, as pandas, polars and pyarrow: the laws that every release keeps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import kinfold
+from command import content, run
+from flow_tables import Case, case
+from kinfold import Release, Unreachable, VerifyError, planning
+
+EXAMPLES = settings(max_examples=25, deadline=None)
+cases = st.integers(0, 10**6).map(case)
+exact_cases = st.integers(0, 10**6).map(lambda seed: case(seed, round=False))
+
+
+def as_pandas(table: pa.Table) -> pd.DataFrame:
+    frame = table.to_pandas(types_mapper={pa.int16(): pd.Int16Dtype(), pa.bool_(): pd.BooleanDtype()}.get)
+    frame["level"] = frame["level"].astype(pd.CategoricalDtype(["top", "high", "mid", "low"]))
+    frame.index = pd.Index([f"row {-i}" for i in range(len(frame))], name="row")
+    return frame
+
+
+def as_polars(table: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame.with_columns(pl.col("zip").cast(pl.Categorical))
+
+
+def as_pyarrow(table: pa.Table) -> pa.Table:
+    return table.set_column(table.column_names.index("level"), "level", table.column("level").dictionary_encode())
+
+
+KINDS = {"pandas": as_pandas, "polars": as_polars, "pyarrow": as_pyarrow}
+
+
+def released(drawn: Case, source: Any) -> Release:
+    try:
+        return kinfold.anonymize(source, drawn.policy)
+    except Unreachable:  # too few records, or too few with one pattern of missing values
+        assume(False)
+        raise
+
+
+def tuples(frame: Any, names: list[str]) -> list[tuple[Any, ...]]:
+    """Rows as plain tuples, every kind of missing value as None."""
+    if isinstance(frame, pd.DataFrame):
+        columns = [[None if pd.isna(value) else value for value in frame[name]] for name in names]
+    elif isinstance(frame, pl.DataFrame):
+        columns = [frame[name].to_list() for name in names]
+    else:
+        columns = [frame.column(name).to_pylist() for name in names]
+    return list(zip(*columns, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@EXAMPLES
+@given(drawn=cases)
+def test_every_released_tuple_is_shared_by_k_records(kind: str, drawn: Case) -> None:
+    source = KINDS[kind](drawn.table)
+    release = released(drawn, source)
+    rows = tuples(release.frame, drawn.quasi)
+    sizes = Counter(rows)
+    assert min(sizes.values()) >= drawn.policy["privacy"]["k"]
+    assert (release.verdict.k, release.verdict.classes) == (min(sizes.values()), len(sizes))
+    pairs = set(zip(release.labels.tolist(), rows, strict=True))
+    assert len(pairs) == len(sizes) == len(set(release.labels.tolist()))
+    assert kinfold.verify(release.frame, drawn.policy).to_dict() == release.verdict.to_dict()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@EXAMPLES
+@given(drawn=cases)
+def test_frames_come_back_as_they_were_but_for_what_was_averaged(kind: str, drawn: Case) -> None:
+    source = KINDS[kind](drawn.table)
+    before = source.copy() if kind == "pandas" else source
+    frame = released(drawn, source).frame
+    kept = drawn.kept
+    assert type(frame) is type(source)
+    assert [*frame.columns] == [
+        *(source.drop(columns="id") if kind == "pandas" else source.drop("id")).columns
+    ] or kind == "pyarrow"
+    stored = [
+        n for n, c in drawn.policy["columns"].items() if c["role"] != "identifier" and c.get("average") != "generalize"
+    ]
+    if isinstance(frame, pd.DataFrame):
+        pd.testing.assert_frame_equal(source, before)
+        assert frame.index.equals(source.index[kept])
+        assert frame[stored].dtypes.equals(source[stored].dtypes)
+        pd.testing.assert_frame_equal(frame[["disease", "note"]], source.loc[kept, ["disease", "note"]])
+    elif isinstance(frame, pl.DataFrame):
+        assert [frame[name].dtype for name in stored] == [source[name].dtype for name in stored]
+        assert frame.select("disease", "note").equals(source.filter(kept).select("disease", "note"))
+    else:
+        assert [frame.schema.field(name).type for name in stored] == [source.schema.field(name).type for name in stored]
+        assert frame.select(["disease", "note"]).equals(source.filter(kept).select(["disease", "note"]))
+
+
+def seconds(values: list[Any]) -> np.ndarray:
+    return pd.to_datetime(pd.Series(values, dtype=object)).astype("datetime64[us]").astype(np.int64).to_numpy() / 1e6
+
+
+@EXAMPLES
+@given(drawn=exact_cases)
+def test_means_are_preserved(drawn: Case) -> None:
+    frame = released(drawn, drawn.table).frame
+    for name in ("age", "rate", "day"):
+        asked = drawn.policy["columns"].get(name)
+        if asked is None or asked["average"] != "mean":
+            continue
+        before = drawn.table.column(name).to_pylist()
+        known = np.array([value is not None for value in before])
+        numbers = np.zeros(len(before))
+        numbers[known] = (
+            seconds([v for v in before if v is not None]) if name == "day" else [v for v in before if v is not None]
+        )
+        if asked["missing"] == "mean":
+            numbers[~known], known = numbers[known].mean(), np.ones(len(before), bool)
+        rows = known & drawn.kept
+        after = [value for value in frame.column(name).to_pylist() if value is not None]
+        assert len(after) == rows.sum()
+        if len(after):
+            numbers_after = seconds(after) if name == "day" else np.array(after, float)
+            scale = np.abs(numbers[rows]).max()
+            tolerance = 1e-6 if name == "day" else 1e-9 * scale  # times are kept to the microsecond
+            assert abs(numbers_after.mean() - numbers[rows].mean()) <= max(tolerance, 1e-9 * scale)
+
+
+@EXAMPLES
+@given(drawn=cases)
+def test_the_same_table_gives_the_same_bytes_twice(drawn: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder, files = tmp_path_factory.mktemp("twice"), []
+    for number in range(2):
+        release = released(drawn, drawn.table)
+        for ending in ("csv", "parquet"):
+            path = folder / f"{number}.{ending}"
+            release.engine.write(release.released, path, release.schema, ordered=True)
+            files.append(path.read_bytes())
+    assert files[:2] == files[2:]
+
+
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_what_was_saved_holds_what_was_promised(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    drawn = case(seed)
+    folder = tmp_path_factory.mktemp("saved") / "out"
+    release = released(drawn, drawn.table)
+    release.save(folder)
+    found = run("verify", folder / "public", "--json")
+    assert found.code == 0
+    assert found.json["k"] == release.verdict.k
+    policy = kinfold.Policy.load(folder / "internal" / "policy.toml")
+    again = kinfold.anonymize(drawn.table, policy)
+    again.save(folder, force=True)
+    assert run("verify", folder).code == 0
+
+
+# A method that is wrong on purpose
+
+
+def wrong(points: Any, *args: Any, **_: Any) -> np.ndarray:
+    """Put the first record into a class of its own."""
+    labels = np.ones(len(points), np.int32)
+    labels[0] = 0
+    return labels
+
+
+@pytest.fixture
+def careless(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(planning.PARTITIONERS, "mdav", wrong)  # type: ignore[arg-type]
+
+
+TABLE = pa.table({"age": [20, 30, 40, 50, 60, 70], "sex": ["f", "m"] * 3})
+
+
+@pytest.mark.usefixtures("careless")
+def test_a_wrong_method_is_found_out() -> None:
+    with pytest.raises(VerifyError) as caught:
+        kinfold.anonymize(TABLE, quasi=["age", "sex"], k=3, method="mdav")
+    assert "3-anonymity does not hold: 1 found, 3 asked" in str(caught.value)
+
+
+@pytest.mark.usefixtures("careless")
+def test_a_wrong_method_ends_with_code_5_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,sex\n20,f\n30,m\n40,f\n50,m\n60,f\n70,m\n")
+    before = content(tmp_path)
+    args = (
+        "anonymize",
+        tmp_path / "t.csv",
+        "--quasi",
+        "age,sex",
+        "-k",
+        3,
+        "--method",
+        "mdav",
+        "--out",
+        tmp_path / "out",
+    )
+    ran = run(*args)
+    assert ran.code == 5
+    assert "3-anonymity does not hold" in ran.err
+    assert "do not release this file" in ran.err
+    assert content(tmp_path) == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_differs_from_the_rows_that_were_checked_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = kinfold.anonymize(TABLE, quasi=["age", "sex"], k=3)
+    honest = type(release.engine).write
+
+    def careless_write(self: Any, frame: Any, path: Path, *args: Any, **options: Any) -> None:
+        honest(self, frame, path, *args, **options)
+        path.write_text(path.read_text() + "99,f\n")
+
+    monkeypatch.setattr(type(release.engine), "write", careless_write)
+    with pytest.raises(VerifyError):
+        release.save(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
