@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from kinfold.progress import Progress
 
-MODULES = ("mdav_task", "mdav_tree", "mdav_flat")
+MODULES = (
+    *("mdav_task", "mdav_tree", "mdav_flat"),
+    *("promises", "merging", "k_first", "classes", "mending", "annealing"),
+)
 
 _HERE = Path(__file__).parent
 _log = logging.getLogger("kinfold")
