@@ -53,6 +53,10 @@ class Budget:
         spent = self.steps is not None and steps >= self.steps
         return spent or (self.seconds is not None and time.monotonic() - since >= self.seconds)
 
+    def chunk(self, steps: int, most: int) -> int:
+        """How many steps to take at once, `most` unless fewer are left."""
+        return most if self.steps is None else min(most, self.steps - steps)
+
 
 @dataclass(frozen=True)
 class Mark:
