@@ -1,5 +1,12 @@
 """Partitioners: records in, cluster labels out. Every cluster has at least k records."""
 
+from kinfold.partition.k_first import k_first
 from kinfold.partition.mdav import mdav
+from kinfold.partition.refine import refine
+from kinfold.partition.refine_under import refine_under
+from kinfold.partition.repair import Repair, repair
+from kinfold.partition.requirement import Requirement
+from kinfold.partition.t_first import t_first
+from kinfold.partition.t_merge import t_merge
 
-__all__ = ["mdav"]
+__all__ = ["Repair", "Requirement", "k_first", "mdav", "refine", "refine_under", "repair", "t_first", "t_merge"]
