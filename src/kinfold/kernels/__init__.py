@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MODULES = (
     *("mdav_task", "mdav_tree", "mdav_flat"),
-    *("promises", "merging", "k_first", "classes", "mending", "annealing"),
+    *("promises", "merging", "k_first", "classes", "mending", "annealing", "t_first"),
 )
 
 _HERE = Path(__file__).parent

@@ -13,6 +13,7 @@ Sums are whole numbers in doubles, exact below 2^53.   Cost: O(class size), or O
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ def example() -> Promises:
     return Promises(whole, real, real, whole, rows, whole, real, real, real, rows, rows[0], real)
 
 
-@inner
+@partial(inner, cache=True)
 def miss(p: Promises, members: Rows, leaving: int, arriving: int) -> float:
     """How far a class misses its promises, all together; 0 if it keeps them.
 
