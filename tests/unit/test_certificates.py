@@ -31,7 +31,7 @@ Fay;63;02141;flu;f
 """
 POLICY = {
     "privacy": {"k": 3},
-    "method": {"seed": 424242},
+    "method": {"name": "mdav", "seed": 424242},
     "columns": {
         "name": {"role": "identifier"},
         "age": {"role": "quasi-identifier", "average": "generalize"},
@@ -171,7 +171,7 @@ def test_a_confidential_value_of_records_left_out_is_not_in_the_certificate(tmp_
         "age": {"role": "key", "missing": "drop"},
         "d": {"role": "confidential", "hierarchy": {"mask": 3}},
     }
-    release = kinfold.anonymize(frame, {"privacy": {"k": 3}, "columns": columns})
+    release = kinfold.anonymize(frame, {"privacy": {"k": 3}, "method": {"name": "mdav"}, "columns": columns})
     release.save(tmp_path / "out")
     assert "smallpox" not in (tmp_path / "out" / "public" / "certificate.json").read_text()
     assert check_folder(tmp_path / "out")[0].holds

@@ -85,7 +85,9 @@ def test_the_starter_policy_of_the_demo_table_runs_as_written(tmp_path: Path) ->
 @pytest.mark.parametrize("missing", [1, 3, 5, 40])
 def test_a_starter_policy_runs_however_many_values_are_missing(missing: int) -> None:
     table = pa.table({"age": [None] * missing + list(range(60 - missing)), "sex": ["f", "m", None] * 20})
-    assert kinfold.anonymize(table, tomllib.loads(starter(kinfold.profile(table)))).verdict.k >= 5
+    policy = tomllib.loads(starter(kinfold.profile(table)))
+    policy["method"]["name"] = "mdav"  # the same roles and kinds, without a search
+    assert kinfold.anonymize(table, policy).verdict.k >= 5
 
 
 def test_a_starter_policy_with_strange_names_is_toml() -> None:
