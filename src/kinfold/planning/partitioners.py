@@ -62,9 +62,9 @@ def _t_first(records: Points, task: Task, progress: Progress) -> Labels:
 
 
 def discarded(task: Task) -> NDArray[np.bool_]:
-    """Mark the records to discard before `t-first` so that its cluster size divides what is left (paper 004, section 7).
+    """Mark the records to discard before `t-first` so that its cluster size divides the rest (paper 004, section 7).
 
-    Only where `method.suppression` allows so many: the records farthest from the centre of all, which cost most to keep.
+    Only where `method.suppression` allows so many: those farthest from the centre of all, which cost most to keep.
     """
     from kinfold.partition.t_first import cluster_size
 

@@ -30,14 +30,14 @@ Failing: TypeAlias = Callable[[Labels], NDArray[np.bool_]]
 
 def stricter(task: Task) -> Failing | None:
     """Return what marks the classes that miss such a promise; None where nothing of the kind is asked for."""
-    asked = []
+    asked: list[Failing] = []
     if task.unit is not None:
         asked.append(lambda labels: _by_people(task, labels))
     if task.policy.policy.privacy.joint and len(task.confidential) > 1:
         asked.append(lambda labels: _jointly(task, labels))
     if not asked:
         return None
-    return lambda labels: np.logical_or.reduce([failing(labels) for failing in asked])
+    return lambda labels: np.asarray(np.logical_or.reduce([failing(labels) for failing in asked]))
 
 
 def _by_people(task: Task, labels: Labels) -> NDArray[np.bool_]:

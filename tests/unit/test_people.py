@@ -1,0 +1,145 @@
+"""Promises about people with several rows, joint promises, discarding, and the advice on a looser t."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kinfold
+from kinfold.errors import PolicyError, Unreachable
+from kinfold.folder import check_folder
+
+ROLES = {
+    "pid": {"role": "identifier"},
+    "age": {"role": "quasi"},
+    "zip": {"role": "quasi"},
+    "disease": {"role": "confidential"},
+    "wage": {"role": "confidential", "type": "continuous"},
+}
+
+
+def visits(n=240, people=60, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "pid": rng.integers(0, people, n).astype(str),
+            "age": rng.integers(20, 80, n),
+            "zip": rng.choice(list("abcd"), n),
+            "disease": rng.choice(["flu", "hiv", "cold"], n),
+            "wage": rng.integers(1, 9, n),
+        }
+    )
+
+
+def policy(method="mdav", **privacy):
+    return {"privacy": {"k": 5, **privacy}, "method": {"name": method}, "columns": ROLES}
+
+
+def test_k_rows_can_be_fewer_than_k_people_unless_people_are_counted():
+    table = visits(people=20)
+    plain = kinfold.anonymize(table, policy())
+    counted = kinfold.anonymize(table, policy(unit="pid"))
+
+    def people(release):
+        return int(release.frame.assign(pid=table.pid).groupby(["age", "zip"]).pid.nunique().min())
+
+    assert people(plain) < 5 <= people(counted)
+    assert counted.verdict.people[0].found == people(counted)
+    assert "pid" not in counted.frame
+
+
+def test_t_holds_with_each_person_counted_once():
+    table = visits()
+    release = kinfold.anonymize(table, policy(unit="pid", t=0.35))
+    rows = release.frame.assign(pid=table.pid)
+    share = rows.drop_duplicates(["age", "zip", "pid", "disease"]).groupby(["age", "zip"]).disease
+    whole = rows.drop_duplicates(["age", "zip", "pid", "disease"]).disease.value_counts(normalize=True)
+    farthest = max(
+        0.5 * (part.value_counts(normalize=True).reindex(whole.index, fill_value=0) - whole).abs().sum()
+        for _, part in share
+    )
+    found = next(f for f in release.verdict.people if f.column == "disease")
+    assert found.found == pytest.approx(farthest)
+    assert farthest <= 0.35 + 1e-12
+
+
+def test_the_certificate_says_that_people_were_counted_before_their_column_left(tmp_path):
+    kinfold.anonymize(visits(), policy(unit="pid")).save(tmp_path / "out")
+    told = json.loads((tmp_path / "out/public/certificate.json").read_text())["release"]["people"]
+    assert told["counted_by"] == "pid"
+    assert told["promises"][0]["found"] >= 5
+    assert check_folder(tmp_path / "out")[0].holds
+
+
+def test_fewer_people_than_k_cannot_be_met():
+    with pytest.raises(Unreachable, match="names only 3 people"):
+        kinfold.anonymize(visits(people=3), policy(unit="pid"))
+
+
+def test_a_unit_that_is_no_column_is_a_policy_error_with_a_hint():
+    with pytest.raises(PolicyError, match="did you mean 'pid'"):
+        kinfold.anonymize(visits(), policy(unit="pdi"))
+
+
+def test_a_joint_promise_holds_for_whoever_knows_the_other_column(tmp_path):
+    release = kinfold.anonymize(visits(n=400), policy(joint=True, l=2))
+    rows = release.frame
+    assert rows.groupby(["age", "zip", "wage"]).disease.nunique().min() >= 2
+    assert rows.groupby(["age", "zip", "disease"]).wage.nunique().min() >= 2
+    release.save(tmp_path / "out")
+    assert check_folder(tmp_path / "out")[0].holds
+
+
+def test_a_joint_promise_that_even_one_class_misses_is_unreachable():
+    table = visits(n=60).assign(disease=lambda t: np.where(t.wage == 1, "flu", t.disease))
+    with pytest.raises(Unreachable, match="one class"):
+        kinfold.anonymize(table, policy(joint=True, l=3))
+
+
+@pytest.mark.parametrize("method", ["lattice", "datafly"])
+def test_generalizing_methods_refuse_what_they_cannot_promise(method):
+    columns = {**ROLES, "age": {"role": "quasi", "hierarchy": {"intervals": [10, 20]}}}
+    with pytest.raises(PolicyError, match="people"):
+        kinfold.anonymize(visits(), {**policy(method, unit="pid"), "columns": columns})
+
+
+def test_records_are_discarded_only_where_the_policy_allows_it():
+    asked = {"quasi": ["age"], "confidential": ["wage"], "k": 7, "t": 0.3, "method": "t-first", "others": "drop"}
+    table = visits(n=241)
+    assert len(kinfold.anonymize(table, **asked).frame) == 241
+    allowed = kinfold.anonymize(table, **asked, suppression=10)
+    assert len(allowed.frame) == 238
+    assert any("discarded" in note for note in allowed.plan.notes)
+    assert len(kinfold.anonymize(table, **asked, suppression=1).frame) == 241
+
+
+def test_where_t_leaves_few_classes_the_plan_says_what_a_looser_t_would_keep():
+    table = visits(n=200)
+    table["wage"] = table.age.rank(method="first")
+    asked = {"quasi": ["age"], "confidential": ["wage"], "k": 2, "method": "t-merge", "others": "drop"}
+    strict = kinfold.anonymize(table, **asked, t=0.05)
+    assert any("a looser t would keep" in note for note in strict.plan.notes)
+    assert not kinfold.anonymize(table, **asked, t=0.9).plan.notes
+
+
+@pytest.mark.parametrize("method", ["t-merge", "k-first", "t-first"])
+def test_the_methods_of_paper_004_need_a_t(method):
+    with pytest.raises(PolicyError, match="needs a t"):
+        kinfold.anonymize(visits(), policy(method))
+
+
+def test_a_promise_without_a_confidential_column_is_a_policy_error():
+    with pytest.raises(PolicyError, match="no column is confidential"):
+        kinfold.anonymize(visits(), quasi=["age"], k=5, t=0.2, others="drop")
+
+
+def test_more_values_than_there_are_cannot_be_promised():
+    with pytest.raises(Unreachable):
+        kinfold.anonymize(visits(), policy(l=9))
+
+
+@pytest.mark.parametrize("values", ["x", None])
+def test_a_constant_or_missing_confidential_column_is_t_close_by_itself(values):
+    release = kinfold.anonymize(visits().assign(disease=pd.array([values] * 240, "string")), policy(t=0.4))
+    assert release.verdict.t["disease"] == 0
