@@ -93,9 +93,8 @@ def vmdav_rows(records: int) -> list[Row]:
 
 
 def approximate_rows(records: int) -> list[Row]:
-    from kinfold.partition.mdav import mdav
-
     from kinfold.partition.approximate import approximate
+    from kinfold.partition.mdav import mdav
 
     census = standardized(latent_census(records))
     tables = [(census[: int(share * records)], 20) for share in SHARES]

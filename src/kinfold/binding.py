@@ -74,7 +74,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False) -> BoundPoli
 
     In a table that is already released quasi-identifiers may hold labels, so their values are not held against them.
     """
-    problems = [*_unknown(policy, schema), *_unnamed(policy, schema), *_roles(policy)]
+    problems = [*_unknown(policy, schema), *_unnamed(policy, schema), *_roles(policy), *_unit(policy, schema)]
     columns = tuple(_bound(column, policy) for column in schema)
     held = () if released else tuple(column for column in columns if column.named)
     problems += [problem for column in held for problem in _misfits(column)]
@@ -109,6 +109,14 @@ def _unnamed(policy: Policy, schema: Schema) -> Iterator[Problem]:
         if name not in policy.columns:
             what = f"column '{name}' is in the table but not in the policy{did_you_mean(name, list(policy.columns))}"
             yield Problem(what, f"give [columns.{toml_key(name)}] a role, or say --others release or --others drop")
+
+
+def _unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
+    unit = policy.privacy.unit
+    if unit is not None and unit not in schema:
+        yield Problem(
+            f"privacy.unit: no column '{unit}'{did_you_mean(unit, schema.names)}", "name the column of the people"
+        )
 
 
 def _roles(policy: Policy) -> Iterator[Problem]:

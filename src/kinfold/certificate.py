@@ -40,6 +40,7 @@ def certify(policy: BoundPolicy, terms: Terms, verdict: Verdict, file: Mapping[s
         "method": method,
         "columns": [_column(column, terms) for column in kept],
         "promises": promises,
+        "joint": terms.joint,
         "found": {"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)},
     }
     return Certificate(content)
@@ -55,6 +56,7 @@ def terms_in(certificate: Certificate) -> Terms:
         other=tuple(c["name"] for c in columns if c["role"] == Role.OTHER),
         removed=(),
         models=tuple(_model(promise, confidential) for promise in certificate.content["promises"]),
+        joint=certificate.content["joint"],
     )
 
 

@@ -34,7 +34,7 @@ def describe(release: Release, *, internal: bool) -> Facts:
     sizes = release.engine.tally(release.released, release.terms.quasi, {}).sizes
     return Facts(
         title=release.source.name if internal and isinstance(release.source, Path) else "Release",
-        findings=verdict.findings,
+        findings=(*verdict.findings, *verdict.people),
         records=release.policy.rows if internal else None,
         released=verdict.records,
         suppressed=release.policy.rows - verdict.records if internal else None,

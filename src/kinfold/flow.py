@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,9 +23,10 @@ from kinfold.folder import save, was_sorted
 from kinfold.measurement import Measures, measure_release
 from kinfold.planning import Plan, Task, plan
 from kinfold.policy import Policy, from_roles
-from kinfold.promises import confidential_values, terms_of
+from kinfold.promises import confidential_values, terms_of, unit_values
 from kinfold.release import Terms, Verdict
 from kinfold.schema import Role, Schema
+from kinfold.verification import judge_people
 from kinfold.verification import verify as check
 
 if TYPE_CHECKING:
@@ -82,12 +83,14 @@ def anonymize(source: Any, policy: Any = None, *, progress: Stage | None = None,
     terms = terms_of(bound, engine, original)  # what will be promised
     attributes = encode(engine, original, bound.of(Role.QUASI))  # quasi-identifiers as arrays
     held = confidential_values(engine, original, terms, bound)  # what the models protect
-    task = Task(attributes, bound, terms.models, held, lambda done, total: tell("plan", done, total))
+    unit = unit_values(engine, original, bound)  # whose rows they are, where people are counted
+    task = Task(attributes, bound, terms.models, held, unit, lambda done, total: tell("plan", done, total))
     planned = plan(task)  # what to do to each row and each column
     tell("apply", 0, 1)
     released = engine.apply(original, planned.recoding, schema)  # rows as they leave
     tell("verify", 0, 1)
-    verdict = check(engine, released, terms).require()  # or raise; save() does it again on the file as written
+    verdict = check(engine, released, terms)  # save() does it again on the file as written
+    verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
     kept = np.flatnonzero(planned.recoding.kept)  # the original row of each released one
     measures = measure_release(engine, released, bound, verdict, attributes, kept)  # risk and loss
@@ -96,6 +99,15 @@ def anonymize(source: Any, policy: Any = None, *, progress: Stage | None = None,
     return Release(
         verdict, measures, bound, terms, planned, schema, seconds, _named(source), engine, original, released
     )
+
+
+def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> Verdict:
+    """Add what holds for people to what holds for rows, while the column that names them is still there."""
+    if task.unit is None:
+        return verdict
+    kept, classes = planned.recoding.kept, frames.classes(planned.recoding)
+    values = {name: column[kept] for name, column in task.confidential.items()}
+    return replace(verdict, people=judge_people(classes, task.unit[kept], values, terms))
 
 
 def verify(source: Any, policy: Any = None, **request: Any) -> Verdict:

@@ -111,7 +111,11 @@ def _certified(release: Release, file: Path) -> Certificate:
         frame = engine.read(file)
         verdict = verify(engine, frame, release.terms).require()
         shown = tuple(_shown(column, engine, frame) for column in release.terms.confidential)
-    told = {"file": file.name, "sha256": digest(file), "order": release.policy.policy.output.order}
+    told: dict[str, Any] = {"file": file.name, "sha256": digest(file), "order": release.policy.policy.output.order}
+    if release.verdict.people:
+        unit = release.policy.policy.privacy.unit
+        counted = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
+        told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
     return certify(release.policy, replace(release.terms, confidential=shown), verdict, told, release.plan.method)
 
 

@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from kinfold.binding import BoundColumn, BoundPolicy, bind
 from kinfold.engines import Engine
-from kinfold.errors import PolicyError, Problem
+from kinfold.errors import PolicyError, Problem, Unreachable
 from kinfold.ladders import hierarchy_of, in_order, rows_of
 from kinfold.models import AlphaK, KAnonymity, LDiversity, Model, PSensitive, TCloseness
 from kinfold.policy import Policy
 from kinfold.release import Confidential, Terms
 from kinfold.schema import Kind, Role
-
-NOT_YET = ("unit", "joint")
 
 
 def terms_of(policy: BoundPolicy, engine: Engine, frame: Any) -> Terms:
@@ -32,7 +30,8 @@ def terms_of(policy: BoundPolicy, engine: Engine, frame: Any) -> Terms:
 
     confidential = tuple(_confidential(column, engine, frame) for column in policy.of(Role.CONFIDENTIAL))
     models = _models(policy, confidential)
-    return Terms(names(Role.QUASI), confidential, names(Role.OTHER), names(Role.IDENTIFIER), models)
+    joint = policy.policy.privacy.joint and len(confidential) > 1
+    return Terms(names(Role.QUASI), confidential, names(Role.OTHER), names(Role.IDENTIFIER), models, joint)
 
 
 def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
@@ -51,7 +50,7 @@ def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
 
 
 def _models(policy: BoundPolicy, confidential: Sequence[Confidential]) -> tuple[Model, ...]:
-    problems = [*_refused(policy), *_unprotected(policy, confidential)]
+    problems = _unprotected(policy, confidential)
     models: list[Model] = [KAnonymity(policy.policy.privacy.k)]
     for column in confidential:
         try:
@@ -61,11 +60,6 @@ def _models(policy: BoundPolicy, confidential: Sequence[Confidential]) -> tuple[
     if problems:
         raise PolicyError(problems)
     return tuple(models)
-
-
-def _refused(policy: BoundPolicy) -> list[Problem]:
-    asked = [key for key in NOT_YET if getattr(policy.policy.privacy, key)]
-    return [Problem(f"'privacy.{key}' asks for a model that is not implemented yet", "leave it out") for key in asked]
 
 
 def _unprotected(policy: BoundPolicy, confidential: Sequence[Confidential]) -> list[Problem]:
@@ -101,6 +95,18 @@ def confidential_values(engine: Engine, frame: Any, terms: Terms, policy: BoundP
             array = np.array([place.get(text, np.nan) for text in array])
         values[column.name] = array.astype(np.float64) if numeric else array
     return values
+
+
+def unit_values(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[Any] | None:
+    """Return whose row each row is, where the policy counts people; rows without a unit count as one person's."""
+    name = policy.policy.privacy.unit
+    if name is None:
+        return None
+    unit: NDArray[Any] = engine.collect(frame, {name: None}).column(0).to_numpy(zero_copy_only=False)
+    people, k = len({*unit}), policy.policy.privacy.k
+    if people < k:
+        raise Unreachable(f"k is {k}, but '{name}' names only {people} people", fix="lower k, or bring more people")
+    return unit
 
 
 def _is_number(bound: BoundColumn) -> bool:

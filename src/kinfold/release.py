@@ -39,6 +39,7 @@ class Terms:
     other: tuple[str, ...]
     removed: tuple[str, ...]  # identifiers: must not be there
     models: tuple[Model, ...]
+    joint: bool = False  # a promise about one confidential column holds for whoever knows the others
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,18 @@ class Verdict:
     l: Mapping[str, int] = field(default_factory=dict)
     t: Mapping[str, float] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    people: tuple[Finding, ...] = ()  # the promises again, each person counted once in a class
 
     @property
     def holds(self) -> bool:
         """Whether every promise holds."""
-        return not self.problems and all(finding.holds for finding in self.findings)
+        return not self.problems and all(finding.holds for finding in (*self.findings, *self.people))
 
     def require(self) -> Verdict:
         """Return the verdict if every promise holds, else raise with what is missed and by how much."""
         if self.holds:
             return self
-        missed = [_missed(finding) for finding in self.findings if not finding.holds]
+        missed = [_missed(finding) for finding in (*self.findings, *self.people) if not finding.holds]
         raise VerifyError([*self.problems, *missed])
 
     def require_columns(self) -> Verdict:
@@ -80,7 +82,7 @@ class Verdict:
             "k": self.k,
             "l": dict(self.l),
             "t": dict(self.t),
-            "promises": [asdict(finding) for finding in self.findings],
+            "promises": [asdict(finding) for finding in (*self.findings, *self.people)],
             "problems": [problem.what for problem in self.problems],
         }
 

@@ -130,6 +130,42 @@ def coded(column: Values) -> tuple[Values, Ints]:
     return np.concatenate([column[null][:1], values]), code
 
 
+def counted_once(labels: NDArray[np.integer[Any]], unit: Values, confidential: Mapping[str, Values]) -> Tally:
+    """Tally classes by people: a unit counts once in a class, and once for each value that it holds there.
+
+    >>> tally = counted_once(np.array([0, 0, 1]), np.array(["ann", "ann", "bob"]), {"disease": np.array(["flu"] * 3)})
+    >>> tally.sizes.tolist(), tally.spreads["disease"].count.tolist()
+    ([1, 1], [1, 1])
+    """
+    labels = np.asarray(labels, np.int64)
+    person = coded(np.asarray(unit))[1]
+    people = int(person.max()) + 1
+    once = np.unique(labels * people + person)
+    spreads = {}
+    for name, column in confidential.items():
+        values, code = coded(np.asarray(column))
+        width = len(values)
+        held = np.unique((labels * width + code) * people + person) // people
+        cell, count = np.unique(held, return_counts=True)
+        spreads[name] = Spread(cell // width, cell % width, count, values)
+    return Tally({}, np.bincount(once // people).astype(np.int64), spreads)
+
+
+def within(labels: NDArray[np.integer[Any]], columns: Sequence[Values]) -> tuple[Ints, Ints]:
+    """Split classes by the values of further columns; return the finer labels and the class of each finer one.
+
+    >>> [found.tolist() for found in within(np.array([0, 0, 1]), [np.array(["a", "b", "b"])])]
+    [[0, 1, 2], [0, 0, 1]]
+    """
+    finer = np.asarray(labels, np.int64)
+    for column in columns:
+        values, code = coded(np.asarray(column))
+        finer = np.unique(finer * len(values) + code, return_inverse=True)[1]
+    owner = np.empty(int(finer.max()) + 1, np.int64)
+    owner[finer] = labels
+    return finer, owner
+
+
 def _spread(labels: Ints, column: Values) -> Spread:
     values, code = coded(column)
     cell, count = np.unique(labels * len(values) + code, return_counts=True)

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from kinfold.errors import Problem
-from kinfold.models import TCloseness
+from kinfold.models import Finding, TCloseness
 from kinfold.release import Confidential, Terms, Verdict
-from kinfold.tally import Spread, Tally
+from kinfold.tally import Spread, Tally, counted_once
 
 
 class Rows(Protocol):
@@ -34,22 +34,35 @@ def verify(engine: Rows, frame: Any, terms: Terms) -> Verdict:
     problems = _column_problems(schema.names, terms)
     if problems:
         return Verdict((), schema.rows, 0, 0, problems=tuple(problems))
-    readable = {c.name: _as_numbers(schema[c.name], c) for c in terms.confidential}
-    tally = engine.tally(frame, terms.quasi, readable)
-    tally = replace(tally, spreads={c.name: _ordered(tally.spreads[c.name], c) for c in terms.confidential})
-    return judge(tally, terms)
+
+    def counted(by: Sequence[str], columns: Sequence[Confidential]) -> Tally:
+        tally = engine.tally(frame, by, {c.name: _as_numbers(schema[c.name], c) for c in columns})
+        return replace(tally, spreads={c.name: _ordered(tally.spreads[c.name], c) for c in columns})
+
+    names = [c.name for c in terms.confidential]
+    known = {c.name: [*terms.quasi, *(n for n in names if n != c.name)] for c in terms.confidential if terms.joint}
+    joint = {c.name: counted(known[c.name], [c]) for c in terms.confidential if c.name in known}
+    return judge(counted(terms.quasi, terms.confidential), terms, joint)
 
 
-def judge(tally: Tally, terms: Terms) -> Verdict:
-    """Ask each model, and say what k, l and t are in any case."""
+def judge(tally: Tally, terms: Terms, joint: Mapping[str, Tally]) -> Verdict:
+    """Ask each model, and say what k, l and t are in any case; `joint` tallies are by the other columns as well."""
+    of = {c.name: joint.get(c.name, tally) for c in terms.confidential}
     return Verdict(
-        findings=tuple(model.check(tally) for model in terms.models),
+        findings=tuple(model.check(of.get(getattr(model, "column", ""), tally)) for model in terms.models),
         records=tally.records,
         classes=len(tally),
         k=int(tally.sizes.min()) if len(tally) else 0,
-        l={c.name: _fewest_values(tally, c.name) for c in terms.confidential},
-        t={c.name: _farthest(tally, c) for c in terms.confidential},
+        l={c.name: _fewest_values(of[c.name], c.name) for c in terms.confidential},
+        t={c.name: _farthest(of[c.name], c) for c in terms.confidential},
     )
+
+
+def judge_people(labels: Any, unit: Any, values: Mapping[str, Any], terms: Terms) -> tuple[Finding, ...]:
+    """Ask each model again with every person counted once in a class: before the column that names them leaves."""
+    tally = counted_once(labels, unit, values)
+    found = [model.check(tally) for model in terms.models]
+    return tuple(replace(finding, promise=f"{finding.promise}, each person counted once") for finding in found)
 
 
 def _column_problems(names: Sequence[str], terms: Terms) -> list[Problem]:

@@ -81,3 +81,23 @@ def test_refinement_reaches_the_optimum_of_most_small_tables():
         assert cost >= optimum - 1e-9
         reached += cost <= optimum + 1e-9
     assert reached >= 58
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9, 1e60])
+@pytest.mark.parametrize("outlier", [1.0, 1e4, 1e9])
+@pytest.mark.parametrize("k", [2, 5])
+def test_neither_scale_nor_outliers_make_it_worse_or_endless(scale, outlier, k):
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(60, 3))
+    x[rng.integers(0, 60, 3)] *= outlier
+    start = mdav_plain(x, k)
+    found = improve(x * scale, start, k, steps=150)
+    assert found.cost <= sse_plain(x * scale, start) * (1 + 1e-12)
+    assert np.bincount(found.labels).min() >= k
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 2), (3, 2), (5, 5), (7, 4), (4, 2)])
+def test_the_smallest_tables_are_refined(n, k):
+    x = np.random.default_rng(n).normal(size=(n, 2))
+    labels = refine(x, np.zeros(n, int), k, steps=30)
+    assert np.bincount(labels).min() >= k

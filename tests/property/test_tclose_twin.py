@@ -7,11 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from kinfold.errors import DataError, PolicyError, Unreachable
 from kinfold.partition.k_first import clustered, k_first
 from kinfold.partition.points import Points
 from kinfold.partition.requirement import Requirement
-from kinfold.partition.t_first import t_first
+from kinfold.partition.t_first import cluster_size, strata, t_first, t_first_plain
+from kinfold.partition.t_first_compiled import t_first_compiled
 from kinfold.partition.t_merge import t_merge
+from kinfold.progress import silent
 from point_tables import any_points
 from reference import tclose as twin
 
@@ -31,6 +34,50 @@ def test_t_first_gives_the_same_labels_as_its_twin(start):
         assert (
             t_first(points, k, confidential=column, t=t).tolist() == twin.t_first(points, k, list(column), t).tolist()
         )
+
+
+@pytest.mark.parametrize("start", range(0, 300, 50))
+def test_t_first_from_trees_gives_the_same_labels_as_the_plain_way(start):
+    for seed in range(start, start + 50):
+        points, k = any_points(seed, most=400)
+        layers = strata(column_for(seed, len(points)), cluster_size(len(points), k, LEVELS[seed % 5]))
+        plain = t_first_plain(points, layers, silent)
+        assert t_first_compiled(points, layers, silent).tolist() == plain.tolist()
+
+
+def test_t_first_from_trees_gives_the_same_labels_on_a_table_that_grows_them_anew():
+    chance = np.random.default_rng(8)
+    x = chance.normal(size=(4001, 3)).round(1)
+    column = chance.integers(0, 50, 4001)
+    for t in (0.05, 0.25):
+        layers = strata(column, cluster_size(4001, 2, t))
+        plain = t_first_plain(Points.of(x), layers, silent)
+        assert t_first(x, 2, confidential=column, t=t).tolist() == plain.tolist()
+
+
+def test_of_several_columns_the_one_with_the_smallest_t_is_cut_into_strata():
+    chance = np.random.default_rng(9)
+    x, one, two = chance.normal(size=(60, 2)), chance.permutation(60), chance.permutation(60)
+    both = t_first(x, 2, confidential=[one, two], t=[0.3, 0.1])
+    assert both.tolist() == t_first(x, 2, confidential=two, t=0.1).tolist()
+
+
+@pytest.mark.parametrize("method", [t_merge, k_first, t_first])
+def test_what_cannot_be_asked_is_refused_with_a_fix(method):
+    x, column = np.eye(6), np.arange(6)
+    with pytest.raises(PolicyError, match="t is 0"):
+        method(x, 2, confidential=column, t=0)
+    with pytest.raises(PolicyError, match="k is 1"):
+        method(x, 1, confidential=column, t=0.2)
+    with pytest.raises(DataError, match="one value for each of the 6 records"):
+        method(x, 2, confidential=[[1, 2]], t=0.2)
+    with pytest.raises(Unreachable):
+        method(x, 7, confidential=column, t=0.2)
+
+
+def test_a_constant_column_asks_for_nothing():
+    x = np.random.default_rng(1).normal(size=(30, 2))
+    assert np.bincount(t_merge(x, 3, confidential=np.ones(30), t=0.01)).tolist() == [3] * 10
 
 
 @pytest.mark.parametrize("start", range(0, 40, 20))

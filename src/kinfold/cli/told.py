@@ -42,7 +42,7 @@ def summary(release: Release) -> dict[str, Any]:
 def tell_release(release: Release, folder: Path) -> None:
     """Print what was guaranteed, what it cost and where the files are."""
     verdict, facts = release.verdict, summary(release)
-    tell_findings(verdict.findings)
+    tell_findings((*verdict.findings, *verdict.people))
     left = f", {digits(facts['suppressed'])} left out" if facts["suppressed"] else ""
     out.print(
         f"  {digits(facts['released'])} records in {digits(facts['classes'])} classes{left}, by {release.plan.method}"

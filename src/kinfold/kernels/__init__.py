@@ -1,7 +1,7 @@
 """Kernels: compiled loops over arrays, loaded when one is called and never before.
 
 A module in `MODULES` compiles its entry points as it is imported, for fixed types, and numba keeps the machine code on
-disk. `load` is the way in: it says so before a module compiles for the first time, which takes seconds.
+disk. Before a module compiles for the first time, which takes seconds, it is said, whoever imports it.
 
 numba looks for changes in the file of an entry point only, not in the files it calls. So machine code older than
 any file of this package is thrown away first.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,18 +23,34 @@ if TYPE_CHECKING:
 
     from kinfold.progress import Progress
 
-MODULES = ("mdav_task", "mdav_tree", "mdav_flat")
+# Modules with entry points, in the order in which a warm-up compiles them.
+MODULES = (
+    *("mdav_task", "mdav_tree", "mdav_flat", "vmdav", "approximate", "univariate", "univariate_wide", "sums"),
+    *("descent", "paths", "distances", "sweeps", "pricing"),
+    *("promises", "merging", "k_first", "classes", "mending", "annealing", "t_first"),
+    *("rollup", "nearest"),
+)
 
 _HERE = Path(__file__).parent
 _log = logging.getLogger("kinfold")
 
 
+class _Herald(MetaPathFinder):
+    """Says, before a kernel module is imported from anywhere, that it has to be compiled first."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:  # noqa: ARG002  the protocol
+        """Leave the finding to others."""
+        package, _, name = fullname.rpartition(".")
+        if package == __name__ and name in MODULES and not _fresh(name):
+            _log.info("compiling %s for this machine; this is done once and takes some seconds", name)
+
+
+sys.meta_path.insert(0, _Herald())
+
+
 def load(name: str) -> ModuleType:
     """Return a kernel module of this package, compiled."""
-    module = f"{__name__}.{name}"
-    if module not in sys.modules and not _fresh(name):
-        _log.info("compiling %s for this machine; this is done once and takes some seconds", name)
-    return importlib.import_module(module)
+    return importlib.import_module(f"{__name__}.{name}")
 
 
 def warmup(progress: Progress = silent) -> None:

@@ -17,9 +17,10 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from kinfold.kernels import classes, mixed, promises
 from kinfold.kernels.classes import Classes, has_room, join, leave, members_of, move_cost, swap, swap_cost
+from kinfold.kernels.compiled import entry, inner
 from kinfold.kernels.draws import below, draw
 from kinfold.kernels.mixed import Mixed
 from kinfold.kernels.promises import Promises, miss
@@ -42,7 +43,13 @@ class Search(NamedTuple):
     stream: NDArray[np.int64]
 
 
-@njit(cache=True)
+def example() -> Search:
+    """Return the smallest search, to compile for."""
+    curve = np.zeros((1, 1), np.int32)
+    return Search(mixed.example(), promises.example(), classes.example(), 2, curve, curve, np.ones(2, np.int64))
+
+
+@inner
 def neighbour(w: Search, i: int) -> int:
     """Draw a record near i, or, once in eight times, any record."""
     n = w.s.label.size
@@ -54,7 +61,7 @@ def neighbour(w: Search, i: int) -> int:
     return w.curve[c, min(max(at, 0), n - 1)]
 
 
-@njit(cache=True)
+@inner
 def keeps(w: Search, i: int, l: int, a: int, b: int) -> bool:
     """Tell whether both classes keep their promises when i goes from a to b, and l (-1: nobody) from b to a."""
     for t in range(2):
@@ -65,10 +72,9 @@ def keeps(w: Search, i: int, l: int, a: int, b: int) -> bool:
     return True
 
 
-@njit(cache=True)
-def anneal(w: Search, heats: NDArray[np.float64]) -> float:
-    """Take one step for each heat; return the change of cost."""
-    total = 0.0
+@entry(example(), np.zeros(1))
+def anneal(w: Search, heats: NDArray[np.float64]) -> None:
+    """Take one step for each heat."""
     s = w.s
     n = s.label.size
     for step in range(heats.size):
@@ -85,10 +91,9 @@ def anneal(w: Search, heats: NDArray[np.float64]) -> float:
         cost = move_cost(w.m, s, i, b) if l < 0 else swap_cost(w.m, s, i, l)
         if cost > limit or not keeps(w, i, l, a, b):
             continue
-        total += cost
+        s.cost[0] += cost
         if l < 0:
             leave(w.m, s, i)
             join(w.m, w.p, s, i, b)
         else:
             swap(w.m, w.p, s, i, l)
-    return total

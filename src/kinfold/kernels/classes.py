@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from kinfold.kernels import mixed, promises
+from kinfold.kernels.compiled import entry, inner
 from kinfold.kernels.mixed import Mixed, code_gaps
 from kinfold.kernels.promises import Promises, miss
 
@@ -36,21 +37,28 @@ class Classes(NamedTuple):
     sums: NDArray[np.float64]  # (g, a)
     pairs: NDArray[np.float64]  # (g,) sum of the distances of the pairs, over the codes
     missed: NDArray[np.float64]  # (g,)
+    cost: NDArray[np.float64]  # (1,) of all classes
 
 
-@njit(cache=True)
+def example() -> Classes:
+    """Return the smallest partition, to compile for."""
+    whole, rows, real = np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1)
+    return Classes(rows, whole, whole, rows, np.zeros((1, 1)), real, real, real)
+
+
+@inner
 def members_of(s: Classes, g: int) -> Rows:
     """The records of a class."""
     return s.members[s.start[g] : s.start[g] + s.size[g]]
 
 
-@njit(cache=True)
+@inner
 def has_room(s: Classes, g: int) -> bool:
     """Tell whether one more record fits into the room of the class."""
     return s.start[g] + s.size[g] < s.start[g + 1]
 
 
-@njit(cache=True)
+@inner
 def from_centre(m: Mixed, s: Classes, i: int, g: int) -> float:
     """Squared distance of record i to the mean of the class's numbers."""
     total = 0.0
@@ -60,7 +68,7 @@ def from_centre(m: Mixed, s: Classes, i: int, g: int) -> float:
     return total
 
 
-@njit(cache=True)
+@inner
 def toward(m: Mixed, s: Classes, i: int, g: int) -> float:
     """Sum of the distances of record i to the members of the class, over the codes."""
     total = 0.0
@@ -69,7 +77,7 @@ def toward(m: Mixed, s: Classes, i: int, g: int) -> float:
     return total
 
 
-@njit(cache=True)
+@inner
 def move_cost(m: Mixed, s: Classes, i: int, b: int) -> float:
     """Change of cost when record i goes to class b."""
     a = s.label[i]
@@ -81,7 +89,7 @@ def move_cost(m: Mixed, s: Classes, i: int, b: int) -> float:
     return change
 
 
-@njit(cache=True)
+@inner
 def swap_cost(m: Mixed, s: Classes, i: int, l: int) -> float:
     """Change of cost when records i and l of two classes change places."""
     a, b = s.label[i], s.label[l]
@@ -99,7 +107,7 @@ def swap_cost(m: Mixed, s: Classes, i: int, l: int) -> float:
     return change
 
 
-@njit(cache=True)
+@inner
 def leave(m: Mixed, s: Classes, i: int) -> None:
     """Take record i out of its class."""
     g = s.label[i]
@@ -117,7 +125,7 @@ def leave(m: Mixed, s: Classes, i: int) -> None:
     s.label[i] = -1
 
 
-@njit(cache=True)
+@inner
 def join(m: Mixed, p: Promises, s: Classes, i: int, g: int) -> None:
     """Put record i, which is in no class, into class g."""
     if m.codes.shape[1] > 0:
@@ -134,7 +142,7 @@ def join(m: Mixed, p: Promises, s: Classes, i: int, g: int) -> None:
     s.label[i] = g
 
 
-@njit(cache=True)
+@inner
 def swap(m: Mixed, p: Promises, s: Classes, i: int, l: int) -> None:
     """Let records i and l change places."""
     a, b = s.label[i], s.label[l]
@@ -144,9 +152,9 @@ def swap(m: Mixed, p: Promises, s: Classes, i: int, l: int) -> None:
     join(m, p, s, l, a)
 
 
-@njit(cache=True)
-def recount(m: Mixed, p: Promises, s: Classes) -> float:
-    """Compute sums, pairs and misses afresh, so that rounding does not add up; return the cost of all classes."""
+@entry(mixed.example(), promises.example(), example())
+def recount(m: Mixed, p: Promises, s: Classes) -> None:
+    """Compute sums, pairs, misses and the cost afresh, so that rounding does not add up."""
     total = 0.0
     for g in range(s.size.size):
         if s.size[g] == 0:
@@ -164,4 +172,4 @@ def recount(m: Mixed, p: Promises, s: Classes) -> float:
         total += s.pairs[g] / s.size[g]
         for i in members:
             total += from_centre(m, s, i, g)
-    return total
+    s.cost[0] = total

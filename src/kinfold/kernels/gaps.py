@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import inner, part
+from kinfold.kernels.compiled import Int, inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ def place(numbers: int, codes: int, row: NDArray[np.float64]) -> Place:
 
 
 @inner
-def move(scales: Scales, place: Place, j: int, code: int) -> None:
+def move(scales: Scales, place: Place, j: Int, code: Int) -> None:
     """Turn column j of the place's row into the gaps from `code`."""
     start, height, gap = scales.where[j, START], scales.where[j, HEIGHT], scales.where[j, GAP]
     if height == 0:

@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
-from kinfold.kernels.promises import Promises, gather, miss, ordered
+from kinfold.kernels.compiled import entry, inner
+from kinfold.kernels.promises import Promises, example, gather, miss, ordered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-@njit(cache=True)
+@inner
 def sift(distances: Floats, heap: Positions, at: int, size: int) -> None:
     """Let the element at this place of the heap sink; the lower position wins a tie."""
     item = heap[at]
@@ -46,13 +46,13 @@ def sift(distances: Floats, heap: Positions, at: int, size: int) -> None:
     heap[at] = item
 
 
-@njit(cache=True)
+@inner
 def before(distances: Floats, a: int, b: int) -> bool:
     """Tell whether position a comes before position b."""
     return distances[a] < distances[b] or (distances[a] == distances[b] and a < b)
 
 
-@njit(cache=True)
+@inner
 def gather_nearest(distances: Floats, heap: Positions, k: int) -> Positions:
     """Take the k nearest positions off a heap; the rest of the heap stays in order."""
     size = heap.size
@@ -67,72 +67,13 @@ def gather_nearest(distances: Floats, heap: Positions, k: int) -> Positions:
     return taken
 
 
-@njit(cache=True)
-def complete(limits: Promises, rows: Positions, distances: Floats, k: int) -> Rows:
-    """Return the k records of a cluster, from `rows` (ascending) and their distances to the seed, for any promises.
-
-    An exchange is judged by how far the promises are missed.
-    """
-    heap = np.arange(rows.size)
-    members = np.sort(rows[gather_nearest(distances, heap, k)]).astype(np.int32)
-    size = rows.size - k
-    now = miss(limits, members, -1, -1)
-    while size > 0 and now > 0.0:
-        candidate = rows[heap[0]]
-        size -= 1
-        heap[0] = heap[size]
-        sift(distances, heap, 0, size)
-        best, place = now, -1
-        for t in range(k):
-            after = miss(limits, members, members[t], candidate)
-            if after < best:
-                best, place = after, t
-        if place >= 0:
-            now = best
-            members[place] = candidate
-            members.sort()
-    return members
-
-
-@njit(cache=True)
-def complete_ordered(limits: Promises, rows: Positions, distances: Floats, k: int) -> Rows:
-    """Return what `complete` returns, for one distance over values in order, which is lowered as far as it goes.
-
-    What an exchange brings depends on the value of the record alone. So after each exchange all values are judged in
-    one sweep, and the next record is the nearest one left that brings anything: the same as asking one after the other.
-    """
-    heap = np.arange(rows.size)
-    nearest = gather_nearest(distances, heap, k)
-    members = np.sort(rows[nearest]).astype(np.int32)
-    last = nearest[k - 1]
-    values = limits.start[1]
-    work, place = np.empty(values), np.empty(values, np.int64)
-    now = miss(limits, members, -1, -1)
-    while now > 0.0:
-        total = ordered(limits, 0, gather(limits, 0, members, -1, -1)) * k * rows_of(limits) * (values - 1)
-        judge(limits, members, work, place)
-        found = -1
-        for at in range(rows.size):
-            value = limits.codes[0, rows[at]]
-            brings = work[value] < round(total) and before(distances, last, at)
-            if brings and (found < 0 or before(distances, at, found)):
-                found = at
-        if found < 0:
-            break
-        members[place[limits.codes[0, rows[found]]]] = rows[found]
-        members.sort()
-        last = found
-        now = miss(limits, members, -1, -1)
-    return members
-
-
-@njit(cache=True)
+@inner
 def rows_of(p: Promises) -> float:
     """How many records the table holds."""
     return p.below[p.start[1] - 1]
 
 
-@njit(cache=True)
+@inner
 def judge(p: Promises, members: Rows, work: Floats, place: Positions) -> None:
     """For each value: the least work to the table after a record of that value has taken a member's place, and whose.
 
@@ -157,3 +98,61 @@ def judge(p: Promises, members: Rows, work: Floats, place: Positions) -> None:
             while at < k - 1 and p.codes_held[at] <= v:
                 at += 1
             total += abs(at * n - k * p.below[v]) - abs((at + 1) * n - k * p.below[v])
+
+
+@entry(example(), np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32))
+def complete(limits: Promises, rows: Positions, distances: Floats, members: Rows) -> None:
+    """Choose the records of a cluster, from `rows` (ascending) and their distances to the seed, for any promises.
+
+    An exchange is judged by how far the promises are missed.
+    """
+    heap = np.arange(rows.size)
+    k = members.size
+    members[:] = np.sort(rows[gather_nearest(distances, heap, k)])
+    size = rows.size - k
+    now = miss(limits, members, -1, -1)
+    while size > 0 and now > 0.0:
+        candidate = rows[heap[0]]
+        size -= 1
+        heap[0] = heap[size]
+        sift(distances, heap, 0, size)
+        best, place = now, -1
+        for t in range(k):
+            after = miss(limits, members, members[t], candidate)
+            if after < best:
+                best, place = after, t
+        if place >= 0:
+            now = best
+            members[place] = candidate
+            members.sort()
+
+
+@entry(example(), np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32))
+def complete_ordered(limits: Promises, rows: Positions, distances: Floats, members: Rows) -> None:
+    """Choose what `complete` chooses, for one distance over values in order, which is lowered as far as it goes.
+
+    What an exchange brings depends on the value of the record alone. So after each exchange all values are judged in
+    one sweep, and the next record is the nearest one left that brings anything: the same as asking one after the other.
+    """
+    k = members.size
+    nearest = gather_nearest(distances, np.arange(rows.size), k)
+    members[:] = np.sort(rows[nearest])
+    last = nearest[k - 1]
+    values = limits.start[1]
+    work, place = np.empty(values), np.empty(values, np.int64)
+    now = miss(limits, members, -1, -1)
+    while now > 0.0:
+        total = ordered(limits, 0, gather(limits, 0, members, -1, -1)) * k * rows_of(limits) * (values - 1)
+        judge(limits, members, work, place)
+        found = -1
+        for at in range(rows.size):
+            value = limits.codes[0, rows[at]]
+            brings = work[value] < round(total) and before(distances, last, at)
+            if brings and (found < 0 or before(distances, at, found)):
+                found = at
+        if found < 0:
+            break
+        members[place[limits.codes[0, rows[found]]]] = rows[found]
+        members.sort()
+        last = found
+        now = miss(limits, members, -1, -1)

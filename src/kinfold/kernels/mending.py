@@ -17,9 +17,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from kinfold.kernels import classes, mixed, promises
 from kinfold.kernels.classes import Classes, has_room, join, leave, members_of, move_cost, swap, swap_cost
+from kinfold.kernels.compiled import entry, inner
 from kinfold.kernels.mixed import Mixed
 from kinfold.kernels.promises import Promises, miss
 
@@ -38,11 +39,16 @@ class Bench(NamedTuple):
     s: Classes
     k: int
     scale: float  # cost of an average record: what a step may cost before its cost counts
-    who: NDArray[np.int64]  # (3,) who leaves the class, who comes, and the other class; the step is made of two at most
+    who: NDArray[np.int64]  # (4,) who leaves the class, who comes, the other class, and the steps made so far
     what: NDArray[np.float64]  # (4,) cost, worth, and the misses of the class and of the other after the step
 
 
-@njit(cache=True)
+def example() -> Bench:
+    """Return the smallest bench, to compile for."""
+    return Bench(mixed.example(), promises.example(), classes.example(), 2, 1.0, np.zeros(4, np.int64), np.zeros(4))
+
+
+@inner
 def weigh(w: Bench, a: int, b: int, leaving: int, arriving: int) -> None:
     """Keep a step if it is better than the best so far: `leaving` goes from a to b, `arriving` from b to a."""
     s = w.s
@@ -68,7 +74,7 @@ def weigh(w: Bench, a: int, b: int, leaving: int, arriving: int) -> None:
     w.what[0], w.what[1], w.what[2], w.what[3] = cost, worth, here, there
 
 
-@njit(cache=True)
+@inner
 def look_at(w: Bench, a: int, l: int) -> None:
     """Weigh every step between class a and record l: swaps, l coming, and (once a class) members going to its class."""
     s = w.s
@@ -83,10 +89,10 @@ def look_at(w: Bench, a: int, l: int) -> None:
         weigh(w, a, b, leaving, l if t <= size else NOBODY)
 
 
-@njit(cache=True)
+@inner
 def carry_out(w: Bench, a: int) -> None:
     """Make the best step."""
-    leaving, arriving, b = w.who
+    leaving, arriving, b = w.who[0], w.who[1], w.who[2]
     if arriving == NOBODY:
         leave(w.m, w.s, leaving)
         join(w.m, w.p, w.s, leaving, b)
@@ -96,31 +102,28 @@ def carry_out(w: Bench, a: int) -> None:
     else:
         swap(w.m, w.p, w.s, leaving, arriving)
     w.s.missed[a], w.s.missed[b] = w.what[2], w.what[3]
+    w.who[3] += 1
 
 
-@njit(cache=True)
-def mend(w: Bench, a: int, first: int, look: int) -> int:
-    """Mend class a with `look` records, spread over the table from `first` on; return how many steps were made."""
+@inner
+def mend(w: Bench, a: int, first: int, look: int) -> None:
+    """Mend class a with `look` records, spread over the table from `first` on."""
     n = w.s.label.size
-    most = 2 * w.s.size[a] + 8
-    for step in range(most):
+    for _ in range(2 * w.s.size[a] + 8):
         if w.s.missed[a] == 0.0:
-            return step
+            return
         w.what[0], w.what[1] = np.inf, 0.0
         for t in range(look):
             l = (first + t * n // look) % n
             if w.s.label[l] != a:
                 look_at(w, a, l)
         if w.what[1] == 0.0:
-            return step
+            return
         carry_out(w, a)
-    return most
 
 
-@njit(cache=True)
-def mend_all(w: Bench, order: NDArray[np.int64], look: int) -> int:
-    """Mend these classes one after the other; return how many steps were made."""
-    steps = 0
+@entry(example(), np.zeros(1, np.int64), 1)
+def mend_all(w: Bench, order: NDArray[np.int64], look: int) -> None:
+    """Mend these classes one after the other."""
     for t in range(order.size):
-        steps += mend(w, order[t], (7919 * order[t]) % w.s.label.size, look)
-    return steps
+        mend(w, order[t], (7919 * order[t]) % w.s.label.size, look)

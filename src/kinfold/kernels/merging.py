@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from kinfold.kernels import mixed, promises
+from kinfold.kernels.compiled import entry, inner
 from kinfold.kernels.mixed import Mixed, centre_code, code_gap
 from kinfold.kernels.promises import NESTED, ORDERED, Promises, equal, frequency_miss, ordered
 
@@ -38,7 +39,13 @@ class Merger(NamedTuple):
     missed: NDArray[np.float64]  # (g,)
 
 
-@njit(cache=True)
+def example() -> Merger:
+    """Return the smallest partition, to compile for."""
+    whole, rows = np.zeros(1, np.int64), np.zeros((1, 1), np.int32)
+    return Merger(whole, whole, whole, whole, np.zeros((1, 1)), rows, rows, rows, np.zeros(1))
+
+
+@inner
 def load(p: Promises, c: Merger, row: int, g: int) -> int:
     """Put the sorted codes of a class into the room of the promises; return how many."""
     size = 0
@@ -50,7 +57,7 @@ def load(p: Promises, c: Merger, row: int, g: int) -> int:
     return size
 
 
-@njit(cache=True)
+@inner
 def measure(p: Promises, c: Merger, g: int) -> float:
     """How far a class misses its promises."""
     total = 0.0
@@ -67,15 +74,7 @@ def measure(p: Promises, c: Merger, g: int) -> float:
     return total
 
 
-@njit(cache=True)
-def settle(m: Mixed, p: Promises, c: Merger) -> None:
-    """Measure every class, and the codes of its centre."""
-    for g in range(c.into.size):
-        c.missed[g] = measure(p, c, g)
-        centre(m, c, g, p.codes_held)
-
-
-@njit(cache=True)
+@inner
 def centre(m: Mixed, c: Merger, g: int, room: NDArray[np.int32]) -> None:
     """Find the codes of the centre of a class."""
     for j in range(c.codes.shape[1]):
@@ -89,7 +88,7 @@ def centre(m: Mixed, c: Merger, g: int, room: NDArray[np.int32]) -> None:
         c.codes[g, j] = centre_code(m, j, room[:size])
 
 
-@njit(cache=True)
+@inner
 def apart(m: Mixed, c: Merger, g: int, h: int) -> float:
     """Squared distance of the centres of two classes."""
     total = 0.0
@@ -101,7 +100,7 @@ def apart(m: Mixed, c: Merger, g: int, h: int) -> float:
     return total
 
 
-@njit(cache=True)
+@inner
 def worst(c: Merger) -> int:
     """The class that misses its promises most, -1 if none does."""
     found = -1
@@ -114,7 +113,7 @@ def worst(c: Merger) -> int:
     return found
 
 
-@njit(cache=True)
+@inner
 def nearest(m: Mixed, c: Merger, g: int) -> int:
     """The class whose centre is nearest to that of g."""
     found, least = -1, np.inf
@@ -127,7 +126,7 @@ def nearest(m: Mixed, c: Merger, g: int) -> int:
     return found
 
 
-@njit(cache=True)
+@inner
 def join_lists(p: Promises, c: Merger, row: int, g: int, h: int) -> None:
     """Merge the sorted list of class h into that of class g."""
     one, two = c.head[row, g], c.head[row, h]
@@ -146,7 +145,7 @@ def join_lists(p: Promises, c: Merger, row: int, g: int, h: int) -> None:
         last = record
 
 
-@njit(cache=True)
+@inner
 def unite(m: Mixed, p: Promises, c: Merger, g: int, h: int) -> None:
     """Make class h part of class g."""
     for row in range(p.codes.shape[0]):
@@ -164,13 +163,20 @@ def unite(m: Mixed, p: Promises, c: Merger, g: int, h: int) -> None:
     c.missed[g] = measure(p, c, g)
 
 
-@njit(cache=True)
-def merge(m: Mixed, p: Promises, c: Merger, many: int) -> int:
-    """Merge until no class misses its promises, or so many times; return how many merges were made."""
-    for done in range(many):
+@entry(mixed.example(), promises.example(), example())
+def settle(m: Mixed, p: Promises, c: Merger) -> None:
+    """Measure every class, and the codes of its centre."""
+    for g in range(c.into.size):
+        c.missed[g] = measure(p, c, g)
+        centre(m, c, g, p.codes_held)
+
+
+@entry(mixed.example(), promises.example(), example(), 1)
+def merge(m: Mixed, p: Promises, c: Merger, many: int) -> None:
+    """Merge until no class misses its promises, or so many times."""
+    for _ in range(many):
         g = worst(c)
         if g < 0 or c.standing[0] < 2:
-            return done
+            return
         h = nearest(m, c, g)
         unite(m, p, c, min(g, h), max(g, h))
-    return many

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from kinfold.kernels.compiled import inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +30,13 @@ class Mixed(NamedTuple):
     paths: NDArray[np.int32]  # code after code, level after level
 
 
-@njit(cache=True)
+def example() -> Mixed:
+    """Return the smallest records, to compile for."""
+    whole, codes = np.zeros(0, np.int64), np.zeros((1, 0), np.int32)
+    return Mixed(np.zeros((1, 1)), codes, whole, whole, np.zeros(0), whole, np.zeros(0, np.int32))
+
+
+@inner
 def code_gap(m: Mixed, j: int, a: int, b: int) -> float:
     """Squared weighted distance of two codes of column j."""
     if a == b:
@@ -47,7 +54,7 @@ def code_gap(m: Mixed, j: int, a: int, b: int) -> float:
     return m.weight[j] * step * step
 
 
-@njit(cache=True)
+@inner
 def code_gaps(m: Mixed, i: int, l: int) -> float:
     """Squared distance of two records over their codes alone."""
     total = 0.0
@@ -56,7 +63,7 @@ def code_gaps(m: Mixed, i: int, l: int) -> float:
     return total
 
 
-@njit(cache=True)
+@inner
 def distance(m: Mixed, i: int, numbers: Floats, codes: Codes) -> float:
     """Squared distance of record i to a place."""
     total = 0.0
@@ -68,7 +75,7 @@ def distance(m: Mixed, i: int, numbers: Floats, codes: Codes) -> float:
     return total
 
 
-@njit(cache=True)
+@inner
 def centre_code(m: Mixed, j: int, sorted_codes: Codes) -> int:
     """Lower median of ordered codes, most frequent of nested ones; the lowest code wins a tie."""
     size = sorted_codes.size

@@ -13,10 +13,12 @@ Sums are whole numbers in doubles, exact below 2^53.   Cost: O(class size), or O
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from kinfold.kernels.compiled import entry, inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +48,13 @@ class Promises(NamedTuple):
     heaps: NDArray[np.float64]  # (n,) room
 
 
-@njit(cache=True)
+def example() -> Promises:
+    """Return the smallest promise, to compile for."""
+    whole, real, rows = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1), np.int32)
+    return Promises(whole, real, real, whole, rows, whole, real, real, real, rows, rows[0], real)
+
+
+@partial(inner, cache=True)
 def miss(p: Promises, members: Rows, leaving: int, arriving: int) -> float:
     """How far a class misses its promises, all together; 0 if it keeps them.
 
@@ -66,7 +74,7 @@ def miss(p: Promises, members: Rows, leaving: int, arriving: int) -> float:
     return total
 
 
-@njit(cache=True)
+@inner
 def gather(p: Promises, row: int, members: Rows, leaving: int, arriving: int) -> int:
     """Put the sorted codes of the class into `codes_held`; return how many. Nearly sorted members cost O(size)."""
     held, codes, size = p.codes_held, p.codes, 0
@@ -88,7 +96,7 @@ def gather(p: Promises, row: int, members: Rows, leaving: int, arriving: int) ->
     return size
 
 
-@njit(cache=True)
+@inner
 def ordered(p: Promises, row: int, size: int) -> float:
     """Earth mover's distance of the gathered codes over values in order."""
     first, area = p.start[row], p.start[row] + row
@@ -112,7 +120,7 @@ def ordered(p: Promises, row: int, size: int) -> float:
     return work / (size * records * (values - 1))
 
 
-@njit(cache=True)
+@inner
 def crossing(p: Promises, row: int, size: int, j: int) -> int:
     """First value of the row below which, itself included, stand more than j/size of the table's records."""
     if size <= KNOWN:
@@ -129,7 +137,7 @@ def crossing(p: Promises, row: int, size: int, j: int) -> int:
     return low - first
 
 
-@njit(cache=True)
+@inner
 def nested_miss(p: Promises, r: int, members: Rows, leaving: int, arriving: int) -> float:
     """Miss of a limit on the earth mover's distance over a hierarchy: the mean over its levels."""
     total = 0.0
@@ -138,7 +146,7 @@ def nested_miss(p: Promises, r: int, members: Rows, leaving: int, arriving: int)
     return max(0.0, total / (p.row[r + 1] - p.row[r]) - p.limit[r])
 
 
-@njit(cache=True)
+@inner
 def equal(p: Promises, row: int, size: int) -> float:
     """Earth mover's distance of the gathered codes where any two values are equally far."""
     first = p.start[row]
@@ -154,7 +162,7 @@ def equal(p: Promises, row: int, size: int) -> float:
     return work / (2.0 * size * records)
 
 
-@njit(cache=True)
+@inner
 def frequency_miss(p: Promises, r: int, size: int) -> float:
     """Miss of a limit on how often values occur in the gathered codes."""
     runs = count_runs(p.codes_held, size, p.heaps)
@@ -178,7 +186,7 @@ def frequency_miss(p: Promises, r: int, size: int) -> float:
     return max((heaps[runs - 1] - p.c[r] * tail) / size, 1e-9)
 
 
-@njit(cache=True)
+@inner
 def count_runs(held: Rows, size: int, heaps: Floats) -> int:
     """Write how often each of the sorted codes occurs; return how many there are."""
     runs = 0
@@ -190,7 +198,7 @@ def count_runs(held: Rows, size: int, heaps: Floats) -> int:
     return runs
 
 
-@njit(cache=True)
+@entry(example(), np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(1))
 def misses(p: Promises, order: Rows, start: NDArray[np.int64], result: Floats) -> None:
     """How far each class misses its promises; class g is order[start[g]:start[g + 1]]."""
     for g in range(result.size):

@@ -4,9 +4,25 @@ from kinfold.partition.approximate import approximate
 from kinfold.partition.k_first import k_first
 from kinfold.partition.mdav import mdav
 from kinfold.partition.refine import refine
+from kinfold.partition.refine_under import refine_under
+from kinfold.partition.repair import Repair, repair
+from kinfold.partition.requirement import Requirement
 from kinfold.partition.t_first import t_first
 from kinfold.partition.t_merge import t_merge
 from kinfold.partition.univariate import univariate
 from kinfold.partition.vmdav import vmdav
 
-__all__ = ["approximate", "k_first", "mdav", "refine", "t_first", "t_merge", "univariate", "vmdav"]
+__all__ = [
+    "Repair",
+    "Requirement",
+    "approximate",
+    "k_first",
+    "mdav",
+    "refine",
+    "refine_under",
+    "repair",
+    "t_first",
+    "t_merge",
+    "univariate",
+    "vmdav",
+]

@@ -32,6 +32,7 @@ def laid_out(points: Points, labels: Labels, p: Promises) -> Classes:
         sums=np.zeros((len(size), points.numbers.shape[1])),
         pairs=np.zeros(len(size)),
         missed=np.zeros(len(size)),
+        cost=np.zeros(1),
     )
 
 

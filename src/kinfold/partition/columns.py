@@ -22,7 +22,7 @@ import numpy as np
 
 from kinfold.partition.gaps import renumbered, split
 from kinfold.partition.path import path_starts
-from kinfold.partition.search import Budget, search
+from kinfold.partition.search import walk
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ TOWARDS_BEST = 0.5  # how far from the prices of the program to the best known t
 FEW = 100  # new groups below which roots that were cut short get more looks
 CLOSE = 1e-6  # a gap below this share is none
 STEPS = 3  # of search for each record, to meet good groups
-SEEDS = 3
+WALKS = 3
 
 
 @dataclass
@@ -55,14 +55,14 @@ class Pool:
 
     @classmethod
     def of(cls, gaps: Gaps, k: int, labels: Labels | None = None) -> Pool:
-        """Gather the groups of some searches, of this partition, and of near records."""
+        """Gather the groups met on some walks from this partition (else from paths), and those of near records."""
         starts = [*path_starts(gaps, k)] if labels is None else [labels]
-        budget = Budget(STEPS * len(gaps), None)
-        found = [search(gaps, starts, k, budget, seed) for seed in range(SEEDS)]
-        best = min(found, key=lambda refinement: refinement.cost)
-        pool = cls(gaps, k, best.labels, best.cost)
-        for refinement in found:
-            pool.add(split(refinement.labels))
+        pool = cls(gaps, k, starts[0], np.inf)
+        for seed in range(WALKS):
+            for met in walk(gaps, starts, k, STEPS * len(gaps), seed):
+                pool.add(split(renumbered(met.now)))
+            pool.add(split(renumbered(met.best)))
+            pool.keep(met.best)
         for i, near in enumerate(gaps.near):
             pool.add((i, *near[: m - 1]) for m in pool.sizes)
             pool.add((i, *others) for others in combinations(near[: k + 1 + (k < 5)].tolist(), k - 1))
@@ -93,9 +93,10 @@ class Pool:
 
     def keep(self, labels: Labels) -> None:
         """Take this partition as the best known, if it is."""
+        labels = renumbered(labels)
         cost = self.gaps.cost(labels)
         if cost < self.cost:
-            self.labels, self.cost = renumbered(labels), cost
+            self.labels, self.cost = labels, cost
 
 
 @dataclass(frozen=True)
@@ -139,13 +140,15 @@ def price(pool: Pool, prices: Floats, looks: int, wanted: float = 0.0) -> tuple[
     least, new, whole = np.zeros(len(prices)), 0, True
     stars = np.full(len(prices), np.inf)
     for m in pool.sizes:
-        many, taken = (MOST_FOUND, PER_ROOT) if wanted == 0.0 else (10 * MOST_FOUND, 10 * MOST_FOUND)
+        many, taken = MOST_FOUND, PER_ROOT if wanted == 0.0 else MOST_FOUND
         market = pricing.of(pool.gaps.pairs, prices, m, (many, taken, looks), wanted)
         pricing.sum_stars(market, np.zeros((len(prices), m - 1), np.int32))
         pricing.search_all(market)
         found = int(market.counts[pricing.FOUND])
         new += pool.add(market.found[:found])
         whole = whole and found < many and not market.counts[pricing.CUT_SHORT]
+        if wanted > 0.0 and not whole:
+            break
         least = np.minimum(least, market.least)
         stars = np.minimum(stars, market.sums[:, m - 1])
     groups = len(prices) // pool.k

@@ -74,7 +74,10 @@ def exact(x: object, k: int, labels: object, *, seconds: float = 60.0, progress:
 
 def _choose(pool: Pool, best: Generated, until: float) -> float:
     """Choose groups of the pool; return a bound, the cost of the choice where it is the optimum."""
+    before = dict(pool.groups)
     _, _, whole = price(pool, best.prices, LOOKS, pool.cost - best.bound + ROUNDING)
+    if not whole:
+        pool.groups = before  # too many to choose from; those met are the more likely
     labels, lowest = _solve(pool, best, until)
     if labels is not None:
         pool.keep(labels)

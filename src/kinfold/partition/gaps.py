@@ -54,10 +54,14 @@ class Gaps:
         >>> Gaps.of(Points.of([[0.0], [2.0], [5.0], [9.0]])).cost(np.array([0, 0, 1, 1]))
         10.0
         """
-        total = 0.0
-        for group in split(labels):
-            total += float(self.pairs[np.ix_(group, group)].sum()) / (2 * len(group))
-        return total
+        return float(self.shares(labels).sum())
+
+    def shares(self, labels: Labels) -> Floats:
+        """Return the part of each record in the cost: half its mean squared distance to its group, itself included."""
+        layout = Layout.of(labels, 1)
+        inside = np.arange(layout.members.shape[1]) < layout.size[labels][:, None]
+        distances = self.pairs[np.arange(len(labels))[:, None], layout.members[labels]]
+        return np.asarray((distances * inside).sum(axis=1) / (2 * layout.size[labels]), np.float64)
 
 
 @dataclass(frozen=True, eq=False)

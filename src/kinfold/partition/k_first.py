@@ -10,7 +10,8 @@
 Reading of the paper: fewer than 2k records left are the last cluster, as they are; the merge finishes.
 
 Paper: Soria-Comas, Domingo-Ferrer, Sánchez & Martínez, TKDE 27 (2015), Algorithm 2.
-Cost: O(n² (d + e k) / k) for e exchanges a cluster; several columns at once O(n² k) at worst.   Ties: the lowest row index.
+Cost: O(n² (d + e k) / k) for e exchanges a cluster; several columns at once O(n² k) at worst.
+Ties: the lowest row index.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.partition.centre import Centre
 from kinfold.partition.left import Left, points_at
 from kinfold.partition.points import Points, checked_size
@@ -48,11 +50,11 @@ def k_first(x: object, k: int, *, confidential: object, t: object, progress: Pro
 
 def clustered(points: Points, k: int, requirements: Sequence[Requirement], *, progress: Progress = silent) -> Labels:
     """Return the clusters of Algorithm 2 before the merge; the last ones may miss their promises."""
-    from kinfold.kernels.k_first import complete, complete_ordered
-
     limits = packed(requirements, len(points))
     alone = len(requirements) == 1 and requirements[0].gauge.statistic == "ordered"
-    finish = complete_ordered if alone else complete
+    kernel = kernels.load("k_first")
+    finish = kernel.complete_ordered if alone else kernel.complete
+    taken = np.empty(k, np.int32)
     labels = np.empty(len(points), np.int32)
     left = Left(points, np.arange(len(points)))
     centre = Centre(points)
@@ -60,7 +62,7 @@ def clustered(points: Points, k: int, requirements: Sequence[Requirement], *, pr
     while len(left) >= 2 * k:
         place = (centre.numbers(), centre.codes()) if label % 2 == 0 else points_at(points, seed)
         seed = left.farthest(place)[1]
-        taken = finish(limits, left.rows, left.distances(points_at(points, seed)), k)
+        finish(limits, left.rows, left.distances(points_at(points, seed)), taken)
         labels[taken] = label
         label += 1
         centre.leave(taken.astype(np.intp))

@@ -21,7 +21,7 @@ import numpy as np
 
 from kinfold.partition.cost import cost
 from kinfold.partition.gaps import Gaps, Layout, renumbered
-from kinfold.partition.search import Budget, Mark, Refinement, search
+from kinfold.partition.search import Budget, Mark, Refinement, search, warm
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def search_blocks(
     while not budget.done(steps, since) and lowest > 0.0:
         blocks, before = work.next_round(), lowest
         while blocks and not budget.done(steps, since):
-            batch = budget.chunk(steps, BATCH)
+            batch = BATCH if budget.steps is None else min(BATCH, budget.steps - steps)
             lowest += work.run(blocks[:batch])
             steps, blocks = steps + len(blocks[:batch]), blocks[batch:]
             history.append(Mark(steps, time.monotonic() - since, lowest))
@@ -79,7 +79,10 @@ class Work:
 
     def warm(self) -> None:
         """Load the kernels, compiling them if need be, before any clock runs."""
-        from kinfold.kernels import descent, distances, sweeps  # noqa: F401
+        from kinfold.kernels import sweeps
+
+        assert sweeps  # noqa: S101  loaded for its own sake
+        warm()
 
     def next_round(self) -> list[Rows]:
         """Return the records of each block of the next round."""

@@ -9,11 +9,13 @@ Cost: the sum over groups of the squared distances of their pairs over their siz
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kinfold.errors import PolicyError
+from kinfold.partition.cost import cost
 from kinfold.partition.gaps import Gaps, renumbered
 from kinfold.partition.large import search_blocks
 from kinfold.partition.path import path_starts
@@ -62,9 +64,13 @@ def improve(
     if steps is None and seconds is None:
         steps = STEPS_PER_RECORD * len(points) if len(points) <= SMALL else len(points) // RECORDS_PER_BLOCK
     if len(points) > SMALL:
-        return search_blocks(points, start, size, Budget(steps, seconds), seed, progress)
-    gaps = Gaps.of(points)
-    return search(gaps, [start, *path_starts(gaps, size)], size, Budget(steps, seconds), seed, progress)
+        found = search_blocks(points, start, size, Budget(steps, seconds), seed, progress)
+    else:
+        gaps = Gaps.of(points)
+        found = search(gaps, [start, *path_starts(gaps, size)], size, Budget(steps, seconds), seed, progress)
+    before = cost(points, start)
+    # Sums over values that differ by many orders of magnitude may deceive a search; they must not worsen its start
+    return found if found.cost <= before else replace(found, labels=start, cost=before)
 
 
 def checked_labels(labels: object, n: int, k: int) -> Labels:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.partition.classes import laid_out, numbered
 from kinfold.partition.curves import curves
@@ -32,7 +33,7 @@ from kinfold.progress import silent
 
 if TYPE_CHECKING:
     from kinfold.kernels.annealing import Search
-    from kinfold.partition.points import Labels
+    from kinfold.partition.points import Floats, Labels
     from kinfold.progress import Progress
 
 CHUNK = 20_000  # steps between two looks at the clock and the listener
@@ -82,25 +83,24 @@ class _Run:
         self.place = np.argsort(self.curve, axis=1).astype(np.int32)
         self.stream = stream_of(seed).astype(np.int64)
         self.steps = 0
-        search, self.cost = self._begun(labels)
-        self.best = search.s.label.copy()
-        self._advanced(search, np.zeros(0))  # compiling is no part of the time given
+        kernels.load("annealing")  # compiling is no part of the time given
+        start = self._begun(labels)
+        self.best, self.cost = start.s.label.copy(), float(start.s.cost[0])
         self.since = time.monotonic()
         self.history = [Mark(0, 0.0, self.cost)]
 
     def finished(self, budget: Budget, progress: Progress) -> Refinement:
         """Search until the budget is spent."""
         for labels, heats in self._plan():
-            search, cost = self._begun(labels)
+            search = self._begun(labels)
             for first in range(0, len(heats), CHUNK):
                 if budget.done(self.steps, self.since):
                     return self._result()
-                cost += self._advanced(search, heats[first : first + budget.chunk(self.steps, CHUNK)])
-                self._noted(search, cost)
+                self._advance(search, heats[first : first + budget.chunk(self.steps, CHUNK)])
                 progress(self.steps, budget.steps or 0)
         return self._result()
 
-    def _plan(self) -> Iterator[tuple[Labels, np.ndarray]]:
+    def _plan(self) -> Iterator[tuple[Labels, Floats]]:
         """The partitions to start from, each with the heat of every step."""
         n = len(self.points)
         yield self.best, np.zeros(QUENCH * n)
@@ -113,7 +113,7 @@ class _Run:
             yield self.best, self._cooling(length)
             length *= 2
 
-    def _cooling(self, steps: int) -> np.ndarray:
+    def _cooling(self, steps: int) -> Floats:
         """Heats that fall to nothing, from the cost of half an average record of the best partition."""
         return HEAT * self.cost / len(self.points) * (1.0 - np.arange(steps) / steps) ** 2
 
@@ -130,28 +130,23 @@ class _Run:
         union[order] = np.minimum(np.arange(len(size)) // many, len(size) // many - 1)
         return numbered(union[labels].astype(np.int32))
 
-    def _begun(self, labels: Labels) -> tuple[Search, float]:
-        from kinfold.kernels.annealing import Search
-        from kinfold.kernels.classes import recount
-
+    def _begun(self, labels: Labels) -> Search:
         classes = laid_out(self.points, labels, self.promises)
-        cost = recount(self.mixed, self.promises, classes)
-        search = Search(self.mixed, self.promises, classes, self.k, self.curve, self.place, self.stream)
-        return search, cost
+        kernels.load("classes").recount(self.mixed, self.promises, classes)
+        search: Search = kernels.load("annealing").Search(
+            self.mixed, self.promises, classes, self.k, self.curve, self.place, self.stream
+        )
+        return search
 
-    def _advanced(self, search: Search, heats: np.ndarray) -> float:
-        from kinfold.kernels.annealing import anneal
-
+    def _advance(self, search: Search, heats: Floats) -> None:
+        """Take a step for each heat, and keep the partition if it is the best so far."""
+        kernels.load("annealing").anneal(search, heats)
         self.steps += len(heats)
-        return anneal(search, heats)
-
-    def _noted(self, search: Search, cost: float) -> None:
-        """Keep the partition if it is the best so far."""
+        cost = float(search.s.cost[0])
         if cost < self.cost * (1 - 1e-9):
             self.best, self.cost = search.s.label.copy(), cost
             self.history.append(Mark(self.steps, time.monotonic() - self.since, cost))
 
     def _result(self) -> Refinement:
         labels = numbered(self.best)
-        cost = self._begun(labels)[1]
-        return Refinement(labels, cost, self.steps, tuple(self.history))
+        return Refinement(labels, float(self._begun(labels).s.cost[0]), self.steps, tuple(self.history))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.errors import Unreachable
 from kinfold.partition.classes import laid_out, numbered
 from kinfold.partition.points import Points, checked_size
@@ -82,18 +83,16 @@ def repair(
 def _mended(
     points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], progress: Progress
 ) -> tuple[Labels, int]:
-    from kinfold.kernels.classes import recount
-    from kinfold.kernels.mending import Bench, mend_all
-
+    mending = kernels.load("mending")
     m, p = mixed(points), packed(requirements, len(points))
     s = laid_out(points, labels, p)
-    cost = recount(m, p, s)
-    bench = Bench(m, p, s, k, cost / len(points) + 1e-300, np.zeros(3, np.int64), np.zeros(4))
+    kernels.load("classes").recount(m, p, s)
+    scale = float(s.cost[0]) / len(points) + 1e-300
+    bench = mending.Bench(m, p, s, k, scale, np.zeros(4, np.int64), np.zeros(4))
     order = np.argsort(-s.missed, kind="stable")
     order = order[s.missed[order] > 0]
     look = int(min(len(points), max(FEW, TRIALS / max(1, s.size[order].sum()))))
-    steps = 0
     for done in range(0, len(order), CHUNK):
-        steps += mend_all(bench, order[done : done + CHUNK], look)
+        mending.mend_all(bench, order[done : done + CHUNK], look)
         progress(done, len(order))
-    return s.label, steps
+    return s.label, int(bench.who[3])

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.errors import DataError, PolicyError
 from kinfold.gauge import Gauge
+from kinfold.partition.points import Ordered
 from kinfold.tally import coded
 
 if TYPE_CHECKING:
@@ -81,8 +83,8 @@ def closeness(confidential: object, t: object, records: int) -> tuple[Requiremen
 
 def packed(requirements: Sequence[Requirement], records: int) -> Promises:
     """Lay requirements end to end for the kernels."""
-    from kinfold.kernels.promises import KNOWN, Promises
-
+    kernel = kernels.load("promises")
+    KNOWN = kernel.KNOWN
     rows = [each.rows() for each in requirements]
     codes = np.concatenate([*rows, np.zeros((0, records), np.int64)]).astype(np.int32)
     totals = [np.bincount(row).astype(np.float64) for row in codes]
@@ -90,7 +92,7 @@ def packed(requirements: Sequence[Requirement], records: int) -> Promises:
     area = [np.concatenate([[0.0], np.cumsum(each)]) for each in below]
     size, j = np.divmod(np.arange((KNOWN + 1) ** 2), KNOWN + 1)
     turn = [np.searchsorted(each, j * records // np.maximum(size, 1), side="right") for each in below]
-    return Promises(
+    return kernel.Promises(  # type: ignore[no-any-return]
         kind=np.array([KINDS.index(each.gauge.statistic) for each in requirements], np.int64),
         limit=np.array([each.gauge.limit for each in requirements], np.float64),
         c=np.array([each.gauge.c for each in requirements], np.float64),
@@ -109,13 +111,12 @@ def packed(requirements: Sequence[Requirement], records: int) -> Promises:
 def mixed(points: Points) -> Mixed:
     """Lay points and their scales end to end for the kernels."""
     from kinfold.kernels.mixed import Mixed
-    from kinfold.partition.points import Ordered
 
     scales = points.scales
     paths = [np.zeros(0, np.int32) if isinstance(scale, Ordered) else scale.paths.ravel() for scale in scales]
     return Mixed(
-        numbers=np.ascontiguousarray(points.numbers),
-        codes=np.ascontiguousarray(points.codes),
+        numbers=np.require(points.numbers, requirements=["C", "A", "W"]),
+        codes=np.require(points.codes, requirements=["C", "A", "W"]),
         null=np.array([scale.size if isinstance(scale, Ordered) else -1 for scale in scales], np.int64),
         height=np.array([0 if isinstance(scale, Ordered) else scale.height for scale in scales], np.int64),
         weight=np.array([scale.weight for scale in scales], np.float64),
@@ -130,10 +131,10 @@ def missed(requirements: Sequence[Requirement], labels: Labels) -> NDArray[np.fl
     >>> missed([Requirement.close([1, 2, 3, 4], 0.3)], np.array([0, 0, 1, 1], np.int32)).round(3).tolist()
     [0.033, 0.033]
     """
-    from kinfold.kernels.promises import misses
-
     order = np.argsort(labels, kind="stable").astype(np.int32)
     sizes = np.bincount(labels)
     result = np.zeros(len(sizes))
-    misses(packed(requirements, len(labels)), order, np.concatenate([[0], np.cumsum(sizes)]), result)
+    kernels.load("promises").misses(
+        packed(requirements, len(labels)), order, np.concatenate([[0], np.cumsum(sizes)]), result
+    )
     return result

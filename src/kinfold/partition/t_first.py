@@ -19,6 +19,9 @@ release is checked class by class and repaired.
 
 Paper: Soria-Comas, Domingo-Ferrer, Sánchez & Martínez, TKDE 27 (2015), Algorithm 3.
 Cost: O(n² d / k) time, O(n d) memory.   Ties: the lowest row index, in the order of the column too.
+
+Up to `SMALL` records this file does it, with numpy alone. Larger tables go through `t_first_compiled`: the same labels
+from one tree for each stratum.
 """
 
 from __future__ import annotations
@@ -27,26 +30,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.errors import DataError, PolicyError
 from kinfold.partition.centre import Centre
 from kinfold.partition.left import Left, points_at
 from kinfold.partition.points import Points, checked_size
+from kinfold.partition.requirement import closeness
 from kinfold.progress import silent
-from kinfold.tally import coded
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from kinfold.partition.left import Place
     from kinfold.partition.points import Labels
     from kinfold.progress import Progress
 
+SMALL = 3000  # where a compiler would take longer than the clusters
 
-def t_first(x: object, k: int, *, confidential: ArrayLike, t: float, progress: Progress = silent) -> Labels:
+
+def t_first(x: object, k: int, *, confidential: object, t: object, progress: Progress = silent) -> Labels:
     """Return one cluster label per record, in the order of forming; every cluster spans the confidential column.
 
-    `confidential` is a column of values in order (numbers, dates, ranks); null sorts first. A nominal column goes in
-    as ranks (`marginality`).
+    `confidential` is a column of values in order (numbers, dates, ranks); null sorts first. A nominal column goes in as
+    ranks (see `marginality`). Of several columns the one with the smallest t is cut into strata (the first of equals);
+    the others are for `repair`.
 
     >>> x = np.array([[0.0], [0.1], [5.0], [5.1]])
     >>> t_first(x, 2, confidential=[1, 2, 3, 4], t=0.4).tolist()
@@ -54,25 +59,13 @@ def t_first(x: object, k: int, *, confidential: ArrayLike, t: float, progress: P
     """
     points = Points.of(x)
     k = checked_size(points, k)
-    rank = ranks(confidential, len(points))
-    return _plain(points, strata(rank, cluster_size(len(points), k, checked_level(t))), progress)
+    column = min(closeness(confidential, t, len(points)), key=lambda each: each.gauge.limit)
+    layers = strata(column.codes, cluster_size(len(points), k, column.gauge.limit))
+    if len(points) <= SMALL:
+        return t_first_plain(points, layers, progress)
+    from kinfold.partition.t_first_compiled import t_first_compiled
 
-
-def checked_level(t: float) -> float:
-    """Return t if it is a level, or say why not."""
-    if not 0 < t <= 1:
-        raise PolicyError(f"t is {t}", fix="t is above 0 and at most 1")
-    return float(t)
-
-
-def ranks(column: ArrayLike, records: int) -> NDArray[np.int64]:
-    """Number of each record's value among the distinct values in order, null first."""
-    array = np.asarray(column)
-    if array.shape != (records,):
-        raise DataError(
-            f"confidential has the shape {array.shape}", fix=f"give one value for each of {records} records"
-        )
-    return coded(array)[1]
+    return t_first_compiled(points, layers, progress)
 
 
 def cluster_size(n: int, k: int, t: float) -> int:
@@ -104,7 +97,8 @@ def strata(rank: NDArray[np.int64], k: int) -> list[NDArray[np.intp]]:
     return np.split(order, np.cumsum(sizes)[:-1])
 
 
-def _plain(points: Points, layers: list[NDArray[np.intp]], progress: Progress) -> Labels:
+def t_first_plain(points: Points, layers: list[NDArray[np.intp]], progress: Progress) -> Labels:
+    """Return the labels by the steps at the top of this file, with numpy alone."""
     labels = np.full(len(points), -1, np.int32)
     centre = Centre(points)
     left = [Left(points, np.sort(rows)) for rows in layers]

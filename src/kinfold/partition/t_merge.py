@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.errors import DataError, Unreachable
 from kinfold.partition.mdav import mdav
 from kinfold.partition.points import Points, checked_size
@@ -64,17 +65,18 @@ def merged(
     progress: Progress = silent,
 ) -> tuple[Labels, int]:
     """Merge classes until all keep the requirements (or `most` times); return the labels and the merges made."""
-    from kinfold.kernels.merging import merge, settle
-
     if not requirements:
         return labels, 0
     m, p = mixed(points), packed(requirements, len(points))
     classes = _merger(points, labels, p)
-    settle(m, p, classes)
+    kernel = kernels.load("merging")
+    kernel.settle(m, p, classes)
     limit = len(classes.into) if most is None else most
     done = 0
     while done < limit:
-        made = merge(m, p, classes, min(CHUNK, limit - done))
+        before = int(classes.standing[0])
+        kernel.merge(m, p, classes, min(CHUNK, limit - done))
+        made = before - int(classes.standing[0])
         done += made
         if made < CHUNK:
             break

@@ -132,6 +132,9 @@ def _check(task: Task, method: str) -> None:
         for a in task.attributes
         if isinstance(a, Measured) and a.bound.asked.missing == "mean" and a.null.any()
     ]
+    if task.unit is not None or task.policy.policy.privacy.joint:
+        what = f"the method '{method}' cannot keep promises about people (privacy.unit) or joint ones"
+        problems.append(Problem(what, "choose a partitioning method, for example mdav"))
     if problems:
         raise PolicyError(problems)
 

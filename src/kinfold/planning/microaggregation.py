@@ -5,6 +5,8 @@ impute        the column's mean where it says "mean"
 stratify      by the pattern of missing values where it says "separate": a class has one pattern
 partition     each stratum with the method that the policy names
 repair        classes that miss a promise about a confidential column, inside their stratum
+refine        by local search, as long as the policy lets it
+merge         what still misses a promise about people, or a joint one
 average       each attribute over each class
 """
 
@@ -21,10 +23,12 @@ from kinfold.averaging import Averaged, averaged
 from kinfold.encoding import points
 from kinfold.errors import Unreachable
 from kinfold.partition.points import Points
+from kinfold.planning.looser import advice
 from kinfold.planning.missing import imputed, left_out, strata
-from kinfold.planning.partitioners import check_method, partition
+from kinfold.planning.partitioners import check_method, discarded, partition
 from kinfold.planning.refinement import refined
 from kinfold.planning.requirements import requirements
+from kinfold.planning.stricter import merge_until, stricter
 from kinfold.planning.task import Plan, Task
 from kinfold.progress import Progress
 from kinfold.recoding import LEFT_OUT, Drop, Keep, Recoding, Treatment
@@ -49,18 +53,26 @@ def microaggregate(task: Task, method: str, reason: str) -> Plan:
     check_method(method, task)
     attributes, notes = imputed(task.attributes)
     gone = left_out(attributes)
+    missing = int(gone.sum())
     rows = np.flatnonzero(~gone)
     here = replace(task, attributes=attributes).take(rows)
+    if method == "t-first" and (spare := discarded(here)).any():
+        notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
+        rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
     found = _classes(here, method)
     labels = np.full(len(gone), LEFT_OUT, np.int32)
     labels[rows] = found.labels
     results = {a.bound.name: averaged(a, found.labels, task.policy.policy.output) for a in here.attributes}
     recoding = Recoding(labels, _treatments(task, results))
     notes += [note for result in results.values() for note in result.notes]
-    if gone.any():
-        notes.append(f"{int(gone.sum())} records were left out because a value is missing, as the policy asks")
+    if missing:
+        notes.append(f"{missing} records were left out because a value is missing, as the policy asks")
     if found.repaired:
         notes.append(f"{found.repaired} classes missed a promise at first and were repaired")
+    classes = int(found.labels.max()) + 1
+    notes += advice(
+        here, classes, len(rows), lambda looser: int(_classes(looser, method, refine=False).labels.max()) + 1
+    )
     return Plan(recoding, method, reason, tuple(notes), found.repaired, method, found.steps or None)
 
 
@@ -74,7 +86,7 @@ def _treatments(task: Task, results: Mapping[str, Averaged]) -> dict[str, Treatm
     return treatments
 
 
-def _classes(task: Task, method: str) -> Classes:
+def _classes(task: Task, method: str, *, refine: bool = True) -> Classes:
     apart = strata(task.attributes, task.k)
     labels = np.empty(len(apart), np.int32)
     done = classes = 0
@@ -85,10 +97,10 @@ def _classes(task: Task, method: str) -> Classes:
         )
         labels[rows] = part + classes
         classes, done = classes + int(part.max()) + 1, done + len(rows)
-    return _improved(task, labels, apart)
+    return _improved(task, labels, apart, refine)
 
 
-def _improved(task: Task, labels: Labels, apart: Labels) -> Classes:
+def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classes:
     """Repair what misses a promise, then refine; strata are kept apart by a distance that nothing is worth."""
     every = points(task.attributes, np.arange(len(labels)))
     if apart.any():
@@ -100,7 +112,12 @@ def _improved(task: Task, labels: Labels, apart: Labels) -> Classes:
         mended = repair(every, labels, task.k, required, progress=task.progress)
         labels, repaired = mended.labels, mended.repaired
         _refuse_mixed(labels, apart)
-    better, steps = refined(every, labels, task.k, required, task.policy.policy.method, task.progress)
+    better, steps = labels, 0
+    if refine:
+        better, steps = refined(every, labels, task.k, required, task.policy.policy.method, task.progress)
+    if failing := stricter(task):
+        better, merged = merge_until(every, better, failing)
+        repaired += merged
     _refuse_mixed(better, apart)
     return Classes(better, repaired, steps)
 

@@ -12,9 +12,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.encoding import points, records_of
 from kinfold.errors import PolicyError
 from kinfold.models import TCloseness
 from kinfold.partition import approximate, mdav, t_first, univariate, vmdav
+from kinfold.partition.nearness import centre, distances
 from kinfold.partition.points import Points
 from kinfold.planning.requirements import requirements
 from kinfold.planning.task import Task
@@ -31,33 +33,54 @@ PARTITIONERS: dict[str, Partitioner] = {
 }
 
 
-def partition(method: str, points: Points, task: Task, progress: Progress) -> Labels:
+def partition(method: str, records: Points, task: Task, progress: Progress) -> Labels:
     """Return the classes that a method makes of some records."""
     if method in CLOSE:
-        return CLOSE[method](points, task, progress)
-    return PARTITIONERS[method](points, task.k, progress=progress)
+        return CLOSE[method](records, task, progress)
+    return PARTITIONERS[method](records, task.k, progress=progress)
 
 
-def _t_merge(points: Points, task: Task, progress: Progress) -> Labels:
+def _t_merge(records: Points, task: Task, progress: Progress) -> Labels:
     from kinfold.partition.t_merge import merged
 
-    start = mdav(points, task.k, progress=progress)
-    return merged(points, start, requirements(task), progress=progress)[0]
+    start = mdav(records, task.k, progress=progress)
+    return merged(records, start, requirements(task), progress=progress)[0]
 
 
-def _k_first(points: Points, task: Task, progress: Progress) -> Labels:
+def _k_first(records: Points, task: Task, progress: Progress) -> Labels:
     from kinfold.partition.k_first import clustered
 
-    return clustered(points, task.k, requirements(task), progress=progress)
+    return clustered(records, task.k, requirements(task), progress=progress)
 
 
-def _t_first(points: Points, task: Task, progress: Progress) -> Labels:
+def _t_first(records: Points, task: Task, progress: Progress) -> Labels:
     """Take the strata from the column with the smallest t; what the others ask is met by repair."""
-    close = [model for model in task.models if isinstance(model, TCloseness)]
-    strictest = min(close, key=lambda model: model.t)
+    strictest = _strictest(task)
     column = task.confidential[strictest.column]
     rank = column if strictest.distance == "ordered" else marginality(column)
-    return t_first(points, task.k, confidential=rank, t=strictest.t, progress=progress)
+    return t_first(records, task.k, confidential=rank, t=strictest.t, progress=progress)
+
+
+def discarded(task: Task) -> NDArray[np.bool_]:
+    """Mark the records to discard before `t-first` so that its cluster size divides what is left (paper 004, section 7).
+
+    Only where `method.suppression` allows so many: the records farthest from the centre of all, which cost most to keep.
+    """
+    from kinfold.partition.t_first import cluster_size
+
+    records = records_of(task.attributes)
+    method = task.policy.policy.method
+    allowed = method.suppression if isinstance(method.suppression, int) else int(method.suppression * records)
+    spare = np.zeros(records, np.bool_)
+    extra = records % cluster_size(records, task.k, _strictest(task).t)
+    if 0 < extra <= allowed:
+        every = points(task.attributes, np.arange(records))
+        spare[np.argsort(-distances(every, centre(every), 0), kind="stable")[:extra]] = True
+    return spare
+
+
+def _strictest(task: Task) -> TCloseness:
+    return min((model for model in task.models if isinstance(model, TCloseness)), key=lambda model: model.t)
 
 
 def marginality(column: NDArray[np.object_]) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ class Task:
     policy: BoundPolicy
     models: Sequence[Model]
     confidential: Mapping[str, NDArray[Any]]
+    unit: NDArray[Any] | None = None  # whose row it is, where people are counted
     progress: Progress = silent
 
     @property
@@ -35,7 +36,8 @@ class Task:
         """Return the task over some of the records."""
         attributes = [attribute.take(rows) for attribute in self.attributes]
         confidential = {name: values[rows] for name, values in self.confidential.items()}
-        return Task(attributes, self.policy, self.models, confidential, self.progress)
+        unit = None if self.unit is None else self.unit[rows]
+        return Task(attributes, self.policy, self.models, confidential, unit, self.progress)
 
 
 @dataclass(frozen=True, eq=False)

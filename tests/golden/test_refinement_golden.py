@@ -1,0 +1,79 @@
+"""The benchmark files of the field: losses to reach within so many steps, and bounds that no result may undercut.
+
+Bounds: column generation with exact pricing, as computed by this project (`benchmarks/refine.py`): 100 SSE/SST of
+4.646 for Census and 13.857 for Tarragona at k = 3, 7.20 for Census at k = 5.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kinfold.partition.bounds import lower_bound, nearest_bound
+from kinfold.partition.exact import exact
+from kinfold.partition.points import Points
+from kinfold.partition.refine import improve
+from reference.mdav_plain import mdav_plain
+from reference.partitions import sse_plain
+
+DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[3] / "shared" / "data"))
+pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the benchmark files are not there: set KINFOLD_DATA")
+
+
+def load(name: str) -> np.ndarray:
+    with (DATA / f"{name}.csv").open(newline="") as file:
+        x = np.array([[float(v) for v in row] for row in list(csv.reader(file))[1:]])
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "mdav", "reached", "bound"),
+    [
+        ("census", 3, 5.692, 4.77, 4.646),
+        ("census", 5, 9.088, 7.40, 7.20),
+        ("census", 10, 14.156, 11.65, 8.0),
+        ("tarragona", 3, 16.933, 14.58, 13.853),
+        ("tarragona", 10, 33.193, 30.30, 20.0),
+    ],
+)
+def test_refinement_reaches_the_loss_that_it_is_known_for(name, k, mdav, reached, bound):
+    x = load(name)
+    sst = float((x**2).sum())
+    start = mdav_plain(x, k)
+    found = improve(x, start, k, steps=2 * len(x))
+    assert 100 * sse_plain(x, start) / sst == pytest.approx(mdav, abs=5e-4)
+    assert bound <= 100 * found.cost / sst <= reached
+    assert found.cost == pytest.approx(sse_plain(x, found.labels))
+    assert np.bincount(found.labels).min() >= k
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "bound"), [("census", 4.645), ("tarragona", 13.853)])
+def test_the_bound_at_k_3_is_within_a_thousandth_of_its_best(name, bound):
+    x = load(name)
+    found = lower_bound(x, 3, seconds=120.0)
+    value = 100 * found.value / float((x**2).sum())
+    assert found.method == "columns"
+    assert bound <= value <= bound + 0.006
+
+
+@pytest.mark.slow
+def test_at_k_10_stars_bound_census_better_than_nearest_records():
+    x = load("census")
+    found = lower_bound(x, 10, seconds=60.0)
+    assert found.method == "stars"
+    assert found.value > 1.1 * nearest_bound(Points.of(x), 10)
+
+
+@pytest.mark.slow
+def test_the_exact_end_betters_a_refined_partition_and_tells_its_gap():
+    x = load("tarragona")
+    refined = improve(x, mdav_plain(x, 3), 3, steps=2000)
+    found = exact(x, 3, refined.labels, seconds=60.0)
+    assert found.cost < refined.cost
+    assert found.cost == pytest.approx(sse_plain(x, found.labels))
+    assert 0.0 < found.gap < 0.06
