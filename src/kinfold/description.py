@@ -6,6 +6,7 @@ The public page is gathered from the released rows alone, down to the edges of i
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,13 +100,19 @@ def _distributions(bound: BoundColumn, after: Any, before: Any) -> tuple[Bins | 
     """Count both sides over the same edges, or the same labels, where they are of one sort."""
     known = [column for column in (after, before) if isinstance(column, np.ndarray)]
     texts = [column for column in (after, before) if isinstance(column, list)]
-    edges, written = edges_of(*known), partial(as_text, bound) if bound.kind is Kind.DATE else None
+    edges, written = edges_of(*known), partial(_day, bound) if bound.kind is Kind.DATE else None
     labels = labels_of(texts, bound.asked.order)
 
     def counted(column: Any) -> Bins | Shares:
         return bins(column, edges, written) if isinstance(column, np.ndarray) else shares(column, labels)
 
     return counted(after), None if before is None else counted(before)
+
+
+def _day(bound: BoundColumn, edge: float) -> str:
+    """Write an edge of a chart as a date; the calendar ends where four digits of a year do."""
+    first, last = (float((end - date(1970, 1, 1)).days) for end in (date.min, date.max))
+    return as_text(bound, min(max(edge, first), last))
 
 
 def _singling(values: Any) -> float:

@@ -19,7 +19,7 @@ from kinfold.binding import BoundColumn
 from kinfold.engines import Engine
 from kinfold.errors import DataError, Problem
 from kinfold.hierarchy import Hierarchy
-from kinfold.ladders import hierarchy_of, rows_of
+from kinfold.ladders import hierarchy_of, in_order, rows_of
 from kinfold.partition.points import LARGEST, Nested, Ordered, Points, Scale
 from kinfold.schema import Kind, Storage
 
@@ -47,6 +47,8 @@ class Measured:
 
     def standardized(self) -> Floats:
         """Numbers with mean 0 and deviation 1, times the root of the weight; a constant column is 0 everywhere."""
+        if self.null.all():
+            return self.numbers
         centred = self.numbers - np.nanmean(self.numbers)
         deviation = float(np.sqrt(np.nanmean(centred * centred)))
         scale = np.sqrt(self.bound.asked.weight) / deviation if deviation > 0 else 0.0
@@ -151,12 +153,9 @@ def as_text(bound: BoundColumn, number: float) -> str:
 
 
 def _ordinal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:
+    in_order(bound, categories)
     order = bound.asked.order or tuple(sorted(categories, key=float))
     place = {text: rank for rank, text in enumerate(order)}
-    unknown = tuple(sorted(text for text in categories if text not in place))
-    if unknown:
-        what = f"column '{bound.name}': {len(unknown)} categories are not in its order"
-        raise DataError(Problem(what, f"add them to columns.{bound.name}.order", unknown))
     null = len(order)
     codes = np.array([*(place[text] for text in categories), null], np.int32)[index]
     coded = Coded(bound, codes, np.array([*order, None], object), Ordered(null, bound.asked.weight))

@@ -13,13 +13,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinfold.errors import DataError
+from kinfold.errors import DataError, Problem
 from kinfold.recoding import Drop, Recoding, Replace
 
 
 def is_frame(source: Any) -> bool:
     """Whether this is a table of a library that is known."""
-    return isinstance(nw.from_native(source, eager_only=True, pass_through=True), nw.DataFrame)
+    try:
+        return isinstance(nw.from_native(source, eager_only=True, pass_through=True), nw.DataFrame)
+    except nw.exceptions.DuplicateError:
+        what = "the frame has more than one column of the same name"
+        raise DataError(what, fix="rename all but one of them") from None
 
 
 def to_arrow(source: Any) -> pa.Table:
@@ -28,11 +32,25 @@ def to_arrow(source: Any) -> pa.Table:
     if not all(isinstance(name, str) for name in frame.columns):
         raise DataError("the frame has columns whose names are not text", fix="rename them: frame.columns = [...]")
     try:
-        if frame.implementation.is_pandas():
-            return pa.Table.from_pandas(frame.to_native(), preserve_index=False)
-        return frame.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise DataError("the frame has a column of mixed values", fix="give each column one type") from error
+        native = frame.to_native()
+        table = pa.Table.from_pandas(native, preserve_index=False) if frame.implementation.is_pandas() else native
+        return _plain(table if isinstance(table, pa.Table) else frame.to_arrow())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # whose message quotes a value
+        raise DataError("the frame has a column of mixed values", fix="give each column one type") from None
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return a table whose types other libraries know; pandas' periods and intervals are its own."""
+    if not table.num_columns:
+        raise DataError("the frame has no columns", fix="give a table with at least one column")
+    problems = [
+        Problem(f"column '{field.name}' of the frame holds {field.type.extension_name}", "turn it into dates or text")
+        for field in table.schema
+        if isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name.startswith("pandas.")
+    ]
+    if problems:
+        raise DataError(problems)
+    return table
 
 
 def recoded(source: Any, released: pa.Table, recoding: Recoding) -> Any:
@@ -63,6 +81,8 @@ def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding) -> pa.Tabl
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_null(kind):
+        return pa.chunked_array([pa.nulls(len(column))])
     if pa.types.is_dictionary(kind):
         return column.cast(kind.value_type).dictionary_encode().cast(kind)
     return column.cast(kind)

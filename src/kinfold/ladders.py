@@ -43,6 +43,14 @@ def rows_of(bound: BoundColumn, hierarchy: Hierarchy, values: Texts) -> Codes:
     return rows
 
 
+def in_order(bound: BoundColumn, values: Texts) -> None:
+    """Refuse categories that the declared order of a column does not have."""
+    unknown = tuple(sorted(set(values) - set(bound.asked.order or values)))
+    if unknown:
+        what = f"column '{bound.name}': {len(unknown)} categories are not in its order"
+        raise DataError(Problem(what, f"add them to columns.{bound.name}.order", unknown))
+
+
 def _numeric(values: Sequence[str] | Texts, where: str) -> Sequence[str]:
     text = tuple(value for value in values if not _is_number(value))
     if text:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kinfold.binding import BoundColumn, BoundPolicy, bind
 from kinfold.engines import Engine
 from kinfold.errors import PolicyError, Problem, Unreachable
-from kinfold.ladders import hierarchy_of, rows_of
+from kinfold.ladders import hierarchy_of, in_order, rows_of
 from kinfold.models import AlphaK, KAnonymity, LDiversity, Model, PSensitive, TCloseness
 from kinfold.policy import Policy
 from kinfold.release import Confidential, Terms
@@ -115,8 +115,10 @@ def _is_number(bound: BoundColumn) -> bool:
 
 def _confidential(column: BoundColumn, engine: Engine, frame: Any) -> Confidential:
     hierarchy = None
-    if column.asked.hierarchy:
+    if column.asked.hierarchy or column.asked.order:
         texts = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_numpy(zero_copy_only=False)
+        in_order(column, texts)
+    if column.asked.hierarchy:
         hierarchy = hierarchy_of(column, texts)
         rows_of(column, hierarchy, texts)
     return Confidential(column.name, str(column.kind), _distance(column), column.asked.order, hierarchy)

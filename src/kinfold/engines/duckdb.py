@@ -28,7 +28,7 @@ from kinfold.recoding import Drop, Keep, Recoding, Replace
 from kinfold.schema import Column, Schema, Storage
 from kinfold.tally import Spread, Tally
 
-FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "TIME", "BOOLEAN", "VARCHAR"}
+FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
 FIRST_ROWS = 1000  # looked at before all are
 
@@ -233,7 +233,7 @@ class DuckDB:
         problems = [
             Problem(f"column '{name}' of {source} holds {kind}, not single values", "unpack or leave out that column")
             for name, kind in zip(names, types, strict=True)
-            if kind not in FLAT_TYPES and not kind.startswith(("DECIMAL", "TIMESTAMP"))
+            if kind not in FLAT_TYPES and not kind.startswith(("DECIMAL", "TIME"))
         ]
         if problems:
             raise DataError(problems)
@@ -247,12 +247,15 @@ class DuckDB:
 
     def _asked(self, frame: Frame) -> Schema:
         rows = self._count(frame.table)
-        asked = [inference.questions(kind, f"c{i}") for i, kind in enumerate(frame.types)]
-        select = ", ".join(sql for questions in asked for sql in questions.values())
-        answers = iter(self._row(f"SELECT {select} FROM {frame.table}"))
         distinct = self._distinct(frame)
+        asked = [inference.questions(kind, f"c{i}") for i, kind in enumerate(frame.types)]
+        # A column of nothing but nulls is not asked: the database stumbles over some questions about none.
+        select = [
+            sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()
+        ]
+        answers = iter(self._row(f"SELECT {', '.join(select)} FROM {frame.table}") if select else ())
         found = [
-            {key: next(answers) or 0 for key in questions} | {"distinct": values}
+            {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
             for questions, values in zip(asked, distinct, strict=True)
         ]
         formats = self._date_formats(frame, rows, [inference.may_be_dates(answer) for answer in found])

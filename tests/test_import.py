@@ -1,0 +1,42 @@
+"""Importing kinfold costs next to nothing, and shows few names."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import kinfold
+
+HEAVY = {"numba", "pandas", "polars", "duckdb", "pyarrow", "pydantic", "rich", "starlette", "typer", "scipy", "numpy"}
+
+
+def imported() -> tuple[float, set[str]]:
+    code = (
+        "import json, sys, time; started = time.perf_counter(); import kinfold; "
+        "print(json.dumps([time.perf_counter() - started, [name for name in sys.modules if '.' not in name]]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1])}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    seconds, modules = json.loads(ran.stdout)
+    return seconds, set(modules)
+
+
+def test_importing_is_quick_and_loads_nothing_heavy() -> None:
+    seconds, modules = min((imported() for _ in range(3)), key=lambda found: found[0])
+    assert modules.isdisjoint(HEAVY)
+    assert seconds < 0.4
+
+
+def test_there_are_few_public_names_and_all_are_there() -> None:
+    assert len(kinfold.__all__) <= 25
+    assert sorted(kinfold.__all__) == kinfold.__all__
+    for name in kinfold.__all__:
+        assert getattr(kinfold, name) is not None
+    assert set(dir(kinfold)) == {*kinfold.__all__, "__version__"}
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    assert not hasattr(kinfold, "anonymise")
