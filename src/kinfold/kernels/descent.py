@@ -19,6 +19,8 @@ import numpy as np
 
 from kinfold.kernels.draws import STREAM, below, draw
 from kinfold.kernels.groups import (
+    CAME_FROM,
+    CHANGED,
     CHOSEN,
     GROUPS,
     HEAD,
@@ -34,12 +36,14 @@ from kinfold.kernels.groups import (
     Groups,
     K,
     cost,
+    holds,
     join,
     leave,
     recount,
     toward,
 )
 from kinfold.kernels.moves import best_move, carry_out, grown, nearby, note, take_back
+from kinfold.kernels.options import inner, kernel
 
 ROUNDING = 1e-12  # a gain below this share of the cost is not worth a copy of the labels
 PATIENCE = 100  # looks for each record queued at first; a descent ends long before
@@ -48,7 +52,7 @@ _int = numba.int64
 _float = numba.float64
 
 
-@numba.njit(numba.void(GROUPS, _int), cache=True, nogil=True)
+@inner(numba.void(GROUPS, _int))
 def enqueue(s: Groups, g: int) -> None:
     """Put the members of group g, but those who wait already, at the end of the queue."""
     n = s.label.size
@@ -60,7 +64,7 @@ def enqueue(s: Groups, g: int) -> None:
             s.counts[QUEUED] += 1
 
 
-@numba.njit(_float(GROUPS), cache=True, nogil=True)
+@inner(_float(GROUPS))
 def descend(s: Groups) -> float:
     """Work the queue off and return the change of cost."""
     total = 0.0
@@ -85,7 +89,7 @@ def descend(s: Groups) -> float:
     return total
 
 
-@numba.njit(numba.void(GROUPS), cache=True, nogil=True)
+@kernel(numba.void(GROUPS))
 def descend_from_all(s: Groups) -> None:
     """Descend with every record in the queue, until no record has a move."""
     for g in range(s.size.size):
@@ -93,7 +97,7 @@ def descend_from_all(s: Groups) -> None:
     descend(s)
 
 
-@numba.njit(_int(GROUPS, STREAM, _int), cache=True, nogil=True)
+@inner(_int(GROUPS, STREAM, _int))
 def choose(s: Groups, stream: np.ndarray, reach: int) -> int:
     """Choose the group of a random record and up to `reach` groups next to it; return how many."""
     i = below(stream, s.label.size)
@@ -104,7 +108,7 @@ def choose(s: Groups, stream: np.ndarray, reach: int) -> int:
     return found + 1
 
 
-@numba.njit(_int(GROUPS, _int), cache=True, nogil=True)
+@inner(_int(GROUPS, _int))
 def take_apart(s: Groups, groups: int) -> int:
     """Take the records of the chosen groups into the pool; return how many there are."""
     left = 0
@@ -119,7 +123,7 @@ def take_apart(s: Groups, groups: int) -> int:
     return left
 
 
-@numba.njit(_int(GROUPS, STREAM, _int, _int), cache=True, nogil=True)
+@inner(_int(GROUPS, STREAM, _int, _int))
 def resize(s: Groups, stream: np.ndarray, groups: int, left: int) -> int:
     """Decide how many groups the pool becomes, one more, one less or as many, and choose rows for them."""
     fewest, most = (left + s.counts[MOST] - 1) // s.counts[MOST], left // s.counts[K]
@@ -136,7 +140,7 @@ def resize(s: Groups, stream: np.ndarray, groups: int, left: int) -> int:
     return wanted
 
 
-@numba.njit(_int(GROUPS, _int, _int), cache=True, nogil=True)
+@inner(_int(GROUPS, _int, _int))
 def draw_from_pool(s: Groups, at: int, left: int) -> int:
     """Take the record at this place out of the pool."""
     i = int(s.lists[POOL, at])
@@ -144,7 +148,7 @@ def draw_from_pool(s: Groups, at: int, left: int) -> int:
     return i
 
 
-@numba.njit(_int(GROUPS, _int, _int), cache=True, nogil=True)
+@inner(_int(GROUPS, _int, _int))
 def farthest_in_pool(s: Groups, i: int, left: int) -> int:
     """Return the place in the pool of the record farthest from i."""
     at = 0
@@ -154,7 +158,7 @@ def farthest_in_pool(s: Groups, i: int, left: int) -> int:
     return at
 
 
-@numba.njit(_int(GROUPS, _int, _int), cache=True, nogil=True)
+@inner(_int(GROUPS, _int, _int))
 def nearest_in_pool(s: Groups, i: int, left: int) -> int:
     """Return the place in the pool of the record nearest to the group that i has just joined.
 
@@ -169,7 +173,7 @@ def nearest_in_pool(s: Groups, i: int, left: int) -> int:
     return at
 
 
-@numba.njit(_int(GROUPS, _int, _int, _int), cache=True, nogil=True)
+@inner(_int(GROUPS, _int, _int, _int))
 def grow(s: Groups, g: int, seed: int, left: int) -> int:
     """Make group g of a seed and k - 1 records of the pool, always the nearest; return how many are left there."""
     for t in range(left):
@@ -183,7 +187,7 @@ def grow(s: Groups, g: int, seed: int, left: int) -> int:
     return left
 
 
-@numba.njit(numba.void(GROUPS, STREAM, _int, _int), cache=True, nogil=True)
+@inner(numba.void(GROUPS, STREAM, _int, _int))
 def rebuild(s: Groups, stream: np.ndarray, groups: int, left: int) -> None:
     """Make groups of k around random or far seeds, then put each record left where it costs least."""
     spread = below(stream, 2) == 1
@@ -204,7 +208,7 @@ def rebuild(s: Groups, stream: np.ndarray, groups: int, left: int) -> None:
         join(s, i, at)
 
 
-@numba.njit(_float(GROUPS, _int), cache=True, nogil=True)
+@inner(_float(GROUPS, _int))
 def cost_of_chosen(s: Groups, groups: int) -> float:
     """Return what the chosen groups cost together."""
     total = 0.0
@@ -213,7 +217,16 @@ def cost_of_chosen(s: Groups, groups: int) -> float:
     return total
 
 
-@numba.njit(_float(GROUPS, STREAM, _int, _float), cache=True, nogil=True)
+@inner(numba.boolean(GROUPS))
+def kept(s: Groups) -> bool:
+    """Tell whether every group that this step has changed may stay as it is."""
+    for t in range(s.counts[TRAIL]):
+        if not (holds(s, s.label[s.lists[CHANGED, t]]) and holds(s, s.lists[CAME_FROM, t])):
+            return False
+    return True
+
+
+@kernel(_float(GROUPS, STREAM, _int, _float))
 def shake(s: Groups, stream: np.ndarray, reach: int, heat: float) -> float:
     """Take one step; return the change of cost, 0 if it was taken back."""
     s.counts[TRAIL] = 0
@@ -226,13 +239,13 @@ def shake(s: Groups, stream: np.ndarray, reach: int, heat: float) -> float:
     for u in range(groups):
         enqueue(s, s.lists[CHOSEN, u])
     change += descend(s)
-    if change > -heat * math.log(draw(stream)):
+    if change > -heat * math.log(draw(stream)) or not kept(s):
         take_back(s)
         return 0.0
     return change
 
 
-@numba.njit(_float(GROUPS, STREAM, _int, _float[::1], numba.int32[::1]), cache=True, nogil=True)
+@kernel(_float(GROUPS, STREAM, _int, _float[::1], numba.int32[::1]))
 def search(s: Groups, stream: np.ndarray, reach: int, heats: np.ndarray, best: np.ndarray) -> float:
     """Take one step for each heat; leave in `best` the labels of the lowest cost met, and return that cost."""
     recount(s)

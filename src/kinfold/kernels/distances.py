@@ -8,10 +8,12 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from kinfold.kernels.options import kernel
+
 _f8_2 = numba.float64[:, ::1]
 
 
-@numba.njit(numba.void(_f8_2, _f8_2), cache=True, nogil=True)
+@kernel(numba.void(_f8_2, _f8_2))
 def add_gaps(numbers: np.ndarray, gaps: np.ndarray) -> None:
     """Add to `gaps` the squared distance of each pair of rows."""
     for i in range(numbers.shape[0]):
@@ -24,7 +26,7 @@ def add_gaps(numbers: np.ndarray, gaps: np.ndarray) -> None:
             gaps[j, i] += total
 
 
-@numba.njit(numba.void(_f8_2, numba.int32[:, ::1]), cache=True, nogil=True)
+@kernel(numba.void(_f8_2, numba.int32[:, ::1]))
 def nearest(gaps: np.ndarray, near: np.ndarray) -> None:
     """Fill each row of `near` with the nearest other records, nearest first."""
     many = near.shape[1]

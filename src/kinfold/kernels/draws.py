@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 import numba
 
+from kinfold.kernels.options import inner, kernel
+
 if TYPE_CHECKING:
     import numpy as np
 
 STREAM = numba.int64[::1]  # the two generators
 
 
-@numba.njit(numba.float64(STREAM), cache=True, nogil=True)
+@kernel(numba.float64(STREAM))
 def draw(stream: np.ndarray) -> float:
     """Return the next number of the stream, above 0 and below 1."""
     stream[0] = (40014 * stream[0]) % 2147483563
@@ -27,7 +29,7 @@ def draw(stream: np.ndarray) -> float:
     return float(mixed * (1.0 / 2147483563.0))
 
 
-@numba.njit(numba.int64(STREAM, numba.int64), cache=True, nogil=True)
+@inner(numba.int64(STREAM, numba.int64))
 def below(stream: np.ndarray, limit: int) -> int:
     """Return the next whole number from 0 to limit - 1."""
     return int(draw(stream) * limit)

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numba
 
+from kinfold.kernels.options import inner, kernel
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -63,7 +65,7 @@ QUEUE, WAITS, CHANGED, CAME_FROM, STAMP, SEEN, SEEN_NEXT, CHOSEN, POOL = range(9
 LISTS = 9
 
 
-@numba.njit(numba.float64(GROUPS, numba.int64, numba.int64), cache=True, nogil=True)
+@inner(numba.float64(GROUPS, numba.int64, numba.int64))
 def toward(s: Groups, i: int, g: int) -> float:
     """Return the sum of the distances from record i to the members of group g."""
     total = 0.0
@@ -72,7 +74,7 @@ def toward(s: Groups, i: int, g: int) -> float:
     return total
 
 
-@numba.njit(numba.void(GROUPS, numba.int64), cache=True, nogil=True)
+@inner(numba.void(GROUPS, numba.int64))
 def leave(s: Groups, i: int) -> None:
     """Take record i out of its group."""
     g = s.label[i]
@@ -88,7 +90,7 @@ def leave(s: Groups, i: int) -> None:
     s.label[i] = -1
 
 
-@numba.njit(numba.void(GROUPS, numba.int64, numba.int64), cache=True, nogil=True)
+@inner(numba.void(GROUPS, numba.int64, numba.int64))
 def join(s: Groups, i: int, g: int) -> None:
     """Put record i, which is in no group, into group g."""
     total = 0.0
@@ -104,7 +106,7 @@ def join(s: Groups, i: int, g: int) -> None:
     s.label[i] = g
 
 
-@numba.njit(numba.void(GROUPS), cache=True, nogil=True)
+@kernel(numba.void(GROUPS))
 def recount(s: Groups) -> None:
     """Compute `own` and `pairs` afresh, so that rounding does not add up over millions of moves."""
     for g in range(s.size.size):
@@ -116,7 +118,7 @@ def recount(s: Groups) -> None:
         s.pairs[g] = 0.5 * total
 
 
-@numba.njit(numba.float64(GROUPS), cache=True, nogil=True)
+@kernel(numba.float64(GROUPS))
 def cost(s: Groups) -> float:
     """Return the cost of the whole partition."""
     total = 0.0
@@ -126,12 +128,18 @@ def cost(s: Groups) -> float:
     return total
 
 
-@numba.njit(numba.boolean(GROUPS, numba.int64, numba.int64, numba.int64), cache=True, nogil=True)
+@inner(numba.boolean(GROUPS, numba.int64, numba.int64, numba.int64))
 def admits(s: Groups, g: int, leaving: int, arriving: int) -> bool:
     """Tell whether group g may change so: `leaving` goes out, `arriving` comes in (-1: nobody).
 
     Every move of the search changes a group by at most one record out and one in, and asks here first. A privacy
-    model that must hold in every group is one more condition in this place; the size is the first.
+    model that must hold in every group is one more condition here and in `holds`; the size is the first.
     """
     size = s.size[g] - (leaving >= 0) + (arriving >= 0)
     return bool(s.counts[K] <= size <= s.counts[MOST])
+
+
+@inner(numba.boolean(GROUPS, numba.int64))
+def holds(s: Groups, g: int) -> bool:
+    """Tell whether group g may stay as it is: empty, or of a size that is allowed."""
+    return bool(s.size[g] == 0 or s.counts[K] <= s.size[g] <= s.counts[MOST])

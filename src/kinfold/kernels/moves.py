@@ -34,6 +34,7 @@ from kinfold.kernels.groups import (
     leave,
     toward,
 )
+from kinfold.kernels.options import inner, kernel
 
 LEAST = 1e-11  # an improvement below this share of what the groups cost is rounding
 
@@ -41,7 +42,7 @@ _int = numba.int64
 _float = numba.float64
 
 
-@numba.njit(_int(GROUPS, _int, _int, _int, _int), cache=True, nogil=True)
+@inner(_int(GROUPS, _int, _int, _int, _int))
 def nearby(s: Groups, i: int, other: int, many: int, row: int) -> int:
     """List in this row of `lists` the groups of the records nearest to i, but its own and `other`; return how many."""
     found = 0
@@ -62,7 +63,7 @@ def nearby(s: Groups, i: int, other: int, many: int, row: int) -> int:
     return found
 
 
-@numba.njit(numba.void(GROUPS, _int, _int, _int), cache=True, nogil=True)
+@inner(numba.void(GROUPS, _int, _int, _int))
 def link(s: Groups, at: int, i: int, g: int) -> None:
     """Write into the move, as its link number `at` (the last one so far), that record i goes to group g."""
     s.counts[MOVE] = at + 1
@@ -70,13 +71,13 @@ def link(s: Groups, at: int, i: int, g: int) -> None:
     s.counts[MOVE + 2 + 2 * at] = g
 
 
-@numba.njit(_float(GROUPS, _int, _float, _int), cache=True, nogil=True)
+@inner(_float(GROUPS, _int, _float, _int))
 def grown(s: Groups, g: int, extra: float, by: int) -> float:
     """Return what group g costs more when its pairs grow by `extra` and its size by `by`."""
     return float((s.pairs[g] + extra) / (s.size[g] + by) - s.pairs[g] / s.size[g])
 
 
-@numba.njit(numba.void(GROUPS, _int, _int, _int, _float), cache=True, nogil=True)
+@inner(numba.void(GROUPS, _int, _int, _int, _float))
 def follow(s: Groups, i: int, l: int, b: int, so_far: float) -> None:
     """Try to send l, displaced from b by i, on to a third group: paths and cycles."""
     a = s.label[i]
@@ -104,7 +105,7 @@ def follow(s: Groups, i: int, l: int, b: int, so_far: float) -> None:
                 link(s, 2, p, a)
 
 
-@numba.njit(numba.void(GROUPS, _int, _int, _float, _float), cache=True, nogil=True)
+@inner(numba.void(GROUPS, _int, _int, _float, _float))
 def exchange(s: Groups, i: int, b: int, to_b: float, saved: float) -> None:
     """Try to put i in the place of each member of b."""
     a = s.label[i]
@@ -123,7 +124,7 @@ def exchange(s: Groups, i: int, b: int, to_b: float, saved: float) -> None:
             follow(s, i, l, b, there + saved)
 
 
-@numba.njit(_float(GROUPS, _int), cache=True, nogil=True)
+@inner(_float(GROUPS, _int))
 def at_stake(s: Groups, a: int) -> float:
     """Return what the groups of the best move, which starts in a, cost now."""
     total = s.pairs[a] / s.size[a]
@@ -133,7 +134,7 @@ def at_stake(s: Groups, a: int) -> float:
     return float(total)
 
 
-@numba.njit(_float(GROUPS, _int), cache=True, nogil=True)
+@kernel(_float(GROUPS, _int))
 def best_move(s: Groups, i: int) -> float:
     """Write the best move that starts with record i; return its change of cost, 0 if there is none."""
     s.best[0] = 0.0
@@ -154,7 +155,7 @@ def best_move(s: Groups, i: int) -> float:
     return float(s.best[0])
 
 
-@numba.njit(numba.void(GROUPS, _int), cache=True, nogil=True)
+@inner(numba.void(GROUPS, _int))
 def note(s: Groups, i: int) -> None:
     """Write down the group that record i had before this step, once."""
     if s.lists[STAMP, i] != s.counts[STEP]:
@@ -164,7 +165,7 @@ def note(s: Groups, i: int) -> None:
         s.counts[TRAIL] += 1
 
 
-@numba.njit(numba.void(GROUPS), cache=True, nogil=True)
+@kernel(numba.void(GROUPS))
 def carry_out(s: Groups) -> None:
     """Make the best move."""
     for t in range(s.counts[MOVE]):
@@ -174,7 +175,7 @@ def carry_out(s: Groups) -> None:
         join(s, s.counts[MOVE + 1 + 2 * t], s.counts[MOVE + 2 + 2 * t])
 
 
-@numba.njit(numba.void(GROUPS), cache=True, nogil=True)
+@inner(numba.void(GROUPS))
 def take_back(s: Groups) -> None:
     """Undo every change of this step."""
     for t in range(s.counts[TRAIL]):

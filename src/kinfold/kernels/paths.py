@@ -16,6 +16,8 @@ import math
 import numba
 import numpy as np
 
+from kinfold.kernels.options import inner, kernel
+
 LEAST = 1e-12  # a gain below this is rounding
 
 _f8_2 = numba.float64[:, ::1]
@@ -24,7 +26,7 @@ _path = numba.int32[::1]
 _int = numba.int64
 
 
-@numba.njit(numba.void(_f8_2, _path, _int), cache=True)
+@kernel(numba.void(_f8_2, _path, _int))
 def chain(gaps: np.ndarray, path: np.ndarray, first: int) -> None:
     """Fill `path` from the first record on, always to the nearest record not visited yet."""
     n = path.size
@@ -40,7 +42,7 @@ def chain(gaps: np.ndarray, path: np.ndarray, first: int) -> None:
         path[t], path[at] = path[at], path[t]
 
 
-@numba.njit(numba.void(_path, _path, _int, _int), cache=True)
+@inner(numba.void(_path, _path, _int, _int))
 def turn(path: np.ndarray, place: np.ndarray, low: int, high: int) -> None:
     """Turn the stretch from `low` to `high` round."""
     while low < high:
@@ -51,7 +53,7 @@ def turn(path: np.ndarray, place: np.ndarray, low: int, high: int) -> None:
         high -= 1
 
 
-@numba.njit(numba.boolean(_f8_2, _path, _path, _int, _int, _int), cache=True)
+@inner(numba.boolean(_f8_2, _path, _path, _int, _int, _int))
 def cross(gaps: np.ndarray, path: np.ndarray, place: np.ndarray, i: int, j: int, side: int) -> bool:
     """Replace the steps from i and from j to their neighbours on this side by a step from i to j, if shorter."""
     n = path.size
@@ -67,7 +69,7 @@ def cross(gaps: np.ndarray, path: np.ndarray, place: np.ndarray, i: int, j: int,
     return True
 
 
-@numba.njit(numba.boolean(_f8_2, _path, _path, _int, _int), cache=True)
+@inner(numba.boolean(_f8_2, _path, _path, _int, _int))
 def insert(gaps: np.ndarray, path: np.ndarray, place: np.ndarray, i: int, j: int) -> bool:
     """Put the record at j between those at i and i + 1, if that is shorter."""
     if j in (i, i + 1) or j in (0, path.size - 1):
@@ -88,7 +90,7 @@ def insert(gaps: np.ndarray, path: np.ndarray, place: np.ndarray, i: int, j: int
     return True
 
 
-@numba.njit(_int(_f8_2, _i4_2, _path, _int), cache=True)
+@kernel(_int(_f8_2, _i4_2, _path, _int))
 def shorten(gaps: np.ndarray, near: np.ndarray, path: np.ndarray, many: int) -> int:
     """Go once along the path and take each gain towards the `many` nearest records; return how many were taken."""
     n = path.size
@@ -110,7 +112,7 @@ def shorten(gaps: np.ndarray, near: np.ndarray, path: np.ndarray, many: int) -> 
     return taken
 
 
-@numba.njit(numba.void(_path, _path, _path), cache=True)
+@inner(numba.void(_path, _path, _path))
 def number(start: np.ndarray, path: np.ndarray, labels: np.ndarray) -> None:
     """Label the records of a path whose stretch that ends before t starts at start[t]."""
     end, label = path.size, 0
@@ -121,7 +123,7 @@ def number(start: np.ndarray, path: np.ndarray, labels: np.ndarray) -> None:
         end = start[end]
 
 
-@numba.njit(numba.float64(_f8_2, _path, _int, _path), cache=True)
+@kernel(numba.float64(_f8_2, _path, _int, _path))
 def cut_by_gaps(gaps: np.ndarray, path: np.ndarray, k: int, labels: np.ndarray) -> float:
     """Label the records by the best cut of the path; return its cost."""
     n = path.size
@@ -141,7 +143,7 @@ def cut_by_gaps(gaps: np.ndarray, path: np.ndarray, k: int, labels: np.ndarray) 
     return float(least[n])
 
 
-@numba.njit(numba.float64(_f8_2, _path, _int, _path), cache=True)
+@kernel(numba.float64(_f8_2, _path, _int, _path))
 def cut_by_numbers(numbers: np.ndarray, path: np.ndarray, k: int, labels: np.ndarray) -> float:
     """Label the records by the best cut of the path, from running means; return its SSE."""
     n, d = numbers.shape

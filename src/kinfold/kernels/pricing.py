@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numba
 import numpy as np
 
+from kinfold.kernels.options import inner, kernel
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -56,14 +58,14 @@ MARKET = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
 )
 
 
-@numba.njit(_float(MARKET, _int, _int), cache=True, nogil=True)
+@inner(_float(MARKET, _int, _int))
 def weight(q: Market, i: int, j: int) -> float:
     """Return the weight of a pair."""
     m = q.sums.shape[1]
     return float(q.gaps[i, j] / m - (q.prices[i] + q.prices[j]) / (m - 1))
 
 
-@numba.njit(_void(MARKET, _i4_2), cache=True, nogil=True)
+@kernel(_void(MARKET, _i4_2))
 def sum_stars(q: Market, picks: np.ndarray) -> None:
     """Fill the sums of the smallest weights of each record, and `picks` with the records they lead to."""
     many = q.sums.shape[1] - 1
@@ -88,13 +90,13 @@ def sum_stars(q: Market, picks: np.ndarray) -> None:
     q.floor[0] = q.sums[:, many].min()
 
 
-@numba.njit(_float(MARKET), cache=True, nogil=True)
+@inner(_float(MARKET))
 def wanted_star(q: Market) -> float:
     """Return what the star of a root is below: the least star of a group is at most the mean of them all."""
     return float(2.0 * q.floor[1] / q.sums.shape[1] - ROUNDING)
 
 
-@numba.njit(_int(MARKET, _int), cache=True, nogil=True)
+@inner(_int(MARKET, _int))
 def list_candidates(q: Market, root: int) -> int:
     """List by increasing weight the records that can be in a negative star of the root; return how many."""
     others = q.sums.shape[1] - 2
@@ -111,7 +113,7 @@ def list_candidates(q: Market, root: int) -> int:
     return found
 
 
-@numba.njit(_float(MARKET, _int, _int), cache=True, nogil=True)
+@inner(_float(MARKET, _int, _int))
 def add_member(q: Market, depth: int, j: int) -> float:
     """Write j as member number `depth` with the stars then; return the lowest that the reduced cost can still be."""
     m = q.sums.shape[1]
@@ -128,7 +130,7 @@ def add_member(q: Market, depth: int, j: int) -> float:
     return float(0.5 * (total + q.stars[depth, depth] + q.sums[j, missing]))
 
 
-@numba.njit(_void(MARKET, _float), cache=True, nogil=True)
+@inner(_void(MARKET, _float))
 def record(q: Market, value: float) -> None:
     """Write down the group in hand, if there is room and the root has not given enough already."""
     root = q.chosen[0, 0]
@@ -140,7 +142,7 @@ def record(q: Market, value: float) -> None:
         q.counts[TAKEN] += 1
 
 
-@numba.njit(numba.boolean(MARKET, _int, _int), cache=True, nogil=True)
+@inner(numba.boolean(MARKET, _int, _int))
 def promising(q: Market, depth: int, many: int) -> bool:
     """Tell whether the star of the root can end negative if the next member is the one at hand or a later one."""
     missing = q.sums.shape[1] - depth
@@ -153,7 +155,7 @@ def promising(q: Market, depth: int, many: int) -> bool:
     return bool(star < wanted_star(q))
 
 
-@numba.njit(_void(MARKET, _int), cache=True, nogil=True)
+@inner(_void(MARKET, _int))
 def search_root(q: Market, root: int) -> None:
     """Find the groups of negative reduced cost in which this record is the root."""
     m = q.sums.shape[1]
@@ -182,7 +184,7 @@ def search_root(q: Market, root: int) -> None:
             depth += 1
 
 
-@numba.njit(_void(MARKET), cache=True, nogil=True)
+@kernel(_void(MARKET))
 def search_all(q: Market) -> None:
     """Find groups of negative reduced cost from every root, and the least reduced cost of each."""
     for root in range(q.prices.size):

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numba
 import numpy as np
 
+from kinfold.kernels.options import inner, kernel
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,7 +52,7 @@ SWEEP = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
 )
 
 
-@numba.njit(_float(SWEEP, _int, _int), cache=True, nogil=True)
+@inner(_float(SWEEP, _int, _int))
 def gap(w: Sweep, i: int, j: int) -> float:
     """Return the squared distance of two records."""
     total = 0.0
@@ -60,7 +62,7 @@ def gap(w: Sweep, i: int, j: int) -> float:
     return total
 
 
-@numba.njit(_float(SWEEP, _int, _int), cache=True, nogil=True)
+@inner(_float(SWEEP, _int, _int))
 def toward(w: Sweep, i: int, g: int) -> float:
     """Return the sum of the squared distances from record i to the members of group g."""
     total = 0.0
@@ -71,7 +73,7 @@ def toward(w: Sweep, i: int, g: int) -> float:
     return float(w.size[g] * total + w.pairs[g] * share)
 
 
-@numba.njit(numba.void(SWEEP, _int), cache=True, nogil=True)
+@inner(numba.void(SWEEP, _int))
 def leave(w: Sweep, i: int) -> None:
     """Take record i out of its group."""
     g = w.label[i]
@@ -86,7 +88,7 @@ def leave(w: Sweep, i: int) -> None:
         w.own[w.members[g, t]] -= gap(w, i, w.members[g, t])
 
 
-@numba.njit(numba.void(SWEEP, _int, _int), cache=True, nogil=True)
+@inner(numba.void(SWEEP, _int, _int))
 def join(w: Sweep, i: int, g: int) -> None:
     """Put record i into group g."""
     w.own[i] = 0.0
@@ -103,7 +105,7 @@ def join(w: Sweep, i: int, g: int) -> None:
     w.label[i] = g
 
 
-@numba.njit(_int(SWEEP, _int), cache=True, nogil=True)
+@inner(_int(SWEEP, _int))
 def list_nearest(w: Sweep, i: int) -> int:
     """Put into `tried` the groups nearest to record i of those near its own group; return how many."""
     found = 0
@@ -123,7 +125,7 @@ def list_nearest(w: Sweep, i: int) -> int:
     return found
 
 
-@numba.njit(_move(SWEEP, _int, _int), cache=True, nogil=True)
+@inner(_move(SWEEP, _int, _int))
 def best_move(w: Sweep, i: int, k: int) -> tuple[float, float, float]:
     """Return the change of SSE of the best move of record i, the group it goes to, and whom it swaps with or -1."""
     a, most = w.label[i], w.members.shape[1]
@@ -150,7 +152,7 @@ def best_move(w: Sweep, i: int, k: int) -> tuple[float, float, float]:
     return best, to, other
 
 
-@numba.njit(_int(SWEEP, _int, _int, _int), cache=True, nogil=True)
+@inner(_int(SWEEP, _int, _int, _int))
 def enqueue(w: Sweep, g: int, head: int, length: int) -> int:
     """Put the members of group g at the end of the queue; return its new length."""
     for t in range(w.size[g]):
@@ -162,7 +164,7 @@ def enqueue(w: Sweep, g: int, head: int, length: int) -> int:
     return length
 
 
-@numba.njit(_float(SWEEP, _int, _int), cache=True, nogil=True)
+@kernel(_float(SWEEP, _int, _int))
 def settle(w: Sweep, k: int, looks: int) -> float:
     """Work off a queue of all records, at most so many looks at a record; return the change of SSE."""
     head, length, total = 0, 0, 0.0
@@ -189,7 +191,7 @@ def settle(w: Sweep, k: int, looks: int) -> float:
     return total
 
 
-@numba.njit(numba.void(SWEEP, _f8_2, _int, _f8), cache=True, nogil=True)
+@inner(numba.void(SWEEP, _f8_2, _int, _f8))
 def list_groups(w: Sweep, means: np.ndarray, g: int, least: np.ndarray) -> None:
     """List the groups whose means are nearest to that of group g."""
     found, many = 0, least.size
@@ -210,7 +212,7 @@ def list_groups(w: Sweep, means: np.ndarray, g: int, least: np.ndarray) -> None:
         found = min(found + 1, many)
 
 
-@numba.njit(numba.void(SWEEP), cache=True, nogil=True)
+@kernel(numba.void(SWEEP))
 def prepare(w: Sweep) -> None:
     """Compute what is kept about the groups, and list for each the groups whose means are nearest."""
     for i in range(w.label.size):

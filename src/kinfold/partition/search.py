@@ -36,7 +36,7 @@ CHUNK = 200  # steps between two looks at the clock, and between two recounts of
 REACH = 5  # groups taken apart besides the first
 WIDE, DEEP = 6, 4  # candidate groups of a record, and of the second record of a chain
 CHAINS_UP_TO = 7  # beyond this k many plain steps are worth more than few with chains
-HEAT = 0.02  # share of the mean cost of a group
+HEAT = 0.2  # share of the mean cost of a record
 COOLING = 10.0  # steps for each record until the heat is halved
 CYCLE = 20  # steps for each record in the first cycle
 
@@ -120,7 +120,7 @@ def walk(gaps: Gaps, starts: Iterable[Labels], k: int, most: int | None, seed: i
     state, best = _best_descent(gaps, starts, k)
     lowest, steps = groups.cost(state), 0
     yield Met(steps, lowest, best, state.label)
-    stream, unit = stream_of(seed), HEAT * lowest * k / len(best)
+    stream, unit = stream_of(seed), HEAT * lowest / len(best)
     while lowest > 0.0 and (most is None or steps < most):
         since = cycle(steps, len(best))
         if steps - since < CHUNK:
