@@ -406,7 +406,7 @@ def test_roles_over_a_policy_that_is_no_set_of_columns(desk: Path) -> None:
 
 
 def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
 def _command(*args: object, **options: object) -> subprocess.CompletedProcess[str]:
