@@ -41,13 +41,17 @@ def describe(release: Release, *, internal: bool) -> Facts:
         classes=verdict.classes,
         class_sizes=tuple(sorted(Counter(sizes.tolist()).items())),
         method=plan.method,
-        method_reason=plan.reason if internal else "",
+        method_reason=plan.reason if internal else _within(plan.gap),
         columns=shown,
         version=__version__,
         measures=release.measures.to_dict() if internal else {},
         notes=_notes(release) if internal else (),
         internal=internal,
     )
+
+
+def _within(gap: float | None) -> str:
+    return "" if gap is None else f"within {gap:.2%} of the least information loss possible at this k"
 
 
 def _notes(release: Release) -> tuple[str, ...]:

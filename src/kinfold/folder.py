@@ -116,6 +116,8 @@ def _certified(release: Release, file: Path) -> Certificate:
         unit = release.policy.policy.privacy.unit
         counted = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
         told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
+    if release.plan.gap is not None:
+        told["within"] = float(f"{release.plan.gap:.6f}")  # of the least loss possible
     return certify(release.policy, replace(release.terms, confidential=shown), verdict, told, release.plan.method)
 
 
@@ -155,6 +157,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "reason": release.plan.reason,
         "repaired": release.plan.repaired,
         "steps": release.plan.steps,
+        "gap": release.plan.gap,
         "notes": list(release.plan.notes),
         "seconds": round(release.seconds, 3),
         "verdict": release.verdict.to_dict(),

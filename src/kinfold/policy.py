@@ -91,6 +91,7 @@ class Method(_Section):
     refine_steps: Annotated[Whole, Field(ge=0)] | None = None
     suppression: Annotated[Whole, Field(ge=0)] | Annotated[Number, Field(ge=0, le=1)] = 0  # a count, or a share
     objective: Literal["granularity", "prec", "discernibility"] = "granularity"
+    prove: Annotated[Number, Field(ge=0)] = 0.0  # seconds to find out how far a partition is from the best possible
     choices: Texts = ()  # mu-argus: attributes that the data holder generalizes once more, in this order
     seed: Annotated[Whole, Field(ge=0)] = 0
 

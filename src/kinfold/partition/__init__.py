@@ -1,6 +1,8 @@
 """Partitioners: records in, a class label for each out. Every class has at least k records."""
 
 from kinfold.partition.approximate import approximate
+from kinfold.partition.bounds import lower_bound
+from kinfold.partition.exact import exact
 from kinfold.partition.k_first import k_first
 from kinfold.partition.mdav import mdav
 from kinfold.partition.refine import refine
@@ -16,7 +18,9 @@ __all__ = [
     "Repair",
     "Requirement",
     "approximate",
+    "exact",
     "k_first",
+    "lower_bound",
     "mdav",
     "refine",
     "refine_under",

@@ -26,7 +26,7 @@ from kinfold.partition.points import Points
 from kinfold.planning.looser import advice
 from kinfold.planning.missing import imputed, left_out, strata
 from kinfold.planning.partitioners import check_method, discarded, partition
-from kinfold.planning.refinement import refined
+from kinfold.planning.refinement import proved_gap, refined
 from kinfold.planning.requirements import requirements
 from kinfold.planning.stricter import merge_until, stricter
 from kinfold.planning.task import Plan, Task
@@ -46,6 +46,7 @@ class Classes:
     labels: Labels
     repaired: int = 0
     steps: int = 0
+    gap: float | None = None
 
 
 def microaggregate(task: Task, method: str, reason: str) -> Plan:
@@ -73,7 +74,9 @@ def microaggregate(task: Task, method: str, reason: str) -> Plan:
     notes += advice(
         here, classes, len(rows), lambda looser: int(_classes(looser, method, refine=False).labels.max()) + 1
     )
-    return Plan(recoding, method, reason, tuple(notes), found.repaired, method, found.steps or None)
+    if found.gap is not None:
+        notes.append(f"within {found.gap:.2%} of the least loss that any classes of at least {task.k} can have")
+    return Plan(recoding, method, reason, tuple(notes), found.repaired, method, found.steps or None, found.gap)
 
 
 def _treatments(task: Task, results: Mapping[str, Averaged]) -> dict[str, Treatment]:
@@ -115,11 +118,17 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
     better, steps = labels, 0
     if refine:
         better, steps = refined(every, labels, task.k, required, task.policy.policy.method, task.progress)
+    gap = _gap(task, every, better) if refine and not required and not apart.any() else None
     if failing := stricter(task):
         better, merged = merge_until(every, better, failing)
         repaired += merged
     _refuse_mixed(better, apart)
-    return Classes(better, repaired, steps)
+    return Classes(better, repaired, steps, gap)
+
+
+def _gap(task: Task, every: Points, labels: Labels) -> float | None:
+    seconds = task.policy.policy.method.prove
+    return proved_gap(every, labels, task.k, seconds, task.progress) if seconds and stricter(task) is None else None
 
 
 def _refuse_mixed(labels: Labels, apart: Labels) -> None:

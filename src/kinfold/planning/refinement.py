@@ -42,6 +42,15 @@ def budget(method: Method) -> Budget | None:
     return Budget(seconds=float(asked)) if asked else None
 
 
+def proved_gap(points: Points, labels: Labels, k: int, seconds: float, progress: Progress) -> float:
+    """Return by what share of itself the loss of these classes may lie above the least possible."""
+    from kinfold.partition.bounds import lower_bound
+    from kinfold.partition.cost import cost
+
+    bound = lower_bound(points, k, labels=labels, seconds=seconds, progress=progress)
+    return bound.gap(cost(points, labels))
+
+
 def refined(
     points: Points, labels: Labels, k: int, required: Sequence[Requirement], method: Method, progress: Progress
 ) -> tuple[Labels, int]:

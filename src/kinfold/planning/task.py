@@ -51,4 +51,4 @@ class Plan:
     repaired: int = 0  # classes that missed a promise and were mended
     start: str | None = None  # where refinement began
     steps: int | None = None  # of refinement
-    bound: float | None = None  # a proved lower bound of SSE/SST
+    gap: float | None = None  # proved: the loss lies at most this share of itself above the least possible
