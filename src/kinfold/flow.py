@@ -21,7 +21,7 @@ from kinfold.engines import Engine
 from kinfold.errors import PolicyError
 from kinfold.folder import save, was_sorted
 from kinfold.measurement import Measures, measure_release
-from kinfold.planning import Plan, Task, plan
+from kinfold.planning import Ask, Plan, Task, plan
 from kinfold.policy import Policy, from_roles
 from kinfold.promises import confidential_values, terms_of, unit_values
 from kinfold.release import Terms, Verdict
@@ -30,6 +30,7 @@ from kinfold.verification import judge_people
 from kinfold.verification import verify as check
 
 if TYPE_CHECKING:
+    from kinfold.generalize.lattice import Lattice
     from kinfold.profiling import Profile
 
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
@@ -67,10 +68,13 @@ class Release:
         return save(self, Path(folder), force=force)
 
 
-def anonymize(source: Any, policy: Any = None, *, progress: Stage | None = None, **request: Any) -> Release:
+def anonymize(
+    source: Any, policy: Any = None, *, progress: Stage | None = None, ask: Ask | None = None, **request: Any
+) -> Release:
     """Read, bind, plan, apply, verify, measure. Raises before anything unverified can leave.
 
     `policy` is a `Policy`, a mapping or a TOML file; or say `quasi=[...], confidential=[...], k=5, method="mdav"`.
+    `ask` is asked for the data holder's choices of mu-argus.
     """
     tell = progress or _unheard
     started = time.perf_counter()
@@ -84,7 +88,7 @@ def anonymize(source: Any, policy: Any = None, *, progress: Stage | None = None,
     attributes = encode(engine, original, bound.of(Role.QUASI))  # quasi-identifiers as arrays
     held = confidential_values(engine, original, terms, bound)  # what the models protect
     unit = unit_values(engine, original, bound)  # whose rows they are, where people are counted
-    task = Task(attributes, bound, terms.models, held, unit, lambda done, total: tell("plan", done, total))
+    task = Task(attributes, bound, terms.models, held, unit, lambda done, total: tell("plan", done, total), ask)
     planned = plan(task)  # what to do to each row and each column
     tell("apply", 0, 1)
     released = engine.apply(original, planned.recoding, schema)  # rows as they leave
@@ -141,6 +145,20 @@ def _pairs(released: Any, before: int, after: int) -> NDArray[np.intp] | str:
     if isinstance(released, str | Path) and was_sorted(Path(released)):
         return "the certificate beside the release says that its rows were reordered: they cannot be paired"
     return np.arange(before)
+
+
+def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
+    """Return the generalization lattice of a table, to be looked at node by node; its optimum is found."""
+    from kinfold.planning.generalization import lattice_of
+
+    values = requested(policy, request)
+    asked = values.model_copy(update={"method": values.method.model_copy(update={"name": "lattice"})})
+    with open_engine() as engine:
+        original = engine.read(rows_of(source))
+        bound = bind(asked, engine.schema(original))
+        terms = terms_of(bound, engine, original)
+        attributes = encode(engine, original, bound.of(Role.QUASI))
+        return lattice_of(Task(attributes, bound, terms.models, confidential_values(engine, original, terms, bound)))
 
 
 def profile(source: Any, *, progress: Stage | None = None) -> Profile:

@@ -1,4 +1,4 @@
-"""The commands: demo, profile, anonymize, verify, measure, compare, warmup."""
+"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, warmup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from kinfold.cli import told
 from kinfold.cli.asked import numbers, policy_from
-from kinfold.cli.shown import Bar, errors, out, print_json
+from kinfold.cli.shown import Bar, asking, errors, out, print_json
 from kinfold.errors import DataError, PolicyError
 
 app = typer.Typer(
@@ -113,7 +113,9 @@ def anonymize(
     keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not sort the released rows.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False,
     format_: Annotated[str | None, typer.Option("--format", help="csv or parquet.", show_default=False)] = None,
+    engine: Annotated[str, typer.Option(help="Where rows live: duckdb.")] = "duckdb",
     seed: Annotated[int | None, typer.Option(help="Seed of the search.", show_default=False)] = None,
+    ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False,
     show_values: Values = False,
     json: Json = False,
 ) -> None:
@@ -138,10 +140,12 @@ def anonymize(
         "output.format": format_,
     }
     with errors(show_values=show_values), Bar() as bar:
+        if engine != "duckdb":
+            raise PolicyError(f"there is no engine '{engine}' here", fix="use --engine duckdb")
         roles = {"quasi-identifier": quasi, "confidential": confidential, "identifier": identifier}
         asked = policy_from(policy, roles, keys, settings or ())
         check_place(out_, force=force)
-        release = run(data, asked, progress=bar)
+        release = run(data, asked, progress=bar, ask=asking if ask else None)
         release.save(out_, force=force)
         if json:
             print_json({**told.summary(release), "folder": str(out_)})
@@ -243,6 +247,24 @@ def compare(
             print_json(found.to_dict())
         else:
             told.tell_comparison(found, out_)
+
+
+@app.command()
+def lattice(data: Data, policy: PolicyFile = None, settings: Settings = None, json: Json = False) -> None:
+    """Look at the generalization lattice: the optimum and the minimal generalizations; with --json every node.
+
+    Example: `kinfold lattice patients.csv --policy policy.toml`
+    """
+    from kinfold.flow import lattice as look
+
+    with errors():
+        if policy is None:
+            raise PolicyError("what to generalize is in the policy", fix="add --policy FILE")
+        found = look(data, policy_from(policy, {}, {}, settings or ()))
+        if json:
+            print_json(told.lattice_facts(found))
+        else:
+            told.tell_lattice(found)
 
 
 @app.command()

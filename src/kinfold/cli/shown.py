@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -87,6 +87,17 @@ class _Notes(logging.Handler):
 
 
 _NOTES = _Notes()
+
+
+def asking(levels: Mapping[str, int], outliers: int) -> str | None:
+    """Ask on the terminal which attribute to generalize next; an empty answer ends it."""
+    shown = ", ".join(f"{name} {level}" for name, level in levels.items())
+    err.print(f"levels: {shown}; {outliers:,} records have combinations that are too rare")
+    while True:
+        answer = err.input("generalize which attribute once more? (empty: none) ").strip()
+        if not answer or answer in levels:
+            return answer or None
+        err.print(f"there is no attribute '{answer}'")
 
 
 def print_json(value: Any) -> None:

@@ -16,6 +16,7 @@ from kinfold.release import Verdict
 if TYPE_CHECKING:
     from kinfold.comparison import Comparison
     from kinfold.flow import Release
+    from kinfold.generalize.lattice import Lattice
     from kinfold.profiling import Profile
 
 LOSSES = {
@@ -135,3 +136,46 @@ def tell_comparison(comparison: Comparison, folder: Path) -> None:
         out.print(Text(f"not possible: {setting.method}, k = {setting.k}: {reason}", style="yellow"), soft_wrap=True)
     out.print(f"\n{comparison.advice()}", soft_wrap=True)
     out.print(f"  {folder / 'comparison.html'}", soft_wrap=True)
+
+
+def lattice_facts(lattice: Lattice) -> dict[str, Any]:
+    """Return every node of a lattice: its levels, outliers, loss and Prec, and whether it is minimal."""
+    minimal = {node.levels for node in lattice.minimal()}
+    nodes = [
+        {
+            "levels": list(node.levels),
+            "classes": node.classes,
+            "outliers": node.outliers,
+            "holds": node.holds,
+            "loss": node.loss if node.holds else None,
+            "prec": node.prec,
+            "minimal": node.levels in minimal,
+        }
+        for node in lattice
+    ]
+    best = lattice.best.levels if lattice.best else None
+    return {"columns": list(lattice.nodes.domain.names), "best": best, "proved": lattice.proved, "nodes": nodes}
+
+
+def tell_lattice(lattice: Lattice) -> None:
+    """Print the optimum and the minimal generalizations."""
+    names = lattice.nodes.domain.names
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in (*names, "outliers", "classes", "loss", "Prec"):
+        table.add_column(Text(name), justify="right")
+    minimal = lattice.minimal()
+    for node in sorted(minimal, key=lambda each: each.rank):
+        mark = "bold green" if lattice.best and node.levels == lattice.best.levels else ""
+        cells = (
+            *map(str, node.levels),
+            digits(node.outliers),
+            digits(node.classes),
+            digits(node.loss),
+            digits(node.prec),
+        )
+        table.add_row(*cells, style=mark)
+    out.print(f"{lattice.size:,} generalizations, {len(minimal):,} of them minimal")
+    out.print(table)
+    if lattice.best:
+        proved = "the optimum" if lattice.proved else "the best found"
+        out.print(f"{proved}: {', '.join(f'{n} {level}' for n, level in zip(names, lattice.best.levels, strict=True))}")

@@ -9,10 +9,10 @@ from kinfold.models import TCloseness
 from kinfold.planning.generalization import generalize
 from kinfold.planning.microaggregation import microaggregate
 from kinfold.planning.partitioners import PARTITIONERS
-from kinfold.planning.task import Plan, Task
+from kinfold.planning.task import Ask, Plan, Task
 from kinfold.policy import GENERALIZING
 
-__all__ = ["PARTITIONERS", "Plan", "Task", "plan"]
+__all__ = ["PARTITIONERS", "Ask", "Plan", "Task", "plan"]
 
 
 def plan(task: Task) -> Plan:

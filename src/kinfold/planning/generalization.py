@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,9 @@ from kinfold.averaging import as_arrow
 from kinfold.covering import leaves_of
 from kinfold.encoding import Attribute, Coded, Measured
 from kinfold.errors import PolicyError, Problem, Unreachable
-from kinfold.generalize.domain import Domain
+from kinfold.generalize.domain import Domain, Levels
 from kinfold.generalize.generalization import Generalization
+from kinfold.generalize.mu_argus import Outliers
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.measures.grouping import group_rows
 from kinfold.planning.missing import left_out
@@ -29,6 +30,9 @@ from kinfold.planning.task import Plan, Task
 from kinfold.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace, Treatment
 from kinfold.schema import Role
 from kinfold.tally import of_labels
+
+if TYPE_CHECKING:
+    from kinfold.generalize.lattice import Lattice
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -165,10 +169,21 @@ def _mu_argus(task: Task, domain: Domain) -> Found:
     for attribute in task.attributes:
         named[attribute.bound.asked.identifying].append(attribute.bound.name)
     ranks = Ranks(*(tuple(named[rank]) for rank in ("identifying", "more", "most")))
-    found = mu_argus(domain, task.k, ranks, task.policy.policy.method.choices, progress=task.progress)
+    holder = _holder(task, domain) if task.ask else task.policy.policy.method.choices
+    found = mu_argus(domain, task.k, ranks, holder, progress=task.progress)
     told = f"mu-Argus itself reaches k = {found.k}; the release is completed by suppression"
     starred = task.policy.policy.output.suppressed == "star"
     return Found(found.complete(task.models, starred), (told,))
+
+
+def _holder(task: Task, domain: Domain) -> Callable[[Levels, Outliers], str | None]:
+    """Put the question of steps 4 and 5 into words: levels by name, and the records that have outliers."""
+
+    def decide(levels: Levels, found: Outliers) -> str | None:
+        records = sum(int(domain.tally.sizes[row]) for row, combos in enumerate(found) if combos)
+        return task.ask(dict(zip(domain.names, levels, strict=True)), records) if task.ask else None
+
+    return decide
 
 
 def _mingen(task: Task, domain: Domain) -> Found:
@@ -180,11 +195,22 @@ def _mingen(task: Task, domain: Domain) -> Found:
     return Found(released, (_levels(released), f"{len(minimal)} k-minimal distortions exist; the first was taken"))
 
 
-def _lattice(task: Task, domain: Domain) -> Found:
+def lattice_of(task: Task) -> Lattice:
+    """Return the lattice of a task with its optimum found."""
+    _check(task, "lattice")
+    rows = np.flatnonzero(~left_out(task.attributes))
+    return _searched(task, domain_of(task.take(rows))[0])
+
+
+def _searched(task: Task, domain: Domain) -> Lattice:
     from kinfold.generalize.lattice import lattice
 
     method = task.policy.policy.method
-    found = lattice(domain, task.models, method.suppression, method.objective, _weights(task), task.progress)
+    return lattice(domain, task.models, method.suppression, method.objective, _weights(task), task.progress)
+
+
+def _lattice(task: Task, domain: Domain) -> Found:
+    method, found = task.policy.policy.method, _searched(task, domain)
     released = found.generalization()
     best = found.best.loss if found.best else 0.0
     told = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from kinfold.encoding import Attribute
 from kinfold.models import Model
 from kinfold.progress import Progress, silent
 from kinfold.recoding import Recoding
+
+# Given the level of each attribute and how many records still have outliers, the attribute to generalize next, or None.
+Ask: TypeAlias = Callable[[Mapping[str, int], int], str | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +29,7 @@ class Task:
     confidential: Mapping[str, NDArray[Any]]
     unit: NDArray[Any] | None = None  # whose row it is, where people are counted
     progress: Progress = silent
+    ask: Ask | None = None  # whom to ask for the data holder's choices (mu-argus)
 
     @property
     def k(self) -> int:
@@ -37,7 +41,7 @@ class Task:
         attributes = [attribute.take(rows) for attribute in self.attributes]
         confidential = {name: values[rows] for name, values in self.confidential.items()}
         unit = None if self.unit is None else self.unit[rows]
-        return Task(attributes, self.policy, self.models, confidential, unit, self.progress)
+        return replace(self, attributes=attributes, confidential=confidential, unit=unit)
 
 
 @dataclass(frozen=True, eq=False)
