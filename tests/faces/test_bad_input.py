@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -233,6 +232,13 @@ def test_fewer_than_k_records(desk: Path) -> None:
     refused(desk, 4, "k is 7, but there are only 6 records", "lower k", args=("-k", 7))
 
 
+def test_fewer_than_k_people(desk: Path) -> None:
+    change(desk, "k = 3", 'k = 3\nunit = "name"', "policy.toml")
+    for name in ("Yaroslava", "Zebulon", "Quirinus", "Philomena"):
+        change(desk, name, "Xanthippe")
+    refused(desk, 4, "k is 3, but 'name' names only 2 people", "lower k")
+
+
 def test_fewer_than_k_records_after_some_were_left_out(desk: Path) -> None:
     change(desk, ",33,", ",,")
     change(desk, 'type = "continuous"', 'type = "continuous"\nmissing = "drop"', "policy.toml")
@@ -340,10 +346,18 @@ def test_a_policy_that_is_not_there(desk: Path) -> None:
     refused(desk, 2, "policy.toml': No such file", "--write-policy")
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize("key", ['unit = "name"', "joint = true"])
 def test_a_model_that_a_method_cannot_enforce(desk: Path, key: str) -> None:
     change(desk, "k = 3", f"k = 3\n{key}", "policy.toml")
     refused(desk, 2, "the method 'datafly' cannot keep promises about people", "mdav", args=("--method", "datafly"))
+=======
+@pytest.mark.parametrize("key", ["t = 0.2", "l = 2", "p = 2", "alpha = 0.5"])
+def test_a_promise_about_confidential_columns_where_there_is_none(desk: Path, key: str) -> None:
+    change(desk, "k = 3", f"k = 3\n{key}", "policy.toml")
+    change(desk, 'role = "confidential"', 'role = "other"', "policy.toml")
+    refused(desk, 2, f"'privacy.{key.split()[0]}' is asked for, but no column is confidential", "name one")
+>>>>>>> backbone
 
 
 def test_a_release_that_is_there_already(desk: Path) -> None:
@@ -405,15 +419,29 @@ def test_roles_over_a_policy_that_is_no_set_of_columns(desk: Path) -> None:
 # The disk
 
 
+<<<<<<< HEAD
 def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+=======
+LIMITED = """
+import resource
+from kinfold import folder
+publish = folder.publish
+
+def limited(*args, **options):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+    publish(*args, **options)
+
+folder.publish = limited
+"""
+>>>>>>> backbone
 
 
-def _command(*args: object, **options: object) -> subprocess.CompletedProcess[str]:
-    code = "from kinfold.cli import main; main()"
+def _command(*args: object, before: str = "") -> subprocess.CompletedProcess[str]:
+    code = f"{before}\nfrom kinfold.cli import main; main()"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     words = [sys.executable, "-c", code, *map(str, args)]
-    return subprocess.run(words, capture_output=True, text=True, env=environment, check=False, **options)  # type: ignore[call-overload]
+    return subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
 
 
 def _many_rows(desk: Path) -> None:
@@ -437,7 +465,7 @@ def test_a_file_that_may_not_grow_to_its_size_leaves_the_old_release(desk: Path)
         "-k",
         500,
     )
-    ran = _command(*args, preexec_fn=_limited)
+    ran = _command(*args, before=LIMITED)
     assert ran.returncode == 2, ran.stderr
     assert "free space" in ran.stderr or "no space left" in ran.stderr
     assert "fix: " in ran.stderr

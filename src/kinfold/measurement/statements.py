@@ -86,29 +86,35 @@ def covers(label: str, domain: list[str]) -> Flags:
 
 
 def gaps(column: PairedColumn) -> NDArray[np.float64]:
-    """Squared distance of each original code to each released label: 0 where the label covers the value.
+    """Squared distance of each original code to each released label, and to null: 0 where the label covers the value.
 
-    Elsewhere it is that of the nearest value that the label covers.
+    Elsewhere it is that of the nearest value that the label covers. Those stand side by side on the scale, and gaps only
+    grow away from them, so the nearest is one of the two ends.
     """
     attribute = column.attribute
     assert isinstance(attribute, Coded)  # noqa: S101  numbers have no table
-    plain = np.vstack([attribute.scale.gaps(code) for code in range(attribute.scale.codes)])
     known = {text: code for code, text in enumerate(attribute.texts[:-1])}
     domain = [str(text) for text in attribute.texts[:-1]]
     rows = [
-        plain[:, known[label]] if label in known else _nearest(label, attribute, plain, domain)
+        attribute.scale.gaps(known[label]) if label in known else _nearest(label, attribute, domain)
         for label in column.labels
     ]
-    return np.column_stack([*rows, plain[:, attribute.null_code]])
+    return np.column_stack([*rows, attribute.scale.gaps(attribute.null_code)])
 
 
-def _nearest(label: str, attribute: Coded, plain: NDArray[np.float64], domain: list[str]) -> NDArray[np.float64]:
+def _nearest(label: str, attribute: Coded, domain: list[str]) -> NDArray[np.float64]:
+    if label == TOP:
+        return np.zeros(attribute.scale.codes)
     if attribute.hierarchy is not None and attribute.leaf is not None:
         under = (attribute.hierarchy.labels == label).any(axis=1)[attribute.leaf[:-1]]
     else:
         under = covers(label, domain)
-    inside = np.append(under, label == TOP)
-    return np.asarray(plain[:, inside].min(axis=1) if inside.any() else plain.max(axis=1))
+    inside = np.flatnonzero(under)
+    if not len(inside):
+        return np.full(attribute.scale.codes, attribute.scale.weight)
+    found = np.minimum(attribute.scale.gaps(int(inside[0])), attribute.scale.gaps(int(inside[-1])))
+    found[inside] = 0.0
+    return found
 
 
 def middles(column: PairedColumn) -> NDArray[np.float64]:
