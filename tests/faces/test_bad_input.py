@@ -346,18 +346,11 @@ def test_a_policy_that_is_not_there(desk: Path) -> None:
     refused(desk, 2, "policy.toml': No such file", "--write-policy")
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("key", ['unit = "name"', "joint = true"])
-def test_a_model_that_a_method_cannot_enforce(desk: Path, key: str) -> None:
-    change(desk, "k = 3", f"k = 3\n{key}", "policy.toml")
-    refused(desk, 2, "the method 'datafly' cannot keep promises about people", "mdav", args=("--method", "datafly"))
-=======
 @pytest.mark.parametrize("key", ["t = 0.2", "l = 2", "p = 2", "alpha = 0.5"])
 def test_a_promise_about_confidential_columns_where_there_is_none(desk: Path, key: str) -> None:
     change(desk, "k = 3", f"k = 3\n{key}", "policy.toml")
     change(desk, 'role = "confidential"', 'role = "other"', "policy.toml")
     refused(desk, 2, f"'privacy.{key.split()[0]}' is asked for, but no column is confidential", "name one")
->>>>>>> backbone
 
 
 def test_a_release_that_is_there_already(desk: Path) -> None:
@@ -419,22 +412,17 @@ def test_roles_over_a_policy_that_is_no_set_of_columns(desk: Path) -> None:
 # The disk
 
 
-<<<<<<< HEAD
-def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-=======
 LIMITED = """
 import resource
 from kinfold import folder
 publish = folder.publish
 
 def limited(*args, **options):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     publish(*args, **options)
 
 folder.publish = limited
 """
->>>>>>> backbone
 
 
 def _command(*args: object, before: str = "") -> subprocess.CompletedProcess[str]:

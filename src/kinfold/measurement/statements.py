@@ -88,8 +88,8 @@ def covers(label: str, domain: list[str]) -> Flags:
 def gaps(column: PairedColumn) -> NDArray[np.float64]:
     """Squared distance of each original code to each released label, and to null: 0 where the label covers the value.
 
-    Elsewhere it is that of the nearest value that the label covers. Those stand side by side on the scale, and gaps only
-    grow away from them, so the nearest is one of the two ends.
+    Elsewhere it is that of the nearest value that the label covers. Those stand side by side on the scale, and gaps
+    only grow away from them, so the nearest is one of the two ends.
     """
     attribute = column.attribute
     assert isinstance(attribute, Coded)  # noqa: S101  numbers have no table
