@@ -5,6 +5,7 @@
     step          = (the cost of a good partition - bound) / |slope|², times a share that is halved when
                     nothing was gained for a while (Polyak)
 
+Start: prices made safe again and again from 0 on; this soon ends, much higher than nearest records.
 With half its least star added a price is safe: no group costs less than the safe prices of its members. The least
 star over m is found for each m from k to 2k-1 and is exact, so that every bound on the way is valid.
 Cost: O(n² k) a step.
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 STEPS = 400  # at most
 PATIENCE = 10  # steps without a gain before the steps are made smaller
 SMALLEST = 1e-3
+SETTLING, GROWTH = 20, 1e-4  # how often prices are made safe at first, and while it pays by this share
 
 
 def climb(gaps: Gaps, k: int, cost: float, until: float, progress: Progress = silent) -> tuple[Floats, float]:
     """Return safe prices with a high sum, and that sum, the bound; `cost` is that of any partition."""
-    prices = top = best = np.zeros(len(gaps))
+    prices = top = best = settle(gaps, k)
     highest, share, idle = -np.inf, 1.0, 0
     for step in range(STEPS):
         safe, slope = star_bound(gaps, k, prices)
@@ -48,6 +50,17 @@ def climb(gaps: Gaps, k: int, cost: float, until: float, progress: Progress = si
         prices = prices + share * (cost - value) / steepness * slope
         progress(step, STEPS)
     return best, highest
+
+
+def settle(gaps: Gaps, k: int) -> Floats:
+    """Return prices made safe again and again from 0 on, as long as their sum grows."""
+    prices = np.zeros(len(gaps))
+    for _ in range(SETTLING):
+        safe, _slope = star_bound(gaps, k, prices)
+        if safe.sum() <= prices.sum() * (1.0 + GROWTH):
+            break
+        prices = safe
+    return prices
 
 
 def star_bound(gaps: Gaps, k: int, prices: Floats) -> tuple[Floats, Floats]:
