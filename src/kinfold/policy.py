@@ -30,7 +30,7 @@ from kinfold.errors import PolicyError, Problem
 from kinfold.schema import ROLE_SYNONYMS, Kind, Role
 
 PARTITIONING = ("mdav", "v-mdav", "univariate", "approximate", "t-merge", "k-first", "t-first")
-GENERALIZING = ("datafly", "mu-argus", "mingen", "lattice")
+GENERALIZING = ("datafly", "mu-argus", "mingen", "mingen-cell", "lattice")
 METHODS = ("auto", *PARTITIONING, *GENERALIZING)
 
 

@@ -28,7 +28,7 @@ MODULES = (
     *("mdav_task", "mdav_tree", "mdav_flat", "vmdav", "approximate", "univariate", "univariate_wide", "sums"),
     *("descent", "paths", "distances", "sweeps", "pricing"),
     *("promises", "merging", "k_first", "classes", "mending", "annealing", "t_first"),
-    *("rollup", "nearest"),
+    *("rollup", "subsets", "nearness", "rebuild", "nearest"),
 )
 
 _HERE = Path(__file__).parent

@@ -43,6 +43,7 @@ class Found:
 
     released: Generalization
     notes: tuple[str, ...] = ()
+    steps: int | None = None
 
 
 def generalize(task: Task, method: str, reason: str) -> Plan:
@@ -55,7 +56,7 @@ def generalize(task: Task, method: str, reason: str) -> Plan:
             f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
         )
     here = task.take(rows)
-    domain, tuples = domain_of(here)
+    domain, tuples = domain_of(here, one_by_one=method == "mingen-cell")
     found = METHODS[method](here, domain)
     starred = task.policy.policy.output.suppressed == "star"
     labels = np.full(len(gone), LEFT_OUT, np.int32)
@@ -68,14 +69,18 @@ def generalize(task: Task, method: str, reason: str) -> Plan:
         )
     if gone.any():
         notes.append(f"{int(gone.sum())} records were left out because a value is missing, as the policy asks")
-    return Plan(Recoding(labels, _treatments(here, found.released)), method, reason, tuple(notes))
+    recoding = Recoding(labels, _treatments(here, found.released))
+    return Plan(recoding, method, reason, tuple(notes), steps=found.steps)
 
 
-def domain_of(task: Task) -> tuple[Domain, Ints]:
-    """Return the distinct tuples of a task as a domain, and the tuple of each record."""
+def domain_of(task: Task, *, one_by_one: bool = False) -> tuple[Domain, Ints]:
+    """Return the distinct tuples of a task as a domain, and the tuple of each record.
+
+    At cell level records are taken one by one: equal ones can end up in different classes.
+    """
     hierarchies = [hierarchy_of(attribute) for attribute in task.attributes]
     codes = np.column_stack([_codes(a, h) for a, h in zip(task.attributes, hierarchies, strict=True)])
-    tuples, first = group_rows(codes)
+    tuples, first = (np.arange(len(codes)), np.arange(len(codes))) if one_by_one else group_rows(codes)
     tally = of_labels(tuples, task.confidential)
     names = tuple(attribute.bound.name for attribute in task.attributes)
     return Domain(names, tuple(hierarchies), np.ascontiguousarray(codes[first], np.int32), tally), tuples
@@ -195,6 +200,15 @@ def _mingen(task: Task, domain: Domain) -> Found:
     return Found(released, (_levels(released), f"{len(minimal)} k-minimal distortions exist; the first was taken"))
 
 
+def _mingen_cell(task: Task, domain: Domain) -> Found:
+    from kinfold.generalize.mingen_cell import mingen_cell
+
+    method = task.policy.policy.method
+    found = mingen_cell(domain, task.models, method.objective, _weights(task), method.refine_steps, task.progress)
+    told = ("proved optimal at cell level",) if found.exact else ()
+    return Found(found.generalization, told, found.steps)
+
+
 def lattice_of(task: Task) -> Lattice:
     """Return the lattice of a task with its optimum found."""
     _check(task, "lattice")
@@ -234,5 +248,6 @@ METHODS: Mapping[str, Callable[[Task, Domain], Found]] = {
     "datafly": _datafly,
     "mu-argus": _mu_argus,
     "mingen": _mingen,
+    "mingen-cell": _mingen_cell,
     "lattice": _lattice,
 }
