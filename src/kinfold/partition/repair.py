@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kinfold.partition.points import Labels
     from kinfold.progress import Progress
 
-TRIALS = 3e8  # looks in all, about; a minute at most
+TRIALS = 1e7  # records looked at in all, times the sizes of the classes they are looked at for
 FEW = 300  # records looked at for a class at least
 CHUNK = 50  # classes between two looks at the listener
 

@@ -70,7 +70,8 @@ def closeness(confidential: object, t: object, records: int) -> tuple[Requiremen
     >>> [each.gauge.limit for each in closeness([[1, 2], [3, 3]], [0.1, 0.2], 2)]
     [0.1, 0.2]
     """
-    first = confidential if isinstance(confidential, np.ndarray) else np.asarray(confidential, dtype=object)
+    # a list may hold columns of different types; anything else is one array
+    first = np.asarray(confidential, dtype=object if isinstance(confidential, list | tuple) else None)
     columns = [first] if first.ndim == 1 and len(first) == records else list(confidential)  # type: ignore[call-overload]
     levels = [float(level) for level in np.broadcast_to(np.asarray(t, np.float64), len(columns))]
     wrong = [np.shape(column) for column in columns if np.shape(column) != (records,)]
