@@ -1,0 +1,31 @@
+"""The two ways a kernel is compiled: an entry point for fixed types, and a part of one.
+
+No fastmath: sums keep their order, so the same table gives the same release everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numba import njit, typeof, types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_Kernel = Any
+
+
+def entry(*examples: object) -> Callable[[Callable[..., Any]], _Kernel]:
+    """Compile as the module is imported, for the types of these examples; the machine code is kept on disk."""
+    signature = types.none(*[typeof(example) for example in examples])
+    return njit([signature], cache=True, error_model="numpy")  # type: ignore[no-any-return]
+
+
+def inner(function: Callable[..., Any], *, cache: bool = False) -> _Kernel:
+    """Compile as part of an entry point that calls it."""
+    return njit(cache=cache, error_model="numpy")(function)
+
+
+def part(function: Callable[..., Any]) -> _Kernel:
+    """Compile into the one kernel that calls it: a compiled call is optimized again at each level, a part once."""
+    return njit(inline="always", error_model="numpy")(function)

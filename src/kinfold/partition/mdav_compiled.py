@@ -1,0 +1,113 @@
+"""MDAV through the kernels: the points laid out in arrays, clusters formed a moment at a time.
+
+Between two moments the caller hears how far it is, and may stop the run. Half of the points gone, the tree is grown
+anew from those that are left.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kinfold import kernels
+from kinfold.partition.points import Nested
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kinfold.partition.points import Floats, Labels, Points, Scale
+    from kinfold.progress import Progress
+
+_MOMENT = 0.06  # seconds of kernel work between two reports
+_FEW = 256  # points too few to be worth another tree
+
+
+def mdav_compiled(points: Points, k: int, progress: Progress, kernel: str) -> Labels:
+    """Return the labels of MDAV, formed by the kernel module of this name."""
+    module, shared = kernels.load(kernel), kernels.load("mdav_task")
+    task = _task(points, k, shared, module.CAP)
+    while task.state[shared.RECORDS] >= 2 * k:
+        tree = None  # an old tree goes before a new one comes
+        tree = _grown(task, points, shared, module.CAP)
+        _run(task, tree, module.advance, shared, progress)
+    labels: Labels = task.labels
+    labels[labels < 0] = task.state[shared.LABEL]
+    progress(len(points), len(points))
+    return labels
+
+
+def _run(task: Any, tree: Any, advance: Any, shared: Any, progress: Progress) -> None:
+    """Form clusters until half of the tree's points are gone, or only the last is to be formed."""
+    state, clusters = task.state, 16
+    least = 2 * len(task.room.near)
+    while state[shared.RECORDS] >= least and (state[shared.POINTS] >= state[shared.ENOUGH] or state[shared.SECOND]):
+        began = time.perf_counter()
+        advance(task, tree, clusters)
+        spent = max(time.perf_counter() - began, 1e-6)
+        clusters = 1 + int(min(clusters * _MOMENT / spent, clusters * 4))
+        progress(len(task.labels) - int(state[shared.RECORDS]), len(task.labels))
+
+
+def _task(points: Points, k: int, shared: Any, cap: int) -> Any:
+    """Everything a run works on, with equal records folded."""
+    n, wide = points.numbers.shape
+    numbers, codes = np.require(points.numbers, np.float64, "CAW"), np.require(points.codes, np.int32, "CAW")
+    bits = numbers.view(np.int64)
+    crowd = shared.Crowd(numbers, codes, bits, np.empty(n, np.int32), np.zeros(n + 1, np.int32), np.empty(n, np.int32))
+    row = np.concatenate([np.empty(0), *(scale.gaps(0) for scale in points.scales)])
+    task = shared.Task(
+        crowd, shared.Scales(*_scales(points.scales)), shared.middle(wide, len(row)),
+        shared.place(wide, len(points.scales), row), shared.room(k, wide, cap),
+        np.full(n, -1, np.int32), np.zeros(shared.STATES, np.int64),
+    )  # fmt: skip
+    task.state[shared.RECORDS] = n
+    shared.fill(task, np.empty(n, np.int32), np.full(1 << (n.bit_length() + 1), -1, np.int32))
+    distinct = int(task.state[shared.POINTS])
+    start, head = crowd.start[: distinct + 1].copy(), crowd.head[:distinct].copy()
+    return task._replace(crowd=crowd._replace(start=start, head=head))
+
+
+def _grown(task: Any, points: Points, shared: Any, cap: int) -> Any:
+    """Return a tree of the points that are left."""
+    order = np.flatnonzero(task.crowd.head < task.crowd.start[1:]).astype(np.int32)
+    tree = shared.soil(len(order), points.numbers.shape[1], points.codes.shape[1], cap)
+    shared.grow(tree, task.crowd, order, np.empty(len(order)), _spread(points))
+    task.state[shared.ENOUGH] = len(order) // 2 if len(order) > _FEW else 0
+    task.state[shared.FRESH] = 1
+    return tree
+
+
+def _spread(points: Points) -> Floats:
+    """How much a step of each attribute counts in the choice of where to halve."""
+    codes = [np.sqrt(scale.weight) / max(1, scale.codes - 1) for scale in points.scales]
+    return np.array([1.0] * points.numbers.shape[1] + codes)
+
+
+def _scales(scales: tuple[Scale, ...]) -> tuple[NDArray[np.int64], Floats, NDArray[np.int32]]:
+    """Lay scales end to end, as `kernels.gaps` wants them."""
+    where = np.zeros((len(scales) + 1, 4), np.int64)
+    gaps, spans = [np.empty(0)], [np.empty((0, 2), np.int32)]
+    for j, scale in enumerate(scales):
+        height = scale.height if isinstance(scale, Nested) else 0
+        levels = np.arange(height + 1) / max(1, height)
+        gap = scale.weight * levels * levels if height else scale.gaps(0)
+        span = _spans(scale) if isinstance(scale, Nested) else spans[0]
+        where[j, 1] = height
+        where[j + 1] = where[j, 0] + scale.codes, 0, where[j, 2] + len(gap), where[j, 3] + len(span)
+        gaps.append(gap)
+        spans.append(span)
+    return where, np.concatenate(gaps), np.concatenate(spans)
+
+
+def _spans(scale: Nested) -> NDArray[np.int32]:
+    """First and one past the last code under each ancestor of a code, level by level below the top."""
+    spans = np.empty((scale.codes, scale.height, 2), np.int32)
+    for level in range(scale.height):
+        path = scale.paths[:, level]
+        first = np.flatnonzero(np.append(True, path[1:] != path[:-1]))
+        group = np.cumsum(np.append(False, path[1:] != path[:-1]))
+        spans[:, level, 0] = first[group]
+        spans[:, level, 1] = np.append(first[1:], scale.codes)[group]
+    return spans.reshape(-1, 2)
