@@ -11,10 +11,7 @@ from kinfold.partition.points import Nested, Ordered, Points
 
 def gap(scale: Ordered | Nested, a: int, b: int) -> float:
     if isinstance(scale, Ordered):
-        if scale.size in (a, b):
-            step = float(a != b)
-        else:
-            step = abs(a - b) / scale.size
+        step = float(a != b) if scale.size in (a, b) else abs(a - b) / scale.size
     else:
         level = sum(p != q for p, q in zip(scale.paths[a].tolist(), scale.paths[b].tolist(), strict=True))
         step = level / scale.height

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import inner, part
+from kinfold.kernels.compiled import Flag, Int, Real, inner, part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FAN = 8
 NOBODY = np.int32(2**31 - 1)  # the lowest record of an empty box
-_SAMPLE = 64
+_SAMPLE = 64  # enough to find a wide attribute
 
 
 class Tree(NamedTuple):
@@ -41,6 +41,14 @@ class Tree(NamedTuple):
     size: NDArray[np.int32]  # (leaves,)
     x: NDArray[np.float64]  # (leaves, a, cap)
     c: NDArray[np.int32]  # (leaves, b + 2, cap) codes, then the point, then its lowest record that is left
+
+
+class Sort(NamedTuple):
+    """The points to be sorted into a tree, and room to sort them."""
+
+    order: NDArray[np.int32]
+    key: NDArray[np.float64]  # as long
+    spread: NDArray[np.float64]  # (a + b,) how much a step of each attribute counts when the widest is looked for
 
 
 def soil(points: int, numbers: int, codes: int, leaf: int) -> Tree:
@@ -62,20 +70,22 @@ def soil(points: int, numbers: int, codes: int, leaf: int) -> Tree:
     lowest = np.zeros((blocks, 2 * codes + 1, FAN), np.int32)
     lowest[:, -1] = NOBODY
     return Tree(
-        np.concatenate(child).astype(np.int32), np.concatenate(parent).astype(np.int32), np.zeros(numbers), np.zeros((blocks, 2 * numbers + 1, FAN)), lowest,
+        np.concatenate(child).astype(np.int32), np.concatenate(parent).astype(np.int32),
+        np.zeros(numbers), np.zeros((blocks, 2 * numbers + 1, FAN)), lowest,
         np.zeros(leaves, np.int32), np.zeros((leaves, numbers, cap)), np.zeros((leaves, codes + 2, cap), np.int32),
     )  # fmt: skip
 
 
 @part
-def plant(tree: Tree, crowd: Crowd, order: NDArray[np.int32], key: NDArray[np.float64], spread: NDArray[np.float64]) -> None:
-    """Sort `order` (the points that are left) into the leaves; `spread` is the weight of each attribute's width."""
+def plant(tree: Tree, crowd: Crowd, sort: Sort) -> None:
+    """Sort the points into the leaves."""
+    order = sort.order
     leaves = tree.size.size
     width = leaves
     while width > 1:
         for leaf in range(0, leaves, width):
             begin, end = order.size * leaf // leaves, order.size * (leaf + width) // leaves
-            _halve(crowd, order, key, spread, begin, end, order.size * (leaf + width // 2) // leaves)
+            _halve(crowd, sort, begin, end, order.size * (leaf + width // 2) // leaves)
         width //= 2
     for leaf in range(leaves):
         begin = order.size * leaf // leaves
@@ -83,7 +93,7 @@ def plant(tree: Tree, crowd: Crowd, order: NDArray[np.int32], key: NDArray[np.fl
 
 
 @part
-def _value(crowd: Crowd, point: int, j: int) -> float:
+def _value(crowd: Crowd, point: Int, j: Int) -> Real:
     """Attribute j of a point, numbers first."""
     record = crowd.member[crowd.start[point]]
     numbers = crowd.numbers.shape[1]
@@ -93,8 +103,9 @@ def _value(crowd: Crowd, point: int, j: int) -> float:
 
 
 @part
-def _halve(crowd, order, key, spread, begin, end, middle):  # type: ignore[no-untyped-def]
+def _halve(crowd: Crowd, sort: Sort, begin: Int, end: Int, middle: Int) -> None:
     """Put the lower half of order[begin:end] before `middle`, along the attribute that is widest in a sample."""
+    order, key, spread = sort
     widest, best = 0, -1.0
     step = max(1, (end - begin) // _SAMPLE)
     for j in range(spread.size):
@@ -111,7 +122,7 @@ def _halve(crowd, order, key, spread, begin, end, middle):  # type: ignore[no-un
 
 
 @part
-def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: int, right: int, rank: int) -> None:
+def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: Int, right: Int, rank: Int) -> None:
     """Quickselect: smaller keys than the one of this rank before it, larger ones after; `order` goes along."""
     while left < right:
         a, b, c = key[left], key[(left + right) >> 1], key[right]
@@ -136,7 +147,7 @@ def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: int, right
 
 
 @part
-def _settle(tree: Tree, crowd: Crowd, leaf: int, order: NDArray[np.int32], begin: int, end: int) -> None:
+def _settle(tree: Tree, crowd: Crowd, leaf: Int, order: NDArray[np.int32], begin: Int, end: Int) -> None:
     """Copy the points order[begin:end] into a leaf."""
     wide = crowd.codes.shape[1]
     tree.size[leaf] = end - begin
@@ -152,7 +163,7 @@ def _settle(tree: Tree, crowd: Crowd, leaf: int, order: NDArray[np.int32], begin
 
 
 @part
-def forget(tree: Tree, leaf: int, slot: int) -> None:
+def forget(tree: Tree, leaf: Int, slot: Int) -> None:
     """Take the point at this slot of a leaf away; the boxes are left to `shrink`."""
     last = tree.size[leaf] - 1
     tree.size[leaf] = last
@@ -173,7 +184,7 @@ def measure(tree: Tree) -> None:
 
 
 @part
-def shrink(tree: Tree, leaf: int) -> None:
+def shrink(tree: Tree, leaf: Int) -> None:
     """Measure the boxes above a leaf again, as far up as they change."""
     changed = _measure_leaf(tree, leaf)
     block = tree.parent[tree.child.size + leaf] >> 3
@@ -183,7 +194,7 @@ def shrink(tree: Tree, leaf: int) -> None:
 
 
 @inner
-def _measure_leaf(tree: Tree, leaf: int) -> bool:
+def _measure_leaf(tree: Tree, leaf: Int) -> Flag:
     """Measure the box of a leaf; tell whether it changed."""
     above = tree.parent[tree.child.size + leaf]
     block, t = above >> 3, above & 7
@@ -222,7 +233,7 @@ def _measure_leaf(tree: Tree, leaf: int) -> bool:
 
 
 @inner
-def _measure_block(tree: Tree, block: int) -> bool:
+def _measure_block(tree: Tree, block: Int) -> Flag:
     """Measure the box around a block's boxes; tell whether it changed."""
     parent, t = tree.parent[block] >> 3, tree.parent[block] & 7
     numbers, codes = tree.x.shape[1], tree.c.shape[1] - 2

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import inner, part
+from kinfold.kernels.compiled import Flag, Int, part
 from kinfold.kernels.exact import DIGITS, LIMBS, add, rounded
 from kinfold.kernels.gaps import HEIGHT, START, Place, Scales, move
 
@@ -48,8 +48,8 @@ def middle(numbers: int, codes: int) -> Middle:
 
 
 @part
-def fold(crowd: Crowd, point: NDArray[np.int32], table: NDArray[np.int32]) -> int:
-    """Number the points in the order of their first records; fill `member`, `start` and `head`; return their number.
+def fold(crowd: Crowd, point: NDArray[np.int32], table: NDArray[np.int32]) -> Int:
+    """Fill `member`, `start` and `head`, points in the order of their first records; return how many there are.
 
     `table` has a power of two of places, more than the records, all -1; `point` becomes each record's point.
     """
@@ -77,7 +77,7 @@ def fold(crowd: Crowd, point: NDArray[np.int32], table: NDArray[np.int32]) -> in
 
 
 @part
-def _hash(crowd: Crowd, record: int) -> int:
+def _hash(crowd: Crowd, record: Int) -> Int:
     mixed = np.int64(0)
     for j in range(crowd.bits.shape[1]):
         value = crowd.bits[record, j] if crowd.numbers[record, j] != 0.0 else np.int64(0)  # -0.0 equals 0.0
@@ -90,18 +90,18 @@ def _hash(crowd: Crowd, record: int) -> int:
 
 
 @part
-def _equal(crowd: Crowd, one: int, other: int) -> bool:
+def _equal(crowd: Crowd, one: Int, other: Int) -> Flag:
     for j in range(crowd.numbers.shape[1]):
         if crowd.numbers[one, j] != crowd.numbers[other, j]:
             return False
+    same = True
     for j in range(crowd.codes.shape[1]):
-        if crowd.codes[one, j] != crowd.codes[other, j]:
-            return False
-    return True
+        same &= crowd.codes[one, j] == crowd.codes[other, j]
+    return same
 
 
 @part
-def count(crowd: Crowd, scales: Scales, middle: Middle, record: int, times: int) -> None:
+def count(crowd: Crowd, scales: Scales, middle: Middle, record: Int, times: Int) -> None:
     """Add a record to the centre (times = 1) or take it away (-1)."""
     for j in range(crowd.bits.shape[1]):
         add(middle.sums, j, crowd.bits[record, j], times)
@@ -110,7 +110,7 @@ def count(crowd: Crowd, scales: Scales, middle: Middle, record: int, times: int)
 
 
 @part
-def to_centre(left: int, scales: Scales, middle: Middle, place: Place) -> None:
+def to_centre(left: Int, scales: Scales, middle: Middle, place: Place) -> None:
     """Move the place to the centre of the `left` records that were counted."""
     for j in range(place.numbers.size):
         place.numbers[j] = rounded(middle.sums, j, middle.digits) / left
@@ -130,7 +130,7 @@ def to_centre(left: int, scales: Scales, middle: Middle, place: Place) -> None:
 
 
 @part
-def to_record(crowd: Crowd, scales: Scales, place: Place, record: int) -> None:
+def to_record(crowd: Crowd, scales: Scales, place: Place, record: Int) -> None:
     """Move the place to a record."""
     for j in range(place.numbers.size):
         place.numbers[j] = crowd.numbers[record, j]

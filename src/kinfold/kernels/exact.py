@@ -8,9 +8,14 @@ the sum is exact; `rounded` rounds it once, to nearest even: the result of `math
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from kinfold.kernels.compiled import inner, part
+
+from kinfold.kernels.compiled import Int, Real, inner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LIMBS = 52
 DIGITS = LIMBS + 2  # two zeros below the lowest limb
@@ -20,8 +25,8 @@ _UNIT = -1074
 
 
 @inner
-def add(sums, row, bits, times):
-    """Add the double with these bits to a sum, so many times (a negative count takes it away)."""
+def add(sums: NDArray[np.int64], row: Int, bits: Int, times: Int) -> None:
+    """Add the double with these bits to a row of limbs, so many times (a negative count takes it away)."""
     place = (bits >> 52) & 0x7FF
     digits = bits & (_HIDDEN - 1)
     if place > 0:
@@ -39,7 +44,7 @@ def add(sums, row, bits, times):
 
 
 @inner
-def rounded(sums, row, digits):
+def rounded(sums: NDArray[np.int64], row: Int, digits: NDArray[np.int64]) -> Real:
     """Return the double nearest to the sum, ties to even; `digits` is room for DIGITS integers."""
     sign = 1
     if _carry(sums, row, digits, 1) < 0:
@@ -64,7 +69,7 @@ def rounded(sums, row, digits):
 
 
 @inner
-def _carry(sums, row, digits, sign):
+def _carry(sums: NDArray[np.int64], row: Int, digits: NDArray[np.int64], sign: Int) -> Int:
     """Write sign times the sum as digits of 32 bits, lowest first after two zeros; return what is beyond the last."""
     digits[0] = 0
     digits[1] = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import inner, part
+from kinfold.kernels.compiled import Int, inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,9 +22,13 @@ START, HEIGHT, GAP, SPAN = range(4)  # columns of Scales.where
 class Scales(NamedTuple):
     """The scales of the b code columns, laid end to end."""
 
-    where: NDArray[np.int64]  # (b + 1, 4) where a column's codes start in a row; its height (0: ordered); its gaps; its spans
+    where: NDArray[
+        np.int64
+    ]  # (b + 1, 4) where a column's codes start in a row; its height (0: ordered); its gaps; its spans
     gap: NDArray[np.float64]  # gap by steps (ordered; the last one is null's) or by levels (nested)
-    span: NDArray[np.int32]  # (.., 2) the codes under each ancestor of a code, level by level below the top: first, one past last
+    span: NDArray[
+        np.int32
+    ]  # (.., 2) the codes under each ancestor of a code, level by level below the top: first, one past last
 
 
 class Place(NamedTuple):
@@ -46,7 +50,7 @@ def place(numbers: int, codes: int, row: NDArray[np.float64]) -> Place:
 
 
 @inner
-def move(scales: Scales, place: Place, j: int, code: int) -> None:
+def move(scales: Scales, place: Place, j: Int, code: Int) -> None:
     """Turn column j of the place's row into the gaps from `code`."""
     start, height, gap = scales.where[j, START], scales.where[j, HEIGHT], scales.where[j, GAP]
     if height == 0:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinfold.kernels.boxes import NOBODY, Tree, soil
-from kinfold.kernels.compiled import entry, inner
+from kinfold.kernels.compiled import Flag, Int, entry, inner
 from kinfold.kernels.crowd import to_centre, to_record
 from kinfold.kernels.mdav_task import ENOUGH, FRESH, POINTS, RECORDS, SECOND, Task, example, take
 from kinfold.kernels.search import distances, gather, look
@@ -20,7 +20,7 @@ NEXT = FRESH  # of Task.state: the record of the second cluster, or -1 if it is 
 
 
 @inner
-def _pass(tree: Tree, task: Task, near: bool, far: bool) -> int:
+def _pass(tree: Tree, task: Task, near: Flag, far: Flag) -> Int:
     """Look at every point: fill the room with the nearest, return the farthest record, or both.
 
     Where the farthest is as near as the last of the nearest it may be one of them: then -1 is returned.
@@ -37,7 +37,7 @@ def _pass(tree: Tree, task: Task, near: bool, far: bool) -> int:
 
 
 @entry(example(), soil(1, 1, 0, 8), 1)
-def advance(task: Task, tree: Tree, clusters: int) -> None:
+def advance(task: Task, tree: Tree, clusters: Int) -> None:
     """Form at most so many clusters; stop before a pair when few records are left or enough points are gone."""
     scales, place, state = task.scales, task.place, task.state
     k = task.room.near.size

@@ -1,8 +1,8 @@
 """What MDAV's kernels share: a run as one value, its start, and the forming of a cluster from the records found.
 
-    fill     fold equal records into points and count them all for the centre
-    grow     sort the points that are left into leaves
-    take     make a cluster of the records that a search found
+fill     fold equal records into points and count them all for the centre
+grow     sort the points that are left into leaves
+take     make a cluster of the records that a search found
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.boxes import Tree, forget, plant, soil
-from kinfold.kernels.compiled import entry, part
+from kinfold.kernels.boxes import Sort, Tree, forget, plant, soil
+from kinfold.kernels.compiled import Flag, Int, entry, part
 from kinfold.kernels.crowd import Crowd, Middle, count, fold, middle
 from kinfold.kernels.gaps import Place, Scales, no_scales, place
 from kinfold.kernels.search import LEAF, RECORD, SLOT, Room, room
@@ -20,7 +20,7 @@ from kinfold.kernels.search import LEAF, RECORD, SLOT, Room, room
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Crowd", "Scales", "Task", "example", "fill", "grow", "middle", "place", "room", "soil", "take"]
+__all__ = ["Crowd", "Scales", "Sort", "Task", "example", "fill", "grow", "middle", "place", "room", "soil", "take"]
 
 # places in Task.state: records left; the next label; whether the next cluster is the second of its pair, around the
 # record farthest from the place; points left; points to stop at; for the rest see who uses it
@@ -57,16 +57,14 @@ def fill(task: Task, point: NDArray[np.int32], table: NDArray[np.int32]) -> None
         count(task.crowd, task.scales, task.middle, record, 1)
 
 
-@entry(soil(1, 1, 0, 8), example().crowd, np.zeros(1, np.int32), np.zeros(1), np.zeros(1))
-def grow(
-    tree: Tree, crowd: Crowd, order: NDArray[np.int32], key: NDArray[np.float64], spread: NDArray[np.float64]
-) -> None:
-    """Sort the points `order` into the tree's leaves; see `boxes.plant`."""
-    plant(tree, crowd, order, key, spread)
+@entry(soil(1, 1, 0, 8), example().crowd, Sort(np.zeros(1, np.int32), np.zeros(1), np.zeros(1)))
+def grow(tree: Tree, crowd: Crowd, sort: Sort) -> None:
+    """Sort points into the leaves of a tree."""
+    plant(tree, crowd, sort)
 
 
 @part
-def _leave(tree: Tree, crowd: Crowd, state: NDArray[np.int64], leaf: int, slot: int, settled: bool) -> None:
+def _leave(tree: Tree, crowd: Crowd, state: NDArray[np.int64], leaf: Int, slot: Int, settled: Flag) -> None:
     """Let the lowest record of a point leave; once all that go have gone (settled), put the leaf right."""
     codes = tree.c.shape[1] - 2
     point = tree.c[leaf, codes, slot]

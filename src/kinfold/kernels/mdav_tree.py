@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kinfold.kernels.boxes import Tree, measure, shrink, soil
-from kinfold.kernels.compiled import entry, part
+from kinfold.kernels.compiled import Int, entry, part
 from kinfold.kernels.crowd import to_centre, to_record
 from kinfold.kernels.mdav_task import ENOUGH, FRESH, POINTS, RECORDS, SECOND, SEEN, Task, example, take
 from kinfold.kernels.search import LEAF, farthest, nearest
@@ -41,7 +41,7 @@ def _shrink_all(tree: Tree, found: NDArray[np.int64]) -> None:
 
 
 @entry(example(), soil(1, 1, 0, 8), 1)
-def advance(task: Task, tree: Tree, clusters: int) -> None:
+def advance(task: Task, tree: Tree, clusters: Int) -> None:
     """Form at most so many clusters; stop before a pair when few records are left or enough points are gone."""
     crowd, scales, place, room, state = task.crowd, task.scales, task.place, task.room, task.state
     k = room.near.size
@@ -52,10 +52,10 @@ def advance(task: Task, tree: Tree, clusters: int) -> None:
                 return
             to_centre(state[RECORDS], scales, task.middle, place)
             _move_hub(tree, task)
-        seen = state[SEEN]
-        record = farthest(tree, scales, place, room, state[SEEN:])
-        if second:
-            state[SEEN] = seen  # only searches from a centre profit from a nearer hub
+        before = room.looked[0]
+        record = farthest(tree, scales, place, room)
+        if not second:  # only searches from a centre profit from a nearer hub
+            state[SEEN] += room.looked[0] - before
         to_record(crowd, scales, place, record)
         nearest(tree, crowd, scales, place, room)
         take(tree, task)

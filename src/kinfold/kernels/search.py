@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kinfold.kernels.boxes import FAN, NOBODY, Tree
-from kinfold.kernels.compiled import inner, part
+from kinfold.kernels.compiled import Flag, Int, Real, inner, part
 from kinfold.kernels.gaps import START, Place, Scales
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NODE, LOWEST = 0, 1  # columns of Room.stack
 RECORD, LEAF, SLOT = 0, 1, 2  # columns of Room.found
-_DEEP = 128  # levels times eight
+_DEEP = 128  # room on the stack: seven more nodes for each level, of which 2³¹ records have at most nine
 
 
 class Room(NamedTuple):
@@ -40,9 +40,11 @@ class Room(NamedTuple):
 
     stack: NDArray[np.int64]  # (.., 2) nodes to look at and their lowest records
     height: NDArray[np.float64]  # (..,) their bounds
-    bound: NDArray[np.float64]  # (2, 8) bounds of a block's boxes; products with the hub
+    bound: NDArray[np.float64]  # (8,) bounds of a block's boxes
+    product: NDArray[np.float64]  # (8,) their products with the hub
     distance: NDArray[np.float64]  # (cap,) of a leaf's points
     offset: NDArray[np.float64]  # (a,) place - hub
+    looked: NDArray[np.int64]  # (1,) nodes looked at so far
     near: NDArray[np.float64]  # (k,) distances of the nearest, ascending
     found: NDArray[np.int64]  # (k, 3) their records, leaves and slots
 
@@ -50,13 +52,13 @@ class Room(NamedTuple):
 def room(k: int, numbers: int, cap: int) -> Room:
     """Return room to search the k nearest among leaves of at most `cap` points."""
     return Room(
-        np.zeros((_DEEP, 2), np.int64), np.zeros(_DEEP), np.zeros((2, FAN)), np.zeros(cap), np.zeros(numbers),
-        np.zeros(k), np.zeros((k, 3), np.int64),
+        np.zeros((_DEEP, 2), np.int64), np.zeros(_DEEP), np.zeros(FAN), np.zeros(FAN), np.zeros(cap), np.zeros(numbers),
+        np.zeros(1, np.int64), np.zeros(k), np.zeros((k, 3), np.int64),
     )  # fmt: skip
 
 
 @inner
-def distances(tree: Tree, leaf: int, scales: Scales, place: Place, out: NDArray[np.float64]) -> None:
+def distances(tree: Tree, leaf: Int, scales: Scales, place: Place, out: NDArray[np.float64]) -> None:
     """Squared distances of a leaf's points from the place, attribute after attribute."""
     x, c = tree.x, tree.c
     wide = x.shape[1]
@@ -64,6 +66,17 @@ def distances(tree: Tree, leaf: int, scales: Scales, place: Place, out: NDArray[
     for i in range(count):
         out[i] = 0.0
     j = 0
+    while j + 7 < wide:  # eight attributes in one sweep: most of the time goes here
+        p, q, r, s = place.numbers[j], place.numbers[j + 1], place.numbers[j + 2], place.numbers[j + 3]
+        t, u, v, w = place.numbers[j + 4], place.numbers[j + 5], place.numbers[j + 6], place.numbers[j + 7]
+        for i in range(count):
+            e, f = x[leaf, j, i] - p, x[leaf, j + 1, i] - q
+            g, h = x[leaf, j + 2, i] - r, x[leaf, j + 3, i] - s
+            total = (((out[i] + e * e) + f * f) + g * g) + h * h
+            e, f = x[leaf, j + 4, i] - t, x[leaf, j + 5, i] - u
+            g, h = x[leaf, j + 6, i] - v, x[leaf, j + 7, i] - w
+            out[i] = (((total + e * e) + f * f) + g * g) + h * h
+        j += 8
     while j + 3 < wide:
         p, q, r, s = place.numbers[j], place.numbers[j + 1], place.numbers[j + 2], place.numbers[j + 3]
         for i in range(count):
@@ -84,58 +97,59 @@ def distances(tree: Tree, leaf: int, scales: Scales, place: Place, out: NDArray[
 
 
 @part
-def _least(tree: Tree, block: int, scales: Scales, place: Place, bound: NDArray[np.float64]) -> None:
+def _least(tree: Tree, block: Int, scales: Scales, place: Place, bound: NDArray[np.float64]) -> None:
     """Bound the distances in each of a block's boxes from below."""
     ends, codes = tree.ends, tree.codes
-    for t in range(bound.shape[1]):
-        bound[0, t] = 0.0
+    for t in range(bound.size):
+        bound[t] = 0.0
     for j in range(place.numbers.size):
         p, high = place.numbers[j], place.numbers.size + j
-        for t in range(bound.shape[1]):
+        for t in range(bound.size):
             below, above = ends[block, j, t] - p, p - ends[block, high, t]
             step = below if below > above else above
             step = step if step > 0.0 else 0.0
-            bound[0, t] += step * step
+            bound[t] += step * step
     for j in range(place.codes.size):
         code, start, last = place.codes[j], scales.where[j, START], place.codes.size + j
-        for t in range(bound.shape[1]):
+        for t in range(bound.size):
             near = codes[block, j, t] if code < codes[block, j, t] else min(code, codes[block, last, t])
-            bound[0, t] += place.row[start + near]
+            bound[t] += place.row[start + near]
 
 
 @part
-def _most(tree: Tree, block: int, scales: Scales, place: Place, room: Room) -> None:
+def _most(tree: Tree, block: Int, place: Place, room: Room) -> None:
     """Bound the distances in each of a block's boxes from above, by its ends."""
-    ends, codes, bound = tree.ends, tree.codes, room.bound
-    for t in range(bound.shape[1]):
-        bound[0, t] = 0.0
-        bound[1, t] = 0.0
+    ends, bound, product = tree.ends, room.bound, room.product
+    for t in range(bound.size):
+        bound[t] = 0.0
+        product[t] = 0.0
     for j in range(place.numbers.size):
         p, high, hub, offset = place.numbers[j], place.numbers.size + j, tree.hub[j], room.offset[j]
-        for t in range(bound.shape[1]):
+        for t in range(bound.size):
             v, w = ends[block, j, t], ends[block, high, t]
             below, above = p - v, w - p
             step = below if below > above else above
-            bound[0, t] += step * step
+            bound[t] += step * step
             below, above = (hub - v) * offset, (hub - w) * offset
-            bound[1, t] += below if below > above else above
+            product[t] += below if below > above else above
 
 
 @part
-def _tighten(tree: Tree, block: int, scales: Scales, place: Place, room: Room, far: float) -> None:
+def _tighten(tree: Tree, block: Int, scales: Scales, place: Place, room: Room, far: Real) -> None:
     """Take the hub's bound where it is lower, then add the codes; `far` is |place - hub|²."""
     ends, codes, bound = tree.ends, tree.codes, room.bound
+    product = room.product
     wide = place.numbers.size
     margin = 4.0 * (wide + 4) * (1.0 + np.sqrt(wide)) * 2.0**-53
-    for t in range(bound.shape[1]):
+    for t in range(bound.size):
         both = ends[block, 2 * wide, t] + far
-        other = both + 2.0 * bound[1, t] + both * margin + 1e-300
-        bound[0, t] = other if other < bound[0, t] else bound[0, t]
+        other = both + 2.0 * product[t] + both * margin + 1e-300
+        bound[t] = other if other < bound[t] else bound[t]
     for j in range(place.codes.size):
         start, last = scales.where[j, START], place.codes.size + j
-        for t in range(bound.shape[1]):
+        for t in range(bound.size):
             v, w = place.row[start + codes[block, j, t]], place.row[start + codes[block, last, t]]
-            bound[0, t] += v if v > w else w
+            bound[t] += v if v > w else w
 
 
 @inner
@@ -152,6 +166,7 @@ def nearest(tree: Tree, crowd: Crowd, scales: Scales, place: Place, room: Room) 
         node = room.stack[top, NODE]
         if count == k and _behind(room.height[top], room.stack[top, LOWEST], room):
             continue
+        room.looked[0] += 1
         if node >= blocks:
             distances(tree, node - blocks, scales, place, room.distance)
             count = gather(tree, crowd, node - blocks, room, count)
@@ -160,22 +175,22 @@ def nearest(tree: Tree, crowd: Crowd, scales: Scales, place: Place, room: Room) 
         base = top
         for t in range(FAN):
             record = np.int64(tree.codes[node, lowest, t])
-            if record != NOBODY and not (count == k and _behind(room.bound[0, t], record, room)):
+            if record != NOBODY and not (count == k and _behind(room.bound[t], record, room)):
                 _push(room, base, top, -1.0, t, tree.child[node], record)
                 top += 1
 
 
 @inner
-def _behind(distance: float, record: int, room: Room) -> bool:
+def _behind(distance: Real, record: Int, room: Room) -> Flag:
     """Whether this would come after the last of the nearest."""
     last = room.near.size - 1
     return distance > room.near[last] or (distance == room.near[last] and record > room.found[last, RECORD])
 
 
 @inner
-def _push(room: Room, base: int, top: int, sign: float, t: int, child: int, record: int) -> None:
+def _push(room: Room, base: Int, top: Int, sign: Real, t: Int, child: Int, record: Int) -> None:
     """Put child t on the stack, from `base` on by rising bound (sign 1) or falling (-1): the best is on top."""
-    bound = room.bound[0, t]
+    bound = room.bound[t]
     while top > base and sign * room.height[top - 1] > sign * bound:
         room.height[top] = room.height[top - 1]
         room.stack[top, NODE] = room.stack[top - 1, NODE]
@@ -187,7 +202,7 @@ def _push(room: Room, base: int, top: int, sign: float, t: int, child: int, reco
 
 
 @part
-def gather(tree: Tree, crowd: Crowd, leaf: int, room: Room, count: int) -> int:
+def gather(tree: Tree, crowd: Crowd, leaf: Int, room: Room, count: Int) -> Int:
     """Take a leaf's records, whose distances are known, among the `count` nearest; return how many there are now."""
     k, codes = room.near.size, tree.c.shape[1] - 2
     for i in range(tree.size[leaf]):
@@ -207,7 +222,7 @@ def gather(tree: Tree, crowd: Crowd, leaf: int, room: Room, count: int) -> int:
 
 
 @part
-def _insert(room: Room, p: int, distance: float, record: int, leaf: int, slot: int) -> None:
+def _insert(room: Room, p: Int, distance: Real, record: Int, leaf: Int, slot: Int) -> None:
     near, found = room.near, room.found
     while p > 0 and (near[p - 1] > distance or (near[p - 1] == distance and found[p - 1, RECORD] > record)):
         near[p] = near[p - 1]
@@ -221,8 +236,8 @@ def _insert(room: Room, p: int, distance: float, record: int, leaf: int, slot: i
 
 
 @inner
-def farthest(tree: Tree, scales: Scales, place: Place, room: Room, seen: NDArray[np.int64]) -> int:
-    """Return the record farthest from the place; add the nodes that were looked at to seen[0]."""
+def farthest(tree: Tree, scales: Scales, place: Place, room: Room) -> Int:
+    """Return the record farthest from the place."""
     blocks, lowest = tree.child.size, tree.codes.shape[1] - 1
     far = 0.0
     for j in range(place.numbers.size):
@@ -237,16 +252,16 @@ def farthest(tree: Tree, scales: Scales, place: Place, room: Room, seen: NDArray
         node = room.stack[top, NODE]
         if room.height[top] < best or (room.height[top] == best and room.stack[top, LOWEST] > found):
             continue
-        seen[0] += 1
+        room.looked[0] += 1
         if node >= blocks:
             distances(tree, node - blocks, scales, place, room.distance)
             best, found = look(tree, node - blocks, room, best, found)
             continue
-        _most(tree, node, scales, place, room)
+        _most(tree, node, place, room)
         _tighten(tree, node, scales, place, room, far)
         base = top
         for t in range(FAN):
-            bound, record = room.bound[0, t], np.int64(tree.codes[node, lowest, t])
+            bound, record = room.bound[t], np.int64(tree.codes[node, lowest, t])
             if record != NOBODY and (bound > best or (bound == best and record < found)):
                 _push(room, base, top, 1.0, t, tree.child[node], record)
                 top += 1
@@ -254,7 +269,7 @@ def farthest(tree: Tree, scales: Scales, place: Place, room: Room, seen: NDArray
 
 
 @part
-def look(tree: Tree, leaf: int, room: Room, best: float, found: int) -> tuple[float, int]:
+def look(tree: Tree, leaf: Int, room: Room, best: Real, found: Int) -> tuple[Real, Int]:
     """Compare the farthest so far with a leaf's points, whose distances are known."""
     lowest = tree.c.shape[1] - 1
     for i in range(tree.size[leaf]):

@@ -4,7 +4,7 @@ Numbers are kept as whole multiples of their column's smallest unit, so that add
 The sum is rounded once, to nearest even (what `math.fsum` gives), and divided by the count; whoever computes the
 centre in another way gets the same bits. Codes are counted.
 
-Cost: a few big-integer operations for each number that leaves; for larger tables the kernels hold the same sum in limbs.
+Cost: a few big-integer operations for each number that leaves. The kernels hold the same sum in limbs.
 """
 
 from __future__ import annotations

@@ -6,8 +6,11 @@
     if at least 2k are left: one more cluster around the record farthest from the centre
     the rest is the last cluster
 
-Paper: Domingo-Ferrer & Torra, Data Min. Knowl. Discov. 11 (2005), Algorithm 5.1.
+Paper: Domingo-Ferrer & Torra, Data Min. Knowl. Discov. 11 (2005), Algorithm 5.1, with s taken from the rest.
 Cost: O(n² d / k) time here, O(n d) memory.   Ties: the lowest row index wins.
+
+Up to `SMALL` records this file does it, with numpy alone, and nobody waits for a compiler. Larger tables go through
+`mdav_compiled`: the same labels, bit for bit, from a tree of boxes in far less than quadratic time.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from kinfold.partition.points import Codes, Floats, Labels
     from kinfold.progress import Progress
 
+SMALL = 3000  # a tenth of a second here; a compiler would take some seconds once, numba's import half a second always
+
 
 def mdav(x: object, k: int, *, progress: Progress = silent) -> Labels:
     """Return one cluster label per record of `x`, in the order of forming; every cluster has k to 2k-1 records.
@@ -35,10 +40,15 @@ def mdav(x: object, k: int, *, progress: Progress = silent) -> Labels:
     """
     points = Points.of(x)
     k = checked_size(points, k)
-    return _plain(points, k, progress)
+    if len(points) <= SMALL:
+        return mdav_plain(points, k, progress)
+    from kinfold.partition.mdav_compiled import mdav_compiled
+
+    return mdav_compiled(points, k, progress)
 
 
-def _plain(points: Points, k: int, progress: Progress) -> Labels:
+def mdav_plain(points: Points, k: int, progress: Progress) -> Labels:
+    """Return the labels by the steps at the top of this file."""
     labels = np.empty(len(points), np.int32)
     left = _Left(points)
     label = 0
@@ -90,7 +100,7 @@ class _Left:
         self.rows = self.rows[stay]
         self._numbers = self._numbers[:, stay]
         self._codes = self._codes[:, stay]
-        return taken
+        return np.asarray(taken, np.intp)
 
     def _distances(self, numbers: Floats, codes: Codes) -> Floats:
         """Squared distances, added attribute after attribute: the order of the kernels and of the twin."""

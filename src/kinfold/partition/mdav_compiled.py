@@ -2,12 +2,17 @@
 
 Between two moments the caller hears how far it is, and may stop the run. Half of the points gone, the tree is grown
 anew from those that are left.
+
+In many attributes boxes may bound nothing. What they are worth on this table shows in the share of the tree that a
+cluster looks at: from `_WORTH` on, the kernel that looks at every point is faster, and takes over. The labels are
+the same. (Measured: 10,000 to 30,000 gaussian records of 16 to 64 attributes, 0.35 to 0.46 times as fast with the tree;
+up to 8 attributes, or clustered data of any width, 1.1 to 10 times.)
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,27 +25,33 @@ if TYPE_CHECKING:
     from kinfold.partition.points import Floats, Labels, Points, Scale
     from kinfold.progress import Progress
 
+_Type = TypeVar("_Type", bound=np.generic)
+
 _MOMENT = 0.06  # seconds of kernel work between two reports
 _FEW = 256  # points too few to be worth another tree
+_MOST = 256  # points in the largest leaf of any kernel
+_WORTH = 0.5  # share of the tree's leaves, in nodes looked at for a cluster
+_TRIAL = 32  # clusters before the tree is judged
 
 
-def mdav_compiled(points: Points, k: int, progress: Progress, kernel: str) -> Labels:
-    """Return the labels of MDAV, formed by the kernel module of this name."""
+def mdav_compiled(points: Points, k: int, progress: Progress, kernel: str = "mdav_tree") -> Labels:
+    """Return the labels of MDAV; `kernel` is the module to begin with, `mdav_tree` or `mdav_flat`."""
     module, shared = kernels.load(kernel), kernels.load("mdav_task")
-    task = _task(points, k, shared, module.CAP)
+    task = _task(points, k, shared)
     while task.state[shared.RECORDS] >= 2 * k:
-        tree = None  # an old tree goes before a new one comes
-        tree = _grown(task, points, shared, module.CAP)
-        _run(task, tree, module.advance, shared, progress)
+        worth = _run(task, _grown(task, points, shared, module.CAP), module.advance, shared, progress)
+        if not worth:
+            module = kernels.load("mdav_flat")
     labels: Labels = task.labels
     labels[labels < 0] = task.state[shared.LABEL]
     progress(len(points), len(points))
     return labels
 
 
-def _run(task: Any, tree: Any, advance: Any, shared: Any, progress: Progress) -> None:
-    """Form clusters until half of the tree's points are gone, or only the last is to be formed."""
+def _run(task: Any, tree: Any, advance: Any, shared: Any, progress: Progress) -> bool:
+    """Form clusters until half of the tree's points are gone, or only the last is to be formed; or return False."""
     state, clusters = task.state, 16
+    task.room.looked[0], first = 0, int(state[shared.LABEL])
     least = 2 * len(task.room.near)
     while state[shared.RECORDS] >= least and (state[shared.POINTS] >= state[shared.ENOUGH] or state[shared.SECOND]):
         began = time.perf_counter()
@@ -48,18 +59,22 @@ def _run(task: Any, tree: Any, advance: Any, shared: Any, progress: Progress) ->
         spent = max(time.perf_counter() - began, 1e-6)
         clusters = 1 + int(min(clusters * _MOMENT / spent, clusters * 4))
         progress(len(task.labels) - int(state[shared.RECORDS]), len(task.labels))
+        formed = int(state[shared.LABEL]) - first
+        if formed >= _TRIAL and task.room.looked[0] > _WORTH * formed * len(tree.size) and not state[shared.SECOND]:
+            return False
+    return True
 
 
-def _task(points: Points, k: int, shared: Any, cap: int) -> Any:
+def _task(points: Points, k: int, shared: Any) -> Any:
     """Everything a run works on, with equal records folded."""
     n, wide = points.numbers.shape
-    numbers, codes = np.require(points.numbers, np.float64, "CAW"), np.require(points.codes, np.int32, "CAW")
+    numbers, codes = _own(points.numbers), _own(points.codes)
     bits = numbers.view(np.int64)
     crowd = shared.Crowd(numbers, codes, bits, np.empty(n, np.int32), np.zeros(n + 1, np.int32), np.empty(n, np.int32))
     row = np.concatenate([np.empty(0), *(scale.gaps(0) for scale in points.scales)])
     task = shared.Task(
         crowd, shared.Scales(*_scales(points.scales)), shared.middle(wide, len(row)),
-        shared.place(wide, len(points.scales), row), shared.room(k, wide, cap),
+        shared.place(wide, len(points.scales), row), shared.room(k, wide, _MOST),
         np.full(n, -1, np.int32), np.zeros(shared.STATES, np.int64),
     )  # fmt: skip
     task.state[shared.RECORDS] = n
@@ -69,11 +84,16 @@ def _task(points: Points, k: int, shared: Any, cap: int) -> Any:
     return task._replace(crowd=crowd._replace(start=start, head=head))
 
 
+def _own(array: NDArray[_Type]) -> NDArray[_Type]:
+    """Return the array as kernels take it, contiguous and writeable: a copy only where it must be."""
+    return np.require(array, requirements=["C", "A", "W"])
+
+
 def _grown(task: Any, points: Points, shared: Any, cap: int) -> Any:
     """Return a tree of the points that are left."""
     order = np.flatnonzero(task.crowd.head < task.crowd.start[1:]).astype(np.int32)
     tree = shared.soil(len(order), points.numbers.shape[1], points.codes.shape[1], cap)
-    shared.grow(tree, task.crowd, order, np.empty(len(order)), _spread(points))
+    shared.grow(tree, task.crowd, shared.Sort(order, np.empty(len(order)), _spread(points)))
     task.state[shared.ENOUGH] = len(order) // 2 if len(order) > _FEW else 0
     task.state[shared.FRESH] = 1
     return tree

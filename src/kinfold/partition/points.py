@@ -74,9 +74,16 @@ class Nested:
     paths: Codes
     weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not _side_by_side(self.paths):
+            raise DataError(
+                "the paths of a hierarchy do not make a tree, or codes under one ancestor do not stand side by side",
+                fix="number the codes in the order of their ancestors, from the top down",
+            )
+
     @classmethod
     def flat(cls, codes: int, weight: float = 1.0) -> Nested:
-        """A scale without a hierarchy: equal or not."""
+        """Return a scale without a hierarchy: equal or not."""
         leaves = np.arange(codes, dtype=np.int32)
         return cls(np.column_stack([leaves, np.zeros(codes, np.int32)]), weight)
 
@@ -88,7 +95,7 @@ class Nested:
     @property
     def height(self) -> int:
         """How many steps lead from a value to the top."""
-        return self.paths.shape[1] - 1
+        return int(self.paths.shape[1]) - 1
 
     def gaps(self, code: int) -> Floats:
         """Squared, weighted distance of `code` to every code."""
@@ -107,6 +114,19 @@ class Points:
     numbers: Floats
     codes: Codes
     scales: tuple[Scale, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.numbers) != len(self.codes) or self.codes.shape[1] != len(self.scales):
+            raise DataError(
+                f"points with numbers {self.numbers.shape}, codes {self.codes.shape} and {len(self.scales)} scales",
+                fix="give one row of numbers and one of codes for each record, and one scale for each column of codes",
+            )
+        if self.numbers.shape[1] + self.codes.shape[1] == 0:
+            raise DataError("points without any attribute", fix="give at least one column of numbers or codes")
+        for column, scale in zip(self.codes.T, self.scales, strict=True):
+            if len(column) and not 0 <= column.min() <= column.max() < scale.codes:
+                raise DataError("codes beyond their scale", fix="number the codes of a column from 0")
+        _check_values(self.numbers)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -141,9 +161,22 @@ def _checked(x: object) -> Floats:
         )
     if array.dtype.kind not in "iuf" or array.dtype.itemsize > 8:
         raise DataError(f"x holds {array.dtype}, not numbers", fix="give an array of floats")
-    numbers = np.ascontiguousarray(array, np.float64)
+    return np.ascontiguousarray(array, np.float64)
+
+
+def _check_values(numbers: Floats) -> None:
     if not np.isfinite(numbers).all():
         raise DataError("x holds values that are missing or infinite", fix="impute or drop those records first")
-    if numbers.size and np.abs(numbers).max() > LARGEST:
+    if numbers.size and max(numbers.max(), -numbers.min()) > LARGEST:
         raise DataError(f"x holds values beyond {LARGEST:.0e}", fix="standardize the columns first")
-    return numbers
+
+
+def _side_by_side(paths: Codes) -> bool:
+    """Whether all codes differ and share the top, and each ancestor's codes are neighbours with one ancestor above."""
+    if paths.ndim != 2 or paths.shape[1] < 2 or (paths[:, -1] != paths[0, -1]).any():
+        return False
+    if len(np.unique(paths[:, 0])) < len(paths):
+        return False
+    turns = paths[1:] != paths[:-1]
+    groups = [len(np.unique(level)) for level in paths.T]
+    return bool((turns[:, :-1] >= turns[:, 1:]).all() and (turns.sum(axis=0) + 1 == groups).all())
