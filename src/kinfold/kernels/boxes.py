@@ -7,7 +7,8 @@ their points attribute by attribute as well.
 For each child a block keeps
     the ends of each number and each code, the lowest record, and
     the largest squared distance of its numbers from `hub`, a point near the centre.
-A leaf forgets a point by putting its last one in its place; then the boxes above shrink as far as they change.
+A leaf forgets a point by putting its last one in its place. An end that left with it is marked, and measured again
+when the boxes shrink: from the leaf up, as far as they change.
 
 Cost: O(n log n) to grow, O(log n) to forget a point; memory about 1.3 times the points.
 """
@@ -40,7 +41,7 @@ class Tree(NamedTuple):
     codes: NDArray[np.int32]  # (blocks, 2b + 1, 8) first codes, last codes, lowest record
     size: NDArray[np.int32]  # (leaves,)
     x: NDArray[np.float64]  # (leaves, a, cap)
-    c: NDArray[np.int32]  # (leaves, b + 2, cap) codes, then the point, then its lowest record that is left
+    c: NDArray[np.int32]  # (leaves, b + 3, cap) codes; then the point, its lowest record that is left, how many are
 
 
 class Sort(NamedTuple):
@@ -69,10 +70,12 @@ def soil(points: int, numbers: int, codes: int, leaf: int) -> Tree:
     cap = -(-cap // 8) * 8  # whole vectors
     lowest = np.zeros((blocks, 2 * codes + 1, FAN), np.int32)
     lowest[:, -1] = NOBODY
+    ends = np.full((blocks, 2 * numbers + 1, FAN), -np.inf)  # nothing is measured yet
+    ends[:, :numbers] = np.inf
     return Tree(
         np.concatenate(child).astype(np.int32), np.concatenate(parent).astype(np.int32),
-        np.zeros(numbers), np.zeros((blocks, 2 * numbers + 1, FAN)), lowest,
-        np.zeros(leaves, np.int32), np.zeros((leaves, numbers, cap)), np.zeros((leaves, codes + 2, cap), np.int32),
+        np.zeros(numbers), ends, lowest,
+        np.zeros(leaves, np.int32), np.zeros((leaves, numbers, cap)), np.zeros((leaves, codes + 3, cap), np.int32),
     )  # fmt: skip
 
 
@@ -156,6 +159,7 @@ def _settle(tree: Tree, crowd: Crowd, leaf: Int, order: NDArray[np.int32], begin
         record = crowd.member[crowd.head[point]]
         tree.c[leaf, wide, i] = point
         tree.c[leaf, wide + 1, i] = record
+        tree.c[leaf, wide + 2, i] = crowd.start[point + 1] - crowd.head[point]
         for j in range(crowd.numbers.shape[1]):
             tree.x[leaf, j, i] = crowd.numbers[record, j]
         for j in range(wide):
@@ -164,63 +168,63 @@ def _settle(tree: Tree, crowd: Crowd, leaf: Int, order: NDArray[np.int32], begin
 
 @part
 def forget(tree: Tree, leaf: Int, slot: Int) -> None:
-    """Take the point at this slot of a leaf away; the boxes are left to `shrink`."""
-    last = tree.size[leaf] - 1
+    """Take the point at this slot of a leaf away and mark the ends that go with it; `shrink` measures them."""
+    last, numbers = tree.size[leaf] - 1, tree.x.shape[1]
+    above = tree.parent[tree.child.size + leaf]
+    block, t = above >> 3, above & 7
     tree.size[leaf] = last
-    for j in range(tree.x.shape[1]):
+    v = 0.0
+    for j in range(numbers):
+        x = tree.x[leaf, j, slot]
+        step = x - tree.hub[j]
+        v += step * step
+        if x == tree.ends[block, j, t]:
+            tree.ends[block, j, t] = np.inf
+        if x == tree.ends[block, numbers + j, t]:
+            tree.ends[block, numbers + j, t] = -np.inf
         tree.x[leaf, j, slot] = tree.x[leaf, j, last]
+    if v == tree.ends[block, 2 * numbers, t]:
+        tree.ends[block, 2 * numbers, t] = -np.inf
     for j in range(tree.c.shape[1]):
         tree.c[leaf, j, slot] = tree.c[leaf, j, last]
 
 
-@part
-def measure(tree: Tree) -> None:
-    """Measure every box, from the leaves up."""
-    blocks = tree.child.size
-    for leaf in range(tree.size.size):
-        _measure_leaf(tree, leaf)
-    for block in range(blocks - 1, 0, -1):
-        _measure_block(tree, block)
-
-
-@part
-def shrink(tree: Tree, leaf: Int) -> None:
-    """Measure the boxes above a leaf again, as far up as they change."""
-    changed = _measure_leaf(tree, leaf)
+@inner
+def shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
+    """Measure the marked ends of a leaf's box, then (up) the boxes above, as far as they change."""
+    changed = _measure_leaf(tree, leaf, far) and up
     block = tree.parent[tree.child.size + leaf] >> 3
     while changed and block > 0:
         changed = _measure_block(tree, block)
         block = tree.parent[block] >> 3
 
 
-@inner
-def _measure_leaf(tree: Tree, leaf: Int) -> Flag:
-    """Measure the box of a leaf; tell whether it changed."""
+@part
+def _measure_leaf(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Flag:
+    """Measure what is marked of a leaf's box; tell whether it changed."""
     above = tree.parent[tree.child.size + leaf]
     block, t = above >> 3, above & 7
-    size, numbers, codes = tree.size[leaf], tree.x.shape[1], tree.c.shape[1] - 2
+    size, numbers, codes = tree.size[leaf], tree.x.shape[1], tree.c.shape[1] - 3
     changed = False
     for j in range(numbers):
+        if tree.ends[block, j, t] < np.inf and tree.ends[block, numbers + j, t] > -np.inf:
+            continue
+        changed = True
         low, high = np.inf, -np.inf
         for i in range(size):
             v = tree.x[leaf, j, i]
             low = v if v < low else low
             high = v if v > high else high
-        changed |= low != tree.ends[block, j, t] or high != tree.ends[block, numbers + j, t]
         tree.ends[block, j, t] = low
         tree.ends[block, numbers + j, t] = high
-    reach = 0.0
     lowest = NOBODY
     for i in range(size):
-        v = 0.0
-        for j in range(numbers):
-            step = tree.x[leaf, j, i] - tree.hub[j]
-            v += step * step
-        reach = v if v > reach else reach
         lowest = min(lowest, tree.c[leaf, codes + 1, i])
-    changed |= reach != tree.ends[block, 2 * numbers, t] or lowest != tree.codes[block, 2 * codes, t]
-    tree.ends[block, 2 * numbers, t] = reach
+    changed |= lowest != tree.codes[block, 2 * codes, t]
     tree.codes[block, 2 * codes, t] = lowest
+    if tree.ends[block, 2 * numbers, t] < 0.0:
+        changed = True
+        tree.ends[block, 2 * numbers, t] = _reach(tree, leaf, far)
     for j in range(codes if size > 0 else 0):  # an empty box keeps its codes: they can be looked up
         first = last = tree.c[leaf, j, 0]
         for i in range(1, size):
@@ -232,11 +236,28 @@ def _measure_leaf(tree: Tree, leaf: Int) -> Flag:
     return changed
 
 
-@inner
+@part
+def _reach(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Real:
+    """Return the largest squared distance of a leaf's numbers from the hub; `far` is room for a leaf."""
+    size = tree.size[leaf]
+    for i in range(size):
+        far[i] = 0.0
+    for j in range(tree.x.shape[1]):
+        hub = tree.hub[j]
+        for i in range(size):
+            step = tree.x[leaf, j, i] - hub
+            far[i] += step * step
+    reach = 0.0
+    for i in range(size):
+        reach = far[i] if far[i] > reach else reach
+    return reach
+
+
+@part
 def _measure_block(tree: Tree, block: Int) -> Flag:
     """Measure the box around a block's boxes; tell whether it changed."""
     parent, t = tree.parent[block] >> 3, tree.parent[block] & 7
-    numbers, codes = tree.x.shape[1], tree.c.shape[1] - 2
+    numbers, codes = tree.x.shape[1], tree.c.shape[1] - 3
     changed = False
     for j in range(2 * numbers + 1):
         sign = 1.0 if j < numbers else -1.0

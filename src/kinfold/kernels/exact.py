@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.kernels.compiled import Int, Real, inner
+from kinfold.kernels.compiled import Int, Real, inner, part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,9 +47,13 @@ def add(sums: NDArray[np.int64], row: Int, bits: Int, times: Int) -> None:
 def rounded(sums: NDArray[np.int64], row: Int, digits: NDArray[np.int64]) -> Real:
     """Return the double nearest to the sum, ties to even; `digits` is room for DIGITS integers."""
     sign = 1
-    if _carry(sums, row, digits, 1) < 0:
+    if _carry(sums, row, digits) < 0:  # two's complement: turn the digits round
         sign = -1
-        _carry(sums, row, digits, -1)
+        carry = np.int64(1)
+        for i in range(2, DIGITS):
+            carry += _LOW - digits[i]
+            digits[i] = carry & _LOW
+            carry >>= 32
     top = DIGITS - 1
     while top > 1 and digits[top] == 0:
         top -= 1
@@ -68,14 +72,14 @@ def rounded(sums: NDArray[np.int64], row: Int, digits: NDArray[np.int64]) -> Rea
     return math.ldexp(float(sign * word), 32 * (top - 3) - shift + 2 + _UNIT)
 
 
-@inner
-def _carry(sums: NDArray[np.int64], row: Int, digits: NDArray[np.int64], sign: Int) -> Int:
-    """Write sign times the sum as digits of 32 bits, lowest first after two zeros; return what is beyond the last."""
+@part
+def _carry(sums: NDArray[np.int64], row: Int, digits: NDArray[np.int64]) -> Int:
+    """Write the sum as digits of 32 bits, lowest first after two zeros; return what is beyond the last."""
     digits[0] = 0
     digits[1] = 0
     carry = np.int64(0)
     for i in range(LIMBS):
-        carry += sign * sums[row, i]
+        carry += sums[row, i]
         digits[i + 2] = carry & _LOW
         carry >>= 32
     return carry

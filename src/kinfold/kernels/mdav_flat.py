@@ -18,6 +18,8 @@ from kinfold.kernels.search import distances, gather, look
 CAP = 256  # points in a leaf: its distances stay in the nearest cache
 NEXT = FRESH  # of Task.state: the record of the second cluster, or -1 if it is not known
 
+_NO, _YES = np.bool_(False), np.bool_(True)  # of a type: for False and True the pass would be compiled twice
+
 
 @inner
 def _pass(tree: Tree, task: Task, near: Flag, far: Flag) -> Int:
@@ -49,8 +51,8 @@ def advance(task: Task, tree: Tree, clusters: Int) -> None:
                 return
             to_centre(state[RECORDS], scales, task.middle, place)
         if not second or record < 0:
-            record = _pass(tree, task, False, True)
+            record = _pass(tree, task, _NO, _YES)
         to_record(task.crowd, scales, place, record)
-        state[NEXT] = _pass(tree, task, True, not second)
+        state[NEXT] = _pass(tree, task, _YES, not second)
         take(tree, task)
         state[SECOND] = not second and state[RECORDS] >= 2 * k

@@ -66,12 +66,13 @@ def grow(tree: Tree, crowd: Crowd, sort: Sort) -> None:
 @part
 def _leave(tree: Tree, crowd: Crowd, state: NDArray[np.int64], leaf: Int, slot: Int, settled: Flag) -> None:
     """Let the lowest record of a point leave; once all that go have gone (settled), put the leaf right."""
-    codes = tree.c.shape[1] - 2
+    codes = tree.c.shape[1] - 3
     point = tree.c[leaf, codes, slot]
     crowd.head[point] += 1
+    tree.c[leaf, codes + 2, slot] -= 1
     if not settled:
         return
-    if crowd.head[point] < crowd.start[point + 1]:
+    if tree.c[leaf, codes + 2, slot] > 0:
         tree.c[leaf, codes + 1, slot] = crowd.member[crowd.head[point]]
     else:
         forget(tree, leaf, slot)

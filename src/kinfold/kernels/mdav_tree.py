@@ -6,38 +6,37 @@ Paper, ties and cost: see `partition.mdav`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kinfold.kernels.boxes import Tree, measure, shrink, soil
+from kinfold.kernels.boxes import Tree, shrink, soil
 from kinfold.kernels.compiled import Int, entry, part
 from kinfold.kernels.crowd import to_centre, to_record
 from kinfold.kernels.mdav_task import ENOUGH, FRESH, POINTS, RECORDS, SECOND, SEEN, Task, example, take
-from kinfold.kernels.search import LEAF, farthest, nearest
+from kinfold.kernels.search import LEAF, Room, farthest, nearest
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-CAP = 32  # points in a leaf
+CAP = 56  # points in a leaf: 28 to 56 of them
 
 
 @part
 def _move_hub(tree: Tree, task: Task) -> None:
     """Move the hub to the place and measure every box again, if the tree is fresh or that is due."""
     state = task.state
-    if state[FRESH] == 1 or state[SEEN] >= tree.size.size:
+    if state[FRESH] == 1 or state[SEEN] >= 2 * tree.size.size:
         for j in range(tree.hub.size):
             tree.hub[j] = task.place.numbers[j]
-        measure(tree)
+        for leaf in range(tree.size.size):
+            above = tree.parent[tree.child.size + leaf]
+            tree.ends[above >> 3, 2 * tree.hub.size, above & 7] = -1.0
+            shrink(tree, leaf, leaf & 7 == 7, task.room.distance)
         state[FRESH] = state[SEEN] = 0
 
 
 @part
-def _shrink_all(tree: Tree, found: NDArray[np.int64]) -> None:
+def _shrink_all(tree: Tree, room: Room) -> None:
     """Shrink the boxes of the leaves that lost records."""
+    found = room.found
     for i in range(found.shape[0]):
-        if i == 0 or found[i, LEAF] != found[i - 1, LEAF]:
-            shrink(tree, found[i, LEAF])
+        up = i == 0 or found[i, LEAF] != found[i - 1, LEAF]
+        if up:
+            shrink(tree, found[i, LEAF], up, room.distance)
 
 
 @entry(example(), soil(1, 1, 0, 8), 1)
@@ -59,5 +58,5 @@ def advance(task: Task, tree: Tree, clusters: Int) -> None:
         to_record(crowd, scales, place, record)
         nearest(tree, crowd, scales, place, room)
         take(tree, task)
-        _shrink_all(tree, room.found)
+        _shrink_all(tree, room)
         state[SECOND] = not second and state[RECORDS] >= 2 * k

@@ -52,8 +52,8 @@ class Room(NamedTuple):
 def room(k: int, numbers: int, cap: int) -> Room:
     """Return room to search the k nearest among leaves of at most `cap` points."""
     return Room(
-        np.zeros((_DEEP, 2), np.int64), np.zeros(_DEEP), np.zeros(FAN), np.zeros(FAN), np.zeros(cap), np.zeros(numbers),
-        np.zeros(1, np.int64), np.zeros(k), np.zeros((k, 3), np.int64),
+        np.zeros((_DEEP, 2), np.int64), np.zeros(_DEEP), np.zeros(FAN), np.zeros(FAN), np.zeros(cap),
+        np.zeros(numbers), np.zeros(1, np.int64), np.zeros(k), np.zeros((k, 3), np.int64),
     )  # fmt: skip
 
 
@@ -204,14 +204,14 @@ def _push(room: Room, base: Int, top: Int, sign: Real, t: Int, child: Int, recor
 @part
 def gather(tree: Tree, crowd: Crowd, leaf: Int, room: Room, count: Int) -> Int:
     """Take a leaf's records, whose distances are known, among the `count` nearest; return how many there are now."""
-    k, codes = room.near.size, tree.c.shape[1] - 2
+    k, codes = room.near.size, tree.c.shape[1] - 3
     for i in range(tree.size[leaf]):
         distance = room.distance[i]
         if count == k and distance > room.near[k - 1]:
             continue
-        point = tree.c[leaf, codes, i]
-        for m in range(crowd.head[point], crowd.start[point + 1]):
-            record = np.int64(crowd.member[m])
+        head = crowd.head[tree.c[leaf, codes, i]] if tree.c[leaf, codes + 2, i] > 1 else 0
+        for m in range(tree.c[leaf, codes + 2, i]):  # the leaf knows the first record: the others are far in memory
+            record = np.int64(tree.c[leaf, codes + 1, i] if m == 0 else crowd.member[head + m])
             if count == k:
                 if _behind(distance, record, room):
                     break
@@ -271,7 +271,7 @@ def farthest(tree: Tree, scales: Scales, place: Place, room: Room) -> Int:
 @part
 def look(tree: Tree, leaf: Int, room: Room, best: Real, found: Int) -> tuple[Real, Int]:
     """Compare the farthest so far with a leaf's points, whose distances are known."""
-    lowest = tree.c.shape[1] - 1
+    lowest = tree.c.shape[1] - 2
     for i in range(tree.size[leaf]):
         distance = room.distance[i]
         if distance > best or (distance == best and tree.c[leaf, lowest, i] < found):

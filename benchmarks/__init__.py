@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks [subject ...]`. Each subject is one file with a function `run`."""
