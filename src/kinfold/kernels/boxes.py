@@ -47,7 +47,7 @@ class Tree(NamedTuple):
 class Sort(NamedTuple):
     """The points to be sorted into a tree, and room to sort them."""
 
-    order: NDArray[np.int32]
+    order: NDArray[np.int32]  # the lowest record that is left of each point
     key: NDArray[np.float64]  # as long
     spread: NDArray[np.float64]  # (a + b,) how much a step of each attribute counts when the widest is looked for
 
@@ -96,9 +96,8 @@ def plant(tree: Tree, crowd: Crowd, sort: Sort) -> None:
 
 
 @part
-def _value(crowd: Crowd, point: Int, j: Int) -> Real:
-    """Attribute j of a point, numbers first."""
-    record = crowd.member[crowd.start[point]]
+def _value(crowd: Crowd, record: Int, j: Int) -> Real:
+    """Return attribute j of a record, numbers first."""
     numbers = crowd.numbers.shape[1]
     if j < numbers:
         return crowd.numbers[record, j]
@@ -155,8 +154,8 @@ def _settle(tree: Tree, crowd: Crowd, leaf: Int, order: NDArray[np.int32], begin
     wide = crowd.codes.shape[1]
     tree.size[leaf] = end - begin
     for i in range(end - begin):
-        point = order[begin + i]
-        record = crowd.member[crowd.head[point]]
+        record = order[begin + i]
+        point = crowd.point[record]
         tree.c[leaf, wide, i] = point
         tree.c[leaf, wide + 1, i] = record
         tree.c[leaf, wide + 2, i] = crowd.start[point + 1] - crowd.head[point]

@@ -29,6 +29,7 @@ class Crowd(NamedTuple):
     numbers: NDArray[np.float64]  # (n, a)
     codes: NDArray[np.int32]  # (n, b)
     bits: NDArray[np.int64]  # (n, a) the numbers' bits
+    point: NDArray[np.int32]  # (n,) of each record
     member: NDArray[np.int32]  # (n,) records point by point, ascending within each
     start: NDArray[np.int32]  # (p + 1,) where the members of each point start
     head: NDArray[np.int32]  # (p,) its first member that is left
@@ -48,12 +49,12 @@ def middle(numbers: int, codes: int) -> Middle:
 
 
 @part
-def fold(crowd: Crowd, point: NDArray[np.int32], table: NDArray[np.int32]) -> Int:
-    """Fill `member`, `start` and `head`, points in the order of their first records; return how many there are.
+def fold(crowd: Crowd, table: NDArray[np.int32]) -> Int:
+    """Fill `point`, `member`, `start` and `head`, points in the order of their first records; return how many.
 
-    `table` has a power of two of places, more than the records, all -1; `point` becomes each record's point.
+    `table` has a power of two of places, more than the records, all -1.
     """
-    n = crowd.numbers.shape[0]
+    n, point = crowd.numbers.shape[0], crowd.point
     points = 0
     for record in range(n):
         place = _hash(crowd, record) & (table.size - 1)

@@ -43,16 +43,16 @@ def example() -> Task:
     """Return the smallest run, to compile for."""
     crowd = Crowd(
         np.zeros((1, 1)), np.zeros((1, 0), np.int32), np.zeros((1, 1), np.int64),
-        np.zeros(1, np.int32), np.zeros(2, np.int32), np.zeros(1, np.int32),
+        np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(2, np.int32), np.zeros(1, np.int32),
     )  # fmt: skip
     state, labels = np.zeros(STATES, np.int64), np.zeros(1, np.int32)
     return Task(crowd, no_scales(), middle(1, 0), place(1, 0, np.zeros(0)), room(2, 1, 8), labels, state)
 
 
-@entry(example(), np.zeros(1, np.int32), np.zeros(1, np.int32))
-def fill(task: Task, point: NDArray[np.int32], table: NDArray[np.int32]) -> None:
-    """Fold the records (see `crowd.fold` for `point` and `table`) and count them."""
-    task.state[POINTS] = fold(task.crowd, point, table)
+@entry(example(), np.zeros(1, np.int32))
+def fill(task: Task, table: NDArray[np.int32]) -> None:
+    """Fold the records (see `crowd.fold` for `table`) and count them."""
+    task.state[POINTS] = fold(task.crowd, table)
     for record in range(task.labels.size):
         count(task.crowd, task.scales, task.middle, record, 1)
 

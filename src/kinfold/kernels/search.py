@@ -176,7 +176,9 @@ def nearest(tree: Tree, crowd: Crowd, scales: Scales, place: Place, room: Room) 
         for t in range(FAN):
             record = np.int64(tree.codes[node, lowest, t])
             if record != NOBODY and not (count == k and _behind(room.bound[t], record, room)):
-                _push(room, base, top, -1.0, t, tree.child[node], record)
+                room.height[top] = room.bound[t]
+                room.stack[top, NODE], room.stack[top, LOWEST] = tree.child[node] + t, record
+                _sift(room, base, top, -1.0)
                 top += 1
 
 
@@ -188,17 +190,17 @@ def _behind(distance: Real, record: Int, room: Room) -> Flag:
 
 
 @inner
-def _push(room: Room, base: Int, top: Int, sign: Real, t: Int, child: Int, record: Int) -> None:
-    """Put child t on the stack, from `base` on by rising bound (sign 1) or falling (-1): the best is on top."""
-    bound = room.bound[t]
+def _sift(room: Room, base: Int, top: Int, sign: Real) -> None:
+    """Let the entry at `top` sink to its place from `base` on, by rising bound (sign 1) or falling (-1)."""
+    bound, node, lowest = room.height[top], room.stack[top, NODE], room.stack[top, LOWEST]
     while top > base and sign * room.height[top - 1] > sign * bound:
         room.height[top] = room.height[top - 1]
         room.stack[top, NODE] = room.stack[top - 1, NODE]
         room.stack[top, LOWEST] = room.stack[top - 1, LOWEST]
         top -= 1
     room.height[top] = bound
-    room.stack[top, NODE] = child + t
-    room.stack[top, LOWEST] = record
+    room.stack[top, NODE] = node
+    room.stack[top, LOWEST] = lowest
 
 
 @part
@@ -263,7 +265,9 @@ def farthest(tree: Tree, scales: Scales, place: Place, room: Room) -> Int:
         for t in range(FAN):
             bound, record = room.bound[t], np.int64(tree.codes[node, lowest, t])
             if record != NOBODY and (bound > best or (bound == best and record < found)):
-                _push(room, base, top, 1.0, t, tree.child[node], record)
+                room.height[top] = room.bound[t]
+                room.stack[top, NODE], room.stack[top, LOWEST] = tree.child[node] + t, record
+                _sift(room, base, top, 1.0)
                 top += 1
     return found
 
