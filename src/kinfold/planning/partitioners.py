@@ -16,8 +16,10 @@ from kinfold.encoding import points, records_of
 from kinfold.errors import PolicyError
 from kinfold.models import TCloseness
 from kinfold.partition import approximate, mdav, t_first, univariate, vmdav
+from kinfold.partition.marginality import ranked
 from kinfold.partition.nearness import centre, distances
 from kinfold.partition.points import Points
+from kinfold.partition.requirement import Requirement
 from kinfold.planning.requirements import requirements
 from kinfold.planning.task import Task
 from kinfold.progress import Progress
@@ -56,8 +58,7 @@ def _k_first(records: Points, task: Task, progress: Progress) -> Labels:
 def _t_first(records: Points, task: Task, progress: Progress) -> Labels:
     """Take the strata from the column with the smallest t; what the others ask is met by repair."""
     strictest = _strictest(task)
-    column = task.confidential[strictest.column]
-    rank = column if strictest.distance == "ordered" else marginality(column)
+    rank = ranked(Requirement.of(strictest, task.confidential[strictest.column]))
     return t_first(records, task.k, confidential=rank, t=strictest.t, progress=progress)
 
 
@@ -81,19 +82,6 @@ def discarded(task: Task) -> NDArray[np.bool_]:
 
 def _strictest(task: Task) -> TCloseness:
     return min((model for model in task.models if isinstance(model, TCloseness)), key=lambda model: model.t)
-
-
-def marginality(column: NDArray[np.object_]) -> NDArray[np.int64]:
-    """Rank the values of a nominal column by how rare they are, ties by their text: the outermost are the rarest.
-
-    >>> marginality(np.array(["flu", "flu", "cold"], object)).tolist()
-    [1, 1, 0]
-    """
-    text = np.array([str(value) for value in column])
-    values, code, count = np.unique(text, return_inverse=True, return_counts=True)
-    place = np.empty(len(values), np.int64)
-    place[np.lexsort((values, count))] = np.arange(len(values))
-    return place[code]
 
 
 CLOSE: dict[str, Callable[[Points, Task, Progress], Labels]] = {
