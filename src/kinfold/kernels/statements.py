@@ -1,4 +1,4 @@
-"""Forest: the hierarchies of all attributes as one array of nodes, and what it costs to say two things at once.
+"""Statements: the hierarchies of all attributes as one array of nodes, and what it costs to say two things at once.
 
 A node covers the leaves `low` to `high` of its attribute; nodes of one attribute are nested or apart, so the lowest
 common ancestor of two is found by climbing from one until it covers the other. `lost` is what a cell loses that
