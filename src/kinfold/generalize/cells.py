@@ -31,10 +31,8 @@ class Trees:
     @classmethod
     def of(cls, loss: CellLoss) -> Trees:
         """Number the nodes of each attribute, its codes first."""
-        parts = [
-            _nodes(path, table, weight)
-            for path, table, weight in zip(loss.domain.paths, loss.tables, loss.weights, strict=True)
-        ]
+        columns = zip(loss.domain.paths, loss.tables, loss.weights, strict=True)
+        parts = [_nodes(paths, table, weight) for paths, table, weight in columns]
         start = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])])
         low, high, parent, lost, level = (np.concatenate([part[i] for part in parts]) for i in range(5))
         shift = np.repeat(start[:-1], [len(part[0]) for part in parts])
@@ -50,7 +48,11 @@ class Trees:
     @property
     def forest(self) -> Any:
         """The nodes as the kernels take them."""
+<<<<<<< HEAD
         from kinfold.kernels.ancestry import Forest
+=======
+        from kinfold.kernels.statements import Forest
+>>>>>>> general
 
         return Forest(self.low, self.high, self.parent, self.lost)
 
@@ -60,39 +62,23 @@ class Trees:
 
 
 def _nodes(paths: Codes, table: Floats, weight: float) -> tuple[NDArray[Any], ...]:
-    codes, levels = paths.shape
-    low, high = [np.arange(codes)], [np.arange(codes)]
-    parent, lost, level = [np.full(codes, -1)], [weight * table[:, 0]], [np.zeros(codes, np.int64)]
-    at = np.arange(codes)  # the node that each code stands under so far
-    count = codes
-    for up in range(1, levels):
-        first = np.full(int(paths[:, up].max()) + 1, codes)
-        last = np.full(len(first), -1)
-        np.minimum.at(first, paths[:, up], np.arange(codes))
-        np.maximum.at(last, paths[:, up], np.arange(codes))
-        lows, highs = np.concatenate(low), np.concatenate(high)
-        wider = [
-            label
-            for label in range(len(first))
-            if first[label] <= last[label]
-            and last[label] - first[label] > highs[at[first[label]]] - lows[at[first[label]]]
-        ]
-        above = np.concatenate(parent)
-        for place, label in enumerate(wider):
-            under = slice(first[label], last[label] + 1)
-            above[np.unique(at[under])] = count + place
-            at[under] = count + place
-        parent = [above, np.full(len(wider), -1)]
-        low.append(first[wider].astype(np.int64))
-        high.append(last[wider].astype(np.int64))
-        lost.append(weight * table[first[wider], up])
-        level.append(np.full(len(wider), up))
-        count += len(wider)
-    above = np.concatenate(parent)
-    return (
-        np.concatenate(low),
-        np.concatenate(high),
-        np.where(above < 0, np.arange(count), above),
-        np.concatenate(lost),
-        np.concatenate(level),
-    )
+    """Low, high, parent, loss and level of each node of one attribute, codes first, then level by level."""
+    codes = np.arange(len(paths))
+    low, high, level = [*codes], [*codes], [0] * len(codes)
+    parent, lost = list(range(len(codes))), [*(weight * table[:, 0])]
+    at = codes.copy()  # the node that each code stands under so far
+    for up in range(1, paths.shape[1]):
+        order = np.argsort(paths[:, up], kind="stable")
+        for under in np.split(order, np.flatnonzero(np.diff(paths[order, up])) + 1):
+            if high[at[under[0]]] - low[at[under[0]]] + 1 == len(under):
+                continue  # it covers what its child covers
+            node = len(low)
+            for child in np.unique(at[under]):
+                parent[child] = node
+            at[under] = node
+            low.append(under[0])
+            high.append(under[-1])
+            level.append(up)
+            parent.append(node)
+            lost.append(weight * table[under[0], up])
+    return tuple(np.array(column) for column in (low, high, parent, lost, level))

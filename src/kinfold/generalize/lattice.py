@@ -78,6 +78,8 @@ class Lattice:
         """
         self._search.run(steps, progress)
         if self.best is None:
+            self._search.evaluate(self.nodes.domain.heights)  # what no search can do without
+        if self.best is None:
             raise _unreachable(self.nodes)
         return self.best
 
@@ -224,7 +226,8 @@ def _shifted_up(closed: NDArray[np.bool_], axis: int) -> NDArray[np.bool_]:
 
 def _unreachable(nodes: Nodes) -> Unreachable:
     top = nodes[nodes.domain.heights]
-    what = f"no generalization keeps what was asked with at most {nodes.allowed} of {nodes.domain.records} records"
+    what = f"no generalization of {len(nodes.seen)} keeps what was asked with at most {nodes.allowed} of"
     return Unreachable(
-        f"{what} suppressed: at the top {top.outliers} are left over", fix="allow more suppression, or ask less"
+        f"{what} {nodes.domain.records} records suppressed: at the top {top.outliers} are left over",
+        fix="allow more suppression, or ask less",
     )

@@ -119,31 +119,29 @@ def nearest_classes(trees: Trees, says: Codes, sizes: Ints, asked: Ints, count: 
 
     found = np.full((len(asked), count), -1, np.int32)
     costs = np.full((len(asked), count), np.inf)
-    partners(built(trees, says, np.arange(len(says))), trees.forest, says, sizes, asked.astype(np.int64), found, costs)
+    partners(_built(trees, says, sizes), trees.forest, asked.astype(np.int64), found, costs)
     return found, costs
 
 
-def built(trees: Trees, says: Codes, order: Ints) -> Any:
-    """A tree over these classes."""
+def _built(trees: Trees, says: Codes, sizes: Ints) -> Any:
     from kinfold.kernels.nearness import Boxes, build
 
-    room = 2 * len(order) + 2
-    q = says.shape[1]
-    boxes = Boxes(
-        order.astype(np.int32),
-        np.zeros(room, np.int32),
-        np.zeros(room, np.int32),
-        np.zeros(room, np.int32),
-        np.zeros((room, q), np.int32),
-        np.zeros((room, q), np.int32),
-        np.zeros(room),
-    )
-    build(boxes, trees.forest, says, len(order))
+    count, q = says.shape
+    room = 2 * count + 2
+    starts, ends, children = (np.zeros(room, np.int32) for _ in range(3))
+    lows, highs = (np.zeros((room, q), np.int32) for _ in range(2))
+    order = np.arange(count, dtype=np.int32)
+    boxes = Boxes(order, starts, ends, children, lows, highs, np.zeros(room), says, sizes)
+    build(boxes, trees.forest, count)
     return boxes
 
 
 def _widen(trees: Trees, says: Codes, into: int, other: int) -> None:
+<<<<<<< HEAD
     from kinfold.kernels.ancestry import widen
+=======
+    from kinfold.kernels.statements import widen
+>>>>>>> general
 
     widen(trees.forest, says[into], says[other])
 

@@ -72,8 +72,12 @@ def rebuilt(trees: Trees, records: Codes, labels: Ints, make_ups: MakeUps, steps
 
 
 def _classes(trees: Trees, records: Codes, labels: Ints, make_ups: MakeUps) -> Any:
+<<<<<<< HEAD
     from kinfold.kernels.ancestry import widen
+=======
+>>>>>>> general
     from kinfold.kernels.rebuild import Classes
+    from kinfold.kernels.statements import widen
 
     n, q = records.shape
     head, after = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
@@ -92,7 +96,17 @@ def _classes(trees: Trees, records: Codes, labels: Ints, make_ups: MakeUps) -> A
     near = _near(trees, records)
     stream = np.array([20020507, 11235813], np.int64)
     return Classes(
-        records, make_ups.weight, make_ups.holds, labels.astype(np.int32), after, head, size, says, near, free, stream
+        records,
+        make_ups.weight,
+        make_ups.holds.astype(np.uint8),
+        labels.astype(np.int32),
+        after,
+        head,
+        size,
+        says,
+        near,
+        free,
+        stream,
     )
 
 

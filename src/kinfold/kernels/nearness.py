@@ -18,10 +18,14 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+<<<<<<< HEAD
 from kinfold.kernels.ancestry import FOREST, STATEMENT, STATEMENTS, Forest, joined, said
+=======
+from kinfold.kernels.statements import FOREST, STATEMENT, STATEMENTS, Forest, joined, said
+>>>>>>> general
 
 LEAF = 8
-DEEP = 200
+DEEP = 1024  # more than halvings of the codes of 30 attributes
 
 
 class Boxes(NamedTuple):
@@ -34,6 +38,8 @@ class Boxes(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     least: np.ndarray
+    said: np.ndarray  # (g, q) the statement of each class
+    sizes: np.ndarray  # (g)
 
 
 BOXES = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
@@ -45,6 +51,8 @@ BOXES = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
         numba.int32[:, ::1],
         numba.int32[:, ::1],
         numba.float64[::1],
+        numba.int32[:, ::1],
+        numba.int64[::1],
     ],
     Boxes,
 )
@@ -53,32 +61,32 @@ _float = numba.float64
 _sizes = numba.int64[::1]
 
 
-@numba.njit(numba.void(BOXES, FOREST, STATEMENTS, _int), cache=True)
-def _fit(t: Boxes, f: Forest, statements: np.ndarray, box: int) -> None:
+@numba.njit(numba.void(BOXES, FOREST, _int), cache=True)
+def _fit(t: Boxes, f: Forest, box: int) -> None:
     t.least[box] = np.inf
-    for a in range(statements.shape[1]):
+    for a in range(t.said.shape[1]):
         t.low[box, a] = 2147483647
         t.high[box, a] = -1
     for place in range(t.start[box], t.end[box]):
         g = t.order[place]
-        t.least[box] = min(t.least[box], said(f, statements[g]))
-        for a in range(statements.shape[1]):
-            t.low[box, a] = min(t.low[box, a], f.low[statements[g, a]])
-            t.high[box, a] = max(t.high[box, a], f.high[statements[g, a]])
+        t.least[box] = min(t.least[box], said(f, t.said[g]))
+        for a in range(t.said.shape[1]):
+            t.low[box, a] = min(t.low[box, a], f.low[t.said[g, a]])
+            t.high[box, a] = max(t.high[box, a], f.high[t.said[g, a]])
 
 
-@numba.njit(_int(BOXES, FOREST, STATEMENTS, _int), cache=True)
-def _widest(t: Boxes, f: Forest, statements: np.ndarray, box: int) -> int:
+@numba.njit(_int(BOXES, FOREST, _int), cache=True)
+def _widest(t: Boxes, f: Forest, box: int) -> int:
     best, most = -1, 0.0
     g = t.order[t.start[box]]
-    for a in range(statements.shape[1]):
-        node = statements[g, a]
+    for a in range(t.said.shape[1]):
+        node = t.said[g, a]
         while f.low[node] > t.low[box, a] or f.high[node] < t.high[box, a]:
             node = f.parent[node]
-        first = f.low[statements[g, a]]
+        first = f.low[t.said[g, a]]
         differs = False
         for place in range(t.start[box], t.end[box]):
-            if f.low[statements[t.order[place], a]] != first:
+            if f.low[t.said[t.order[place], a]] != first:
                 differs = True
                 break
         if differs and f.lost[node] > most:
@@ -86,34 +94,34 @@ def _widest(t: Boxes, f: Forest, statements: np.ndarray, box: int) -> int:
     return best
 
 
-@numba.njit(_int(BOXES, FOREST, STATEMENTS, _int, _int), cache=True)
-def _halved(t: Boxes, f: Forest, statements: np.ndarray, box: int, a: int) -> int:
+@numba.njit(_int(BOXES, FOREST, _int, _int), cache=True)
+def _halved(t: Boxes, f: Forest, box: int, a: int) -> int:
     """Put the classes below the middle of their codes first and return where the others begin."""
     lowest, highest = 2147483647, -1
     for place in range(t.start[box], t.end[box]):
-        code = f.low[statements[t.order[place], a]]
+        code = f.low[t.said[t.order[place], a]]
         lowest, highest = min(lowest, code), max(highest, code)
     middle = (lowest + highest + 1) // 2
     cut = t.start[box]
     for place in range(t.start[box], t.end[box]):
-        if f.low[statements[t.order[place], a]] < middle:
+        if f.low[t.said[t.order[place], a]] < middle:
             t.order[place], t.order[cut] = t.order[cut], t.order[place]
             cut += 1
     return int(cut)
 
 
-@numba.njit(_int(BOXES, FOREST, STATEMENTS, _int), cache=True)
-def build(t: Boxes, f: Forest, statements: np.ndarray, count: int) -> int:
+@numba.njit(_int(BOXES, FOREST, _int), cache=True)
+def build(t: Boxes, f: Forest, count: int) -> int:
     """Build the tree over order[:count] and return how many boxes it has."""
     t.start[0], t.end[0] = 0, count
     boxes, box = 1, 0
     while box < boxes:
-        _fit(t, f, statements, box)
+        _fit(t, f, box)
         t.child[box] = -1
         if t.end[box] - t.start[box] > LEAF:
-            a = _widest(t, f, statements, box)
+            a = _widest(t, f, box)
             if a >= 0:
-                cut = _halved(t, f, statements, box, a)
+                cut = _halved(t, f, box, a)
                 t.child[box] = boxes
                 t.start[boxes], t.end[boxes] = t.start[box], cut
                 t.start[boxes + 1], t.end[boxes + 1] = cut, t.end[box]
@@ -133,12 +141,10 @@ def _touching(t: Boxes, f: Forest, statement: np.ndarray, box: int) -> float:
     return float(max(lost, t.least[box]))
 
 
-@numba.njit(_int(BOXES, FOREST, STATEMENTS, _sizes, STATEMENT, _sizes, STATEMENT, numba.float64[::1]), cache=True)
+@numba.njit(_int(BOXES, FOREST, STATEMENT, _sizes, STATEMENT, numba.float64[::1]), cache=True)
 def nearest(
     t: Boxes,
     f: Forest,
-    statements: np.ndarray,
-    sizes: np.ndarray,
     statement: np.ndarray,
     own: np.ndarray,
     found: np.ndarray,
@@ -169,10 +175,10 @@ def nearest(
             continue
         for place in range(t.start[box], t.end[box]):
             g = t.order[place]
-            if g == own[1] or sizes[g] == 0:
+            if g == own[1] or t.sizes[g] == 0:
                 continue
-            both = joined(f, statement, statements[g])
-            change = (own[0] + sizes[g]) * both - own[0] * cost - sizes[g] * said(f, statements[g])
+            both = joined(f, statement, t.said[g])
+            change = (own[0] + t.sizes[g]) * both - own[0] * cost - t.sizes[g] * said(f, t.said[g])
             if count == found.size and change >= costs[count - 1]:
                 continue
             count = min(count + 1, found.size)
@@ -185,14 +191,12 @@ def nearest(
 
 
 @numba.njit(
-    numba.void(BOXES, FOREST, STATEMENTS, _sizes, _sizes, STATEMENTS, numba.float64[:, ::1]),
+    numba.void(BOXES, FOREST, _sizes, STATEMENTS, numba.float64[:, ::1]),
     cache=True,
 )
 def partners(
     t: Boxes,
     f: Forest,
-    statements: np.ndarray,
-    sizes: np.ndarray,
     asked: np.ndarray,
     found: np.ndarray,
     costs: np.ndarray,
@@ -201,6 +205,6 @@ def partners(
     own = np.empty(2, np.int64)
     for i in range(asked.size):
         g = asked[i]
-        own[0], own[1] = sizes[g], g
-        count = nearest(t, f, statements, sizes, statements[g], own, found[i], costs[i])
+        own[0], own[1] = t.sizes[g], g
+        count = nearest(t, f, t.said[g], own, found[i], costs[i])
         found[i, count:] = -1

@@ -20,15 +20,20 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+<<<<<<< HEAD
 from kinfold.kernels.ancestry import FOREST, STATEMENT, Forest, joined, said, widen
+=======
+from kinfold.kernels.statements import FOREST, STATEMENT, Forest, joined, said, widen
+>>>>>>> general
 
 
+# Truth is 0 or 1 here: numba cannot read a kernel back from disk whose types mix named tuples and booleans
 class Classes(NamedTuple):
     """A partition of records that can be changed class by class."""
 
     records: np.ndarray  # (n, q) what each record says
     weight: np.ndarray  # (n) what each adds to the make-up of its class
-    holds: np.ndarray  # whether a class of this make-up keeps the promises
+    holds: np.ndarray  # 1 if a class of this make-up keeps the promises, else 0
     label: np.ndarray  # (n)
     after: np.ndarray  # (n) the next record of the same class, -1 at the end
     head: np.ndarray  # (g) the first record of a class, -1 if it is empty
@@ -43,7 +48,7 @@ CLASSES = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
     [
         numba.int32[:, ::1],
         numba.int64[::1],
-        numba.boolean[::1],
+        numba.uint8[::1],
         numba.int32[::1],
         numba.int32[::1],
         numba.int32[::1],
@@ -126,12 +131,12 @@ def _pooled(c: Classes, record: int, pool: np.ndarray, chosen: np.ndarray) -> in
     return count
 
 
-@numba.njit(numba.boolean(STATEMENT, STATEMENT), cache=True)
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    for a in range(one.size):  # noqa: SIM110  a generator cannot be compiled
+@numba.njit(numba.int64(STATEMENT, STATEMENT), cache=True)
+def _same(one: np.ndarray, other: np.ndarray) -> int:
+    for a in range(one.size):
         if one[a] != other[a]:
-            return False
-    return True
+            return 0
+    return 1
 
 
 @numba.njit(_int(CLASSES, PARTS), cache=True)
@@ -208,12 +213,12 @@ def _restate(c: Classes, f: Forest, p: Parts) -> None:
         p.made[x] += c.weight[p.pool[i]]
 
 
-@numba.njit(numba.boolean(FOREST, STATEMENT, STATEMENT), cache=True)
-def _covers(f: Forest, one: np.ndarray, other: np.ndarray) -> bool:
-    for a in range(one.size):  # noqa: SIM110  a generator cannot be compiled
+@numba.njit(numba.int64(FOREST, STATEMENT, STATEMENT), cache=True)
+def _covers(f: Forest, one: np.ndarray, other: np.ndarray) -> int:
+    for a in range(one.size):
         if f.low[one[a]] > f.low[other[a]] or f.high[one[a]] < f.high[other[a]]:
-            return False
-    return True
+            return 0
+    return 1
 
 
 @numba.njit(_int(CLASSES, FOREST, PARTS), cache=True)

@@ -1,4 +1,8 @@
+<<<<<<< HEAD:src/kinfold/kernels/forest.py
 """A forest: one k-d tree for each stratum of the records, with boxes that shrink as records leave.
+=======
+"""Statements: the hierarchies of all attributes as one array of nodes, and what it costs to say two things at once.
+>>>>>>> general:src/kinfold/kernels/statements.py
 
 The records of a stratum are halved by rank along their widest number until a leaf holds at most 16. The nodes of a tree
 are numbered as in a heap: 1 is the root, 2i and 2i+1 are the children of i. A node keeps the ends of each number, its

@@ -1,0 +1,121 @@
+"""Kernels of the cell level against slow twins, compiled and not."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from kinfold.generalize.cells import Trees
+from kinfold.generalize.loss import CellLoss
+from kinfold.generalize.merging import Merged, _unions, merge_until, nearest_classes
+from kinfold.generalize.mingen_cell import released_by, subset_costs
+from kinfold.generalize.rebuilding import MakeUps
+from kinfold.kernels import statements
+from kinfold.kernels.subsets import divide
+from kinfold.models import KAnonymity, LDiversity, TCloseness
+from kinfold.tally import Tally
+from reference import cell_level, full_domain
+
+
+def made(seed: int, rows: int = 40):
+    table = full_domain.random_domain(seed, rows=rows)
+    loss = CellLoss.of(table, "granularity")
+    trees = Trees.of(loss)
+    return table, loss, trees, trees.statements(table)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_two_records_say_together_is_their_lowest_common_ancestor(seed):
+    table, _, trees, rows = made(seed, 12)
+    for one, other in combinations(range(12), 2):
+        expected = cell_level.lost(table, [one, other]) / 2
+        assert statements.joined(trees.forest, rows[one], rows[other]) == pytest.approx(expected, abs=1e-12)
+        widened = rows[one].copy()
+        statements.widen.py_func(trees.forest, widened, rows[other])
+        assert statements.said.py_func(trees.forest, widened) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_nearest_classes_are_those_that_a_look_at_all_finds(seed):
+    _, _, trees, rows = made(seed, 80)
+    sizes = np.random.default_rng(seed).integers(1, 6, size=80)
+    found, costs = nearest_classes(trees, rows, sizes, np.arange(80), 5)
+    said = trees.lost[rows].sum(axis=1)
+    for g in range(80):
+        every = []
+        for h in range(80):
+            if h != g:
+                both = statements.joined(trees.forest, rows[g], rows[h])
+                every.append((sizes[g] + sizes[h]) * both - sizes[g] * said[g] - sizes[h] * said[h])
+        assert costs[g] == pytest.approx(sorted(every)[:5], abs=1e-9)
+        assert g not in found[g]
+
+
+def test_fewer_classes_than_asked_for_leave_room():
+    _, _, trees, rows = made(1, 3)
+    found, _ = nearest_classes(trees, rows, np.ones(3, np.int64), np.array([0]), 5)
+    assert (found[0] >= 0).sum() == 2
+
+
+def test_the_cost_of_every_subset_is_that_of_its_twin():
+    table, loss, _, _ = made(3, 7)
+    costs = subset_costs(loss)
+    for subset in range(1, 2**7):
+        members = [i for i in range(7) if subset >> i & 1]
+        assert costs[subset] == pytest.approx(cell_level.lost(table, members), abs=1e-12)
+
+
+def test_the_division_is_the_same_compiled_or_not():
+    costs = np.random.default_rng(0).random(2**7)
+    costs[[1, 2, 4, 8]] = np.inf
+    results = []
+    for function in (divide, divide.py_func):
+        best, choice = np.empty(2**7), np.zeros(2**7, np.int64)
+        function(costs, best, choice)
+        results.append((best.tolist(), choice.tolist()))
+    assert results[0] == results[1]
+
+
+def test_a_merge_is_judged_as_the_models_judge_it_in_the_whole_table():
+    table, _, _, _ = made(5, 30)
+    models = [KAnonymity(2), TCloseness(0.35, "disease", "equal"), LDiversity(2, "disease", "entropy")]
+    one, other = np.arange(0, 29), np.arange(1, 30)
+    judged = _unions(table.tally, one, other)
+    for i in range(29):
+        into = np.arange(30)
+        into[other[i]] = one[i]
+        into[into > other[i]] -= 1
+        alone = table.tally.merge(into, {})
+        for model in models:
+            assert model.failing(judged)[i] == model.failing(alone)[one[i]]
+
+
+@pytest.mark.parametrize("diseases", [2, 3])
+def test_make_ups_say_of_a_class_what_the_models_say(diseases):
+    table = full_domain.random_domain(9, rows=50, diseases=diseases)
+    models = [KAnonymity(3), TCloseness(0.3, "disease", "equal")]
+    ups = MakeUps.of(table.tally, models)
+    labels = np.random.default_rng(1).integers(0, 8, size=50)
+    _, labels = np.unique(labels, return_inverse=True)
+    made_up = np.bincount(labels, ups.weight).astype(int)
+    assert (
+        ups.holds[made_up].tolist()
+        == (~(models[0].failing(t := table.tally.merge(labels, {})) | models[1].failing(t))).tolist()
+    )
+
+
+def test_too_many_confidential_values_are_not_tabled():
+    table = full_domain.random_domain(2, rows=60, diseases=12)
+    assert MakeUps.of(table.tally, [KAnonymity(2), LDiversity(3, "disease")]) is None
+    assert MakeUps.of(table.tally, [KAnonymity(2)]).holds.tolist()[:4] == [False, False, True, True]
+
+
+def test_merging_ends_with_classes_that_keep_every_promise():
+    table, loss, trees, rows = made(8, 60)
+    models = [KAnonymity(3), TCloseness(0.3, "disease", "equal")]
+    done = merge_until(Merged.identical(rows, table.tally), trees, models)
+    assert not any(model.failing(done.tally).any() for model in models)
+    lost = (trees.lost[done.says].sum(axis=1) * done.tally.sizes).sum() / 60
+    released = released_by(table, done.into)
+    assert loss.cells(released.levels, released.suppressed) == pytest.approx(lost, abs=1e-12)
+    assert isinstance(done.tally, Tally)
