@@ -48,11 +48,7 @@ class Trees:
     @property
     def forest(self) -> Any:
         """The nodes as the kernels take them."""
-<<<<<<< HEAD
-        from kinfold.kernels.ancestry import Forest
-=======
         from kinfold.kernels.statements import Forest
->>>>>>> general
 
         return Forest(self.low, self.high, self.parent, self.lost)
 

@@ -137,11 +137,7 @@ def _built(trees: Trees, says: Codes, sizes: Ints) -> Any:
 
 
 def _widen(trees: Trees, says: Codes, into: int, other: int) -> None:
-<<<<<<< HEAD
-    from kinfold.kernels.ancestry import widen
-=======
     from kinfold.kernels.statements import widen
->>>>>>> general
 
     widen(trees.forest, says[into], says[other])
 

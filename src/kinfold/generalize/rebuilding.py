@@ -72,10 +72,6 @@ def rebuilt(trees: Trees, records: Codes, labels: Ints, make_ups: MakeUps, steps
 
 
 def _classes(trees: Trees, records: Codes, labels: Ints, make_ups: MakeUps) -> Any:
-<<<<<<< HEAD
-    from kinfold.kernels.ancestry import widen
-=======
->>>>>>> general
     from kinfold.kernels.rebuild import Classes
     from kinfold.kernels.statements import widen
 

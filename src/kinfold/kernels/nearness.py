@@ -18,11 +18,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-<<<<<<< HEAD
-from kinfold.kernels.ancestry import FOREST, STATEMENT, STATEMENTS, Forest, joined, said
-=======
 from kinfold.kernels.statements import FOREST, STATEMENT, STATEMENTS, Forest, joined, said
->>>>>>> general
 
 LEAF = 8
 DEEP = 1024  # more than halvings of the codes of 30 attributes

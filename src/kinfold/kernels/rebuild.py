@@ -20,11 +20,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-<<<<<<< HEAD
-from kinfold.kernels.ancestry import FOREST, STATEMENT, Forest, joined, said, widen
-=======
 from kinfold.kernels.statements import FOREST, STATEMENT, Forest, joined, said, widen
->>>>>>> general
 
 
 # Truth is 0 or 1 here: numba cannot read a kernel back from disk whose types mix named tuples and booleans
