@@ -66,8 +66,8 @@ def _outside(questions: Questions, tables: Tables, beside: Beside, sheet: Sheet)
         found["journalist"] = remembered(lambda: journalist(beside(), tables.engine, population))
         people = remembered(lambda: int(tables.engine.schema(population).rows))
     elif questions.sampling_weights is not None:
-        name = questions.sampling_weights
-        weights = remembered(lambda: sampling_weights(tables, name))
+        column = questions.sampling_weights
+        weights = remembered(lambda: sampling_weights(tables, column))
         found["individual"] = remembered(lambda: individual_risk(_classes(beside), weights()))
         people = remembered(lambda: round(float(weights().sum())))
     for name, risks in list(found.items())[1:]:

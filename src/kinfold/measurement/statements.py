@@ -40,7 +40,7 @@ class Spans:
 class Statements:
     """Of each record's released value: its level of `height`, how many of `values` it covers, and how many records.
 
-    `held` is how many original records hold the record's own value.
+    `under` is 0 where the statement is not true; `held` is how many original records hold the record's own value.
     """
 
     level: Ints
@@ -67,7 +67,9 @@ def statements(column: PairedColumn) -> Statements:
     covered = np.append(spans.stop - spans.start, [spans.values, 1])
     under = np.append(under, [records, counts[-1]])
     at = column.place
-    return Statements(level[at], spans.height, covered[at], spans.values, under[at], held)
+    start, stop = np.append(spans.start, [0, spans.values]), np.append(spans.stop, [spans.values, spans.values + 1])
+    true = ((start[at] <= own) & (own < stop[at])) | (covered[at] == spans.values)
+    return Statements(level[at], spans.height, covered[at], spans.values, np.where(true, under[at], 0), held)
 
 
 def spans_of(column: PairedColumn) -> Spans:
