@@ -20,7 +20,7 @@ from kinfold.encoding import encode
 from kinfold.engines import Engine
 from kinfold.errors import PolicyError
 from kinfold.folder import save, was_sorted
-from kinfold.measurement import Measures, measure_release
+from kinfold.measurement import Measures, Questions, Tables, measure_release
 from kinfold.planning import Ask, Plan, Task, plan
 from kinfold.policy import Policy, from_roles
 from kinfold.promises import confidential_values, terms_of, unit_values
@@ -97,7 +97,8 @@ def anonymize(
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
     kept = np.flatnonzero(planned.recoding.kept)  # the original row of each released one
-    measures = measure_release(engine, released, bound, verdict, attributes, kept)  # risk and loss
+    tables = Tables(engine, original, released, kept)  # both, side by side
+    measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
     tell("done", 1, 1)
     seconds = time.perf_counter() - started
     return Release(
@@ -122,20 +123,26 @@ def verify(source: Any, policy: Any = None, **request: Any) -> Verdict:
         return check(engine, frame, released_terms(asked, engine, frame))
 
 
-def measure(original: Any, released: Any, policy: Any = None, *, columns: str = "quasi", **request: Any) -> Measures:
+def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:
     """Compare a release with its original, row by row where they can be paired.
 
-    Loss is measured over the quasi-identifiers, or over `columns="all"` that are in both tables.
+    Loss is measured over the quasi-identifiers, or over `columns="all"` that are in both tables. What else can be asked
+    for is in `measurement.questions`: weights=, population=, sampling_weights=, threshold=, linkage_subsets=,
+    linkage_untouched= and task=; the rest of the keywords are a policy, as for `anonymize`.
     """
+    questions, request = Questions.taken(request)
     asked = requested(policy, request)
+    if questions.population is not None:
+        questions = replace(questions, population=rows_of(questions.population))
     with open_engine() as engine:
         before, after = engine.read(rows_of(original)), engine.read(rows_of(released))
         bound = bind(asked, engine.schema(before))
         verdict = check(engine, after, terms_of(bound, engine, before))
         verdict.require_columns()
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
-        attributes = encode(engine, before, kept if columns == "all" else bound.of(Role.QUASI))
-        return measure_release(engine, after, bound, verdict, attributes, _pairs(released, bound.rows, verdict.records))
+        attributes = encode(engine, before, kept if questions.columns == "all" else bound.of(Role.QUASI))
+        tables = Tables(engine, before, after, _pairs(released, bound.rows, verdict.records))
+        return measure_release(tables, bound, verdict, attributes, questions)
 
 
 def _pairs(released: Any, before: int, after: int) -> NDArray[np.intp] | str:

@@ -189,24 +189,54 @@ def measure(
     released: Annotated[Path, typer.Argument(help="The table as released.", show_default=False)],
     policy: PolicyFile = None,
     columns: Annotated[str, typer.Option(help="Measure loss over: quasi or all.")] = "quasi",
+    weights: Annotated[str, typer.Option(help="Weights of the weighted risk: k, or a CSV matrix.")] = "k",
+    population: Annotated[
+        Path | None, typer.Option(help="Table of the people the records were drawn from.", show_default=False)
+    ] = None,
+    sampling_weights: Annotated[
+        str | None, typer.Option(help="Column: how many people a record stands for.", show_default=False)
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Give the share of records with a risk above this.", show_default=False)
+    ] = None,
+    linkage_subsets: Annotated[
+        bool, typer.Option("--linkage-subsets", help="Attack the most telling quasi-identifiers too.")
+    ] = False,
+    linkage_untouched: Annotated[
+        bool, typer.Option("--linkage-untouched", help="Attack with the columns released untouched too.")
+    ] = False,
+    task: Annotated[
+        str | None, typer.Option(help="regression:COLUMN or classification:COLUMN.", show_default=False)
+    ] = None,
     settings: Settings = None,
     json: Json = False,
 ) -> None:
-    """Compare a release with its original: what was lost, what is still at risk.
+    """Compare a release with its original: what was lost, what is still at risk, what the data is still good for.
 
-    Example: `kinfold measure patients.csv release/public/release.csv --policy policy.toml`
+    Examples:
+    `kinfold measure patients.csv release/public/release.csv --policy policy.toml`
+
+    `kinfold measure patients.csv released.csv --policy policy.toml --population city.csv --threshold 0.1`
     """
     from kinfold.flow import measure as compare
 
+    questions = {
+        "columns": columns,
+        "weights": weights,
+        "population": population,
+        "sampling_weights": sampling_weights,
+        "threshold": threshold,
+        "linkage_subsets": linkage_subsets,
+        "linkage_untouched": linkage_untouched,
+        "task": task,
+    }
     with errors():
         if policy is None:
             raise PolicyError("what to measure is in the policy", fix="add --policy FILE")
-        if columns not in ("quasi", "all"):
-            raise PolicyError(f"--columns {columns} is not known", fix="say --columns quasi or --columns all")
         asked = policy_from(policy, {}, {}, settings or ())
-        found = compare(original, released, asked, columns=columns).to_dict()
+        found = compare(original, released, asked, **questions)
         if json:
-            print_json(found)
+            print_json({**found.to_dict(), "statistics": found.statistics.to_dict()})
         else:
             told.tell_measures(found)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kinfold.comparison import Comparison
     from kinfold.flow import Release
     from kinfold.generalize.lattice import Lattice
+    from kinfold.measurement import Measures
     from kinfold.profiling import Profile
 
 LOSSES = {
@@ -56,7 +57,7 @@ def tell_release(release: Release, folder: Path) -> None:
     for name, found in verdict.t.items():
         values = f"at least {verdict.l[name]} different values a class"
         out.print(f"  {name}: {values}, distance to the whole table at most {digits(found)}")
-    for note in release.plan.notes:
+    for note in (*release.plan.notes, *release.measures.warnings):
         out.print(Text(f"  note: {note}", style="yellow"))
     out.print(f"  may leave      {folder / 'public'}", soft_wrap=True)
     out.print(f"  must not leave {folder / 'internal'}", soft_wrap=True)
@@ -79,16 +80,33 @@ def tell_verdict(verdict: Verdict) -> None:
         out.print(f"  {name}: l = {verdict.l[name]}, t = {digits(found)}")
 
 
-def tell_measures(values: Mapping[str, Any]) -> None:
-    """Print every measure that has a value, then why others have none."""
+def tell_measures(measures: Measures) -> None:
+    """Print every measure that has a value, why others have none, and what an analyst still sees."""
+    values = measures.to_dict()
     table = Table(box=None, padding=(0, 2))
     table.add_column("measure")
     table.add_column("value", justify="right")
     for name, value in _flat(values):
-        table.add_row(name, digits(value))
+        table.add_row(Text(name), digits(value))
     out.print(table)
+    _tell_numbers(measures.statistics.numbers)
     for note in values.get("notes", ()):
         out.print(Text(f"  {note}", style="dim"), soft_wrap=True)
+
+
+def _tell_numbers(columns: Mapping[str, Any]) -> None:
+    """Print mean and standard deviation of each column that is numbers before and after."""
+    table = Table(box=None, padding=(0, 2))
+    for name in ("column", "mean", "after", "deviation", "after"):
+        table.add_column(name, justify="left" if name == "column" else "right", no_wrap=True)
+    for name, sides in columns.items():
+        if sides["before"] and sides["after"]:
+            means = [side["mean"] for side in sides.values()]
+            deviations = [digits(side["variance"] ** 0.5) for side in sides.values()]
+            table.add_row(Text(name), *(m if isinstance(m, str) else digits(m) for m in means), *deviations)
+    if table.row_count:
+        out.print()
+        out.print(table)
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, Any]]:
@@ -96,9 +114,16 @@ def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, Any]]:
     for key, value in values.items():
         if isinstance(value, Mapping):
             rows += _flat(value, f"{above}{key}.")
+        elif isinstance(value, list):
+            rows += [row for part in value if isinstance(part, Mapping) for row in _flat_subset(part, above + key)]
         elif isinstance(value, int | float) and not isinstance(value, bool):
             rows.append((above + key, value))
     return rows
+
+
+def _flat_subset(part: Mapping[str, Any], name: str) -> list[tuple[str, Any]]:
+    columns = " + ".join(part.get("columns", ()))
+    return [(f"{name} on {columns}", part.get("linkage"))]
 
 
 def tell_profile(profile: Profile) -> None:

@@ -1,32 +1,42 @@
 """Measurement: what a release costs and what it risks, from the original rows and the released ones side by side.
 
-Every measure of the contract has its key; one that does not apply is null, with the reason under `notes`.
+Every measure of the contract has its key; one that does not apply is null, with the reason under `notes`. What else was
+asked for has its key beside them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.binding import BoundColumn, BoundPolicy
 from kinfold.encoding import Attribute
-from kinfold.engines import Engine
+from kinfold.measurement.asked import answer
+from kinfold.measurement.cautions import dominance, singling
 from kinfold.measurement.loss import loss
-from kinfold.measurement.pairing import pair_up
-from kinfold.measurement.risk import risk
+from kinfold.measurement.pairing import Pair, Tables
+from kinfold.measurement.questions import Questions
+from kinfold.measurement.risk import Shown, risk
+from kinfold.measurement.sheet import remembered
+from kinfold.measurement.statistics import Statistics, statistics
 from kinfold.release import Verdict
 from kinfold.schema import Role
+
+__all__ = ["Measures", "Questions", "Statistics", "Tables", "measure_release"]
+
+NOTHING = Statistics({}, {"columns": [], "before": [], "after": []}, {})
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Risk and loss as in the JSON contract."""
+    """Risk and loss as in the JSON contract, statistics before and after, and what to look at before it leaves."""
 
     values: Mapping[str, Any]
+    statistics: Statistics = NOTHING
+    warnings: tuple[str, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nested by `risk` and `loss`."""
@@ -37,49 +47,53 @@ class Measures:
 
 
 def measure_release(
-    engine: Engine,
-    released: Any,
+    tables: Tables,
     policy: BoundPolicy,
     verdict: Verdict,
     attributes: Sequence[Attribute],
-    rows: NDArray[np.intp] | str,
+    questions: Questions | None = None,
 ) -> Measures:
-    """Measure a release: `rows` leads each of its rows to the original's, or says why they cannot be paired."""
+    """Measure a release; `attributes` are the original columns that losses are measured over."""
+    asked = questions or Questions()
     quasi = [column.name for column in policy.of(Role.QUASI)]
-    sizes = engine.tally(released, quasi, {}).sizes
-    pair, reason = (None, rows) if isinstance(rows, str) else (pair_up(engine, released, attributes, rows), "")
-    shown = None if pair is None else _only(pair, quasi)
-    suppressed = policy.rows - verdict.records
-    lost = loss(pair, sizes, max(suppressed, 0), reason)
-    risked = risk(shown, sizes, policy.policy.privacy.k, _confidential(engine, released, policy), reason)
-    return Measures(
-        {
-            "records": policy.rows,
-            "released": verdict.records,
-            "suppressed": suppressed,
-            "classes": verdict.classes,
-            "k": verdict.k,
-            "l": dict(verdict.l),
-            "t": dict(verdict.t),
-            "risk": risked.values,
-            "loss": lost.values,
-            "notes": [*risked.notes, *lost.notes],
-        }
-    )
+    sizes = tables.engine.tally(tables.released, quasi, {}).sizes
+    pair = tables.rows if isinstance(tables.rows, str) else tables.paired(attributes)
+    known = pair if isinstance(pair, str) else pair.only(quasi)  # what an attacker knows
+    beside = remembered(lambda: tables.unpaired(attributes).only(quasi) if isinstance(known, str) else known)
+    shown = Shown(sizes, lambda: beside().masked[beside().kept], _confidential(tables, policy))
+    lost = loss(pair, sizes, max(policy.rows - verdict.records, 0))
+    risked = risk(known, shown, policy.policy.privacy.k, asked)
+    answer(asked, tables, policy, beside, (risked, lost))
+    warnings = tuple(_warnings(tables, policy, known, shown))
+    facts = {
+        "records": policy.rows,
+        "released": verdict.records,
+        "suppressed": policy.rows - verdict.records,
+        "classes": verdict.classes,
+        "k": verdict.k,
+        "l": dict(verdict.l),
+        "t": dict(verdict.t),
+        "risk": risked.values,
+        "loss": lost.values,
+        "notes": [*warnings, *risked.notes, *lost.notes],
+    }
+    kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
+    return Measures(facts, statistics(tables, kept), warnings)
 
 
-def _only(pair: Any, names: Sequence[str]) -> Any:
-    """Return the pair on the quasi-identifiers: what an attacker knows."""
-    columns = tuple(column for column in pair.columns if column.name in names)
-    return type(pair)(columns, pair.kept)
+def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Shown) -> list[str]:
+    giants = [] if isinstance(known, str) else list(dominance(known))
+    others = [column.name for column in policy.of(Role.OTHER)]
+    return giants + list(singling(tables, shown.classes, others))
 
 
-def _confidential(engine: Engine, released: Any, policy: BoundPolicy) -> dict[str, Any]:
+def _confidential(tables: Tables, policy: BoundPolicy) -> dict[str, Any]:
     """Return the confidential columns of the release: numbers where they are measured, else codes, -1 for null."""
-    schema, values = engine.schema(released), {}
+    schema, values = tables.engine.schema(tables.released), {}
     for column in policy.of(Role.CONFIDENTIAL):
         numeric = _is_measured(column, schema[column.name])
-        held = engine.collect(released, {column.name: schema[column.name] if numeric else None}).column(0)
+        wanted = {column.name: schema[column.name] if numeric else None}
+        held = tables.engine.collect(tables.released, wanted).column(0)
         if numeric:
             values[column.name] = held.to_numpy(zero_copy_only=False).astype(np.float64)
         else:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from kinfold.encoding import Coded
 from kinfold.measurement.pairing import Pair
-from kinfold.measurement.sheet import Sheet
-from kinfold.measurement.statements import statements
+from kinfold.measurement.sheet import Sheet, remembered
+from kinfold.measurement.statements import Statements, statements
 from kinfold.measures import NotApplicable, categorical, continuous, generalized, variation
 from kinfold.measures.probabilistic import pil
+from kinfold.measures.propensity import propensity_mse
 from kinfold.measures.variation import Moments
 from kinfold.partition.points import Ordered
 
@@ -23,9 +24,10 @@ Ints: TypeAlias = NDArray[np.int64]
 Value = TypeVar("Value")
 
 
-def loss(pair: Pair | None, sizes: Ints, suppressed: int, reason: str = "") -> Sheet:
-    """Measure what was lost; without pairs only what class sizes tell, and the reason for the rest."""
+def loss(found: Pair | str, sizes: Ints, suppressed: int) -> Sheet:
+    """Measure what was lost; a text instead of a pair is the reason why only class sizes can tell."""
     sheet = Sheet("loss")
+    pair, reason = (None, found) if isinstance(found, str) else (found, "")
     _numeric(sheet, _given(pair.numbers if pair else None, reason or "no quasi-identifier is released as numbers"))
     _generalized(sheet, pair, reason)
     _categorical(sheet, pair, reason)
@@ -44,34 +46,29 @@ def _given(value: Value | None, reason: str) -> Callable[[], Value]:
 
 
 def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]]) -> None:
-    sheet.write("sse", lambda: continuous.sse(*continuous.standardized(*tables())))
-    sheet.write("sst", lambda: continuous.sst(continuous.standardized(*tables())[0]))
-    sheet.write("sse_ratio", lambda: continuous.sse_ratio(*continuous.standardized(*tables())))
+    standard = remembered(lambda: continuous.standardized(*tables()))
+    sheet.write("sse", lambda: continuous.sse(*standard()))
+    sheet.write("sst", lambda: continuous.sst(standard()[0]))
+    sheet.write("sse_ratio", lambda: continuous.sse_ratio(*standard()))
     sheet.write("normalized_sse", lambda: continuous.normalized_sse(*tables()))
-    moments = _remembered(lambda: tuple(Moments.of(_filled(table, tables()[0])) for table in tables()))
+    filled = remembered(lambda: _filled(*tables()))
+    moments = remembered(lambda: tuple(Moments.of(table) for table in filled()))
     sheet.write("il1", lambda: variation.il1(*tables()))
     for name in ("il2", "il3", "il4", "il5"):
         formula = getattr(variation, name)
         sheet.write(name, lambda formula=formula: formula(*moments()))  # type: ignore[misc]
     parts = tuple(sheet.values[f"il{i}"] for i in range(1, 6))
     sheet.write("il", lambda: variation.il(_whole(parts)))
-    sheet.write("pil", lambda: asdict(pil(*(_filled(table, tables()[0]) for table in tables()))))
+    sheet.write("il1s", lambda: variation.il1s(*tables()))
+    sheet.write("eigenvalues", lambda: variation.eigenvalue_shift(*moments()))
+    sheet.write("pil", lambda: asdict(pil(*filled())))
+    sheet.write("propensity_mse", lambda: propensity_mse(*tables()))
 
 
-def _remembered(make: Callable[[], Value]) -> Callable[[], Value]:
-    made: list[Value] = []
-
-    def recall() -> Value:
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return recall
-
-
-def _filled(table: Floats, original: Floats) -> Floats:
+def _filled(original: Floats, released: Floats) -> tuple[Floats, Floats]:
     """Put the original's means where a value is missing: what is lost is as good as the mean."""
-    return np.where(np.isnan(table), continuous.column_means(original), table)
+    means = continuous.column_means(original)
+    return np.where(np.isnan(original), means, original), np.where(np.isnan(released), means, released)
 
 
 def _whole(parts: tuple[Any, ...]) -> Any:
@@ -81,10 +78,10 @@ def _whole(parts: tuple[Any, ...]) -> Any:
 
 
 def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
-    cells = _remembered(lambda: [statements(c) for c in pair.columns if c.generalized] if pair else [])
+    cells = remembered(lambda: [statements(c) for c in pair.columns if c.generalized] if pair else [])
     weights = [c.attribute.bound.asked.weight for c in pair.columns if c.generalized] if pair else []
 
-    def told() -> Any:
+    def told() -> list[Statements]:
         if not cells():
             raise NotApplicable(reason or "no quasi-identifier is generalized: values are averaged instead")
         return cells()
@@ -93,27 +90,34 @@ def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
         return generalized.prec(np.column_stack([s.level for s in told()]), [s.height for s in told()], weights)
 
     def granularity() -> float:
-        return generalized.granularity(
-            np.column_stack([s.covered for s in told()]), [s.values for s in told()], weights
-        )
+        covered = np.column_stack([s.covered for s in told()])
+        return generalized.granularity(covered, [s.values for s in told()], weights)
+
+    def entropy() -> float:
+        held, under = (np.column_stack([getattr(s, part) for s in told()]) for part in ("held", "under"))
+        if (under < held).any():
+            raise NotApplicable("a released statement is not true of its original value")
+        return generalized.non_uniform_entropy(held, under, len(held))
 
     sheet.write("prec", prec)
     sheet.write("granularity", granularity)
+    sheet.write("non_uniform_entropy", entropy)
 
 
 def _categorical(sheet: Sheet, pair: Pair | None, reason: str) -> None:
     coded = [c for c in pair.columns if isinstance(c.attribute, Coded) and not c.generalized] if pair else []
 
     def tables() -> tuple[Ints, Ints]:
-        if not coded or pair is None:
+        if not coded:
             raise NotApplicable(reason or "no ordinal or nominal quasi-identifier is released as categories")
-        kept = pair.kept
-        return np.column_stack([c.before[kept] for c in coded]), np.column_stack([c.after[kept] for c in coded])
+        before, after = (np.column_stack([getattr(c, side) for c in coded]) for side in ("before", "after"))
+        return before, np.maximum(after, -1)  # a record left out has lost its categories
 
     scales = [c.attribute.scale for c in coded if isinstance(c.attribute, Coded)]
     ordinal = [scale.size if isinstance(scale, Ordered) else 0 for scale in scales]
     sizes = [scale.codes - 1 for scale in scales]
+    contingency = remembered(lambda: categorical.contingency_loss(*tables(), sizes))
     sheet.write("dist", lambda: categorical.dist(*tables(), ordinal))
-    sheet.write("ctbil", lambda: categorical.ctbil(*tables(), sizes))
-    sheet.write("actbil", lambda: categorical.actbil(*tables(), sizes))
+    sheet.write("ctbil", lambda: contingency()[0])
+    sheet.write("actbil", lambda: contingency()[0] / contingency()[1])
     sheet.write("ebil", lambda: categorical.ebil(*tables()))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kinfold.encoding import Attribute, Coded, Measured, records_of
 from kinfold.engines import Engine
+from kinfold.measures import NotApplicable
 from kinfold.measures.grouping import group_rows
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -29,6 +30,7 @@ class PairedColumn:
     """One column of both tables: `numbers` where the release still has them, else `labels[place[i]]` for record i."""
 
     attribute: Attribute
+    kept: NDArray[np.bool_]  # False: the record was left out
     numbers: Floats | None  # NaN for null and for a record that was left out
     labels: tuple[str, ...] = ()
     place: Ints | None = None  # -1 null, -2 left out
@@ -38,7 +40,7 @@ class PairedColumn:
         """The column's name."""
         return self.attribute.bound.name
 
-    @property
+    @cached_property
     def generalized(self) -> bool:
         """Whether the release holds statements about values, if only that they are what they are."""
         if self.attribute.bound.average == "generalize":
@@ -109,6 +111,35 @@ class Pair:
             return None
         return np.column_stack([x for x, _ in both]), np.column_stack([y for _, y in both])
 
+    def only(self, names: Sequence[str]) -> Pair:
+        """Return the pair on some columns."""
+        return Pair(tuple(column for column in self.columns if column.name in names), self.kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The two tables in their engine; `rows` leads each released row to its original one, or says why it cannot."""
+
+    engine: Engine
+    original: Any
+    released: Any
+    rows: NDArray[np.intp] | str
+
+    def paired(self, attributes: Sequence[Attribute]) -> Pair:
+        """Return the tables side by side, or say that they cannot be."""
+        if isinstance(self.rows, str):
+            raise NotApplicable(self.rows)
+        return pair_up(self.engine, self.released, attributes, self.rows)
+
+    def unpaired(self, attributes: Sequence[Attribute]) -> Pair:
+        """Return the tables side by side, paired if they can be, else in any order: each is right by itself."""
+        if not isinstance(self.rows, str):
+            return self.paired(attributes)
+        released, before = self.engine.schema(self.released).rows, records_of(attributes)
+        if released > before:
+            raise NotApplicable("the release has more rows than the original")
+        return pair_up(self.engine, self.released, attributes, np.arange(released))
+
 
 def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Pair:
     """Read the released columns and put them beside the original ones."""
@@ -129,14 +160,14 @@ def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows
         if readable[attribute.bound.name] is not None:
             numbers = np.full(records, np.nan)
             numbers[rows] = column.to_numpy(zero_copy_only=False).astype(np.float64)
-            columns.append(PairedColumn(attribute, numbers))
+            columns.append(PairedColumn(attribute, kept, numbers))
         else:
-            columns.append(_labelled(attribute, column, records, rows))
+            columns.append(_labelled(attribute, column, kept, rows))
     return Pair(tuple(columns), kept)
 
 
-def _labelled(attribute: Attribute, column: Any, records: int, rows: NDArray[np.intp]) -> PairedColumn:
+def _labelled(attribute: Attribute, column: Any, kept: NDArray[np.bool_], rows: NDArray[np.intp]) -> PairedColumn:
     encoded = column.combine_chunks().dictionary_encode()
-    place = np.full(records, GONE, np.int64)
+    place = np.full(len(kept), GONE, np.int64)
     place[rows] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return PairedColumn(attribute, None, tuple(encoded.dictionary.to_pylist()), place)
+    return PairedColumn(attribute, kept, None, tuple(encoded.dictionary.to_pylist()), place)

@@ -1,7 +1,9 @@
 """Statements: what a released label says about a value.
 
-A label of a hierarchy stands at a level and covers the values under it; a range `[low, high]` covers the values inside
-it; a value covers itself; `*` covers everything. A column without a hierarchy has two levels: the value, and more.
+The values that a column can hold stand in one order (of its hierarchy, its scale, or by size), in which every label
+covers a stretch: a value itself, a label of a hierarchy the values under it, a range `[low, high]` those inside it,
+`*` and a label that nobody knows all of them. A column without a hierarchy has two levels: the value, and more.
+Null is a value beside the others, covered by itself and by `*`. Cost: one look-up for each distinct label.
 """
 
 from __future__ import annotations
@@ -17,41 +19,92 @@ from kinfold.covering import leaves_of
 from kinfold.encoding import Coded, Measured, as_text
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.measurement.pairing import PairedColumn
+from kinfold.partition.points import Scale
 
+Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
 RANGE = re.compile(r"\[(.+), (.+)\]", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
+class Spans:
+    """Of each label of a column: its level, and where the stretch of values that it covers starts and stops."""
+
+    level: Ints
+    start: Ints
+    stop: Ints
+    height: int
+    values: int
+
+
+@dataclass(frozen=True, eq=False)
 class Statements:
-    """Of each record's released value: its level of `height`, and how many of `values` it covers."""
+    """Of each record's released value: its level of `height`, how many of `values` it covers, and how many records.
+
+    `under` is 0 where the statement is not true; `held` is how many original records hold the record's own value.
+    """
 
     level: Ints
     height: int
     covered: Ints
     values: int
+    under: Ints
+    held: Ints
 
 
 def statements(column: PairedColumn) -> Statements:
     """Return what the release says in each cell of a generalized column; a record left out is at the top."""
-    domain = values_of(column)
-    if column.place is None:  # still numbers: nothing was generalized
-        level = np.zeros(len(column.before), np.int64)
-        return Statements(level, _height(column), level + 1, len(domain))
-    height = _height(column)
-    told = [_told(label, column.attribute.hierarchy, domain) for label in column.labels]
-    level = np.array([*(at for at, _ in told), height, 0], np.int64)  # -2 left out, -1 null: a value by itself
-    covered = np.array([*(count for _, count in told), len(domain), 1], np.int64)
-    return Statements(level[column.place], height, covered[column.place], len(domain))
+    spans, own = spans_of(column), own_places(column)
+    counts = np.bincount(own, minlength=spans.values + 1)  # the last is null
+    held, records = counts[own], len(own)
+    if column.place is None:  # still numbers: nothing was generalized, but records may be left out
+        level = np.where(column.kept, 0, spans.height)
+        covered = np.where(column.kept, 1, spans.values)
+        return Statements(level, spans.height, covered, spans.values, np.where(column.kept, held, records), held)
+    before = np.concatenate([[0], np.cumsum(counts[:-1])])
+    under = np.where(spans.stop - spans.start == spans.values, records, before[spans.stop] - before[spans.start])
+    # after the labels: -2 left out, -1 null, a value by itself
+    level = np.append(spans.level, [spans.height, 0])
+    covered = np.append(spans.stop - spans.start, [spans.values, 1])
+    under = np.append(under, [records, counts[-1]])
+    at = column.place
+    start, stop = np.append(spans.start, [0, spans.values]), np.append(spans.stop, [spans.values, spans.values + 1])
+    true = ((start[at] <= own) & (own < stop[at])) | (covered[at] == spans.values)
+    return Statements(level[at], spans.height, covered[at], spans.values, np.where(true, under[at], 0), held)
+
+
+def spans_of(column: PairedColumn) -> Spans:
+    """Look up every label of a column."""
+    known = _values_of(column)
+    values, height = len(known), _height(column)
+    whole = (height, 0, values)
+    if column.attribute.hierarchy is not None:
+        stretches = _stretches(column.attribute.hierarchy)
+        told = [stretches.get(label, whole) for label in column.labels]
+    else:
+        place = {value: i for i, value in enumerate(known)}
+        told = [_told(label, place) or whole for label in column.labels]
+    level, start, stop = (np.array(part, np.int64) for part in zip(*told, strict=True)) if told else _NONE
+    return Spans(level, start, stop, height, values)
+
+
+_NONE = (np.empty(0, np.int64),) * 3
+
+
+def own_places(column: PairedColumn) -> Ints:
+    """Return where each record's original value stands among the values; null stands after the last."""
+    if column.attribute.hierarchy is None:
+        places, values = column.before, len(_values_of(column))
+    else:
+        places, values = leaves_of(column.attribute).astype(np.int64), len(column.attribute.hierarchy)
+    return np.where(places < 0, values, places)
 
 
 def _height(column: PairedColumn) -> int:
     return column.attribute.hierarchy.height if column.attribute.hierarchy is not None else 1
 
 
-def values_of(column: PairedColumn) -> list[str]:
-    """Return the values that a column can hold, in order: of its hierarchy, its scale, or the original itself."""
+def _values_of(column: PairedColumn) -> list[str]:
     attribute = column.attribute
     if attribute.hierarchy is not None:
         return [str(value) for value in attribute.hierarchy.values]
@@ -61,78 +114,66 @@ def values_of(column: PairedColumn) -> list[str]:
     return [as_text(attribute.bound, float(number)) for number in distinct]
 
 
-def _told(label: str, hierarchy: Hierarchy | None, domain: list[str]) -> tuple[int, int]:
-    if hierarchy is not None:
-        rows, levels = np.nonzero(hierarchy.labels == label)
-        if not len(rows):
-            return hierarchy.height, len(domain)
-        first = levels.argmin()
-        return int(levels[first]), int(hierarchy.leaves[rows[first], levels[first]])
-    inside = covers(label, domain)
-    count = int(inside.sum())
-    return (0 if count == 1 and label != TOP else 1), max(count, 1)
-
-
-def covers(label: str, domain: list[str]) -> Flags:
-    """Mark the values of an ordered domain that a label without a hierarchy covers."""
-    if label == TOP:
-        return np.ones(len(domain), np.bool_)
-    found = RANGE.fullmatch(label)
-    low, high = found.groups() if found else (label, label)
-    inside = np.zeros(len(domain), np.bool_)
-    if low in domain and high in domain:
-        inside[domain.index(low) : domain.index(high) + 1] = True
-    return inside
-
-
-def gaps(column: PairedColumn) -> NDArray[np.float64]:
-    """Squared distance of each original code to each released label, and to null: 0 where the label covers the value.
-
-    Elsewhere it is that of the nearest value that the label covers. Those stand side by side on the scale, and gaps
-    only grow away from them, so the nearest is one of the two ends.
-    """
-    attribute = column.attribute
-    assert isinstance(attribute, Coded)  # noqa: S101  numbers have no table
-    known = {text: code for code, text in enumerate(attribute.texts[:-1])}
-    domain = [str(text) for text in attribute.texts[:-1]]
-    rows = [
-        attribute.scale.gaps(known[label]) if label in known else _nearest(label, attribute, domain)
-        for label in column.labels
-    ]
-    return np.column_stack([*rows, attribute.scale.gaps(attribute.null_code)])
-
-
-def _nearest(label: str, attribute: Coded, domain: list[str]) -> NDArray[np.float64]:
-    if label == TOP:
-        return np.zeros(attribute.scale.codes)
-    if attribute.hierarchy is not None and attribute.leaf is not None:
-        under = (attribute.hierarchy.labels == label).any(axis=1)[attribute.leaf[:-1]]
-    else:
-        under = covers(label, domain)
-    inside = np.flatnonzero(under)
-    if not len(inside):
-        return np.full(attribute.scale.codes, attribute.scale.weight)
-    found = np.minimum(attribute.scale.gaps(int(inside[0])), attribute.scale.gaps(int(inside[-1])))
-    found[inside] = 0.0
+def _stretches(hierarchy: Hierarchy) -> dict[str, tuple[int, int, int]]:
+    """Return level, start and stop of every label, at its lowest level; subtrees are contiguous."""
+    found: dict[str, tuple[int, int, int]] = {}
+    for level in range(hierarchy.height + 1):
+        column = hierarchy.labels[:, level]
+        starts = np.flatnonzero(np.append(True, hierarchy.paths[1:, level] != hierarchy.paths[:-1, level]))
+        for start, stop in zip(starts, [*starts[1:], len(column)], strict=True):
+            found.setdefault(str(column[start]), (level, int(start), int(stop)))
     return found
 
 
-def middles(column: PairedColumn) -> NDArray[np.float64]:
-    """Return the middle of what each label of a generalized number covers: where an attacker would look."""
+def _told(label: str, place: dict[str, int]) -> tuple[int, int, int] | None:
+    if label == TOP:
+        return None
+    if label in place:
+        return 0, place[label], place[label] + 1
+    found = RANGE.fullmatch(label)
+    low, high = found.groups() if found else (TOP, TOP)
+    return (1, place[low], place[high] + 1) if low in place and high in place else None
+
+
+def gaps(column: PairedColumn) -> Floats:
+    """Squared distance of each original code to each released label: 0 where the label covers the value.
+
+    Elsewhere it is that of the nearest value that the label covers. The last column is null.
+    """
     attribute = column.attribute
-    assert isinstance(attribute, Measured)  # noqa: S101  codes have no middle
-    known = attribute.numbers[~attribute.null]
-    if attribute.hierarchy is not None:
-        leaf = leaves_of(attribute)
-        number = np.full(len(attribute.hierarchy), np.nan)
-        number[leaf[~attribute.null]] = known
-        found = [number[(attribute.hierarchy.labels == label).any(axis=1)] for label in column.labels]
-    else:
-        distinct, domain = np.unique(known), values_of(column)
-        found = [distinct[covers(label, domain)] for label in column.labels]
-    return np.array([_middle(values, known) for values in found])
+    assert isinstance(attribute, Coded)  # noqa: S101  numbers have no table
+    spans = spans_of(column)
+    leaf = np.arange(attribute.null_code) if attribute.leaf is None else attribute.leaf[:-1]
+    rows = []
+    for label, start, stop in zip(column.labels, spans.start, spans.stop, strict=True):
+        inside = np.flatnonzero((leaf >= start) & (leaf < stop))
+        rows.append(np.zeros(attribute.scale.codes) if label == TOP else _nearest(attribute.scale, inside))
+    return np.column_stack([*rows, attribute.scale.gaps(attribute.null_code)])
 
 
-def _middle(values: NDArray[np.float64], known: NDArray[np.float64]) -> float:
+def _nearest(scale: Scale, inside: Ints) -> Floats:
+    """Gap of each code to the nearest of some codes; of a stretch that is one of its ends, for gaps only grow."""
+    if not len(inside):
+        return np.full(scale.codes, scale.weight)
+    stretch = inside[-1] - inside[0] + 1 == len(inside)
+    found = np.minimum.reduce([scale.gaps(int(code)) for code in (inside[[0, -1]] if stretch else inside)])
+    found[inside] = 0.0
+    return np.asarray(found, np.float64)
+
+
+def extents(column: PairedColumn) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest number that each label of a generalized number covers."""
+    attribute = column.attribute
+    assert isinstance(attribute, Measured)  # noqa: S101  codes have no extent
+    known, spans = attribute.numbers[~attribute.null], spans_of(column)
+    number = np.full(spans.values, np.nan)
+    number[own_places(column)[~attribute.null]] = known
+    if attribute.hierarchy is None:  # by size: the ends of a stretch are its extremes
+        return number[spans.start], number[spans.stop - 1]
+    ends = [_ends(number[start:stop], known) for start, stop in zip(spans.start, spans.stop, strict=True)]
+    return np.array([a for a, _ in ends]), np.array([b for _, b in ends])
+
+
+def _ends(values: Floats, known: Floats) -> tuple[float, float]:
     there = values[~np.isnan(values)]
-    return float((there.min() + there.max()) / 2) if len(there) else float(known.mean())
+    return (float(there.min()), float(there.max())) if len(there) else (float(known.min()), float(known.max()))

@@ -1,0 +1,95 @@
+"""Questions: what else to measure than what every release is measured by.
+
+columns             "quasi", or "all" that are in both tables: what the losses are measured over
+weights             "k", a matrix, or a CSV file with one: the weights of the weighted disclosure risk
+population          a table of the people the records were drawn from: the journalist's risk
+sampling_weights    a column that says how many people a record stands for: the individual risk
+threshold           the share of the records whose risk is above it
+linkage_subsets     attack the most telling subsets of the quasi-identifiers as well
+linkage_untouched   attack with the columns that were released untouched as well
+task                "regression:income" or "classification:disease": fitted on the original and on the release
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import PolicyError
+from kinfold.measures.weights import Weights
+
+TASKS = ("regression", "classification")
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What was asked for; the defaults ask for nothing more."""
+
+    columns: str = "quasi"
+    weights: Any = "k"
+    population: Any = None
+    sampling_weights: str | None = None
+    threshold: float | None = None
+    linkage_subsets: bool = False
+    linkage_untouched: bool = False
+    task: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.columns not in ("quasi", "all"):
+            raise PolicyError(f"columns '{self.columns}' are not known", fix="say quasi or all")
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise PolicyError(f"the threshold is {self.threshold}", fix="a risk is a number from 0 to 1")
+        if self.population is not None and self.sampling_weights is not None:
+            raise PolicyError("a population and sampling weights were given", fix="give the population: it is exact")
+        if self.task is not None:
+            self.named_task()
+
+    @classmethod
+    def taken(cls, keywords: Mapping[str, Any]) -> tuple[Questions, dict[str, Any]]:
+        """Take the questions out of keywords and return them with what is left."""
+        known = {field.name for field in fields(cls)}
+        asked = {key: value for key, value in keywords.items() if key in known}
+        return cls(**asked), {key: value for key, value in keywords.items() if key not in known}
+
+    def named_task(self) -> tuple[str, str]:
+        """Return the sort of the task and the column to explain.
+
+        >>> Questions(task="regression:income").named_task()
+        ('regression', 'income')
+        """
+        sort, _, target = (self.task or "").partition(":")
+        if sort not in TASKS or not target:
+            raise PolicyError(
+                f"the task '{self.task}' is not known", fix="write regression:COLUMN or classification:COLUMN"
+            )
+        return sort, target
+
+    def weigh(self, k: int, records: int) -> Weights:
+        """Return the weights of the weighted disclosure risk for so many released records."""
+        if isinstance(self.weights, str) and self.weights == "k":
+            return Weights.below(k, records)
+        if isinstance(self.weights, str | Path):
+            return Weights.of(_matrix(Path(self.weights)), records)
+        return Weights.of(self.weights, records)
+
+
+def _matrix(file: Path) -> NDArray[np.float64]:
+    """Read a matrix from a CSV file without a header; rows may end early, what is not there is 0."""
+    try:
+        lines = [line for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+        rows = [[float(cell) for cell in line.split(",") if cell.strip()] for line in lines]
+    except OSError as error:
+        raise PolicyError(f"weights '{file}': {error.strerror}", fix="check the path") from None
+    except ValueError:
+        raise PolicyError(
+            f"weights '{file}' are not a matrix of numbers", fix="write one row a line, commas between, no header"
+        ) from None
+    matrix = np.zeros((len(rows), max((len(row) for row in rows), default=0)))
+    for i, row in enumerate(rows):
+        matrix[i, : len(row)] = row
+    return matrix

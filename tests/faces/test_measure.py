@@ -1,0 +1,216 @@
+"""`kinfold measure` and the measures of a release: every key, its reason where it is null, and numbers by hand."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kinfold
+from command import run, text
+
+RISK = {
+    *("dr_min", "dr_max", "dr_weighted", "unique_from_larger"),
+    *("prosecutor_max", "prosecutor_mean", "linkage", "interval", "inference"),
+}
+LOSS = {
+    *("sse", "sst", "sse_ratio", "normalized_sse", "il1", "il2", "il3", "il4", "il5", "il", "pil"),
+    *("prec", "granularity", "dist", "ctbil", "actbil", "ebil", "discernibility", "average_class_size"),
+}
+TOP = {
+    *("records", "released", "suppressed", "classes", "k", "l", "t", "risk", "loss"),
+    *("asked", "method", "start", "steps", "seconds", "notes"),
+}
+HEAD = "age,zip,level,disease\n"
+ROWS = [
+    (
+        20 + i % 7 * 5 + i // 20,
+        f"02{1 + i % 3}3{i % 4}",
+        ("low", "mid", "high")[i % 3],
+        ("flu", "cold", "gout")[i % 5 % 3],
+    )
+    for i in range(60)
+]
+POLICY = """\
+[privacy]
+k = {k}
+[method]
+name = "{method}"
+suppression = {suppression}
+[output]
+order = "kept"
+suppressed = "{suppressed}"
+[columns.age]
+role = "quasi-identifier"
+type = "continuous"
+{age}
+[columns.zip]
+role = "quasi-identifier"
+type = "nominal"
+hierarchy = {{ mask = 4 }}
+{zip}
+[columns.level]
+role = "quasi-identifier"
+type = "ordinal"
+order = ["low", "mid", "high"]
+{level}
+[columns.disease]
+role = "confidential"
+"""
+INTERVALS = "hierarchy = { intervals = [10, 20] }"
+LEVELS = 'hierarchy = { levels = [["low", "low"], ["mid", "up"], ["high", "up"]] }'
+
+
+def policy(method: str = "mdav", **more: Any) -> str:
+    return POLICY.format(
+        **({"k": 3, "method": method, "suppression": 0, "suppressed": "drop", "age": "", "zip": "", "level": ""} | more)
+    )
+
+
+def anonymized(folder: Path, rules: str, rows: list[tuple[Any, ...]] = ROWS) -> tuple[Any, list[list[str]]]:
+    """Release the table by the command; return its JSON and the released rows."""
+    table = text(folder, "table.csv", HEAD + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    asked = text(folder, "policy.toml", rules)
+    ran = run("anonymize", table, "--policy", asked, "--json", "--force", "--out", folder / "out")
+    assert ran.code == 0, ran.err
+    with (folder / "out" / "public" / "release.csv").open(newline="") as lines:
+        return ran.json, list(csv.reader(lines))[1:]
+
+
+def measured(folder: Path, *options: object) -> Any:
+    released = folder / "out" / "public" / "release.csv"
+    ran = run("measure", folder / "table.csv", released, "--policy", folder / "policy.toml", "--json", *options)
+    assert ran.code == 0, ran.err
+    return ran.json
+
+
+def flat(values: dict[str, Any]) -> dict[str, Any]:
+    parts = {key: value for key, value in values.items() if isinstance(value, dict)}
+    inner = {f"{key}.{part}": value for key, held in parts.items() for part, value in held.items()}
+    plain = {key: value for key, value in values.items() if key not in parts}
+    return {key: "null" if value is None else value for key, value in (plain | inner).items()}
+
+
+def test_a_release_has_every_key_of_the_contract(tmp_path: Path) -> None:
+    found, rows = anonymized(tmp_path, policy())
+    assert set(found) >= TOP
+    assert set(found["risk"]) >= RISK
+    assert set(found["loss"]) >= LOSS
+    assert found["released"] == len(rows) == 60
+    assert found["classes"] == len({tuple(row[:3]) for row in rows})
+    assert set(found["l"]) == set(found["t"]) == {"disease"}
+
+
+def test_what_the_command_measures_is_what_the_release_recorded(tmp_path: Path) -> None:
+    found, _ = anonymized(tmp_path, policy())
+    again = measured(tmp_path)
+    for section in ("risk", "loss"):
+        one, other = flat(again[section]), flat(found[section])
+        assert one.keys() == other.keys()
+        assert [one[key] for key in one] == [pytest.approx(other[key], rel=1e-9) for key in one]
+
+
+def test_every_null_has_its_reason_in_the_notes(tmp_path: Path) -> None:
+    found, _ = anonymized(tmp_path, policy())
+    for section in ("risk", "loss"):
+        for key, value in found[section].items():
+            told = any(f"{section}.{key}" in note.split(": ")[0].split(", ") for note in found["notes"])
+            assert (value is None) <= told, key
+    assert found["loss"]["prec"] is None
+    assert found["loss"]["sse_ratio"] is not None
+
+
+def test_rows_that_cannot_be_paired_leave_what_needs_pairs_null(tmp_path: Path) -> None:
+    anonymized(tmp_path, policy().replace('order = "kept"', 'order = "sorted"'))
+    found = measured(tmp_path, "--task", "classification:disease")
+    assert found["risk"]["linkage"] is None
+    assert found["loss"]["sse"] is None
+    assert any("reordered" in note and "risk.linkage" in note for note in found["notes"])
+    assert found["loss"]["average_class_size"] >= 3
+    assert found["risk"]["inference"]["disease"] is not None
+    assert 0 <= found["loss"]["task"]["released"] <= 1
+
+
+def by_hand(rows: list[list[str]]) -> tuple[float, float]:
+    """Prec and granularity of age (intervals of 10 and 20), zip (mask) and level (low; mid or high), cell by cell."""
+    ages, zips = {row[0] for row in ROWS}, {row[1] for row in ROWS}
+    lost_prec, lost_grain = [], []
+    for age, zip_, level in (row[:3] for row in rows):
+        low, _, high = age.partition("-")
+        inside = [value for value in ages if age == "*" or int(low) <= value <= int(high or low)]
+        step = 3 if age == "*" else 0 if not high else 1 if int(high) - int(low) == 9 else 2
+        hidden = 5 if zip_ == "*" else zip_.count("*")
+        under = [value for value in zips if value.startswith(zip_.rstrip("*"))]
+        up, many = {"low": (0, 1), "mid": (0, 1), "high": (0, 1), "up": (1, 2), "*": (2, 3)}[level]
+        lost_prec += [step / 3, hidden / 5, up / 2]
+        lost_grain += [(len(inside) - 1) / (len(ages) - 1), (len(under) - 1) / (len(zips) - 1), (many - 1) / 2]
+    return 1 - float(np.mean(lost_prec)), 1 - float(np.mean(lost_grain))
+
+
+@pytest.mark.parametrize("method", ["lattice", "datafly", "mdav"])
+def test_prec_and_granularity_of_a_generalized_release_are_those_of_a_count_by_hand(
+    tmp_path: Path, method: str
+) -> None:
+    average = 'average = "generalize"\n' if method == "mdav" else ""
+    hierarchies = {"age": average + INTERVALS, "zip": average, "level": average + LEVELS}
+    found, rows = anonymized(tmp_path, policy(method, suppression=9, suppressed="star", **hierarchies))
+    prec, granularity = by_hand(rows)
+    assert 0 < prec < 1
+    assert found["loss"]["prec"] == pytest.approx(prec, abs=1e-12)
+    assert found["loss"]["granularity"] == pytest.approx(granularity, abs=1e-12)
+    assert measured(tmp_path)["loss"]["granularity"] == pytest.approx(granularity, abs=1e-12)
+    assert found["loss"]["sse_ratio"] is None
+
+
+@pytest.mark.parametrize("suppressed", ["star", "drop"])
+def test_a_record_that_is_starred_or_dropped_loses_everything(tmp_path: Path, suppressed: str) -> None:
+    hierarchies = {"age": INTERVALS, "level": LEVELS}
+    found, rows = anonymized(tmp_path, policy("datafly", suppression=30, suppressed=suppressed, **hierarchies))
+    gone = 60 - len(rows) if suppressed == "drop" else sum(row[0] == "*" for row in rows)
+    assert gone >= 3
+    prec, granularity = by_hand([*rows, *([["*"] * 3] * (60 - len(rows)))])
+    assert found["loss"]["prec"] == pytest.approx(prec, abs=1e-12)
+    assert found["loss"]["granularity"] == pytest.approx(granularity, abs=1e-12)
+    assert found["suppressed"] == 60 - len(rows)
+
+
+def test_a_dropped_record_loses_its_numbers_and_its_categories() -> None:
+    frame = pd.DataFrame({"a": [1.0, 3.0, 11.0, 13.0, None], "c": ["x", "x", "y", "y", "z"]})
+    columns = {"a": {"role": "quasi", "missing": "drop"}, "c": {"role": "quasi"}}
+    release = kinfold.anonymize(frame, {"privacy": {"k": 2}, "method": {"name": "mdav"}, "columns": columns})
+    assert release.measures["released"] == 4
+    assert release.measures["loss"]["dist"] == 1.0  # the one category that went with its record
+    columns = {"a": {"role": "quasi"}, "c": {"role": "quasi", "type": "nominal"}}
+    whole = pd.DataFrame({"a": [1.0, 3.0, 11.0, 13.0], "c": ["x", "x", "y", "y"]})
+    kept = kinfold.measure(whole, whole.assign(a=[2.0, 2.0, 12.0, 12.0]), {"privacy": {"k": 2}, "columns": columns})
+    assert kept["loss"]["dist"] == 0.0
+    assert kept["loss"]["sse_ratio"] == pytest.approx(1 / 26)
+
+
+def test_entropy_lost_is_that_of_a_count_by_hand() -> None:
+    frame = pd.DataFrame({"z": ["a1", "a1", "a2", "b1", "b1", "b2"]})
+    released = pd.DataFrame({"z": ["a*", "a*", "a*", "*", "*", "*"]})
+    rules = {
+        "privacy": {"k": 3},
+        "columns": {"z": {"role": "quasi", "hierarchy": {"mask": 1}, "average": "generalize"}},
+    }
+    found = kinfold.measure(frame, released, rules)["loss"]
+    bits = [math.log2(covered / held) for covered, held in [(3, 2), (3, 2), (3, 1), (6, 2), (6, 2), (6, 1)]]
+    most = sum(math.log2(6 / held) for held in (2, 2, 1, 2, 2, 1))
+    assert found["non_uniform_entropy"] == pytest.approx(sum(bits) / most)
+
+
+def test_a_statement_that_is_not_true_has_no_entropy() -> None:
+    frame, released = pd.DataFrame({"z": ["a1", "a2", "b1"]}), pd.DataFrame({"z": ["b*", "b*", "b*"]})
+    rules = {
+        "privacy": {"k": 3},
+        "columns": {"z": {"role": "quasi", "hierarchy": {"mask": 1}, "average": "generalize"}},
+    }
+    found = kinfold.measure(frame, released, rules)
+    assert found["loss"]["non_uniform_entropy"] is None
+    assert any("not true" in note for note in found["notes"])

@@ -1,0 +1,212 @@
+"""What else `kinfold measure` can be asked: weights, populations, thresholds, subsets, untouched columns, tasks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kinfold
+from command import run, text
+
+POLICY = {
+    "privacy": {"k": 2},
+    "columns": {
+        "age": {"role": "quasi", "type": "continuous"},
+        "area": {"role": "quasi", "type": "nominal", "hierarchy": {"mask": 1}, "average": "generalize"},
+        "disease": {"role": "confidential"},
+        "note": {"role": "other"},
+    },
+}
+ORIGINAL = pd.DataFrame(
+    {
+        "age": [20, 22, 30, 34, 60, 64],
+        "area": ["a1", "a1", "a1", "a2", "b1", "b2"],
+        "disease": ["flu", "flu", "cold", "flu", "cold", "cold"],
+        "note": [1, 2, 1, 1, 3, 4],
+    }
+)
+RELEASED = ORIGINAL.assign(age=[21.0, 21.0, 32.0, 32.0, 62.0, 62.0], area=["a1", "a1", "a*", "a*", "b*", "b*"])
+
+
+def asked(**questions: object) -> Any:
+    return kinfold.measure(ORIGINAL, RELEASED, POLICY, **questions)
+
+
+def test_weights_may_be_a_matrix_or_a_file(tmp_path: Path) -> None:
+    matrix = [[3.0, 0.0], [2.0, 1.0]]
+    file = text(tmp_path, "weights.csv", "3\n2,1\n")
+    by_matrix, by_file = (asked(weights=given)["risk"]["dr_weighted"] for given in (matrix, file))
+    assert by_matrix == by_file
+    # c_21 = 4 and c_22 = 2, by hand; 1/(6 * 3) * 1/2 * (2 * 4 + 1 * 2)
+    before = ORIGINAL.groupby(["age", "area"]).size()
+    assert (before == 1).all()
+    assert by_matrix == pytest.approx((2 * 6 / 2) / (6 * 3))
+    assert asked()["risk"]["dr_weighted"] == 0.0
+
+
+def test_each_broken_condition_of_the_weights_is_told(tmp_path: Path) -> None:
+    with pytest.raises(kinfold.PolicyError) as error:
+        asked(weights=[[1.0, 5.0], [2.0, 3.0]])
+    told = " ".join(problem.what for problem in error.value.problems)
+    for part in ("above the diagonal", "down a column", "along a row", "down a diagonal", "sum to"):
+        assert part in told
+    with pytest.raises(kinfold.PolicyError, match="not a matrix"):
+        asked(weights=text(tmp_path, "weights.csv", "high,low\n"))
+    with pytest.raises(kinfold.PolicyError, match="No such file"):
+        asked(weights=tmp_path / "nowhere.csv")
+
+
+def test_a_journalist_finds_one_of_all_who_look_alike() -> None:
+    people = pd.DataFrame(
+        {
+            "age": [20, 21, 22, 25, 30, 34, 35, 60, 64, 63, 62, 99],
+            "area": ["a1", "a1", "a1", "a1", "a1", "a2", "a2", "b1", "b2", "b2", "b3", "c9"],
+        }
+    )
+    risk = asked(population=people, threshold=0.26)["risk"]
+    # nearest to (21, a1): 20, 21, 22, 25; to (32, a*): 30, 34, 35; to (62, b*): the other five
+    assert risk["journalist"] == {"max": pytest.approx(1 / 3), "mean": pytest.approx((1 / 4 + 1 / 3 + 1 / 5) / 3)}
+    assert risk["above_threshold"] == {"threshold": 0.26, "prosecutor": 1.0, "journalist": pytest.approx(1 / 3)}
+    assert risk["uniques"]["sample"] == 0
+    assert risk["uniques"]["zayatz"] == 0.0
+
+
+def test_the_population_of_a_generalized_release_is_counted_by_what_labels_cover() -> None:
+    table = pd.DataFrame({"age": [21, 24, 38, 52], "zip": ["11", "12", "21", "22"]})
+    released = pd.DataFrame({"age": ["20-39", "20-39", "*", "*"], "zip": ["1*", "1*", "2*", "2*"]})
+    columns = {
+        "age": {"role": "quasi", "average": "generalize", "hierarchy": {"intervals": [20]}},
+        "zip": {"role": "quasi", "type": "nominal", "average": "generalize", "hierarchy": {"mask": 1}},
+    }
+    people = pd.DataFrame({"age": [21, 24, 38, 38, 52, 24], "zip": ["11", "12", "11", "21", "22", "22"]})
+    found = kinfold.measure(table, released, {"privacy": {"k": 2}, "columns": columns}, population=people)
+    assert found["risk"]["journalist"] == {"max": pytest.approx(1 / 3), "mean": pytest.approx(1 / 3)}
+
+
+def test_a_population_without_a_quasi_identifier_is_an_error() -> None:
+    with pytest.raises(kinfold.DataError, match="'area'"):
+        asked(population=pd.DataFrame({"age": [20]}))
+    with pytest.raises(kinfold.PolicyError, match="population and sampling weights"):
+        asked(population=ORIGINAL, sampling_weights="note")
+
+
+def test_sampling_weights_give_the_individual_risk() -> None:
+    risk = asked(sampling_weights="note", threshold=0.2)["risk"]
+    # by the recurrence r_2 = q (1 + q ln p), q = p / (1 - p): p = 2/3 in the first class, 2/7 in the third
+    by_hand = [q * (1 + q * np.log(p)) for p, q in ((2 / 3, 2.0), (2 / 7, 0.4))]
+    assert risk["individual"]["max"] == pytest.approx(0.5)  # the second class stands for itself
+    assert risk["individual"]["mean"] == pytest.approx((0.5 + sum(by_hand)) / 3)
+    assert risk["above_threshold"]["individual"] == pytest.approx((1 + sum(r > 0.2 for r in by_hand)) / 3)
+    assert risk["above_threshold"]["prosecutor"] == 1.0
+    with pytest.raises(kinfold.DataError, match="'weight'"):
+        asked(sampling_weights="weight")
+    with pytest.raises(kinfold.DataError, match="not all numbers"):
+        asked(sampling_weights="disease")
+
+
+def test_the_attack_on_subsets_stands_beside_one_in_k() -> None:
+    subsets = asked(linkage_subsets=True)["risk"]["linkage_subsets"]
+    assert [tuple(subset["columns"]) for subset in subsets][:1] == [("age",)]
+    for subset in subsets:
+        assert subset["bound"] == 0.5
+        assert 0 <= subset["linkage"] <= subset["bound"]
+
+
+def test_the_attack_with_untouched_columns_is_not_bounded_by_one_in_k() -> None:
+    found = asked(linkage_untouched=True)["risk"]
+    # disease and note part every class but none of the second: only its two can be told by disease
+    assert found["linkage_untouched"]["columns"] == ["age", "area", "disease", "note"]
+    assert found["linkage_untouched"]["linkage"] == 1.0
+    assert found["linkage"] <= 0.5
+    same = RELEASED.assign(note=0, disease="flu")
+    none = kinfold.measure(ORIGINAL, same, POLICY, linkage_untouched=True)
+    assert none["risk"]["linkage_untouched"] is None
+    assert any("untouched" in note for note in none["notes"])
+
+
+def test_a_regression_is_fitted_on_both_tables_and_judged_on_the_original() -> None:
+    random = np.random.default_rng(5)
+    x = random.normal(0, 1, 200)
+    table = pd.DataFrame({"x": x, "income": 3 * x + random.normal(0, 0.5, 200)})
+    release = kinfold.anonymize(table, quasi=["x"], confidential=["income"], k=10, method="mdav", order="kept")
+    rules = {"privacy": {"k": 10}, "columns": {"x": {"role": "quasi"}, "income": {"role": "confidential"}}}
+    task = kinfold.measure(table, release.frame, rules, task="regression:income")["loss"]["task"]
+    slope, start = np.polyfit(release.frame["x"], release.frame["income"], 1)
+    error = ((table["income"] - slope * x - start) ** 2).sum()
+    assert task["released"] == pytest.approx(1 - error / ((table["income"] - table["income"].mean()) ** 2).sum())
+    assert task["original"] >= task["released"]
+    assert task["loss"] == pytest.approx(task["original"] - task["released"])
+
+
+def test_a_classification_counts_what_is_told_right() -> None:
+    table = pd.DataFrame({"x": [1.0, 2, 3, 4, 11, 12, 13, 14], "kind": list("aaaabbbb")})
+    rules = {"privacy": {"k": 4}, "columns": {"x": {"role": "quasi"}, "kind": {"role": "confidential"}}}
+    good = kinfold.measure(table, table.assign(x=[2.5] * 4 + [12.5] * 4), rules, task="classification:kind")
+    assert good["loss"]["task"] == {"task": "classification:kind", "original": 1.0, "released": 1.0, "loss": 0.0}
+    useless = kinfold.measure(table, table.assign(x=7.5), rules, task="classification:kind")
+    assert useless["loss"]["task"]["loss"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("task", "what"),
+    [
+        ("regression:wage", "no column 'wage'"),
+        ("regression:disease", "'disease' is nominal"),
+        ("classification:age", "'age' is continuous"),
+        ("cluster:age", "not known"),
+    ],
+)
+def test_a_task_that_cannot_be_is_an_error_that_says_why(task: str, what: str) -> None:
+    with pytest.raises(kinfold.PolicyError, match=what):
+        asked(task=task)
+
+
+def test_statistics_are_those_of_either_table() -> None:
+    found = asked().statistics.to_dict()
+    before, after = found["numbers"]["age"]["before"], found["numbers"]["age"]["after"]
+    assert before["mean"] == pytest.approx(ORIGINAL["age"].mean())
+    assert before["variance"] == pytest.approx(ORIGINAL["age"].var(ddof=0))
+    assert after["quantiles"]["0.5"] == pytest.approx(RELEASED["age"].median())
+    assert found["correlations"]["columns"] == ["age", "note"]
+    expected = np.corrcoef(RELEASED["age"], RELEASED["note"])[0, 1]
+    assert found["correlations"]["after"][0][1] == pytest.approx(expected)
+    assert found["frequencies"]["area"]["values"][:2] == ["a1", "a*"]
+    assert found["frequencies"]["area"]["before"][:2] == [3, 0]
+    assert found["frequencies"]["area"]["after"][:2] == [2, 2]
+    json.dumps(found, allow_nan=False)
+
+
+def test_giants_and_columns_that_single_out_are_warned_of() -> None:
+    table = pd.DataFrame({"turnover": [1000.0, 100, 90, 50, 51, 52], "weight": [1, 1, 7, 2, 2, 2]})
+    release = kinfold.anonymize(table, quasi=["turnover"], k=3, method="mdav", others="release", order="kept")
+    told = " / ".join(release.measures.warnings)
+    assert "'turnover': one record makes more than 75 % of the total in 1 class" in told
+    assert "within 10 % (p % rule)" in told
+    assert "'weight' is released as it is and sets 1 of 6 records apart" in told
+    assert set(release.measures.warnings) <= set(release.measures["notes"])
+
+
+def test_the_command_takes_every_question(tmp_path: Path) -> None:
+    ORIGINAL.to_csv(tmp_path / "table.csv", index=False)
+    RELEASED.to_csv(tmp_path / "released.csv", index=False)
+    rules = kinfold.Policy.of(POLICY).toml()
+    files = (tmp_path / "table.csv", tmp_path / "released.csv", "--policy", text(tmp_path, "policy.toml", rules))
+    weights = text(tmp_path, "weights.csv", "3\n2,1\n")
+    options = ("--weights", weights, "--population", files[0], "--threshold", 0.1, "--linkage-subsets")
+    more = ("--linkage-untouched", "--task", "regression:age", "--columns", "all")
+    found = run("measure", *files, *options, *more, "--json").json
+    assert set(found["risk"]) >= {"journalist", "above_threshold", "linkage_subsets", "linkage_untouched", "uniques"}
+    assert found["loss"]["task"]["task"] == "regression:age"
+    assert set(found["statistics"]) == {"numbers", "correlations", "frequencies"}
+    told = run("measure", *files, *options, *more)
+    assert told.code == 0
+    assert "linkage_subsets on age" in told.out
+    assert "deviation" in told.out
+    assert run("measure", *files, "--columns", "some").code == 2
+    assert run("measure", *files, "--threshold", 2).code == 2
+    assert run("measure", *files, "--sampling-weights", "note", "--json").json["risk"]["individual"]["max"] == 0.5
