@@ -34,7 +34,7 @@ from kinfold.progress import Progress, silent
 from kinfold.tally import Ints, Spread, Tally
 
 EXACT = 16  # records
-STEPS_BY_SIZE = 20  # steps for each record where only sizes matter
+STEPS_BY_SIZE = 25  # steps for each record where only sizes matter
 STEPS = 1  # and where confidential values do
 BOUND_NODES = 20_000
 

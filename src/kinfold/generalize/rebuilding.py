@@ -27,7 +27,7 @@ POOL = 60  # records taken apart in one step, at most
 MAKE_UPS = 2_000_000
 NEAR = 16  # statements known to be near a record
 CHUNK = 10_000  # steps between two calls of the listener
-HEAT = 0.05  # what a step may cost at first, less and less until the last
+HEAT = 0.02  # what a step may cost at first, less and less until the last
 
 
 @dataclass(frozen=True, eq=False)
