@@ -62,6 +62,20 @@ def share(part: float) -> str:
     return f"{_trimmed(f'{100 * part:.1f}')}%"
 
 
+def percent(part: float) -> str:
+    """Return a share as a percentage with two decimals, for numbers that stand below each other.
+
+    >>> [percent(x) for x in (0, 0.00001, 0.0512, 1)]
+    ['0.00%', 'under 0.01%', '5.12%', '100.00%']
+    """
+    return "under 0.01%" if 0 < part < 0.00005 else f"{100 * part:.2f}%"
+
+
+def unbroken(text: str) -> str:
+    """Return a text whose equations stay on one line: k = 5 is not torn apart."""
+    return text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+
+
 def apart(asked: float, found: float, digits: int = 4) -> tuple[str, str]:
     """Return two numbers with enough digits to be told apart where they differ.
 
