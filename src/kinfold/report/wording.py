@@ -71,6 +71,26 @@ def percent(part: float) -> str:
     return "under 0.01%" if 0 < part < 0.00005 else f"{100 * part:.2f}%"
 
 
+def told(value: float | str) -> str:
+    """Return a number with four digits that count, a date as it is.
+
+    >>> told(52.6141), told("2025-07-05")
+    ('52.61', '2025-07-05')
+    """
+    return visible(value) if isinstance(value, str) else quantity(value)
+
+
+def signed(number: float, always: bool = False) -> str:
+    """Return a number with three decimals and a real minus, or a sign in any case.
+
+    >>> signed(0.5), signed(0.25, always=True), signed(-0.0001)
+    ('0.500', '+0.250', '0.000')
+    """
+    rounded = round(number, 3) + 0.0
+    sign = "+" if always and rounded > 0 else ""
+    return sign + f"{rounded:.3f}".replace("-", MINUS)
+
+
 def unbroken(text: str) -> str:
     """Return a text whose equations stay on one line: k = 5 is not torn apart."""
     return text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
