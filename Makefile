@@ -10,6 +10,7 @@ demo: $(READY)
 	@$(BIN)/kinfold demo --out demo
 
 test: lint types
+	@$(BIN)/kinfold warmup  # once, not once in every worker
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q
 
 quick: $(READY)  ## the everyday part

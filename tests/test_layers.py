@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"averaging", "binding", "covering", "encoding", "generalize", "hierarchy", "measures", "models"}
     | {"partition", "policy", "recoding", "tally"},
     "measurement": GROUND
-    | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "release"},
+    | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "policy", "release"},
     # a release on disk
     "report": {"models"},
     "publication": {"errors"},
@@ -67,12 +67,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "starter": {"profiling", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"promises", "release", "verification"},
+    | {"generalize", "promises", "release", "verification"},
     "comparison": GROUND | {"flow", "policy", "report"},
     "demo": {"errors", "flow", "policy"},
     # faces
     "cli": {"__version__", "comparison", "demo", "errors", "flow", "folder", "kernels", "models", "policy"}
-    | {"profiling", "publication", "release", "schema", "starter"},
+    | {"generalize", "measurement", "profiling", "publication", "release", "schema", "starter"},
     "__init__": {"comparison", "errors", "flow", "partition", "policy"},
 }
 FOR_TYPES = {

@@ -16,7 +16,9 @@ import numpy as np
 from kinfold import __version__
 from kinfold.binding import BoundColumn
 from kinfold.encoding import as_text
+from kinfold.measurement import Measures
 from kinfold.recoding import Drop, Keep, Replace
+from kinfold.report.changes import moved, related
 from kinfold.report.facts import Bins, ColumnFacts, Facts, Shares
 from kinfold.report.gather import bins, edges_of, labels_of, shares
 from kinfold.schema import Column, Kind, Role
@@ -47,11 +49,22 @@ def describe(release: Release, *, internal: bool) -> Facts:
         measures=release.measures.to_dict() if internal else {},
         notes=_notes(release) if internal else (),
         internal=internal,
+        **(_compared(release.measures) if internal else {}),
     )
 
 
 def _within(gap: float | None) -> str:
     return "" if gap is None else f"within {gap:.2%} of the least information loss possible at this k"
+
+
+def _compared(measures: Measures) -> dict[str, Any]:
+    """Return what is known by looking at the original."""
+    found = measures.statistics
+    return {
+        "cautions": measures.warnings,
+        "moved": moved(found.numbers),
+        "related": related(found.correlations),
+    }
 
 
 def _notes(release: Release) -> tuple[str, ...]:

@@ -162,6 +162,8 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "seconds": round(release.seconds, 3),
         "verdict": release.verdict.to_dict(),
         "measures": release.measures.to_dict(),
+        "statistics": release.measures.statistics.to_dict(),
+        "warnings": list(release.measures.warnings),
         "policy": policy.model_dump(mode="json", exclude_none=True),
     }
 

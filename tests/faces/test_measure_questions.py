@@ -185,8 +185,8 @@ def test_giants_and_columns_that_single_out_are_warned_of() -> None:
     table = pd.DataFrame({"turnover": [1000.0, 100, 90, 50, 51, 52], "weight": [1, 1, 7, 2, 2, 2]})
     release = kinfold.anonymize(table, quasi=["turnover"], k=3, method="mdav", others="release", order="kept")
     told = " / ".join(release.measures.warnings)
-    assert "'turnover': one record makes more than 75 % of the total in 1 class" in told
-    assert "within 10 % (p % rule)" in told
+    assert "'turnover': one record makes more than 75% of the total in 1 class" in told
+    assert "within 10% (p% rule)" in told
     assert "'weight' is released as it is and sets 1 of 6 records apart" in told
     assert set(release.measures.warnings) <= set(release.measures["notes"])
 

@@ -274,3 +274,18 @@ def test_a_broken_promise_is_said_first() -> None:
     )
     assert "This table must not be released: 3 of its 191 classes hold fewer than 5 records, the smallest 2." in text
     assert "✕ broken in 3 classes, the smallest of 2 records" in text
+
+
+def test_the_internal_page_says_what_the_data_is_still_good_for() -> None:
+    found = Elements(page(hospital()))
+    for part in ("What it is still good for", "53.91", "53.9", "2024-11-09", "age and income", "\N{MINUS SIGN}0.094"):
+        assert part in found.text
+    assert "more than 75% of the total" in found.text
+
+
+def test_the_public_page_shows_nothing_that_was_found_in_the_original() -> None:
+    shown = page(replace(hospital(), internal=False))
+    for part in ("still good for", "53.91", "2024-11-09", "75% of the total", "Correlations"):
+        assert part not in shown
+    public = hospital().public()
+    assert (public.moved, public.related, public.cautions) == ((), (), ())

@@ -268,6 +268,7 @@ def compare(
     with errors(), Bar() as bar:
         if policy is None:
             raise PolicyError("what to compare is in the policy", fix="add --policy FILE")
+        comparison.check_measures(risk, loss, weight)
         grid = comparison.settings(methods.split(","), numbers(k, int, "--k"), numbers(t, float, "--t"))
         asked = policy_from(policy, {}, {"privacy.k": grid[0].k}, settings or ())
         outcomes = comparison.run(data, asked, grid, out_ / "runs", lambda done, total: bar("comparing", done, total))

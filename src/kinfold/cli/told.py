@@ -12,6 +12,7 @@ from rich.text import Text
 from kinfold.cli.shown import digits, out
 from kinfold.models import Finding
 from kinfold.release import Verdict
+from kinfold.report.wording import percent
 
 if TYPE_CHECKING:
     from kinfold.comparison import Comparison
@@ -154,11 +155,11 @@ def tell_comparison(comparison: Comparison, folder: Path) -> None:
         table.add_column(name, justify="right")
     for each in comparison.ranked:
         t = "" if each.setting.t is None else digits(each.setting.t)
-        numbers = (f"{each.risk:.2%}", f"{each.loss:.2%}", f"{each.score:.2f}", "*" if each.best else "")
+        numbers = (percent(each.risk), percent(each.loss), f"{each.score:.2f}", "*" if each.best else "")
         table.add_row(each.setting.method, str(each.setting.k), t, *numbers)
     out.print(table)
     for setting, reason in comparison.failed:
-        out.print(Text(f"not possible: {setting.method}, k = {setting.k}: {reason}", style="yellow"), soft_wrap=True)
+        out.print(Text(f"not possible: {setting}: {reason}", style="yellow"), soft_wrap=True)
     out.print(f"\n{comparison.advice()}", soft_wrap=True)
     out.print(f"  {folder / 'comparison.html'}", soft_wrap=True)
 

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kinfold.comparison.grid import Outcome, Setting, run, settings
-from kinfold.comparison.ranking import Comparison, rank
+from kinfold.comparison.grid import run, settings
+from kinfold.comparison.outcome import Outcome, Setting
+from kinfold.comparison.ranking import Comparison, check_measures, rank
 from kinfold.errors import PolicyError
 from kinfold.progress import Progress, silent
 
-__all__ = ["Comparison", "Outcome", "Setting", "rank", "run", "save", "settings"]
+__all__ = ["Comparison", "Outcome", "Setting", "check_measures", "rank", "run", "save", "settings"]
 
 HEAD = ("method", "k", "t", "risk", "loss", "score", "pareto", "classes", "suppressed", "seconds")
 
@@ -25,7 +26,8 @@ def save(comparison: Comparison, folder: Path) -> None:
     from kinfold.report.comparing import comparison_page
     from kinfold.report.risk_utility import picture
 
-    drawn = picture(comparison.trials(), f"risk: {comparison.risk}", f"loss: {comparison.loss}")
+    risk, loss = comparison.titles
+    drawn = picture(comparison.trials(), f"risk: {risk.lower()}", f"loss: {loss.lower()}")
     svg = draw(drawn, "map")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +77,12 @@ def compare(
     t: Sequence[float] = (),
     progress: Progress = silent,
 ) -> Comparison:
-    """Run methods at several k (and t) on one table and rank them."""
+    """Run methods at several k (and t) on one table, a path or a frame, and rank them.
+
+    `rank`, `run` and `save` of this package are the steps one by one: other measures, results that are kept, pages.
+    """
+    from kinfold.flow import rows_of
     from kinfold.policy import Policy
 
+    rows_of(source)  # what is no table is an error here, not in a worker
     return rank(run(source, Policy.of(policy), settings(methods, k, t), progress=progress))

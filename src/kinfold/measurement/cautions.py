@@ -29,13 +29,13 @@ def dominance(pair: Pair) -> Iterator[str]:
             told = int(within_percent(pair.masked, values, NEAR).sum())
             if shown:
                 yield (
-                    f"'{column.name}': one record makes more than {GIANT:g} % of the total in {_classes(shown)}, "
+                    f"'{column.name}': one record makes more than {GIANT:g}% of the total in {_classes(shown)}, "
                     "so that the average shows it ((n,k) rule)"
                 )
             if told:
                 yield (
                     f"'{column.name}': in {_classes(told)} the second largest record can tell the largest to within "
-                    f"{NEAR:g} % (p % rule)"
+                    f"{NEAR:g}% (p% rule)"
                 )
 
 

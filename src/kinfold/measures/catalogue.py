@@ -33,18 +33,30 @@ CATALOGUE: dict[str, Entry] = {
         "Records unique in the release that were not in the original: the disclosure risk measures miss them.",
         "0 to n",
     ),
+    "risk.uncounted": Entry(
+        "In no disclosure risk", "Records whose class shrank: the disclosure risk measures leave them out.", "0 to n"
+    ),
     "risk.prosecutor_max": Entry(
         "Highest risk of a record", "Chance to find the worst placed person known to be in the release.", "above 0 to 1"
     ),
     "risk.prosecutor_mean": Entry(
         "Mean risk of a record", "Share of people expected to be found if all are known to be in it.", "above 0 to 1"
     ),
-    "risk.journalist_max": Entry(
-        "Highest risk from outside", "Chance to find the worst placed person among the whole population.", "0 to 1"
+    "risk.journalist": Entry(
+        "Risk from outside", "Chance to find a person among all of the population who look alike.", "0 to 1"
     ),
-    "risk.marketer": Entry("Marketer's risk", "Share of records expected to be matched to the right person.", "0 to 1"),
+    "risk.individual": Entry(
+        "Individual risk", "The same, estimated from how many people each record stands for.", "0 to 1"
+    ),
+    "risk.above_threshold": Entry("Records above the threshold", "Share of records with a higher risk.", "0 to 1"),
     "risk.linkage": Entry(
         "Linkage", "Share of records found by linking original values to their nearest released ones.", "0 to 1"
+    ),
+    "risk.linkage_subsets": Entry(
+        "Linkage on a few columns", "The same on those quasi-identifiers that tell the most.", "0 to 1"
+    ),
+    "risk.linkage_untouched": Entry(
+        "Linkage with untouched columns", "The same by somebody who also knows what was released as it is.", "0 to 1"
     ),
     "risk.interval": Entry(
         "Interval disclosure", "Share of numbers that lie within a narrow interval around the released one.", "0 to 1"
@@ -52,8 +64,8 @@ CATALOGUE: dict[str, Entry] = {
     "risk.inference": Entry(
         "Attribute inference", "Share of wrong guesses of a confidential value that the release sets right.", "0 to 1"
     ),
-    "risk.population_uniques": Entry(
-        "Population uniques", "People estimated to be alone with their values in the whole population.", "0 to N"
+    "risk.uniques": Entry(
+        "Uniques", "Records alone in their class, and people estimated to be alone in the population.", "0 to N"
     ),
     "loss.sse": Entry("Squared error", "Sum of the squared gaps between original and released numbers.", "from 0 up"),
     "loss.sst": Entry(
@@ -94,6 +106,9 @@ CATALOGUE: dict[str, Entry] = {
     "loss.ebil": Entry("Entropy loss", "Bits of uncertainty about the original categories, in all.", "from 0 up"),
     "loss.discernibility": Entry(
         "Discernibility", "Sum over the records of how many each is confused with.", "n to n²"
+    ),
+    "loss.task": Entry(
+        "Task", "Score on the original records of a fit to the original and to the release.", "at most 1", "more"
     ),
     "loss.average_class_size": Entry("Average class size", "Mean number of records in a class.", "1 to n"),
 }

@@ -52,6 +52,36 @@ class ColumnFacts:
 
 
 @dataclass(frozen=True)
+class Summary:
+    """A column of numbers, or of dates as text, in five."""
+
+    mean: float | str
+    deviation: float  # of dates in days
+    low: float | str  # 5 percent of the values are below
+    middle: float | str
+    high: float | str  # 5 percent are above
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A column of numbers before and after; None where the release has none."""
+
+    name: str
+    before: Summary
+    after: Summary | None
+
+
+@dataclass(frozen=True)
+class Related:
+    """The correlation of two columns before and after."""
+
+    one: str
+    other: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
 class Facts:
     """Everything a page shows."""
 
@@ -71,9 +101,13 @@ class Facts:
     )  # as in the JSON contract: nested, None where not applicable
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()  # warnings that were found by looking at the original
+    moved: tuple[Moved, ...] = ()
+    related: tuple[Related, ...] = ()
     internal: bool = True
 
     def public(self) -> Facts:
         """Return the facts that may leave: nothing about the original."""
         columns = tuple(replace(column, original=None) for column in self.columns if column.released is not None)
-        return replace(self, records=None, suppressed=None, columns=columns, measures={}, notes=(), internal=False)
+        nothing: dict[str, Any] = dict.fromkeys(("notes", "cautions", "moved", "related"), ())
+        return replace(self, records=None, suppressed=None, columns=columns, measures={}, **nothing, internal=False)

@@ -173,6 +173,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"visible": wording.visible, "share": wording.share}
+    environment.filters |= {
+        name: getattr(wording, name) for name in ("visible", "share", "percent", "unbroken", "told", "signed")
+    }
     environment.globals |= {"verdict": verdict, "apart": wording.apart, "plural": wording.plural}
     return environment

@@ -2,7 +2,7 @@
 
 A point is on the Pareto front if no other has as little risk and as little loss, and less of one of them. Labels are
 placed greedily, in the order of the points: the first of right, left, above, below that touches no point and no label
-placed before, right if all do.
+placed before; if all do, the first that stays inside the map.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def sides(places: Sequence[tuple[float, float]], labels: Sequence[str]) -> list[
     for number, ((x, y), label) in enumerate(zip(places, labels, strict=True)):
         boxes = _boxes(x, y, LETTER * len(label))
         others = taken[:number] + taken[number + 1 :]
-        side = next((side for side, box in boxes.items() if _inside(box) and not _hits(box, others)), "right")
+        inside = [side for side, box in boxes.items() if _inside(box)] or ["left"]
+        side = next((side for side in inside if not _hits(boxes[side], others)), inside[0])
         taken.append(boxes[side])
         chosen.append(side)
     return chosen

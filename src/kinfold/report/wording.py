@@ -62,6 +62,40 @@ def share(part: float) -> str:
     return f"{_trimmed(f'{100 * part:.1f}')}%"
 
 
+def percent(part: float) -> str:
+    """Return a share as a percentage with two decimals, for numbers that stand below each other.
+
+    >>> [percent(x) for x in (0, 0.00001, 0.0512, 1)]
+    ['0.00%', 'under 0.01%', '5.12%', '100.00%']
+    """
+    return "under 0.01%" if 0 < part < 0.00005 else f"{100 * part:.2f}%"
+
+
+def told(value: float | str) -> str:
+    """Return a number with four digits that count, a date as it is.
+
+    >>> told(52.6141), told("2025-07-05")
+    ('52.61', '2025-07-05')
+    """
+    return visible(value) if isinstance(value, str) else quantity(value)
+
+
+def signed(number: float, always: bool = False) -> str:
+    """Return a number with three decimals and a real minus, or a sign in any case.
+
+    >>> signed(0.5), signed(0.25, always=True), signed(-0.0001)
+    ('0.500', '+0.250', '0.000')
+    """
+    rounded = round(number, 3) + 0.0
+    sign = "+" if always and rounded > 0 else ""
+    return sign + f"{rounded:.3f}".replace("-", MINUS)
+
+
+def unbroken(text: str) -> str:
+    """Return a text whose equations stay on one line: k = 5 is not torn apart."""
+    return text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+
+
 def apart(asked: float, found: float, digits: int = 4) -> tuple[str, str]:
     """Return two numbers with enough digits to be told apart where they differ.
 
