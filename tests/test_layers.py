@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"models"},
     "publication": {"errors"},
     "certificate": {"__version__", "binding", "hierarchy", "models", "release", "schema"},
-    "description": {"__version__", "binding", "encoding", "recoding", "report", "schema"},
+    "description": {"__version__", "binding", "encoding", "measurement", "recoding", "report", "schema"},
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
     | {"publication", "release", "report", "verification"},
     # flow
@@ -68,11 +68,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
     | {"generalize", "promises", "release", "verification"},
-    "comparison": GROUND | {"flow", "policy", "report"},
+    "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
     "demo": {"errors", "flow", "policy"},
     # faces
     "cli": {"__version__", "comparison", "demo", "errors", "flow", "folder", "kernels", "models", "policy"}
-    | {"generalize", "measurement", "profiling", "publication", "release", "schema", "starter"},
+    | {"generalize", "measurement", "profiling", "publication", "release", "report", "schema", "starter"},
     "__init__": {"comparison", "errors", "flow", "partition", "policy"},
 }
 FOR_TYPES = {
@@ -93,7 +93,7 @@ ONLY_IN = {
     "jinja2": {"report"},
     "markupsafe": {"report"},
     "scipy": {"generalize", "partition"},
-    "pyarrow": {"averaging.py", "demo", "encoding.py", "engines", "frames.py", "planning"},
+    "pyarrow": {"averaging.py", "comparison/kept.py", "demo", "encoding.py", "engines", "frames.py", "planning"},
     "pyspark": {"engines/spark.py"},
     "starlette": {"studio"},
     "uvicorn": {"studio"},
