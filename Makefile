@@ -33,9 +33,9 @@ $(READY): pyproject.toml
 		|| { echo "kinfold needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 2; }
 	@echo "setting up .venv (about a minute, once)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[frames,dev]"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[frames,dev]"
 	@# pycanon, the tests' outside opinion, pins old numpy and pandas: taken without its dependencies
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps "pycanon>=1.3,<2"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps "pycanon>=1.3,<2"
 	@touch $(READY)
 
 clean:
