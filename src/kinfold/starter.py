@@ -6,7 +6,9 @@ import tomlkit
 from tomlkit.items import Table
 
 from kinfold.profiling import ColumnProfile, Profile
-from kinfold.schema import Kind, Role
+from kinfold.schema import Kind, Role, Storage
+
+FEW_NUMBERS = 20  # different whole numbers, up to which they may be codes
 
 HEAD = """\
 A starter policy, proposed from the table. Check every role: identifier (removed), quasi-identifier (somebody
@@ -39,6 +41,8 @@ def _column(column: ColumnProfile, k: int) -> Table:
     table["role"].comment(f"{column.reason}; {column.distinct:,} values, {column.missing:,} missing")
     if column.role in (Role.QUASI, Role.CONFIDENTIAL):
         table.add("type", column.kind)
+        if column.storage == Storage.INTEGER and column.kind == Kind.CONTINUOUS and column.distinct <= FEW_NUMBERS:
+            table["type"].comment("few whole numbers: if they are codes, nominal or ordinal")
     if column.role == Role.QUASI and column.missing and column.kind in (Kind.CONTINUOUS, Kind.DATE):
         table.add("missing", "separate" if column.missing >= k else "mean")
         table["missing"].comment("separate (grouped apart), mean (imputed), drop (the record), refuse")
