@@ -1,5 +1,7 @@
 """Time of every measure: a million records and ten quasi-identifiers, the linkage attack, and pycanon beside.
 
+The same once more through `kinfold.measurement`, with tables read, paired and described, averaged and generalized.
+
 python -m benchmarks.measures [records]
 """
 
@@ -10,9 +12,15 @@ import sys
 import time
 import warnings
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 
+from kinfold.binding import bind
+from kinfold.encoding import encode
+from kinfold.engines.duckdb import DuckDB
+from kinfold.measurement import Tables, measure_release
 from kinfold.measures import (
     attacker,
     categorical,
@@ -31,6 +39,12 @@ from kinfold.measures.linkage import Located, linkage, linkage_credit
 from kinfold.measures.probabilistic import pil
 from kinfold.measures.propensity import propensity_mse
 from kinfold.measures.weights import Weights
+from kinfold.models import TCloseness
+from kinfold.policy import Policy
+from kinfold.promises import terms_of
+from kinfold.schema import Role
+from kinfold.tally import of_labels
+from kinfold.verification import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -131,6 +145,67 @@ def attack(n: int = 100_000) -> Iterator[tuple[str, Callable[[], object]]]:
     )
 
 
+def wired(n: int) -> Iterator[tuple[str, Callable[[], object]]]:
+    """`measure_release` on tables in the engine: averages, then ranges; all but the linkage attack."""
+    x, y, labels = release(n)
+    x = np.round(x, 2)
+    low, high = (np.empty((labels.max() + 1, QUASI)) for _ in range(2))
+    order = np.argsort(labels, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(labels[order]) > 0))
+    low[:], high[:] = np.minimum.reduceat(x[order], starts), np.maximum.reduceat(x[order], starts)
+    original = arrow({f"q{j}": x[:, j] for j in range(QUASI)}, labels)
+    averaged = arrow({f"q{j}": y[:, j] for j in range(QUASI)}, labels)
+    ranges = {
+        f"q{j}": np.array([f"[{a!r}, {b!r}]" for a, b in zip(low[:, j].tolist(), high[:, j].tolist(), strict=True)])
+        for j in range(QUASI)
+    }
+    stated = arrow({name: column[labels] for name, column in ranges.items()}, labels)
+    for name, released, average in (("averages", averaged, "mean"), ("ranges", stated, "generalize")):
+        columns = {f"q{j}": {"role": "quasi", "type": "continuous", "average": average} for j in range(QUASI)}
+        policy = {"privacy": {"k": 5}, "columns": columns | {"d": {"role": "confidential", "type": "nominal"}}}
+        yield f"measure_release, {name}", measured(original, released, policy)
+
+
+def arrow(columns: dict[str, np.ndarray], labels: np.ndarray) -> pa.Table:
+    return pa.table(columns | {"d": pa.array((labels * 7919) % 7)})
+
+
+def measured(original: pa.Table, released: pa.Table, policy: dict[str, object]) -> Callable[[], object]:
+    """Read both tables before the clock starts, and leave the linkage attack out."""
+    engine = DuckDB()
+    before, after = engine.read(original), engine.read(released)
+    bound = bind(Policy.of(policy), engine.schema(before))
+    verdict = verify(engine, after, terms_of(bound, engine, before))
+    attributes = encode(engine, before, bound.of(Role.QUASI))
+    tables = Tables(engine, before, after, np.arange(bound.rows))
+
+    def measure() -> float:
+        with patch("kinfold.measurement.risk.link", return_value=None):
+            return float(measure_release(tables, bound, verdict, attributes)["risk"]["dr_max"])
+
+    return measure
+
+
+def t_beside_pycanon(n: int = 10_000) -> None:
+    """t of an ordered column in 1,000 classes, by either."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    group, value = np.arange(n) // 10, rng.integers(0, 500, n)
+    model = TCloseness(1.0, "v", "ordered")
+    rows: list[tuple[str, Callable[[], object]]] = [
+        ("t (ours, counting included)", lambda: float(model.distances(of_labels(group, {"v": value})).max()))
+    ]
+    try:
+        from pycanon import anonymity
+
+        frame = pd.DataFrame({"q": group, "v": value})
+        rows.append(("t (pycanon)", lambda: float(anonymity.t_closeness(frame, ["q"], ["v"]))))
+    except ImportError as reason:
+        print(f"pycanon is left out: {reason}")
+    show(f"t of {n:,} records in {n // 10:,} classes", rows)
+
+
 def beside_pycanon(n: int = 10_000) -> None:
     """The same numbers from pycanon, where it has them; it needs pandas."""
     import pandas as pd
@@ -176,8 +251,12 @@ def run(n: int = 1_000_000) -> None:
     total += show("categories", coded(x, y, labels))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"\neverything but linkage: {total:.1f} s, peak memory {peak:.2f} GiB")
+    show(f"through kinfold.measurement, {n:,} records, {QUASI} quasi-identifiers, without linkage", wired(n))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"  peak memory {peak:.2f} GiB, both tables in the engine included")
     show("the linkage attack", attack())
     beside_pycanon()
+    t_beside_pycanon()
 
 
 if __name__ == "__main__":

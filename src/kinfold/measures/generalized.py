@@ -1,7 +1,7 @@
 """Information loss of generalization and of classes: from levels, leaf counts and class sizes alone.
 
     prec                  1 - mean over the cells of level / height, attributes by weight     Sweeney 2002, Definition 5
-    granularity           mean over the cells of (leaves covered - 1) / (leaves - 1)          Iyengar 2002
+    granularity           1 - mean over the cells of (leaves covered - 1) / (leaves - 1)      Iyengar 2002
     non_uniform_entropy   Σ log2(records covered / records with the value), over its maximum  Gionis & Tassa 2009
     discernibility        Σ |class|², and n for each suppressed record                        Bayardo & Agrawal 2005
     average_class_size    released records / classes                                          LeFevre et al. 2006
