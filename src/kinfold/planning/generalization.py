@@ -91,7 +91,8 @@ def hierarchy_of(attribute: Attribute) -> Hierarchy:
     if attribute.hierarchy is not None:
         return attribute.hierarchy
     assert isinstance(attribute, Coded)  # noqa: S101  numbers without one are refused by `_check`
-    return Hierarchy.of([(text, TOP) for text in attribute.texts[:-1]])
+    # A column of nothing but nulls has no category; one that never occurs keeps its hierarchy whole.
+    return Hierarchy.of([(text, TOP) for text in attribute.texts[:-1]] or [("", TOP)])
 
 
 def _codes(attribute: Attribute, hierarchy: Hierarchy) -> NDArray[np.int32]:
@@ -99,7 +100,7 @@ def _codes(attribute: Attribute, hierarchy: Hierarchy) -> NDArray[np.int32]:
         leaves = leaves_of(attribute)
         return np.where(leaves < 0, len(hierarchy), leaves).astype(np.int32)
     assert isinstance(attribute, Coded)  # noqa: S101  as above
-    return attribute.codes
+    return np.where(attribute.codes == attribute.null_code, len(hierarchy), attribute.codes).astype(np.int32)
 
 
 def _treatments(task: Task, released: Generalization) -> dict[str, Treatment]:
