@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kinfold
-from kinfold.comparison.grid import Setting
+from kinfold.comparison.outcome import Setting
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.policy import Policy
 
