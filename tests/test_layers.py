@@ -65,14 +65,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     # flow
     "profiling": {"engines", "progress", "schema"},
     "starter": {"profiling", "schema"},
+    "interchange": {"errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"generalize", "promises", "release", "verification"},
+    | {"generalize", "hierarchy", "promises", "release", "verification"},
     "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
     "demo": {"errors", "flow", "policy"},
     # faces
     "cli": {"__version__", "comparison", "demo", "errors", "flow", "folder", "kernels", "models", "policy"}
-    | {"generalize", "measurement", "profiling", "publication", "release", "report", "schema", "starter"},
+    | {"generalize", "hierarchy", "interchange", "measurement", "profiling", "publication", "release", "report"}
+    | {"schema", "starter"},
     "__init__": {"comparison", "errors", "flow", "partition", "policy"},
 }
 FOR_TYPES = {
@@ -88,7 +90,7 @@ ONLY_IN = {
     "polars": {"frames.py"},
     "pandas": {"frames.py"},
     "pydantic": {"policy.py"},
-    "tomlkit": {"policy.py", "starter.py"},
+    "tomlkit": {"interchange", "policy.py", "starter.py"},
     "vl_convert": {"report"},
     "jinja2": {"report"},
     "markupsafe": {"report"},

@@ -31,6 +31,7 @@ from kinfold.verification import verify as check
 
 if TYPE_CHECKING:
     from kinfold.generalize.lattice import Lattice
+    from kinfold.hierarchy import Hierarchy
     from kinfold.profiling import Profile
 
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
@@ -166,6 +167,20 @@ def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
         terms = terms_of(bound, engine, original)
         attributes = encode(engine, original, bound.of(Role.QUASI))
         return lattice_of(Task(attributes, bound, terms.models, confidential_values(engine, original, terms, bound)))
+
+
+def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
+    """Return the hierarchy of a column as a policy builds it over the values that the column holds."""
+    asked = Policy.of(policy)
+    with open_engine() as engine:
+        original = engine.read(rows_of(source))
+        bound = bind(asked, engine.schema(original))
+        if column not in asked.columns or asked.columns[column].hierarchy is None:
+            raise PolicyError(f"the policy has no hierarchy for a column '{column}'", fix="add one to [columns]")
+        wanted = replace(bound[column], average="generalize")  # also where the method would average it
+        found = encode(engine, original, [wanted])[0].hierarchy
+    assert found is not None  # noqa: S101  the policy has one
+    return found
 
 
 def profile(source: Any, *, progress: Stage | None = None) -> Profile:

@@ -93,7 +93,14 @@ class Method(_Section):
     objective: Literal["granularity", "prec", "discernibility"] = "granularity"
     prove: Annotated[Number, Field(ge=0)] = 0.0  # seconds to find out how far a partition is from the best possible
     choices: Texts = ()  # mu-argus: attributes that the data holder generalizes once more, in this order
+    levels: dict[str, Annotated[Whole, Field(ge=0)]] | None = None  # lattice: release this node, do not search
     seed: Annotated[Whole, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _levels_of_a_lattice(self) -> Self:
+        if self.levels is not None and self.name != "lattice":
+            raise ValueError(f'levels are for name = "lattice", and the method is {self.name}')
+        return self
 
 
 class HierarchySpec(_Section):
@@ -294,6 +301,7 @@ def _hint(key: str) -> str:
         "privacy.t": "t is above 0 and at most 1",
         "method.suppression": "a whole number is a count of records, a number from 0 to 1 a share of them",
         "method.refine": 'a number of seconds, or "auto"',
+        "method.levels": "a whole number from 0 up for each quasi-identifier, for example { zip = 2, age = 1 }",
     }
     if key.endswith(".role"):
         return "roles are " + ", ".join(Role)

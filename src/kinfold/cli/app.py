@@ -1,4 +1,4 @@
-"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, warmup."""
+"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, convert, hierarchy, warmup."""
 
 from __future__ import annotations
 
@@ -296,6 +296,56 @@ def lattice(data: Data, policy: PolicyFile = None, settings: Settings = None, js
             print_json(told.lattice_facts(found))
         else:
             told.tell_lattice(found)
+
+
+@app.command()
+def convert(
+    project: Annotated[Path, typer.Argument(help="Project of ARX (.deid).", show_default=False)],
+    out_: Annotated[Path, typer.Option("--out", help="New folder for data and policy.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Turn a project of ARX into data, a policy and hierarchies, and say what could not be carried over.
+
+    Example: `kinfold convert study.deid --out study`
+    """
+    from kinfold.interchange import convert as carry_over
+    from kinfold.interchange import read_deid
+
+    with errors():
+        made = carry_over(read_deid(project))
+        made.write(out_)
+        if json:
+            print_json({"folder": str(out_), "hierarchies": list(made.hierarchies), "notes": list(made.notes)})
+        else:
+            told.tell_conversion(made, out_)
+
+
+@app.command()
+def hierarchy(
+    data: Data,
+    column: Annotated[str, typer.Option(help="Column of the table.", show_default=False)],
+    out_: Annotated[Path, typer.Option("--out", help="CSV file to write.", show_default=False)],
+    policy: PolicyFile = None,
+    settings: Settings = None,
+) -> None:
+    """Write the hierarchy of a column as the policy builds it, in the CSV form that ARX reads.
+
+    Example: `kinfold hierarchy patients.csv --policy policy.toml --column zip --out zip.csv`
+    """
+    from kinfold.flow import hierarchy as build
+    from kinfold.hierarchy import write_arx
+
+    with errors():
+        if policy is None:
+            raise PolicyError("how values are generalized is in the policy", fix="add --policy FILE")
+        if out_.exists():
+            raise PolicyError(f"'{out_}' exists already", fix="name another file")
+        found = build(data, policy_from(policy, {}, {}, settings or ()), column)
+        try:
+            write_arx(found, out_)
+        except OSError as error:
+            raise PolicyError(f"cannot write '{out_}': {error.strerror}", fix="choose another place") from error
+        out.print(f"{len(found):,} values, {found.height} levels above them: {out_}", soft_wrap=True)
 
 
 @app.command()

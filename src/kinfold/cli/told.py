@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kinfold.comparison import Comparison
     from kinfold.flow import Release
     from kinfold.generalize.lattice import Lattice
+    from kinfold.interchange import Conversion
     from kinfold.measurement import Measures
     from kinfold.profiling import Profile
 
@@ -125,6 +126,16 @@ def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, Any]]:
 def _flat_subset(part: Mapping[str, Any], name: str) -> list[tuple[str, Any]]:
     columns = " + ".join(part.get("columns", ()))
     return [(f"{name} on {columns}", part.get("linkage"))]
+
+
+def tell_conversion(made: Conversion, folder: Path) -> None:
+    """Print what could not be carried over, where the files are, and how to go on."""
+    for note in made.notes:
+        out.print(Text(f"  note: {note}", style="yellow"), soft_wrap=True)
+    out.print(f"  the data       {folder / 'data.csv'}, as it was: it must not leave", soft_wrap=True)
+    out.print(f"  the policy     {folder / 'policy.toml'}, with {len(made.hierarchies)} hierarchies", soft_wrap=True)
+    run = f"kinfold anonymize {folder / 'data.csv'} --policy {folder / 'policy.toml'} --out release"
+    out.print(f"\ncheck the policy, then: {run}", soft_wrap=True)
 
 
 def tell_profile(profile: Profile) -> None:

@@ -23,6 +23,8 @@ class Setting:
         values = policy.model_dump(exclude_unset=True)
         values["privacy"] |= {"k": self.k} | ({} if self.t is None else {"t": self.t})
         values["method"] = values.get("method", {}) | {"name": self.method}
+        if self.method != "lattice":
+            values["method"].pop("levels", None)  # which the others do not know
         return Policy.parse(values)
 
     def __str__(self) -> str:

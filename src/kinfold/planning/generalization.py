@@ -25,6 +25,7 @@ from kinfold.generalize.generalization import Generalization
 from kinfold.generalize.mu_argus import Outliers
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.measures.grouping import group_rows
+from kinfold.planning.levels import levels_of, released_at
 from kinfold.planning.missing import left_out
 from kinfold.planning.task import Plan, Task
 from kinfold.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace, Treatment
@@ -225,7 +226,10 @@ def _searched(task: Task, domain: Domain) -> Lattice:
 
 
 def _lattice(task: Task, domain: Domain) -> Found:
-    method, found = task.policy.policy.method, _searched(task, domain)
+    method = task.policy.policy.method
+    if method.levels is not None:
+        return _at_levels(task, domain, method.levels)
+    found = _searched(task, domain)
     released = found.generalization()
     best = found.best.loss if found.best else 0.0
     told = (
@@ -234,6 +238,15 @@ def _lattice(task: Task, domain: Domain) -> Found:
         else f"not proved optimal: it loses {best:.4f}, and none less than {found.bound:.4f}"
     )
     return Found(_finished(task, released), (_levels(released), f"the node is {told} by {method.objective}"))
+
+
+def _at_levels(task: Task, domain: Domain, asked: Mapping[str, int]) -> Found:
+    from kinfold.generalize.nodes import Nodes
+
+    levels = levels_of(asked, domain)
+    nodes = Nodes(domain, task.models, task.policy.policy.method.suppression)
+    released = released_at(nodes, levels)
+    return Found(_finished(task, released), (_levels(released), "the levels are those of the policy"))
 
 
 def _levels(released: Generalization) -> str:

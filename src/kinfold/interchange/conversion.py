@@ -1,0 +1,211 @@
+"""From a project of ARX to a folder that kinfold runs on: the data, a policy, and a file for each hierarchy.
+
+    promises    k, l and t as ARX words them; other models are left out, and said
+    columns     role and kind; hierarchies of quasi-identifiers, and of confidential columns whose distance needs one
+    method      lattice, which is what ARX does; its measure, its suppression limit, and its levels where all are fixed
+    write       everything into a folder beside, which then takes its name; it holds the original data
+
+Whatever does not fit is a note: at the top of the policy, and told by the command.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kinfold.errors import PolicyError
+from kinfold.hierarchy import Hierarchy, write_arx
+from kinfold.interchange.criteria import promises
+from kinfold.interchange.kinds import judge
+from kinfold.interchange.project import Attribute, Project
+from kinfold.interchange.toml import policy_text
+from kinfold.schema import Kind, Role
+
+SEPARATORS = ",;\t|"  # that kinfold tells apart by itself
+OBJECTIVES = {"precision": "prec", "discernab": "discernibility", "loss": "granularity"}  # by a part of ARX's name
+
+
+@dataclass(frozen=True, eq=False)
+class Conversion:
+    """What goes into the folder, and what could not be carried over."""
+
+    data: bytes
+    policy: str  # TOML
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)  # by the name of the file
+    notes: tuple[str, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Write the folder, for its owner's eyes, whole or not at all; one that holds something is left alone."""
+        if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+            raise PolicyError(f"'{folder}' exists already", fix="name a new folder: --out DIR")
+        beside: Path | None = None
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+            self._fill(beside)
+            if folder.exists():
+                folder.rmdir()
+            beside.rename(folder)
+        except OSError as error:
+            raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose another place") from error
+        finally:
+            if beside is not None:
+                shutil.rmtree(beside, ignore_errors=True)
+
+    def _fill(self, folder: Path) -> None:
+        (folder / "data.csv").write_bytes(self.data)
+        (folder / "policy.toml").write_text(self.policy, encoding="utf-8")
+        (folder / "hierarchies").mkdir()
+        for name, hierarchy in self.hierarchies.items():
+            write_arx(hierarchy, folder / "hierarchies" / name)
+
+
+def convert(project: Project) -> Conversion:
+    """Return the files for a project, and what there is to say of them."""
+    columns = _Columns(project)
+    asked = promises(project.criteria, [each.name for each in project.of(Role.CONFIDENTIAL)])
+    for attribute in project.attributes:
+        columns.add(attribute, asked.columns.get(attribute.name, {}))
+    method, notes = _method(project, columns)
+    left = [f"left out, for kinfold has no such model: {text}" for text in project.others]
+    notes = [*project.notes, *asked.notes, *left, *notes, *columns.notes]
+    notes += _to_mend(project)
+    policy = policy_text(project, {"privacy": asked.privacy, "method": method, "columns": columns.keys}, notes)
+    return Conversion(_data(project), policy, columns.files, tuple(notes))
+
+
+def _to_mend(project: Project) -> list[str]:
+    """What kinfold will refuse, so that it is known before a run."""
+    notes = [] if project.of(Role.QUASI) else ["no column is a quasi-identifier: give one that role before you run it"]
+    seen: dict[str, str] = {}
+    for attribute in project.attributes:
+        first = seen.setdefault(attribute.name.casefold(), attribute.name)
+        if first != attribute.name:
+            notes.append(f"'{first}' and '{attribute.name}' differ only in case: rename one before you run the policy")
+    return notes
+
+
+class _Columns:
+    """The keys of each column in the policy, gathered with the files that they name and what there is to say."""
+
+    def __init__(self, project: Project) -> None:
+        quasi = project.of(Role.QUASI)
+        self.averaged = bool(quasi) and all(attribute.averaged for attribute in quasi)
+        self.keys: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, Hierarchy] = {}
+        self.notes: list[str] = []
+        self._values = project.values()
+        self._weights = len({attribute.weight for attribute in quasi}) > 1  # equal ones say nothing
+
+    def add(self, attribute: Attribute, asked: Mapping[str, Any]) -> None:
+        """Add a column with what is promised of it."""
+        keys: dict[str, Any] = {"role": str(attribute.role)}
+        if attribute.role is Role.QUASI:
+            keys |= self._quasi(attribute)
+        elif attribute.role is Role.CONFIDENTIAL:
+            keys |= self._confidential(attribute, asked)
+        self.keys[attribute.name] = keys
+
+    def _quasi(self, attribute: Attribute) -> dict[str, Any]:
+        hierarchy = {} if self.averaged else self._hierarchy(attribute)
+        keys = self._kind(attribute, looked_up=not self.averaged, known=self.averaged or bool(hierarchy))
+        if keys["type"] in (Kind.CONTINUOUS, Kind.DATE) and "" in self._values[attribute.name]:
+            keys["missing"] = "separate"
+        if attribute.averaged:
+            instead = "as its kind asks for" if self.averaged else "not: it is generalized like the others"
+            self.notes.append(f"'{attribute.name}': ARX averages it ({attribute.averaged}); here {instead}")
+        if self._weights and attribute.weight is not None:
+            if attribute.weight > 0:
+                return keys | hierarchy | {"weight": attribute.weight}
+            self.notes.append(f"'{attribute.name}': its weight is {attribute.weight:g}; weights are above 0 here")
+        return keys | hierarchy
+
+    def _confidential(self, attribute: Attribute, asked: Mapping[str, Any]) -> dict[str, Any]:
+        promised, hierarchy = dict(asked), {}
+        if asked.get("distance") == "hierarchical":
+            hierarchy = self._hierarchy(attribute)
+            if not hierarchy:
+                promised["distance"] = "equal"
+                what = f"'{attribute.name}': its t-closeness is by a hierarchy that is not there"
+                self.notes.append(f"{what}; distances are equal here, which is stricter")
+        ordered = asked.get("distance") == "ordered"
+        keys = self._kind(attribute, looked_up=bool(hierarchy), known=True, ordered=ordered)
+        return (keys | {"type": Kind.NOMINAL} if hierarchy else keys) | hierarchy | promised
+
+    def _kind(self, attribute: Attribute, *, looked_up: bool, known: bool, ordered: bool = False) -> dict[str, Any]:
+        """Return type and order; without a hierarchy numbers cannot be generalized but as names (not `known`)."""
+        judged = judge(attribute, self._values[attribute.name], looked_up=looked_up, ordered=ordered)
+        if judged.note:
+            self.notes.append(judged.note)
+        if not known and judged.kind.measured:
+            self.notes.append(f"'{attribute.name}' has no hierarchy: nominal here, kept as it is or suppressed")
+            return {"type": Kind.NOMINAL}
+        return {"type": judged.kind} | ({"order": list(judged.order)} if judged.order else {})
+
+    def _hierarchy(self, attribute: Attribute) -> dict[str, Any]:
+        if not attribute.hierarchy:
+            return {}
+        try:
+            hierarchy = Hierarchy.of(attribute.hierarchy, f"the hierarchy of '{attribute.name}'")
+        except PolicyError as error:
+            self.notes += [f"left out: {problem.what}" for problem in error.problems]
+            return {}
+        held = self._values[attribute.name] - {""}
+        if missing := len(held - set(hierarchy.values)):
+            what = f"the hierarchy of '{attribute.name}' misses {missing} of its {len(held)} values"
+            self.notes.append(f"{what}: add them before you run the policy")
+        name = file_name(attribute.name, self.files)
+        self.files[name] = hierarchy
+        return {"hierarchy": {"file": f"hierarchies/{name}"}}
+
+
+def file_name(column: str, taken: Mapping[str, object]) -> str:
+    """Return a name for a column's file that is one on any system, and not taken.
+
+    >>> file_name("marital status", {}), file_name("../../x", {}), file_name("A", {"a.csv": 0})
+    ('marital_status.csv', 'x.csv', 'A_2.csv')
+    """
+    plain = re.sub(r"[^A-Za-z0-9-]+", "_", column).strip("_")[:60] or "column"
+    used = {name.lower() for name in taken}
+    names = (f"{plain}.csv" if number == 1 else f"{plain}_{number}.csv" for number in range(1, len(used) + 2))
+    return next(name for name in names if name.lower() not in used)
+
+
+def _method(project: Project, columns: _Columns) -> tuple[dict[str, Any], list[str]]:
+    if columns.averaged:
+        return {"name": "auto"}, []
+    quasi = project.of(Role.QUASI)
+    method: dict[str, Any] = {"name": "lattice", "suppression": project.suppression}
+    notes = []
+    known = [here for part, here in OBJECTIVES.items() if part in project.metric.lower()]
+    if known:
+        method["objective"] = known[0]
+    elif project.metric:
+        notes.append(f"ARX measures quality by {project.metric}; here by granularity")
+    bounded = [each.name for each in quasi if each.lowest is not None or each.highest is not None]
+    if bounded and all(
+        each.lowest is not None and each.lowest == each.highest and "hierarchy" in columns.keys[each.name]
+        for each in quasi
+    ):
+        method["levels"] = {each.name: each.lowest for each in quasi}
+    elif bounded:
+        notes.append(f"the bounds on the levels of {', '.join(map(repr, bounded))} are left out: the search is free")
+    return method, notes
+
+
+def _data(project: Project) -> bytes:
+    """Return the data as it is, or with semicolons where its separator would not be recognised."""
+    if project.separator in SEPARATORS:
+        return project.data
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=";", lineterminator="\n")
+    writer.writerow([attribute.name for attribute in project.attributes])
+    writer.writerows(project.rows())
+    return text.getvalue().encode()
