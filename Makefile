@@ -36,6 +36,7 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[frames,dev]"
 	@# pycanon, the tests' outside opinion, pins old numpy and pandas: taken without its dependencies
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps "pycanon>=1.3,<2"
+	@$(BIN)/kinfold warmup --everyday >/dev/null 2>&1
 	@touch $(READY)
 
 clean:

@@ -349,15 +349,18 @@ def hierarchy(
 
 
 @app.command()
-def warmup() -> None:
+def warmup(
+    everyday: Annotated[bool, typer.Option("--everyday", help="Only what a plain release needs.")] = False,
+) -> None:
     """Compile the kernels now, so that no later run has to wait for it.
 
     Example: `kinfold warmup`
     """
-    from kinfold.kernels import warmup as compile_all
+    from kinfold.kernels import EVERYDAY, MODULES
+    from kinfold.kernels import warmup as compiled
 
     with errors(), Bar() as bar:
-        compile_all(lambda done, total: bar("compiling", done, total))
+        compiled(lambda done, total: bar("compiling", done, total), EVERYDAY if everyday else MODULES)
         out.print("the kernels are compiled")
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from kinfold.progress import silent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     from kinfold.progress import Progress
@@ -30,6 +31,8 @@ MODULES = (
     *("promises", "merging", "k_first", "classes", "mending", "annealing", "t_first"),
     *("rollup", "subsets", "nearness", "rebuild", "nearest"),
 )
+
+EVERYDAY = ("mdav_task", "mdav_tree", "nearest")  # what a plain release of a larger table needs
 
 _HERE = Path(__file__).parent
 _log = logging.getLogger("kinfold")
@@ -48,17 +51,22 @@ class _Herald(MetaPathFinder):
 sys.meta_path.insert(0, _Herald())
 
 
+def ready(name: str) -> bool:
+    """Whether a kernel module can be loaded without compiling."""
+    return f"{__name__}.{name}" in sys.modules or _fresh(name)
+
+
 def load(name: str) -> ModuleType:
     """Return a kernel module of this package, compiled."""
     return importlib.import_module(f"{__name__}.{name}")
 
 
-def warmup(progress: Progress = silent) -> None:
-    """Compile every kernel now, so that no later call has to."""
-    for done, name in enumerate(MODULES):
-        progress(done, len(MODULES))
+def warmup(progress: Progress = silent, modules: Sequence[str] = MODULES) -> None:
+    """Compile these kernels now (all of them, unless some are named), so that no later call has to."""
+    for done, name in enumerate(modules):
+        progress(done, len(modules))
         load(name)
-    progress(len(MODULES), len(MODULES))
+    progress(len(modules), len(modules))
 
 
 def _fresh(name: str) -> bool:

@@ -34,6 +34,7 @@ _MOST = 256  # points in the largest leaf of any kernel
 _WORTH = 0.5  # share of the tree's leaves, in nodes looked at for a cluster
 _TRIAL = 32  # clusters before a tree is judged
 _LARGE = 64  # leaves of a tree that is judged: with fewer it does not matter
+_MANY = 20_000  # points left for which it pays to compile the other kernel first; the labels are the same
 
 
 def mdav_compiled(points: Points, k: int, progress: Progress, kernel: str = "mdav_tree") -> Labels:
@@ -42,7 +43,7 @@ def mdav_compiled(points: Points, k: int, progress: Progress, kernel: str = "mda
     task = _task(points, k, shared)
     while task.state[shared.RECORDS] >= 2 * k:
         worth = _run(task, _grown(task, points, shared, module.CAP), module.advance, shared, progress)
-        if not worth:
+        if not worth and (kernels.ready("mdav_flat") or task.state[shared.POINTS] >= _MANY):
             module = kernels.load("mdav_flat")
     labels: Labels = task.labels
     labels[labels < 0] = task.state[shared.LABEL]
