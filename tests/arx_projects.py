@@ -1,4 +1,4 @@
-"""Projects of ARX, put together part by part as ARX 3.9 writes them (XML vocabulary 2.0); no file of ARX is copied."""
+"""Projects of ARX, put together part by part as ARX 3.7 writes them (XML vocabulary 2.0); no file of ARX is copied."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def project(
 ) -> Path:
     """Write a project; `config` is more of its configuration, `parts` replace those made here, None leaves one out."""
     made: dict[str, bytes | None] = {
-        "metadata.xml": element("metadata", text("version", "3.9.1") + text("vocabulary", "2.0")),
+        "metadata.xml": element("metadata", text("version", "3.7.0") + text("vocabulary", "2.0")),
         "project.dat": SERIALIZED,
         "project.xml": element("project", text("name", "a study") + text("separator", separator) + text("quote", '"')),
         "data/input.csv": table(zip(*([c.name, *c.values] for c in columns), strict=True), separator),

@@ -34,7 +34,7 @@ def test_a_project_is_read_for_data_roles_types_hierarchies_and_promises(tmp_pat
     criteria = ["5-anonymity", "distinct-2-diversity for attribute 'illness'", "(0.1, 0.3)-presence"]
     config = text("relativeMaxOutliers", "0.05") + text("metric", "Loss (0.5)") + weights(age=0.5, zip=1.0)
     read = read_deid(project(tmp_path, study(), criteria, config=config))
-    assert (read.name, read.version, read.separator) == ("a study", "3.9.1", ";")
+    assert (read.name, read.version, read.separator) == ("a study", "3.7.0", ";")
     assert read.data.startswith(b"name;age;zip;illness;visits\nperson 0;21;02138;flu;1\n")
     roles = [Role.IDENTIFIER, Role.QUASI, Role.QUASI, Role.CONFIDENTIAL, Role.OTHER]
     assert [attribute.role for attribute in read.attributes] == roles
@@ -131,7 +131,7 @@ def test_a_project_without_a_configuration_promises_nothing(tmp_path: Path) -> N
 )
 def test_unknown_versions_are_refused_with_what_is_read(tmp_path: Path, version: str, vocabulary: str) -> None:
     told = {"metadata.xml": element("metadata", text("version", version) + text("vocabulary", vocabulary))}
-    with pytest.raises(DataError, match=r"ARX 2\.0 to 3\.9") as caught:
+    with pytest.raises(DataError, match=r"ARX 2 or 3 and save it again; vocabularies 1\.0 and 2\.0") as caught:
         read_deid(project(tmp_path, study(), parts=told))
     assert f"vocabulary '{vocabulary}'" in str(caught.value)
 
@@ -277,6 +277,17 @@ def test_a_packing_that_cannot_be_bounded_is_refused(tmp_path: Path, packing: in
     with zipfile.ZipFile(path, "a", packing) as more:
         more.writestr("metadata.xml", b"<metadata/>")
     with pytest.raises(DataError, match="packed in a way that is not read"):
+        read_deid(path)
+
+
+@pytest.mark.parametrize("flag", [1, 1 << 5, 1 << 6], ids=["encrypted", "patched", "strongly encrypted"])
+def test_a_flag_that_asks_for_more_than_reading_is_refused(tmp_path: Path, flag: int) -> None:
+    path = project(tmp_path, study())
+    data = bytearray(path.read_bytes())
+    start = data.index(b"PK\x01\x02")  # the first entry of the directory: metadata.xml
+    data[start + 8] |= flag
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"'metadata\.xml' in 'study\.deid' is"):
         read_deid(path)
 
 

@@ -8,6 +8,7 @@ XML        a document type is refused, and with it every entity: nothing can exp
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -34,7 +35,7 @@ class Archive:
         self._left = LARGEST
         try:
             self._zip = zipfile.ZipFile(path)
-        except (zipfile.BadZipFile, NotImplementedError, ValueError):
+        except (zipfile.BadZipFile, struct.error, RuntimeError, ValueError):
             raise DataError(f"{self.name} is not a zip archive", fix="check that the file is whole") from None
         except OSError as error:
             raise DataError(f"'{path}': {error.strerror}", fix="check the path and its rights") from None
@@ -66,7 +67,7 @@ class Archive:
         try:
             with self._zip.open(held) as file:
                 data = file.read(bound + 1)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError):
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError):
             raise DataError(f"'{name}' in {self.name} is damaged", fix="check that the file is whole") from None
         if len(data) > bound:
             what = f"'{name}' in {self.name} is larger than is read ({bound:,} bytes)"

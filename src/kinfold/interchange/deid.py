@@ -1,6 +1,7 @@
 """ARX's `.deid` projects, read for data, roles, types, hierarchies and privacy models.
 
-A project is a zip archive. What is read of it, as ARX 2.0 to 3.9 write it (XML vocabularies 1.0 and 2.0):
+A project is a zip archive. What is read of it, as ARX 2.0 to 3.7 write it, and any other ARX 2 or 3 that names the same
+vocabulary of XML (1.0 or 2.0):
 
     metadata.xml              the version of ARX and of its vocabulary (1.0 where it is not named)
     project.xml               the project's name and the separator of its CSV parts
@@ -86,7 +87,7 @@ def _versions(archive: Archive) -> tuple[str, str]:
     version, vocabulary = _said(metadata, "version"), _said(metadata, "vocabulary") or VOCABULARIES[0]
     if vocabulary not in VOCABULARIES or not VERSION.fullmatch(version):
         what = f"{archive.name} is of ARX '{version[:20]}' with vocabulary '{vocabulary[:20]}'"
-        fix = f"open it in ARX 2.0 to 3.9 and save it again; vocabularies {' and '.join(VOCABULARIES)} are read"
+        fix = f"open it in ARX 2 or 3 and save it again; vocabularies {' and '.join(VOCABULARIES)} are read"
         raise DataError(what, fix=fix)
     return version, vocabulary
 
