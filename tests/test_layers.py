@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schema": set(),
     "hierarchy": {"errors"},
     "kernels": {"progress"},
+    "annealing": {"progress"},
     # judgement
     "models": {"errors", "gauge", "hierarchy", "tally"},
     "measures": {"errors", "kernels", "progress"},
@@ -41,8 +42,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engines": {"errors", "recoding", "schema", "tally"},
     "frames": {"errors", "recoding"},
     # methods: models arrive as arguments
-    "partition": {"errors", "gauge", "kernels", "progress", "tally"},
-    "generalize": {"errors", "hierarchy", "kernels", "progress", "tally"},
+    "partition": {"annealing", "errors", "gauge", "kernels", "progress", "tally"},
+    "generalize": {"annealing", "errors", "hierarchy", "kernels", "progress", "tally"},
     # check
     "verification": {"errors", "models", "release", "tally"},
     # from a bound policy to arrays and back

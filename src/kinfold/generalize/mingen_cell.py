@@ -22,6 +22,7 @@ from itertools import product
 
 import numpy as np
 
+from kinfold.annealing import Budget
 from kinfold.errors import DataError, PolicyError, Unreachable
 from kinfold.generalize.cells import Trees
 from kinfold.generalize.domain import Codes, Domain, Floats, Mask
@@ -29,7 +30,7 @@ from kinfold.generalize.generalization import Generalization
 from kinfold.generalize.loss import CellLoss, Objective, generalizations
 from kinfold.generalize.merging import Merged, merge_until
 from kinfold.generalize.promises import Models, failing
-from kinfold.generalize.rebuilding import MakeUps, rebuilt
+from kinfold.generalize.rebuilding import MakeUps, Statements, rebuilt
 from kinfold.progress import Progress, silent
 from kinfold.tally import Ints, Spread, Tally
 
@@ -56,6 +57,7 @@ def mingen_cell(
     objective: Objective = "granularity",
     weights: Mapping[str, float] | None = None,
     steps: int | None = None,
+    seconds: float | None = None,
     progress: Progress = silent,
 ) -> CellLevel:
     """Return classes whose lowest common ancestors lose least, all of which keep the promises.
@@ -71,7 +73,7 @@ def mingen_cell(
     if len(domain) <= EXACT:
         labels, taken = divided(loss, models), 0
     else:
-        labels, taken = _searched(loss, models, steps, progress)
+        labels, taken = _searched(loss, models, steps, seconds, progress)
     released = released_by(domain, labels)
     lost = loss.cells(released.levels, released.suppressed)
     return CellLevel(labels, released, lost, len(domain) <= EXACT, taken)
@@ -151,7 +153,9 @@ def bound(domain: Domain, models: Models, objective: Objective = "granularity") 
     return float(domain.tally.sizes @ least) / domain.records
 
 
-def _searched(loss: CellLoss, models: Models, steps: int | None, progress: Progress) -> tuple[Ints, int]:
+def _searched(
+    loss: CellLoss, models: Models, steps: int | None, seconds: float | None, progress: Progress
+) -> tuple[Ints, int]:
     domain = loss.domain
     trees = Trees.of(loss)
     rows = trees.statements(domain)
@@ -161,10 +165,10 @@ def _searched(loss: CellLoss, models: Models, steps: int | None, progress: Progr
     make_ups = MakeUps.of(domain.tally, models)
     if make_ups is None:
         return classes.into, 0
-    default = (STEPS_BY_SIZE if len(by_size) == len(models) else STEPS) * len(domain)
-    taken = default if steps is None else steps
-    labels = rebuilt(trees, rows, classes.into, make_ups, taken, progress)
-    return _kept(domain, labels, models, classes.into), taken
+    first = (STEPS_BY_SIZE if len(by_size) == len(models) else STEPS) * len(domain)
+    budget = Budget(first if steps is None and seconds is None else steps, seconds)
+    found = rebuilt(Statements(trees, rows, make_ups), classes.into, first, budget, progress)
+    return _kept(domain, found.labels, models, classes.into), found.steps
 
 
 def _kept(domain: Domain, labels: Ints, models: Models, before: Ints) -> Ints:

@@ -4,30 +4,31 @@ What the models say of a class is asked beforehand: of every make-up that a clas
 its records hold each confidential value). That is a short table for k alone or for few confidential values; where it
 would be too long, classes are only merged (see `merging`), never rebuilt.
 
-    find the statements near each record by a tree; then take steps, in chunks (see `kernels/rebuild`)
+    find the statements near each record by a tree; then take steps that get colder (see `annealing`, `kernels/rebuild`)
 
-Cost: about 0.1 ms a step, whatever the size of the table.   The number of steps decides, never a clock.
+Cost: about 0.1 ms a step, whatever the size of the table.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from kinfold.annealing import Budget, Refinement, Walk
 from kinfold.generalize.cells import Trees
-from kinfold.generalize.domain import Codes, Mask
+from kinfold.generalize.domain import Codes, Floats, Mask
 from kinfold.generalize.merging import nearest_classes
 from kinfold.generalize.promises import Models, failing
-from kinfold.progress import Progress
+from kinfold.progress import Progress, silent
 from kinfold.tally import Ints, Spread, Tally
 
 POOL = 60  # records taken apart in one step, at most
 MAKE_UPS = 2_000_000
 NEAR = 16  # statements known to be near a record
 CHUNK = 10_000  # steps between two calls of the listener
-HEAT = 0.02  # what a step may cost at first, less and less until the last
+HEAT = 0.02  # what a step may cost at first, about
+STREAM = 20020507, 11235813  # where the random numbers start
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,55 +56,54 @@ class MakeUps:
         return cls(weight[value], holds, pool)
 
 
-def rebuilt(trees: Trees, records: Codes, labels: Ints, make_ups: MakeUps, steps: int, progress: Progress) -> Ints:
-    """Return better labels after so many steps."""
-    from kinfold.kernels.rebuild import Parts, rebuild
+class Statements:
+    """The ground of this search: what is said of the classes, by lowest common ancestors."""
 
-    classes = _classes(trees, records, labels, make_ups)
-    room = np.zeros(make_ups.pool, np.int64)
-    says = np.zeros((make_ups.pool, records.shape[1]), np.int32)
-    parts = Parts(
-        room, room.copy(), room.copy(), room.copy(), room.copy(), says, np.zeros(8, np.int64), room[:1].copy()
-    )
-    for done in range(0, steps, CHUNK):
-        progress(done, steps)
-        rebuild(classes, trees.forest, parts, min(CHUNK, steps - done), HEAT * (1 - done / steps))
-    return np.asarray(classes.label, np.int64)
+    chunk = CHUNK
+
+    def __init__(self, trees: Trees, records: Codes, make_ups: MakeUps) -> None:
+        from kinfold.kernels.rebuild import Parts
+
+        self.trees, self.records, self.make_ups = trees, records, make_ups
+        self.near, self.stream = _near(trees, records), np.array(STREAM, np.int64)
+        room = np.zeros(make_ups.pool, np.int64)
+        says = np.zeros((make_ups.pool, records.shape[1]), np.int32)
+        self.parts = Parts(
+            *(room, room.copy(), room.copy(), room.copy(), room.copy()),
+            *(says, np.zeros(8, np.int64), np.zeros(1, np.int64)),
+        )
+
+    def begin(self, labels: Ints) -> None:
+        """Go on from these classes."""
+        from kinfold.kernels import rebuild
+
+        (n, q), held = self.records.shape, self.make_ups
+        self.classes = rebuild.Classes(
+            *(self.records, held.weight, held.holds.astype(np.uint8), labels.astype(np.int32)),
+            *(np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int64), np.zeros((n, q), np.int32)),
+            *(self.near, np.zeros(n + 1, np.int32), self.stream),
+        )
+        rebuild.lay_out(self.classes, self.trees.forest)
+        self.cost = rebuild.cost(self.classes, self.trees.forest, self.parts)
+
+    def take(self, heats: Floats) -> None:
+        """Take a step for each heat."""
+        from kinfold.kernels import rebuild
+
+        self.cost += rebuild.rebuild(self.classes, self.trees.forest, self.parts, heats)
+
+    def better(self, labels: Ints, cost: float) -> tuple[Ints, float]:
+        """Return these classes or those of the last step, whichever cost less."""
+        if self.cost < cost:
+            return self.classes.label.astype(np.int64), self.cost
+        return labels, cost
 
 
-def _classes(trees: Trees, records: Codes, labels: Ints, make_ups: MakeUps) -> Any:
-    from kinfold.kernels.rebuild import Classes
-    from kinfold.kernels.statements import widen
-
-    n, q = records.shape
-    head, after = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    size, says = np.zeros(n, np.int64), np.zeros((n, q), np.int32)
-    for record in range(n - 1, -1, -1):
-        g = labels[record]
-        if head[g] < 0:
-            says[g] = records[record]
-        else:
-            widen(trees.forest, says[g], records[record])
-        after[record], head[g] = head[g], record
-        size[g] += 1
-    free = np.zeros(n + 1, np.int32)
-    unused = np.flatnonzero(size == 0)[::-1]
-    free[: len(unused)], free[-1] = unused, len(unused)
-    near = _near(trees, records)
-    stream = np.array([20020507, 11235813], np.int64)
-    return Classes(
-        records,
-        make_ups.weight,
-        make_ups.holds.astype(np.uint8),
-        labels.astype(np.int32),
-        after,
-        head,
-        size,
-        says,
-        near,
-        free,
-        stream,
-    )
+def rebuilt(ground: Statements, labels: Ints, first: int, budget: Budget, progress: Progress = silent) -> Refinement:
+    """Return better classes, found within the budget; `first` is the length of the first cycle."""
+    ground.begin(labels)
+    walk = Walk(ground, labels, ground.cost)
+    return walk.follow(walk.doubling(first, HEAT), budget, progress)
 
 
 def _near(trees: Trees, records: Codes) -> Codes:

@@ -7,6 +7,10 @@
     records (a seed, then always the record nearest to the group), lets the descent run from these records, and
     keeps the result if the cost has not grown by more than a random threshold that shrinks from step to step
 
+The threshold is a share of what a record of these groups costs, not of an average record: where a few outliers make
+up most of the cost, the many others would otherwise never come to rest. Chains take most of the time of a descent, so
+they are followed only from where relocations and swaps have led near the threshold.
+
 Only the number of the step and the random stream decide, never a clock.   Ties: the first found.
 """
 
@@ -22,6 +26,7 @@ from kinfold.kernels.groups import (
     CAME_FROM,
     CHANGED,
     CHOSEN,
+    DEEP,
     GROUPS,
     HEAD,
     MOST,
@@ -46,6 +51,7 @@ from kinfold.kernels.moves import best_move, carry_out, grown, nearby, note, tak
 from kinfold.kernels.options import inner, kernel
 
 ROUNDING = 1e-12  # a gain below this share of the cost is not worth a copy of the labels
+NEARLY = 0.3  # of what a record costs, for each group: how far above the threshold chains are still worth a try
 PATIENCE = 100  # looks for each record queued at first; a descent ends long before
 
 _int = numba.int64
@@ -226,20 +232,36 @@ def kept(s: Groups) -> bool:
     return True
 
 
+@inner(_float(GROUPS, _int, _float))
+def settle(s: Groups, groups: int, hopeless: float) -> float:
+    """Descend from the chosen groups, without chains first, with them unless the change is hopeless; return it."""
+    deep = s.counts[DEEP]
+    s.counts[DEEP] = 0
+    for u in range(groups):
+        enqueue(s, s.lists[CHOSEN, u])
+    change = descend(s)
+    s.counts[DEEP] = deep
+    if deep == 0 or change > hopeless:
+        return change
+    for t in range(s.counts[TRAIL]):
+        enqueue(s, s.label[s.lists[CHANGED, t]])
+    return change + descend(s)
+
+
 @kernel(_float(GROUPS, STREAM, _int, _float))
 def shake(s: Groups, stream: np.ndarray, reach: int, heat: float) -> float:
     """Take one step; return the change of cost, 0 if it was taken back."""
     s.counts[TRAIL] = 0
     groups = choose(s, stream, reach)
-    change = -cost_of_chosen(s, groups)
+    before = cost_of_chosen(s, groups)
     left = take_apart(s, groups)
+    threshold = -heat * before / left * math.log(draw(stream))
+    nearly = threshold + NEARLY * before / left * groups
     groups = resize(s, stream, groups, left)
     rebuild(s, stream, groups, left)
-    change += cost_of_chosen(s, groups)
-    for u in range(groups):
-        enqueue(s, s.lists[CHOSEN, u])
-    change += descend(s)
-    if change > -heat * math.log(draw(stream)) or not kept(s):
+    change = cost_of_chosen(s, groups) - before
+    change += settle(s, groups, nearly - change)
+    if change > threshold or not kept(s):
         take_back(s)
         return 0.0
     return change

@@ -5,7 +5,7 @@
             factor, and half if the union keeps the promises) of which one misses it is merged
             records that would lose less in another part that covers them go there, if both still keep the promises
             the parts replace the old classes if fewer records miss a promise, or as many and they cost no more than
-            a random bit (`heat`)
+            a random threshold around the heat of the step
 
 What a class is made of is one number, the sum of its records' weights, and `holds` says for each number whether such
 a class keeps the promises. For k-anonymity alone every weight is 1 and the number is the size.
@@ -15,11 +15,13 @@ Only the steps and the random stream decide, never a clock.   Ties: the first fo
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
+from kinfold.kernels.draws import draw
 from kinfold.kernels.statements import FOREST, STATEMENT, Forest, joined, said, widen
 
 
@@ -84,21 +86,43 @@ PARTS = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
     ],
     Parts,
 )
+ROUNDING = 1e-12
 MISSED = 1e3  # for each record in a class that misses a promise: more than any statement can lose
 _int = numba.int64
 _float = numba.float64
 _ints = numba.int64[::1]
 
 
-@numba.njit(_float(_ints), cache=True)
-def draw(stream: np.ndarray) -> float:
-    """Return the next number of the stream, above 0 and below 1 (L'Ecuyer 1988: two generators combined)."""
-    stream[0] = (40014 * stream[0]) % 2147483563
-    stream[1] = (40692 * stream[1]) % 2147483399
-    mixed = stream[0] - stream[1]
-    if mixed < 1:
-        mixed += 2147483562
-    return float(mixed) * (1.0 / 2147483563.0)
+@numba.njit(numba.void(CLASSES, FOREST), cache=True)
+def lay_out(c: Classes, f: Forest) -> None:
+    """Fill everything that follows from the labels."""
+    n = c.label.size
+    c.head[:] = -1
+    c.size[:] = 0
+    for record in range(n - 1, -1, -1):
+        g = c.label[record]
+        if c.size[g] == 0:
+            c.said[g] = c.records[record]
+        else:
+            widen(f, c.said[g], c.records[record])
+        c.after[record] = c.head[g]
+        c.head[g] = record
+        c.size[g] += 1
+    c.free[n] = 0
+    for g in range(n - 1, -1, -1):
+        if c.size[g] == 0:
+            c.free[c.free[n]] = g
+            c.free[n] += 1
+
+
+@numba.njit(_float(CLASSES, FOREST, _int), cache=True)
+def class_cost(c: Classes, f: Forest, g: int) -> float:
+    """Return what a class loses, and MISSED for each of its records if it misses a promise."""
+    made, i = 0, c.head[g]
+    while i >= 0:
+        made += c.weight[i]
+        i = c.after[i]
+    return float(c.size[g] * (said(f, c.said[g]) + (0.0 if c.holds[made] else MISSED)))
 
 
 @numba.njit(_int(CLASSES, _int, _ints, _ints), cache=True)
@@ -256,14 +280,19 @@ def _cost(c: Classes, f: Forest, p: Parts) -> float:
 def _cost_before(c: Classes, f: Forest, p: Parts) -> float:
     total = 0.0
     for place in range(1, p.chosen[0] + 1):
-        g = p.chosen[place]
-        total += c.size[g] * said(f, c.said[g])
-        made, i = 0, c.head[g]
-        while i >= 0:
-            made += c.weight[i]
-            i = c.after[i]
-        if not c.holds[made]:
-            total += MISSED * c.size[g]
+        total += class_cost(c, f, p.chosen[place])
+    return total
+
+
+@numba.njit(_float(CLASSES, FOREST, PARTS), cache=True)
+def cost(c: Classes, f: Forest, p: Parts) -> float:
+    """Return what all classes cost; those too large to be taken apart were merged until they kept promises."""
+    total = 0.0
+    for g in range(c.size.size):
+        if 0 < c.size[g] <= p.pool.size:
+            total += class_cost(c, f, g)
+        elif c.size[g] > 0:
+            total += c.size[g] * said(f, c.said[g])
     return total
 
 
@@ -289,11 +318,11 @@ def _replace(c: Classes, p: Parts) -> None:
         c.head[p.into[x]] = record
 
 
-@numba.njit(_float(CLASSES, FOREST, PARTS, _int, _float), cache=True)
-def rebuild(c: Classes, f: Forest, p: Parts, steps: int, heat: float) -> float:
-    """Take so many steps and return how much less the classes cost; a step may cost up to `heat` more, at random."""
-    gained = 0.0
-    for _ in range(steps):
+@numba.njit(_float(CLASSES, FOREST, PARTS, _float[::1]), cache=True)
+def rebuild(c: Classes, f: Forest, p: Parts, heats: np.ndarray) -> float:
+    """Take a step for each heat and return the change of cost; a hot step may cost more, at random."""
+    change = 0.0
+    for t in range(heats.size):
         p.many[0] = _pooled(c, int(draw(c.stream) * c.label.size), p.pool, p.chosen)
         if p.chosen[0] == 0:
             continue
@@ -307,7 +336,7 @@ def rebuild(c: Classes, f: Forest, p: Parts, steps: int, heat: float) -> float:
                 break
         _restate(c, f, p)
         after = _cost(c, f, p)
-        if after <= before + heat * draw(c.stream) + 1e-12:
-            gained += before - after
+        if after <= before - heats[t] * math.log(draw(c.stream)) + ROUNDING:
+            change += after - before
             _replace(c, p)
-    return gained
+    return change

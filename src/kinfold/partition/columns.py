@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold.annealing import Budget, Walk
 from kinfold.partition.gaps import renumbered, split
 from kinfold.partition.path import path_starts
-from kinfold.partition.search import walk
+from kinfold.partition.search import Pairs, heat
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from scipy.sparse import csc_array
 
@@ -59,14 +60,21 @@ class Pool:
         starts = [*path_starts(gaps, k)] if labels is None else [labels]
         pool = cls(gaps, k, starts[0], np.inf)
         for seed in range(WALKS):
-            for met in walk(gaps, starts, k, STEPS * len(gaps), seed):
-                pool.add(split(renumbered(met.now)))
-            pool.add(split(renumbered(met.best)))
-            pool.keep(met.best)
+            pool.walk(starts, STEPS * len(gaps), seed)
         for i, near in enumerate(gaps.near):
             pool.add((i, *near[: m - 1]) for m in pool.sizes)
             pool.add((i, *others) for others in combinations(near[: k + 1 + (k < 5)].tolist(), k - 1))
         return pool
+
+    def walk(self, starts: Sequence[Labels], cycle: int, seed: int = 0, seconds: float | None = None) -> None:
+        """Add the groups met on a cycle from the best of these starts, or on cycle after cycle for so many seconds."""
+        ground = Pairs(self.gaps, self.k, seed)
+        walk = Walk(ground, *ground.descended(starts))
+        budget = Budget(None if seconds else cycle, seconds)
+        for _ in walk.moments(walk.doubling(cycle, heat(self.k)), budget):
+            self.add(split(renumbered(ground.groups.label)))
+        self.add(split(walk.best))
+        self.keep(walk.best)
 
     @property
     def sizes(self) -> range:

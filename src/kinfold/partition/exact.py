@@ -1,11 +1,13 @@
 """The exact end: set partitioning over the groups worth choosing from, and how far the result is from the optimum.
 
-    1. prices and a lower bound by columns (see `columns` and `bounds`)
-    2. a group whose reduced cost is above the gap between bound and best partition is in no better partition: every
+    1. gather the groups that a search meets while it cools (see `search`): they fit together, if not all at once
+    2. prices and a lower bound by columns (see `columns` and `bounds`)
+    3. a group whose reduced cost is above the gap between bound and best partition is in no better partition: every
        other group is gathered, if they are not too many
-    3. choose groups, each record once, at least cost: a mixed-integer program, by HiGHS
+    4. choose groups, each record once, at least cost: a mixed-integer program, by HiGHS
 
-Where all groups of step 2 were gathered and the program was solved to its end, the result is the optimum.
+Where all groups of step 3 were gathered and the program was solved to its end, the result is the optimum. Where they
+are too many, the choice is among the groups met, those that the linear program over them prices well.
 For some thousand records; the time it takes depends on the gap.
 """
 
@@ -19,17 +21,23 @@ import numpy as np
 
 from kinfold.errors import Unreachable
 from kinfold.partition.bounds import PRICED_UP_TO, SHARE, SMALL
-from kinfold.partition.columns import Generated, Pool, generate, price
-from kinfold.partition.gaps import Gaps
+from kinfold.partition.columns import Generated, Pool, generate, price, program
+from kinfold.partition.gaps import Gaps, split
 from kinfold.partition.points import Points, checked_size
 from kinfold.partition.prices import climb
 from kinfold.partition.refine import checked_labels
+from kinfold.partition.search import first_cycle
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from kinfold.partition.points import Labels
+    from kinfold.partition.points import Floats, Labels
+
+    Group = tuple[int, ...]
 
 LOOKS = 20_000  # of a root, while the groups within the gap are gathered
+WALKING, PRICING = 0.35, 0.3  # shares of the seconds
+WELL_PRICED = 0.1  # share of the gap that the reduced cost of a group may have, where the choice is not exact
+FEW = 50  # records for which no search is needed
 ROUNDING = 1e-9
 
 
@@ -61,11 +69,13 @@ def exact(x: object, k: int, labels: object, *, seconds: float = 60.0, progress:
     until = time.monotonic() + seconds
     gaps = Gaps.of(points)
     pool = Pool.of(gaps, size, checked_labels(labels, len(points), size))
-    prices, value = climb(gaps, size, pool.cost, time.monotonic() + SHARE * seconds, progress)
+    if len(points) > FEW:
+        pool.walk([pool.labels], first_cycle(gaps, size), seconds=WALKING * seconds)
+    prices, value = climb(gaps, size, pool.cost, time.monotonic() + SHARE * PRICING * seconds, progress)
     best = Generated(value, prices)
     if size <= PRICED_UP_TO or len(points) <= 4 * size:
-        halfway = until - 0.4 * seconds
-        best = max(best, generate(pool, prices, halfway, progress), key=lambda generated: generated.bound)
+        enough = time.monotonic() + (1.0 - SHARE) * PRICING * seconds
+        best = max(best, generate(pool, prices, enough, progress), key=lambda generated: generated.bound)
     bound = best.bound
     if pool.cost - bound > ROUNDING * pool.cost:
         bound = max(bound, _choose(pool, best, until))
@@ -74,24 +84,32 @@ def exact(x: object, k: int, labels: object, *, seconds: float = 60.0, progress:
 
 def _choose(pool: Pool, best: Generated, until: float) -> float:
     """Choose groups of the pool; return a bound, the cost of the choice where it is the optimum."""
-    before = dict(pool.groups)
-    _, _, whole = price(pool, best.prices, LOOKS, pool.cost - best.bound + ROUNDING)
-    if not whole:
+    before, gap = dict(pool.groups), pool.cost - best.bound
+    whole = price(pool, best.prices, LOOKS, gap + ROUNDING)[2]
+    if whole:
+        groups = _within(pool, best.prices, gap + ROUNDING)
+    else:
         pool.groups = before  # too many to choose from; those met are the more likely
-    labels, lowest = _solve(pool, best, until)
+        value, prices = program(pool, until)
+        if prices is None:
+            return best.bound
+        groups = _within(pool, prices, WELL_PRICED * (pool.cost - value) + ROUNDING)
+    labels, lowest = _solve(pool, groups, until)
     if labels is not None:
         pool.keep(labels)
-    return min(lowest, pool.cost) if whole else best.bound
+    return min(max(lowest, best.bound), pool.cost) if whole else best.bound
 
 
-def _solve(pool: Pool, best: Generated, until: float) -> tuple[Labels | None, float]:
+def _within(pool: Pool, prices: Floats, most: float) -> list[Group]:
+    """Return the groups whose reduced cost is at most this, and those of the best partition."""
+    ours = {tuple(rows.tolist()) for rows in split(pool.labels)}
+    return [g for g, cost in pool.groups.items() if g in ours or cost - prices[list(g)].sum() <= most]
+
+
+def _solve(pool: Pool, groups: list[Group], until: float) -> tuple[Labels | None, float]:
     """Return the labels of the best choice of groups, if one was found in time, and a bound on all choices."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    gap = pool.cost - best.bound + ROUNDING
-    groups = [group for group, cost in pool.groups.items() if cost - best.prices[list(group)].sum() <= gap]
-    if not groups:
-        return None, np.inf
     solved = milp(
         np.array([pool.groups[group] for group in groups]),
         constraints=LinearConstraint(pool.matrix(groups), 1.0, 1.0),
@@ -100,7 +118,7 @@ def _solve(pool: Pool, best: Generated, until: float) -> tuple[Labels | None, fl
         options={"time_limit": max(0.1, until - time.monotonic()), "mip_rel_gap": 0.0},
     )
     if solved.x is None:
-        return None, np.inf if solved.status == 2 else best.bound
+        return None, -np.inf
     labels = np.empty(len(pool.gaps), np.int32)
     for label, chosen in enumerate(np.flatnonzero(solved.x > 0.5)):
         labels[list(groups[chosen])] = label

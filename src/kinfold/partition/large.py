@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold.annealing import Budget, Mark, Refinement
 from kinfold.partition.cost import cost
 from kinfold.partition.gaps import Gaps, Layout, renumbered
-from kinfold.partition.search import Budget, Mark, Refinement, search, warm
+from kinfold.partition.search import search, warm
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Work:
         gaps = Gaps.of(self.points.take(rows))
         start = renumbered(self.labels[rows])
         shakes = 0 if self.searched == 0 else int(SHAKES * len(rows))
-        found = search(gaps, [start], self.k, Budget(shakes, None), self.seed + self.round)
+        found = search(gaps, [start], self.k, Budget(shakes, None), self.seed + self.round, first=shakes)
         self._write(rows, found.labels)
         return found.cost - gaps.cost(start)
 

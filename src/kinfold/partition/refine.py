@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold.annealing import Budget, Refinement
 from kinfold.errors import PolicyError
 from kinfold.partition.cost import cost
+from kinfold.partition.curves import curves
 from kinfold.partition.gaps import Gaps, renumbered
 from kinfold.partition.large import search_blocks
 from kinfold.partition.path import path_starts
 from kinfold.partition.points import Points, checked_size
-from kinfold.partition.search import Budget, Refinement, search
+from kinfold.partition.search import search
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -66,11 +68,20 @@ def improve(
     if len(points) > SMALL:
         found = search_blocks(points, start, size, Budget(steps, seconds), seed, progress)
     else:
-        gaps = Gaps.of(points)
-        found = search(gaps, [start, *path_starts(gaps, size)], size, Budget(steps, seconds), seed, progress)
+        found = _search(points, start, size, Budget(steps, seconds), seed, progress)
     before = cost(points, start)
     # Sums over values that differ by many orders of magnitude may deceive a search; they must not worsen its start
     return found if found.cost <= before else replace(found, labels=start, cost=before)
+
+
+def _search(points: Points, start: Labels, k: int, budget: Budget, seed: int, progress: Progress) -> Refinement:
+    """Search a table of some thousand records, sorted so that near records are near in memory: a quarter faster."""
+    order = curves(points, 1, 0)[0]
+    gaps = Gaps.of(points.take(order))
+    found = search(gaps, [start[order], *path_starts(gaps, k)], k, budget, seed, progress)
+    labels = np.empty_like(found.labels)
+    labels[order] = found.labels
+    return replace(found, labels=renumbered(labels))
 
 
 def checked_labels(labels: object, n: int, k: int) -> Labels:

@@ -6,9 +6,7 @@
                often ends far lower
     rounds     annealing, each round twice as long as the one before, from the best partition so far
 
-Within an annealing the heat falls from the cost of half an average record to nothing. What is done at a step depends on
-its number, the seed and the partition given alone. So the number of steps says all: a run that the clock stopped is
-repeated exactly by the steps it took.
+Within an annealing the heat falls from the cost of half an average record to nothing (see `annealing`).
 
 The partition to start from must keep every promise (see `repair`); all that follow do.
 Cost: O(d + class size) a step.   Ties: the earlier partition.
@@ -16,19 +14,20 @@ Cost: O(d + class size) a step.   Ties: the earlier partition.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kinfold import kernels
+from kinfold.annealing import Budget, Cycle, Refinement, Walk
 from kinfold.errors import PolicyError
 from kinfold.partition.classes import laid_out, numbered
 from kinfold.partition.curves import curves
 from kinfold.partition.points import Points, checked_size
 from kinfold.partition.requirement import Requirement, missed, mixed, packed
-from kinfold.partition.search import Budget, Mark, Refinement, stream_of
+from kinfold.partition.search import stream_of
 from kinfold.progress import silent
 
 if TYPE_CHECKING:
@@ -70,11 +69,28 @@ def refine_under(
         raise PolicyError("the partition to refine misses a promise already", fix="repair it first")
     if steps is None and seconds is None:
         steps = STEPS * len(points)
-    return _Run(points, labels, k, requirements, seed).finished(Budget(steps, seconds), progress)
+    kernels.load("annealing")  # compiling is no part of the time given
+    ground = Promised(points, labels, k, requirements, seed)
+    walk = Walk(ground, labels, ground.cost)
+    found = walk.follow(_plan(walk, ground), Budget(steps, seconds), progress)
+    labels = numbered(found.labels)
+    return replace(found, labels=labels, cost=ground.cost_of(labels))
 
 
-class _Run:
-    """A search in progress: the best partition so far, and the one that is being changed."""
+def _plan(walk: Walk, ground: Promised) -> Iterator[Cycle]:
+    """Quench, race, then rounds from the best so far."""
+    n = len(walk.best)
+    yield Cycle(walk.best, QUENCH * n, 0.0)
+    given = walk.best
+    for many in COARSER:
+        yield Cycle(ground.coarser(given, many), RACE * n, HEAT)
+    yield from walk.doubling(ROUND * n, HEAT)
+
+
+class Promised:
+    """The ground of this search: numbers and codes in classes that keep promises."""
+
+    chunk = CHUNK
 
     def __init__(self, points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], seed: int) -> None:
         self.points, self.k = points, k
@@ -82,42 +98,35 @@ class _Run:
         self.curve = curves(points, CURVES, 0)
         self.place = np.argsort(self.curve, axis=1).astype(np.int32)
         self.stream = stream_of(seed).astype(np.int64)
-        self.steps = 0
-        kernels.load("annealing")  # compiling is no part of the time given
-        start = self._begun(labels)
-        self.best, self.cost = start.s.label.copy(), float(start.s.cost[0])
-        self.since = time.monotonic()
-        self.history = [Mark(0, 0.0, self.cost)]
+        self.lowest = self.cost_of(labels)
+        self.begin(labels)
 
-    def finished(self, budget: Budget, progress: Progress) -> Refinement:
-        """Search until the budget is spent."""
-        for labels, heats in self._plan():
-            search = self._begun(labels)
-            for first in range(0, len(heats), CHUNK):
-                if budget.done(self.steps, self.since):
-                    return self._result()
-                self._advance(search, heats[first : first + budget.chunk(self.steps, CHUNK)])
-                progress(self.steps, budget.steps or 0)
-        return self._result()
+    @property
+    def cost(self) -> float:
+        """What the classes cost now."""
+        return float(self.search.s.cost[0])
 
-    def _plan(self) -> Iterator[tuple[Labels, Floats]]:
-        """The partitions to start from, each with the heat of every step."""
-        n = len(self.points)
-        yield self.best, np.zeros(QUENCH * n)
-        given = self.best
-        for many in COARSER:
-            labels = self._coarser(given, many)
-            yield labels, self._cooling(RACE * n)
-        length = ROUND * n
-        while True:
-            yield self.best, self._cooling(length)
-            length *= 2
+    def begin(self, labels: Labels) -> None:
+        """Go on from this partition."""
+        self.search = self._begun(labels)
+        self.unit = self.lowest / len(labels)
 
-    def _cooling(self, steps: int) -> Floats:
-        """Heats that fall to nothing, from the cost of half an average record of the best partition."""
-        return HEAT * self.cost / len(self.points) * (1.0 - np.arange(steps) / steps) ** 2
+    def take(self, heats: Floats) -> None:
+        """Take a step for each heat, a share of the cost of an average record of the best partition."""
+        kernels.load("annealing").anneal(self.search, self.unit * heats)
 
-    def _coarser(self, labels: Labels, many: int) -> Labels:
+    def better(self, labels: Labels, cost: float) -> tuple[Labels, float]:
+        """Return this partition or the one of the last step, whichever costs less."""
+        if self.cost < cost * (1 - 1e-9):
+            self.lowest = self.cost
+            return self.search.s.label.copy(), self.cost
+        return labels, cost
+
+    def cost_of(self, labels: Labels) -> float:
+        """Return what these classes cost, summed afresh."""
+        return float(self._begun(labels).s.cost[0])
+
+    def coarser(self, labels: Labels, many: int) -> Labels:
         """Put so many neighbouring classes together at a time; a few classes stay as they are."""
         size = np.bincount(labels)
         if many == 1 or len(size) < 2 * many:
@@ -137,16 +146,3 @@ class _Run:
             self.mixed, self.promises, classes, self.k, self.curve, self.place, self.stream
         )
         return search
-
-    def _advance(self, search: Search, heats: Floats) -> None:
-        """Take a step for each heat, and keep the partition if it is the best so far."""
-        kernels.load("annealing").anneal(search, heats)
-        self.steps += len(heats)
-        cost = float(search.s.cost[0])
-        if cost < self.cost * (1 - 1e-9):
-            self.best, self.cost = search.s.label.copy(), cost
-            self.history.append(Mark(self.steps, time.monotonic() - self.since, cost))
-
-    def _result(self) -> Refinement:
-        labels = numbered(self.best)
-        return Refinement(labels, float(self._begun(labels).s.cost[0]), self.steps, tuple(self.history))

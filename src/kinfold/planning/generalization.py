@@ -27,6 +27,7 @@ from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.measures.grouping import group_rows
 from kinfold.planning.levels import levels_of, released_at
 from kinfold.planning.missing import left_out
+from kinfold.planning.refinement import Budget, budget
 from kinfold.planning.task import Plan, Task
 from kinfold.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace, Treatment
 from kinfold.schema import Role
@@ -206,7 +207,9 @@ def _mingen_cell(task: Task, domain: Domain) -> Found:
     from kinfold.generalize.mingen_cell import mingen_cell
 
     method = task.policy.policy.method
-    found = mingen_cell(domain, task.models, method.objective, _weights(task), method.refine_steps, task.progress)
+    allowed = budget(method) or Budget()
+    limits = allowed.steps, allowed.seconds
+    found = mingen_cell(domain, task.models, method.objective, _weights(task), *limits, task.progress)
     told = ("proved optimal at cell level",) if found.exact else ()
     return Found(found.generalization, told, found.steps)
 
