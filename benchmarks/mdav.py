@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,12 +30,19 @@ began = time.process_time()
 kinfold.partition.mdav(x, 5)
 print(time.process_time() - began)
 """
+SDCMICRO = """
+if (!requireNamespace("sdcMicro", quietly = TRUE)) quit(status = 3)
+x <- read.csv(commandArgs(TRUE)[1], header = FALSE)
+took <- system.time(sdcMicro::microaggregation(x, method = "mdav", aggr = 10))
+cat(took[["user.self"]] + took[["sys.self"]])
+"""
 TABLES = {"mixture": mixture, "census": replicated_census}
 
 
 def run(*, quick: bool) -> Iterator[Row]:
     kernels.warmup()
     yield from against_the_plain_kernel()
+    yield from against_sdcmicro()
     yield from other_tables(quick=quick)
     yield from growth([10_000, 30_000, 100_000] if quick else [10_000, 31_623, 100_000, 316_228, 1_000_000])
     if not quick:
@@ -73,6 +82,24 @@ def against_the_plain_kernel() -> Iterator[Row]:
                 "plain": plain,
                 "times": plain / tree,
             }
+
+
+def against_sdcmicro() -> Iterator[Row]:
+    """The same table by sdcMicro's MDAV (32-bit distances), where R and sdcMicro are installed; else no row."""
+    if shutil.which("Rscript") is None:
+        return
+    x = mixture(100_000, 8)
+    with tempfile.TemporaryDirectory() as folder:
+        table, script = Path(folder) / "x.csv", Path(folder) / "mdav.R"
+        np.savetxt(table, x, delimiter=",")
+        script.write_text(SDCMICRO)
+        done = subprocess.run(["Rscript", str(script), str(table)], capture_output=True, text=True)
+    if done.returncode == 3:
+        return
+    done.check_returncode()
+    theirs, ours = float(done.stdout), seconds(lambda: mdav(x, 10), times=2)
+    size = {"records": 100_000, "attributes": 8, "k": 10}
+    yield {"table": "mixture", **size, "tree": ours, "sdcMicro": theirs, "times": theirs / ours}
 
 
 def other_tables(*, quick: bool) -> Iterator[Row]:

@@ -1,6 +1,6 @@
 """Time to quality of the refinement: how the loss falls with the seconds, against MDAV and against lower bounds.
 
-    python -m benchmarks.refine [seconds [seconds for bounds]]      the three files of the literature, k = 3, 5, 10
+    python -m benchmarks.refine [seconds [seconds of the exact end [file ...]]]     the literature's files, k = 3, 5, 10
 
 `run_large` refines starts of large tables that the caller has made (MDAV of a million records is not plain work).
 
@@ -14,13 +14,14 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kinfold.partition.bounds import lower_bound
 from kinfold.partition.cost import cost
+from kinfold.partition.exact import exact
 from kinfold.partition.points import Points
 from kinfold.partition.refine import improve
 
@@ -51,22 +52,22 @@ def start(x: np.ndarray, k: int) -> np.ndarray:
     return mdav_plain(x, k)
 
 
-def curve(x: np.ndarray, k: int, seconds: float, bound_seconds: float) -> dict[str, Any]:
-    """Refine from MDAV for so long and read the curve; bound the loss if there is time for it."""
+def curve(x: np.ndarray, k: int, seconds: float, exact_seconds: float) -> dict[str, Any]:
+    """Refine from MDAV for so long and read the curve; then, if there is time for it, choose and bound."""
     sst = float((x**2).sum())
     first = start(x, k)
     found = improve(x, first, k, seconds=seconds)
     reached = {at: min((m.cost for m in found.history if m.seconds <= at), default=None) for at in AT if at <= seconds}
-    bound = lower_bound(x, k, labels=found.labels, seconds=bound_seconds) if bound_seconds else None
+    end = exact(x, k, found.labels, seconds=exact_seconds) if exact_seconds else None
     return {
         "k": k,
         "mdav": 100 * cost(Points.of(x), first) / sst,
         "reached": {f"{at:g}": 100 * value / sst for at, value in reached.items() if value is not None},
-        "end": 100 * found.cost / sst,
-        "seconds": seconds,
+        "refined": 100 * found.cost / sst,
+        "end": 100 * (end.cost if end else found.cost) / sst,
+        "seconds": seconds + exact_seconds,
         "steps": found.steps,
-        "bound": 100 * bound.value / sst if bound else None,
-        "bound_method": bound.method if bound else None,
+        "bound": 100 * end.bound / sst if end else None,
         "curve": [[mark.steps, round(mark.seconds, 3), 100 * mark.cost / sst] for mark in found.history],
     }
 
@@ -77,14 +78,16 @@ def run(*, quick: bool = False) -> list[dict[str, Any]]:
     return [{"data": r["data"], "k": r["k"], "mdav": r["mdav"], "end": r["end"]} for r in kept]
 
 
-def cells(seconds: float = 10.0, bound_seconds: float = 0.0) -> list[dict[str, Any]]:
-    """Measure the three files, print a line for each cell, and keep everything as JSON."""
+def cells(
+    seconds: float = 10.0, exact_seconds: float = 0.0, files: Sequence[str] = tuple(FILES)
+) -> list[dict[str, Any]]:
+    """Measure these files, print a line for each cell, and keep everything as JSON."""
     improve(np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 10, 3, steps=1)  # compiles
     results = []
-    for name in FILES:
+    for name in files:
         x = load(name)
         for k in (3, 5, 10):
-            result = {"data": name, "records": len(x), **curve(x, k, seconds, bound_seconds)}
+            result = {"data": name, "records": len(x), **curve(x, k, seconds, exact_seconds)}
             results.append(result)
             reached = "  ".join(f"{at} s {value:.3f}" for at, value in result["reached"].items())
             bound = f"  bound {result['bound']:.3f}" if result["bound"] else ""
@@ -128,4 +131,4 @@ def _keep(name: str, results: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    cells(*map(float, sys.argv[1:]))
+    cells(*map(float, sys.argv[1:3]), sys.argv[3:] or tuple(FILES))

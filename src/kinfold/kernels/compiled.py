@@ -22,13 +22,15 @@ Flag: TypeAlias = Any
 def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
     """Compile as the module is imported, for the types of these examples; the machine code is kept on disk."""
     signature = types.none(*[typeof(example) for example in examples])  # type: ignore[no-untyped-call]
-    decorator: Callable[[Callable[..., Any]], Kernel] = njit([signature], cache=True, error_model="numpy")
+    closed: dict[str, Any] = {"no_cfunc_wrapper": True}
+    decorator: Callable[[Callable[..., Any]], Kernel] = njit([signature], cache=True, error_model="numpy", **closed)
     return decorator
 
 
 def inner(function: Callable[..., Any], *, cache: bool = False) -> Kernel:
     """Compile as part of an entry point that calls it."""
-    return njit(cache=cache, error_model="numpy")(function)
+    closed: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return njit(cache=cache, error_model="numpy", **closed)(function)
 
 
 def part(function: Callable[..., Any]) -> Kernel:

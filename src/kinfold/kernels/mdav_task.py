@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kinfold.kernels.boxes import Sort, Tree, forget, plant, soil
-from kinfold.kernels.compiled import Flag, Int, entry, part
+from kinfold.kernels.compiled import Flag, Int, entry, inner, part
 from kinfold.kernels.crowd import Crowd, Middle, count, fold, middle
 from kinfold.kernels.gaps import Place, Scales, no_scales, place
 from kinfold.kernels.search import LEAF, RECORD, SLOT, Room, room
@@ -63,7 +63,7 @@ def grow(tree: Tree, crowd: Crowd, sort: Sort) -> None:
     plant(tree, crowd, sort)
 
 
-@part
+@inner
 def _leave(tree: Tree, crowd: Crowd, state: NDArray[np.int64], leaf: Int, slot: Int, settled: Flag) -> None:
     """Let the lowest record of a point leave; once all that go have gone (settled), put the leaf right."""
     codes = tree.c.shape[1] - 3
@@ -79,7 +79,7 @@ def _leave(tree: Tree, crowd: Crowd, state: NDArray[np.int64], leaf: Int, slot: 
         state[POINTS] -= 1
 
 
-@part
+@inner
 def _sort_slots(found: NDArray[np.int64]) -> None:
     """Sort by leaf and slot, falling: forgetting a slot then moves none that is still to come."""
     for i in range(1, found.shape[0]):

@@ -66,18 +66,7 @@ def distances(tree: Tree, leaf: Int, scales: Scales, place: Place, out: NDArray[
     for i in range(count):
         out[i] = 0.0
     j = 0
-    while j + 7 < wide:  # eight attributes in one sweep: most of the time goes here
-        p, q, r, s = place.numbers[j], place.numbers[j + 1], place.numbers[j + 2], place.numbers[j + 3]
-        t, u, v, w = place.numbers[j + 4], place.numbers[j + 5], place.numbers[j + 6], place.numbers[j + 7]
-        for i in range(count):
-            e, f = x[leaf, j, i] - p, x[leaf, j + 1, i] - q
-            g, h = x[leaf, j + 2, i] - r, x[leaf, j + 3, i] - s
-            total = (((out[i] + e * e) + f * f) + g * g) + h * h
-            e, f = x[leaf, j + 4, i] - t, x[leaf, j + 5, i] - u
-            g, h = x[leaf, j + 6, i] - v, x[leaf, j + 7, i] - w
-            out[i] = (((total + e * e) + f * f) + g * g) + h * h
-        j += 8
-    while j + 3 < wide:
+    while j + 3 < wide:  # four attributes in one sweep: most of the time goes here
         p, q, r, s = place.numbers[j], place.numbers[j + 1], place.numbers[j + 2], place.numbers[j + 3]
         for i in range(count):
             e, f = x[leaf, j, i] - p, x[leaf, j + 1, i] - q

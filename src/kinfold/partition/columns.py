@@ -66,12 +66,11 @@ class Pool:
             pool.add((i, *others) for others in combinations(near[: k + 1 + (k < 5)].tolist(), k - 1))
         return pool
 
-    def walk(self, starts: Sequence[Labels], cycle: int, seed: int = 0, seconds: float | None = None) -> None:
-        """Add the groups met on a cycle from the best of these starts, or on cycle after cycle for so many seconds."""
+    def walk(self, starts: Sequence[Labels], steps: int, seed: int = 0) -> None:
+        """Add the groups met on one cycle of so many steps from the best of these starts."""
         ground = Pairs(self.gaps, self.k, seed)
         walk = Walk(ground, *ground.descended(starts))
-        budget = Budget(None if seconds else cycle, seconds)
-        for _ in walk.moments(walk.doubling(cycle, heat(self.k)), budget):
+        for _ in walk.moments(walk.doubling(steps, heat(self.k)), Budget(steps, None)):
             self.add(split(renumbered(ground.groups.label)))
         self.add(split(walk.best))
         self.keep(walk.best)

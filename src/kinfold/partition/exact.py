@@ -1,14 +1,13 @@
 """The exact end: set partitioning over the groups worth choosing from, and how far the result is from the optimum.
 
-    1. gather the groups that a search meets while it cools (see `search`): they fit together, if not all at once
-    2. prices and a lower bound by columns (see `columns` and `bounds`)
-    3. a group whose reduced cost is above the gap between bound and best partition is in no better partition: every
-       other group is gathered, if they are not too many
-    4. choose groups, each record once, at least cost: a mixed-integer program, by HiGHS
+    1. prices and a lower bound by columns (see `columns` and `bounds`)
+    2. a group whose reduced cost is above the gap between bound and best partition is in no better partition: if the
+       others are not too many, choose among all of them
+    3. if they are, gather the groups that a search meets while it cools (see `search`): they fit together, if not all
+       at once. Choose among those that the linear program over them prices well; then gather again from the result
 
-Where all groups of step 3 were gathered and the program was solved to its end, the result is the optimum. Where they
-are too many, the choice is among the groups met, those that the linear program over them prices well.
-For some thousand records; the time it takes depends on the gap.
+To choose is a mixed-integer program, each record once, at least cost, by HiGHS. Where step 2 was solved to its end, the
+result is the optimum. For some thousand records; the time it takes depends on the gap.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     Group = tuple[int, ...]
 
 LOOKS = 20_000  # of a root, while the groups within the gap are gathered
-WALKING, PRICING = 0.35, 0.3  # shares of the seconds
+PRICING = 0.25  # share of the seconds for the bound
+TURNS, WALKING = 2, 0.45  # how often groups are gathered and chosen, and how much of a turn is gathering
 WELL_PRICED = 0.1  # share of the gap that the reduced cost of a group may have, where the choice is not exact
-FEW = 50  # records for which no search is needed
 ROUNDING = 1e-9
 
 
@@ -67,37 +66,57 @@ def exact(x: object, k: int, labels: object, *, seconds: float = 60.0, progress:
     if len(points) > SMALL:
         raise Unreachable(f"{len(points)} records are too many for the exact end", fix=f"at most {SMALL}, or a bound")
     until = time.monotonic() + seconds
-    gaps = Gaps.of(points)
-    pool = Pool.of(gaps, size, checked_labels(labels, len(points), size))
-    if len(points) > FEW:
-        pool.walk([pool.labels], first_cycle(gaps, size), seconds=WALKING * seconds)
-    prices, value = climb(gaps, size, pool.cost, time.monotonic() + SHARE * PRICING * seconds, progress)
-    best = Generated(value, prices)
-    if size <= PRICED_UP_TO or len(points) <= 4 * size:
-        enough = time.monotonic() + (1.0 - SHARE) * PRICING * seconds
-        best = max(best, generate(pool, prices, enough, progress), key=lambda generated: generated.bound)
+    pool = Pool.of(Gaps.of(points), size, checked_labels(labels, len(points), size))
+    best = _priced(pool, PRICING * seconds, progress)
     bound = best.bound
     if pool.cost - bound > ROUNDING * pool.cost:
-        bound = max(bound, _choose(pool, best, until))
-    return Exact(pool.labels, pool.cost, min(bound, pool.cost))
+        bound = max(bound, _choose_among_all(pool, best, until))
+    met = Pool(pool.gaps, size, pool.labels, pool.cost)
+    for turn in range(TURNS):
+        share = (until - time.monotonic()) / (TURNS - turn)
+        if share <= 0.0 or met.cost - bound <= ROUNDING * met.cost:
+            break
+        progress(turn, TURNS)
+        _choose_among_met(met, turn, share)
+    return Exact(met.labels, met.cost, min(bound, met.cost))
 
 
-def _choose(pool: Pool, best: Generated, until: float) -> float:
-    """Choose groups of the pool; return a bound, the cost of the choice where it is the optimum."""
-    before, gap = dict(pool.groups), pool.cost - best.bound
-    whole = price(pool, best.prices, LOOKS, gap + ROUNDING)[2]
-    if whole:
-        groups = _within(pool, best.prices, gap + ROUNDING)
-    else:
-        pool.groups = before  # too many to choose from; those met are the more likely
-        value, prices = program(pool, until)
-        if prices is None:
-            return best.bound
-        groups = _within(pool, prices, WELL_PRICED * (pool.cost - value) + ROUNDING)
-    labels, lowest = _solve(pool, groups, until)
-    if labels is not None:
-        pool.keep(labels)
-    return min(max(lowest, best.bound), pool.cost) if whole else best.bound
+def _priced(pool: Pool, seconds: float, progress: Progress) -> Generated:
+    """Return the best bound and its prices, by stars, and by columns where the groups are not too many."""
+    prices, value = climb(pool.gaps, pool.k, pool.cost, time.monotonic() + SHARE * seconds, progress)
+    best = Generated(value, prices)
+    if pool.k <= PRICED_UP_TO or len(pool.gaps) <= 4 * pool.k:
+        enough = time.monotonic() + (1.0 - SHARE) * seconds
+        best = max(best, generate(pool, prices, enough, progress), key=lambda generated: generated.bound)
+    return best
+
+
+def _choose_among_all(pool: Pool, best: Generated, until: float) -> float:
+    """Choose among all groups that a better partition can have, unless they are too many; return a bound."""
+    gap = pool.cost - best.bound + ROUNDING
+    if not price(pool, best.prices, LOOKS, gap)[2]:
+        return best.bound
+    return max(best.bound, _solve(pool, _within(pool, best.prices, gap), until))
+
+
+def _choose_among_met(pool: Pool, seed: int, seconds: float) -> None:
+    """Gather the groups met on a long walk from the best partition, and choose among those that are priced well."""
+    until = time.monotonic() + seconds
+    pool.walk([pool.labels], _steps_within(pool, WALKING * seconds), seed)
+    value, prices = program(pool, until)
+    if prices is not None:
+        gap = pool.cost - value
+        pool.groups = {group: pool.groups[group] for group in _within(pool, prices, gap + ROUNDING)}
+        _solve(pool, _within(pool, prices, WELL_PRICED * gap + ROUNDING), until)
+
+
+def _steps_within(pool: Pool, seconds: float) -> int:
+    """How many steps of a walk fit into so many seconds, by trial."""
+    trial = first_cycle(pool.gaps, pool.k) // 4 + 1
+    since = time.monotonic()
+    pool.walk([pool.labels], trial)
+    spent = time.monotonic() - since
+    return max(1, int(trial * (seconds - spent) / spent))
 
 
 def _within(pool: Pool, prices: Floats, most: float) -> list[Group]:
@@ -106,8 +125,8 @@ def _within(pool: Pool, prices: Floats, most: float) -> list[Group]:
     return [g for g, cost in pool.groups.items() if g in ours or cost - prices[list(g)].sum() <= most]
 
 
-def _solve(pool: Pool, groups: list[Group], until: float) -> tuple[Labels | None, float]:
-    """Return the labels of the best choice of groups, if one was found in time, and a bound on all choices."""
+def _solve(pool: Pool, groups: list[Group], until: float) -> float:
+    """Keep the best choice of these groups, if one was found in time; return a bound on all choices of them."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     solved = milp(
@@ -118,8 +137,9 @@ def _solve(pool: Pool, groups: list[Group], until: float) -> tuple[Labels | None
         options={"time_limit": max(0.1, until - time.monotonic()), "mip_rel_gap": 0.0},
     )
     if solved.x is None:
-        return None, -np.inf
+        return -np.inf
     labels = np.empty(len(pool.gaps), np.int32)
     for label, chosen in enumerate(np.flatnonzero(solved.x > 0.5)):
         labels[list(groups[chosen])] = label
-    return labels, float(solved.mip_dual_bound)
+    pool.keep(labels)
+    return min(float(solved.mip_dual_bound), pool.cost)
