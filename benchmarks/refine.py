@@ -81,7 +81,7 @@ def run(*, quick: bool = False) -> list[dict[str, Any]]:
 def cells(
     seconds: float = 10.0, exact_seconds: float = 0.0, files: Sequence[str] = tuple(FILES)
 ) -> list[dict[str, Any]]:
-    """Measure these files, print a line for each cell, and keep everything as JSON."""
+    """Measure these files, print a line for each cell, and keep each as JSON."""
     improve(np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 10, 3, steps=1)  # compiles
     results = []
     for name in files:
@@ -89,10 +89,10 @@ def cells(
         for k in (3, 5, 10):
             result = {"data": name, "records": len(x), **curve(x, k, seconds, exact_seconds)}
             results.append(result)
+            _keep(f"curve_{name}_{k}.json", result)
             reached = "  ".join(f"{at} s {value:.3f}" for at, value in result["reached"].items())
             bound = f"  bound {result['bound']:.3f}" if result["bound"] else ""
             print(f"{name:9} k={k:2}  MDAV {result['mdav']:.3f}  {reached}  end {result['end']:.4f}{bound}", flush=True)
-    _keep("refine_curves.json", results)
     return results
 
 
@@ -125,7 +125,7 @@ def run_large(first: dict[str, np.ndarray], seconds: float = 60.0, k: int = 10) 
     return results
 
 
-def _keep(name: str, results: list[dict[str, Any]]) -> None:
+def _keep(name: str, results: object) -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / name).write_text(json.dumps(results, indent=1))
 

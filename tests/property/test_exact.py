@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -115,3 +116,15 @@ def test_a_large_table_gets_the_bound_of_nearest_records():
     bound = lower_bound(x, 3)
     assert bound.method == "nearest"
     assert 0.0 < bound.value < sse_plain(x, (np.argsort(np.argsort(x[:, 0])) // 3).astype(np.int32))
+
+
+@pytest.mark.parametrize("k", [3, 6])
+def test_where_all_groups_are_too_many_the_choice_is_among_those_met(monkeypatch, k):
+    monkeypatch.setattr(sys.modules[exact.__module__], "LOOKS", 0)  # finds out at once that there are too many
+    x = np.random.default_rng(k).normal(size=(150, 3))
+    start = mdav_plain(x, k)
+    found = exact(x, k, start, seconds=4.0)
+    assert found.cost < sse_plain(x, start)
+    assert found.cost == pytest.approx(sse_plain(x, found.labels))
+    assert np.bincount(found.labels).min() >= k
+    assert 0.0 < found.bound <= found.cost

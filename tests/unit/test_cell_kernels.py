@@ -9,7 +9,7 @@ from kinfold.generalize.cells import Trees
 from kinfold.generalize.loss import CellLoss
 from kinfold.generalize.merging import Merged, _unions, merge_until, nearest_classes
 from kinfold.generalize.mingen_cell import released_by, subset_costs
-from kinfold.generalize.rebuilding import MakeUps
+from kinfold.generalize.rebuilding import MakeUps, Statements
 from kinfold.kernels import statements
 from kinfold.kernels.subsets import divide
 from kinfold.models import KAnonymity, LDiversity, TCloseness
@@ -119,3 +119,32 @@ def test_merging_ends_with_classes_that_keep_every_promise():
     released = released_by(table, done.into)
     assert loss.cells(released.levels, released.suppressed) == pytest.approx(lost, abs=1e-12)
     assert isinstance(done.tally, Tally)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("heat", [0.0, 0.5])
+def test_the_cost_that_the_search_keeps_is_that_of_its_classes(seed, heat):
+    table, _, trees, rows = made(seed, 60)
+    models = [KAnonymity(3)] if seed % 2 else [KAnonymity(3), LDiversity(2, "disease")]
+    classes = merge_until(Merged.identical(rows, table.tally), trees, models)
+    ground = Statements(trees, rows, MakeUps.of(table.tally, models))
+    ground.begin(classes.into)
+    for _ in range(5):
+        before = ground.cost
+        ground.take(np.full(20, heat))
+        if heat == 0.0:
+            assert ground.cost <= before + 1e-9
+        parts = [np.flatnonzero(ground.classes.label == g).tolist() for g in np.unique(ground.classes.label)]
+        assert ground.cost == pytest.approx(sum(cell_level.lost(table, part) for part in parts), abs=1e-9)
+
+
+def test_what_the_search_gives_up_is_not_its_best():
+    table, _, trees, rows = made(3, 60)
+    classes = merge_until(Merged.identical(rows, table.tally), trees, [KAnonymity(3)])
+    ground = Statements(trees, rows, MakeUps.of(table.tally, [KAnonymity(3)]))
+    ground.begin(classes.into)
+    labels, cost = ground.better(classes.into, ground.cost)
+    assert labels is classes.into
+    ground.take(np.zeros(200))
+    labels, cheaper = ground.better(classes.into, cost)
+    assert (cheaper < cost) == (labels is not classes.into)

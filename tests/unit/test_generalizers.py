@@ -253,3 +253,11 @@ def test_a_lattice_can_be_searched_in_steps():
         search.search(steps=1)
     assert search.search().levels == lattice(table, [KAnonymity(3)], 0.1).best.levels
     assert search.size == generalizations(table.heights)
+
+
+def test_a_cell_level_search_of_seconds_is_repeated_by_its_steps():
+    table = full_domain.random_domain(5, rows=200)
+    timed = mingen_cell(table, [KAnonymity(3)], seconds=0.3)
+    again = mingen_cell(table, [KAnonymity(3)], steps=timed.steps)
+    assert timed.steps > 0
+    assert (timed.labels == again.labels).all()

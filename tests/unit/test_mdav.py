@@ -116,3 +116,16 @@ def test_machine_code_older_than_a_source_is_thrown_away(monkeypatch, tmp_path):
     os.utime(index, (1, 1))
     assert not kernels._fresh("mdav_flat")
     assert not index.exists()
+
+
+def test_a_kernel_that_does_not_compile_leaves_the_collector_on():
+    import gc
+
+    class Broken:
+        def exec_module(self, _module):
+            assert not gc.isenabled()
+            raise RuntimeError("no compiler")
+
+    with pytest.raises(RuntimeError, match="no compiler"):
+        kernels._Compiling(Broken()).exec_module(sys)
+    assert gc.isenabled()

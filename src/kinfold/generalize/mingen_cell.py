@@ -37,6 +37,7 @@ from kinfold.tally import Ints, Spread, Tally
 EXACT = 16  # records
 STEPS_BY_SIZE = 25  # steps for each record where only sizes matter
 STEPS = 1  # and where confidential values do
+CYCLES = 4  # that so many steps are
 BOUND_NODES = 20_000
 
 
@@ -165,8 +166,9 @@ def _searched(
     make_ups = MakeUps.of(domain.tally, models)
     if make_ups is None:
         return classes.into, 0
-    first = (STEPS_BY_SIZE if len(by_size) == len(models) else STEPS) * len(domain)
-    budget = Budget(first if steps is None and seconds is None else steps, seconds)
+    default = (STEPS_BY_SIZE if len(by_size) == len(models) else STEPS) * len(domain)
+    first = -(-default // (2**CYCLES - 1))
+    budget = Budget(default if steps is None and seconds is None else steps, seconds)
     found = rebuilt(Statements(trees, rows, make_ups), classes.into, first, budget, progress)
     return _kept(domain, found.labels, models, classes.into), found.steps
 

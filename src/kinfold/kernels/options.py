@@ -14,7 +14,8 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 
 def kernel(signature: Any) -> Callable[[Function], Function]:
     """Compile a function that Python and other kernels call."""
-    compiled: Callable[[Function], Function] = numba.njit(signature, cache=True, nogil=True)
+    closed: dict[str, Any] = {"no_cfunc_wrapper": True}
+    compiled: Callable[[Function], Function] = numba.njit(signature, cache=True, nogil=True, **closed)
     return compiled
 
 

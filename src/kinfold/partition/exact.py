@@ -112,7 +112,7 @@ def _choose_among_met(pool: Pool, seed: int, seconds: float) -> None:
 
 def _steps_within(pool: Pool, seconds: float) -> int:
     """How many steps of a walk fit into so many seconds, by trial."""
-    trial = first_cycle(pool.gaps, pool.k) // 4 + 1
+    trial = first_cycle(len(pool.gaps), pool.k) // 4 + 1
     since = time.monotonic()
     pool.walk([pool.labels], trial)
     spent = time.monotonic() - since

@@ -22,15 +22,14 @@ from kinfold.partition.gaps import Gaps, renumbered
 from kinfold.partition.large import search_blocks
 from kinfold.partition.path import path_starts
 from kinfold.partition.points import Points, checked_size
-from kinfold.partition.search import search
+from kinfold.partition.search import first_cycle, search
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
     from kinfold.partition.points import Labels
 
 SMALL = 5_000  # records whose distances all fit into memory
-# The budget where neither steps nor seconds are given
-STEPS_PER_RECORD, RECORDS_PER_BLOCK = 20, 500
+RECORDS_PER_BLOCK = 500  # in a large table the steps are so many blocks where neither steps nor seconds are given
 
 
 def refine(
@@ -39,8 +38,8 @@ def refine(
     """Return labels of a partition into groups of at least k that costs no more than the one given.
 
     The result depends on the table, the labels, k, the seed and the number of steps. With `seconds` the steps are as
-    many as fit (`improve` tells how many); with neither, twenty for each record, or in a table of more than 5,000
-    records, where a step is a block, some rounds over the whole table.
+    many as fit (`improve` tells how many); with neither, one cycle of sixty for each group, or in a table of more than
+    5,000 records, where a step is a block, some rounds over the whole table.
 
     >>> x = [[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]
     >>> refine(x, [0, 1, 0, 1, 0, 1], 3).tolist()
@@ -64,7 +63,7 @@ def improve(
     size = checked_size(points, k)
     start = checked_labels(labels, len(points), size)
     if steps is None and seconds is None:
-        steps = STEPS_PER_RECORD * len(points) if len(points) <= SMALL else len(points) // RECORDS_PER_BLOCK
+        steps = first_cycle(len(points), size) if len(points) <= SMALL else len(points) // RECORDS_PER_BLOCK
     if len(points) > SMALL:
         found = search_blocks(points, start, size, Budget(steps, seconds), seed, progress)
     else:

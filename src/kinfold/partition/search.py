@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from kinfold.partition.gaps import Gaps
     from kinfold.partition.points import Floats, Labels
 
-CHUNK = 200  # steps between two looks at the clock, and between two recounts of the costs
+CHUNK = 600  # steps over k between two looks at the clock, and between two recounts of the costs
 REACH = 5  # groups taken apart besides the first
 WIDE, DEEP = 6, 4  # candidate groups of a record, and of the second record of a chain
 HEAT = 1.5  # of the cost of a record over the root of k, at the start of a cycle
 CYCLE = 60  # steps for each group of k in the first cycle
+LARGE = 10  # from this k on a step takes so long that there are fewer
 
 
 class Pairs:
     """The ground of this search: the squared distances of all pairs."""
 
-    chunk = CHUNK
-
     def __init__(self, gaps: Gaps, k: int, seed: int) -> None:
         self.gaps, self.k, self.stream = gaps, k, stream_of(seed)
+        self.chunk = max(5, CHUNK // k)
 
     def begin(self, labels: Labels) -> None:
         """Go on from this partition."""
@@ -93,12 +93,16 @@ def search(
     warm()
     ground = Pairs(gaps, k, seed)
     walk = Walk(ground, *ground.descended(starts))
-    return walk.follow(walk.doubling(first or first_cycle(gaps, k), heat(k)), budget, progress)
+    return walk.follow(walk.doubling(first or first_cycle(len(gaps), k), heat(k)), budget, progress)
 
 
-def first_cycle(gaps: Gaps, k: int) -> int:
-    """How many steps the first cycle has."""
-    return max(1, CYCLE * len(gaps) // k)
+def first_cycle(n: int, k: int) -> int:
+    """How many steps the first cycle has in a table of n records.
+
+    >>> [first_cycle(1000, k) for k in (3, 10, 50)]
+    [20000, 6000, 240]
+    """
+    return max(1, CYCLE * n * min(k, LARGE) // k**2)
 
 
 def heat(k: int) -> float:
