@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -63,15 +63,21 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a search may go on: so many steps, so many seconds, whichever comes first."""
+    """How long a search may go on: so many steps, so many seconds from now on, whichever comes first."""
 
     steps: int | None
     seconds: float | None
+    since: float = field(default_factory=time.monotonic)
 
-    def done(self, steps: int, since: float) -> bool:
+    def spent(self) -> float:
+        """Return the seconds since the budget was made."""
+        return time.monotonic() - self.since
+
+    def done(self, steps: int) -> bool:
         """Tell whether the budget is spent."""
-        spent = self.steps is not None and steps >= self.steps
-        return spent or (self.seconds is not None and time.monotonic() - since >= self.seconds)
+        return (self.steps is not None and steps >= self.steps) or (
+            self.seconds is not None and self.spent() >= self.seconds
+        )
 
     def chunk(self, steps: int, most: int) -> int:
         """How many steps to take at once, `most` unless fewer are left."""
@@ -103,8 +109,7 @@ class Walk:
     def __init__(self, ground: Ground, labels: Labels, cost: float) -> None:
         self.ground, self.best, self.cost = ground, labels, cost
         self.steps = 0
-        self.since = time.monotonic()
-        self.history = [Mark(0, 0.0, cost)]
+        self.history: list[Mark] = []
 
     def follow(self, plan: Iterator[Cycle], budget: Budget, progress: Progress = silent) -> Refinement:
         """Take the steps of this plan until the budget is spent or nothing is left to gain."""
@@ -114,14 +119,15 @@ class Walk:
 
     def moments(self, plan: Iterator[Cycle], budget: Budget) -> Iterator[None]:
         """Follow a plan, and come back after every chunk."""
+        self.history.append(Mark(self.steps, budget.spent(), self.cost))
         for cycle in plan:
-            if budget.done(self.steps, self.since) or self.cost <= 0.0:
+            if budget.done(self.steps) or self.cost <= 0.0:
                 return
             self.ground.begin(cycle.start)
             for first in range(0, cycle.steps, self.ground.chunk):
-                if budget.done(self.steps, self.since):
+                if budget.done(self.steps):
                     return
-                self._take(cycle, first, budget.chunk(self.steps, min(self.ground.chunk, cycle.steps - first)))
+                self._take(cycle, first, budget)
                 yield
 
     def doubling(self, first: int, heat: float) -> Iterator[Cycle]:
@@ -134,10 +140,11 @@ class Walk:
             yield Cycle(self.best, steps, heat)
             steps *= 2
 
-    def _take(self, cycle: Cycle, first: int, many: int) -> None:
+    def _take(self, cycle: Cycle, first: int, budget: Budget) -> None:
+        many = budget.chunk(self.steps, min(self.ground.chunk, cycle.steps - first))
         self.ground.take(cycle.heats(first, many))
         self.steps += many
         before = self.cost
         self.best, self.cost = self.ground.better(self.best, self.cost)
         if self.cost < before:
-            self.history.append(Mark(self.steps, time.monotonic() - self.since, self.cost))
+            self.history.append(Mark(self.steps, budget.spent(), self.cost))

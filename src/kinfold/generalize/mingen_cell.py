@@ -168,8 +168,9 @@ def _searched(
         return classes.into, 0
     default = (STEPS_BY_SIZE if len(by_size) == len(models) else STEPS) * len(domain)
     first = -(-default // (2**CYCLES - 1))
+    ground = Statements(trees, rows, make_ups)
     budget = Budget(default if steps is None and seconds is None else steps, seconds)
-    found = rebuilt(Statements(trees, rows, make_ups), classes.into, first, budget, progress)
+    found = rebuilt(ground, classes.into, first, budget, progress)
     return _kept(domain, found.labels, models, classes.into), found.steps
 
 

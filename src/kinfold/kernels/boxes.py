@@ -1,6 +1,6 @@
 """A k-d tree of boxes that shrink as points leave.
 
-Points are halved by rank along their widest attribute until a leaf holds at most 32. Three halvings make one level:
+Points are halved by rank along their widest attribute until a leaf holds few of them. Three halvings make one level:
 a block is the boxes of eight children, attribute by attribute, so that eight bounds are one sweep. Leaves hold
 their points attribute by attribute as well.
 

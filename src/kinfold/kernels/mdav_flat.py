@@ -15,10 +15,14 @@ from kinfold.kernels.crowd import to_centre, to_record
 from kinfold.kernels.mdav_task import ENOUGH, FRESH, POINTS, RECORDS, SECOND, Task, example, take
 from kinfold.kernels.search import distances, gather, look
 
-CAP = 256  # points in a leaf: its distances stay in the nearest cache
 NEXT = FRESH  # of Task.state: the record of the second cluster, or -1 if it is not known
 
 _NO, _YES = np.bool_(False), np.bool_(True)  # of a type: for False and True the pass would be compiled twice
+
+
+def cap(_points: int) -> int:
+    """How many points a leaf holds: its distances stay in the nearest cache."""
+    return 256
 
 
 @inner

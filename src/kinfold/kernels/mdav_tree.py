@@ -12,7 +12,12 @@ from kinfold.kernels.crowd import to_centre, to_record
 from kinfold.kernels.mdav_task import ENOUGH, FRESH, POINTS, RECORDS, SECOND, SEEN, Task, example, take
 from kinfold.kernels.search import LEAF, Room, farthest, nearest
 
-CAP = 56  # points in a leaf: 28 to 56 of them
+_MANY = 200_000  # points; beyond, smaller leaves are faster (by trial, 8 attributes)
+
+
+def cap(points: int) -> int:
+    """How many points a leaf of a tree of so many holds at most; at least half as many."""
+    return 100 if points < _MANY else 56
 
 
 @part

@@ -13,7 +13,6 @@ Cost: near-linear in n for a round; O(n d) memory.   Ties: the first found.
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -44,23 +43,29 @@ THREADS = 2
 BATCH = 4  # blocks between two looks at the clock
 
 
+def warm_blocks() -> None:
+    """Load what the search needs, compiling it if need be, before any clock runs."""
+    from kinfold.kernels import sweeps
+
+    assert sweeps  # noqa: S101  loaded for its own sake
+    warm()
+
+
 def search_blocks(
     points: Points, start: Labels, k: int, budget: Budget, seed: int = 0, progress: Progress = silent
 ) -> Refinement:
     """Return the best partition into groups of at least k that is found from this start within the budget."""
     work = Work(points, start, k, seed)
-    work.warm()
-    since = time.monotonic()
     first = lowest = cost(points, start)
-    history = [Mark(0, time.monotonic() - since, first)]
+    history = [Mark(0, budget.spent(), first)]
     steps = 0
-    while not budget.done(steps, since) and lowest > 0.0:
+    while not budget.done(steps) and lowest > 0.0:
         blocks, before = work.next_round(), lowest
-        while blocks and not budget.done(steps, since):
+        while blocks and not budget.done(steps):
             batch = BATCH if budget.steps is None else min(BATCH, budget.steps - steps)
             lowest += work.run(blocks[:batch])
             steps, blocks = steps + len(blocks[:batch]), blocks[batch:]
-            history.append(Mark(steps, time.monotonic() - since, lowest))
+            history.append(Mark(steps, budget.spent(), lowest))
             progress(steps, budget.steps or 0)
         work.finish_round(before - lowest <= ENOUGH * before)
     labels = renumbered(work.labels)
@@ -77,13 +82,6 @@ class Work:
         self.round, self.searched = 0, 0
         self.sweeping = points.codes.shape[1] == 0
         self.places = places(points)
-
-    def warm(self) -> None:
-        """Load the kernels, compiling them if need be, before any clock runs."""
-        from kinfold.kernels import sweeps
-
-        assert sweeps  # noqa: S101  loaded for its own sake
-        warm()
 
     def next_round(self) -> list[Rows]:
         """Return the records of each block of the next round."""

@@ -1,6 +1,6 @@
 """MDAV through the kernels: the points laid out in arrays, clusters formed a moment at a time.
 
-Between two moments the caller hears how far it is, and may stop the run. Half of the points gone, the tree is grown
+Between two moments the caller hears how far it is, and may stop the run. Most of the points gone, the tree is grown
 anew from those that are left.
 
 In many attributes boxes may bound nothing. What they are worth on this table shows in the share of the tree that a
@@ -20,6 +20,8 @@ from kinfold import kernels
 from kinfold.partition.points import Nested
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from kinfold.partition.points import Floats, Labels, Points, Scale
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 _Type = TypeVar("_Type", bound=np.generic)
 
 _MOMENT = 0.06  # seconds of kernel work between two reports
-_LEFT = 0.5  # share of a tree's points that are left when another is grown
+_LEFT = 0.4  # share of a tree's points that are left when another is grown
 _FEW = 256  # points too few to be worth another tree
 _MOST = 256  # points in the largest leaf of any kernel
 _WORTH = 0.5  # share of the tree's leaves, in nodes looked at for a cluster
@@ -42,7 +44,7 @@ def mdav_compiled(points: Points, k: int, progress: Progress, kernel: str = "mda
     module, shared = kernels.load(kernel), kernels.load("mdav_task")
     task = _task(points, k, shared)
     while task.state[shared.RECORDS] >= 2 * k:
-        worth = _run(task, _grown(task, points, shared, module.CAP), module.advance, shared, progress)
+        worth = _run(task, _grown(task, points, shared, module.cap), module.advance, shared, progress)
         if not worth and (kernels.ready("mdav_flat") or task.state[shared.POINTS] >= _MANY):
             module = kernels.load("mdav_flat")
     labels: Labels = task.labels
@@ -52,7 +54,7 @@ def mdav_compiled(points: Points, k: int, progress: Progress, kernel: str = "mda
 
 
 def _run(task: Any, tree: Any, advance: Any, shared: Any, progress: Progress) -> bool:
-    """Form clusters until half of the tree's points are gone, or only the last is to be formed; or return False."""
+    """Form clusters until most of the tree's points are gone, or only the last is to be formed; or return False."""
     state, clusters = task.state, 16
     task.room.looked[0], first = 0, int(state[shared.LABEL])
     least = 2 * len(task.room.near)
@@ -94,11 +96,11 @@ def _own(array: NDArray[_Type]) -> NDArray[_Type]:
     return np.require(array, requirements=["C", "A", "W"])
 
 
-def _grown(task: Any, points: Points, shared: Any, cap: int) -> Any:
+def _grown(task: Any, points: Points, shared: Any, cap: Callable[[int], int]) -> Any:
     """Return a tree of the points that are left."""
     crowd = task.crowd
     order = crowd.member[crowd.head[crowd.head < crowd.start[1:]]]
-    tree = shared.soil(len(order), points.numbers.shape[1], points.codes.shape[1], cap)
+    tree = shared.soil(len(order), points.numbers.shape[1], points.codes.shape[1], cap(len(order)))
     shared.grow(tree, crowd, shared.Sort(order, np.empty(len(order)), _spread(points)))
     task.state[shared.ENOUGH] = int(len(order) * _LEFT) if len(order) > _FEW else 0
     task.state[shared.FRESH] = 1

@@ -19,10 +19,10 @@ from kinfold.errors import PolicyError
 from kinfold.partition.cost import cost
 from kinfold.partition.curves import curves
 from kinfold.partition.gaps import Gaps, renumbered
-from kinfold.partition.large import search_blocks
+from kinfold.partition.large import search_blocks, warm_blocks
 from kinfold.partition.path import path_starts
 from kinfold.partition.points import Points, checked_size
-from kinfold.partition.search import first_cycle, search
+from kinfold.partition.search import first_cycle, search, warm
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ def improve(
     if steps is None and seconds is None:
         steps = first_cycle(len(points), size) if len(points) <= SMALL else len(points) // RECORDS_PER_BLOCK
     if len(points) > SMALL:
+        warm_blocks()
         found = search_blocks(points, start, size, Budget(steps, seconds), seed, progress)
     else:
+        warm()
         found = _search(points, start, size, Budget(steps, seconds), seed, progress)
     before = cost(points, start)
     # Sums over values that differ by many orders of magnitude may deceive a search; they must not worsen its start

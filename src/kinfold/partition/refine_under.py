@@ -70,9 +70,10 @@ def refine_under(
     if steps is None and seconds is None:
         steps = STEPS * len(points)
     kernels.load("annealing")  # compiling is no part of the time given
+    budget = Budget(steps, seconds)
     ground = Promised(points, labels, k, requirements, seed)
     walk = Walk(ground, labels, ground.cost)
-    found = walk.follow(_plan(walk, ground), Budget(steps, seconds), progress)
+    found = walk.follow(_plan(walk, ground), budget, progress)
     labels = numbered(found.labels)
     return replace(found, labels=labels, cost=ground.cost_of(labels))
 

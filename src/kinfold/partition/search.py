@@ -90,7 +90,6 @@ def search(
 
     `first` is the length of the first cycle, for who knows how many steps there will be.
     """
-    warm()
     ground = Pairs(gaps, k, seed)
     walk = Walk(ground, *ground.descended(starts))
     return walk.follow(walk.doubling(first or first_cycle(len(gaps), k), heat(k)), budget, progress)
