@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import float64, int32, int64, njit, types, void
 
+from kinfold.kernels.compiled import inner
 from kinfold.kernels.space import SPACE, Space
 from kinfold.kernels.sums import add, rounded
 from kinfold.kernels.tree import FOUND, TREE, Found, Tree, farthest, nearest, remove
@@ -90,7 +91,7 @@ def _join(tree: Tree, space: Space, run: Run, place: int) -> None:
         run.counts[space.first[scale] + code] -= 1
 
 
-@njit()
+@inner
 def _form(tree: Tree, space: Space, run: Run, seed: int) -> None:
     """Form a group of a record and its nearest."""
     _join(tree, space, run, seed)

@@ -267,17 +267,24 @@ def shake(s: Groups, stream: np.ndarray, reach: int, heat: float) -> float:
     return change
 
 
+@inner(numba.void(GROUPS, numba.int32[::1]))
+def copy_labels(s: Groups, best: np.ndarray) -> None:
+    """Copy the labels; a loop compiles in a tenth of the time that a slice takes."""
+    for i in range(best.size):
+        best[i] = s.label[i]
+
+
 @kernel(_float(GROUPS, STREAM, _int, _float[::1], numba.int32[::1]))
 def search(s: Groups, stream: np.ndarray, reach: int, heats: np.ndarray, best: np.ndarray) -> float:
     """Take one step for each heat; leave in `best` the labels of the lowest cost met, and return that cost."""
     recount(s)
     now = cost(s)
     lowest = now
-    best[:] = s.label
+    copy_labels(s, best)
     for t in range(heats.size):
         s.counts[STEP] += 1
         now += shake(s, stream, reach, heats[t])
         if now < lowest * (1.0 - ROUNDING):
             lowest = now
-            best[:] = s.label
+            copy_labels(s, best)
     return lowest

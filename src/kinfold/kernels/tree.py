@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import float64, int32, int64, njit, types, void
 
+from kinfold.kernels.compiled import inner
 from kinfold.kernels.space import SPACE, Space, distance, gap, least, most
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ TREE = types.NamedTuple(  # type: ignore[no-untyped-call]
 FOUND = types.NamedTuple((float64[::1], int64[::1], int64[::1]), Found)  # type: ignore[no-untyped-call]
 
 
-@njit()
+@inner
 def _swap(tree: Tree, one: int, other: int) -> None:
     for column in range(tree.values.shape[1]):
         tree.values[one, column], tree.values[other, column] = tree.values[other, column], tree.values[one, column]
@@ -71,7 +72,7 @@ def _swap(tree: Tree, one: int, other: int) -> None:
     tree.stop[one], tree.stop[other] = tree.stop[other], tree.stop[one]
 
 
-@njit()
+@inner
 def _halve(tree: Tree, begin: int, end: int, column: int) -> None:
     """Order the places so that none before the middle is larger in `column` than any after it."""
     middle = begin + (end - begin) // 2
@@ -96,7 +97,7 @@ def _halve(tree: Tree, begin: int, end: int, column: int) -> None:
             return
 
 
-@njit()
+@inner
 def _widest(tree: Tree, space: Space, node: int) -> int:
     """Return the column in which the node's box is longest."""
     best, best_length = 0, -1.0
@@ -111,7 +112,7 @@ def _widest(tree: Tree, space: Space, node: int) -> int:
     return best
 
 
-@njit()
+@inner
 def _measure(tree: Tree, node: int) -> None:
     """Take the box and the lowest row of a node from the places below it that have rows left."""
     tree.low[node] = np.inf
@@ -144,7 +145,7 @@ def build(tree: Tree, space: Space) -> None:
         tree.spans[2 * node + 2, 0], tree.spans[2 * node + 2, 1] = middle, end
 
 
-@njit()
+@inner
 def _gather(tree: Tree, node: int) -> bool:
     """Measure a node again from its two children; return whether anything changed."""
     one, other = 2 * node + 1, 2 * node + 2
@@ -208,21 +209,21 @@ def farthest(tree: Tree, space: Space, query: NDArray[np.float64]) -> int:
     return best
 
 
-@njit()
+@inner
 def _worse(found: Found, one: int, other: int) -> bool:
     if found.distances[one] != found.distances[other]:
         return bool(found.distances[one] > found.distances[other])
     return bool(found.rows[one] > found.rows[other])
 
 
-@njit()
+@inner
 def _exchange(found: Found, one: int, other: int) -> None:
     found.distances[one], found.distances[other] = found.distances[other], found.distances[one]
     found.rows[one], found.rows[other] = found.rows[other], found.rows[one]
     found.places[one], found.places[other] = found.places[other], found.places[one]
 
 
-@njit()
+@inner
 def _sink(found: Found, size: int) -> None:
     """Let the top of the heap sink to where it belongs."""
     place = 0
@@ -236,14 +237,14 @@ def _sink(found: Found, size: int) -> None:
         place = child
 
 
-@njit()
+@inner
 def _rise(found: Found, place: int) -> None:
     while place > 0 and _worse(found, place, (place - 1) // 2):
         _exchange(found, place, (place - 1) // 2)
         place = (place - 1) // 2
 
 
-@njit()
+@inner
 def _offer(tree: Tree, found: Found, size: int, place: int, gone: float) -> int:
     """Offer every row left of a place to the heap and return the heap's size."""
     wanted = found.rows.shape[0]
