@@ -28,7 +28,10 @@ def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
 
 
 def inner(function: Callable[..., Any], *, cache: bool = False) -> Kernel:
-    """Compile as part of an entry point that calls it."""
+    """Compile as part of an entry point that calls it.
+
+    Without a way in from Python, which takes long to compile: a call from there ends the process.
+    """
     closed: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(cache=cache, error_model="numpy", **closed)(function)
 

@@ -20,7 +20,10 @@ def kernel(signature: Any) -> Callable[[Function], Function]:
 
 
 def inner(signature: Any) -> Callable[[Function], Function]:
-    """Compile a function that only other kernels call: without a way in from Python, which takes long to compile."""
+    """Compile a function that only other kernels call.
+
+    Without a way in from Python, which takes long to compile: a call from there ends the process.
+    """
     closed: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: Callable[[Function], Function] = numba.njit(signature, cache=True, nogil=True, **closed)
     return compiled
