@@ -97,8 +97,7 @@ def answer(promise: Mapping[str, Any], sizes: list[int], spreads: Any, distances
     """Return one promise with what is found and whether it holds."""
     asked = promise["parameters"]
     kind, name = asked.get("kind", promise["model"]), asked.get("column")
-    want = next(asked[key] for key in ("k", "t", "alpha", "p", "l") if key in asked)
-    found: float
+    want, found = next(asked[key] for key in ("k", "t", "alpha", "p", "l") if key in asked), 0.0
     if kind == "KAnonymity":
         found = min(sizes, default=0)
     elif kind in ("TCloseness", "AlphaK"):
