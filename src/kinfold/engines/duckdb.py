@@ -390,14 +390,13 @@ class DuckDB:
         c = frame.at(name)
         found = ordering.ordered(c, frame.type_of(name), reading)
         if found is not None:
-            filled, fitting = self._row(
-                f"SELECT count({c}), count_if({c} IS NOT NULL AND {found.fits}) FROM {frame.table}"
-            )
+            fits = f"coalesce(count_if({c} IS NOT NULL AND {found.fits}), 0)"
+            filled, fitting = self._row(f"SELECT count({c}), {fits} FROM {frame.table}")
             ordering.check_fit(name, reading, filled, fitting)
             return found.value
         filled, fitting, exponents, before, after = self._row(f"SELECT {ordering.digits(c)} FROM {frame.table}")
         ordering.check_fit(name, reading, filled, fitting)
-        return ordering.decimals(c, exponents, before or 0, after or 0) or self._placed(frame.table, c)
+        return ordering.decimals(c, exponents, before, after) or self._placed(frame.table, c)
 
     def _placed(self, table: str, c: str) -> str:
         """SQL for numbers that the database cannot hold, by their place among the distinct ones."""

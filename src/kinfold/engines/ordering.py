@@ -62,10 +62,14 @@ def _moments(c: str, sql_type: str, date_format: str | None) -> Ordered:
 def digits(c: str) -> str:
     """SQL that asks a column of text: values, numbers among them, exponents, most digits before and after the point."""
     text = f"trim({c})"
-    return (
-        f"count({c}), count_if(regexp_full_match({text}, '{NUMBER}')), count_if({text} ILIKE '%e%'), "
-        f"max(length(split_part(ltrim({text}, '+-'), '.', 1))), max(length(split_part({text}, '.', 2)))"
+    asked = (
+        f"count({c})",
+        f"count_if(regexp_full_match({text}, '{NUMBER}'))",
+        f"count_if({text} ILIKE '%e%')",
+        f"max(length(split_part(ltrim({text}, '+-'), '.', 1)))",
+        f"max(length(split_part({text}, '.', 2)))",
     )
+    return ", ".join(f"coalesce({question}, 0)" for question in asked)  # of nothing but nulls some are null
 
 
 def decimals(c: str, exponents: int, before: int, after: int) -> str | None:
