@@ -2,8 +2,8 @@
 
     python checker.py FOLDER          with certificate.json and the released table in it; this folder if none is named
 
-It needs Python 3.11 and nothing else (for Parquet: pyarrow), groups rows by the text of their quasi-identifiers, and says
-what it finds, in exact arithmetic:
+It needs Python 3.11 and nothing else (for Parquet: pyarrow), groups rows by the text of their quasi-identifiers, and
+says what it finds, in exact arithmetic:
 
     k       the size of the smallest class: records that share all their quasi-identifier values
     l, p    the fewest different values of a confidential column in a class
