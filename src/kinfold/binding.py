@@ -6,7 +6,7 @@ table holds against what was declared (text among numbers, nulls, infinities) in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem
@@ -69,12 +69,13 @@ class BoundPolicy:
         return self.policy.model_copy(update={"columns": columns, "method": chosen})
 
 
-def bind(policy: Policy, schema: Schema, *, released: bool = False) -> BoundPolicy:
+def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Collection[str] = ()) -> BoundPolicy:
     """Check a policy against a table; raise with every problem, or return what each column is.
 
     In a table that is already released quasi-identifiers may hold labels, so their values are not held against them.
+    Columns that are the `index` of a frame have a remedy of their own.
     """
-    problems = [*_unknown(policy, schema), *_unnamed(policy, schema), *_roles(policy), *_unit(policy, schema)]
+    problems = [*_unknown(policy, schema), *_unnamed(policy, schema, index), *_roles(policy), *_unit(policy, schema)]
     columns = tuple(_bound(column, policy) for column in schema)
     held = () if released else tuple(column for column in columns if column.named)
     problems += [problem for column in held for problem in _misfits(column)]
@@ -102,11 +103,16 @@ def _unknown(policy: Policy, schema: Schema) -> Iterator[Problem]:
             yield Problem(f"no column '{name}'{did_you_mean(name, schema.names)}", "edit [columns] in the policy")
 
 
-def _unnamed(policy: Policy, schema: Schema) -> Iterator[Problem]:
+def _unnamed(policy: Policy, schema: Schema, index: Collection[str]) -> Iterator[Problem]:
     if policy.output.others != "refuse":
         return
     for name in schema.names:
-        if name not in policy.columns:
+        if name not in policy.columns and name in index:
+            yield Problem(
+                f"the frame has an index that is more than a range, and the policy does not name it: '{name}'",
+                f"drop it with reset_index(drop=True) or --others drop, or give [columns.{toml_key(name)}] a role",
+            )
+        elif name not in policy.columns:
             what = f"column '{name}' is in the table but not in the policy{did_you_mean(name, list(policy.columns))}"
             yield Problem(what, f"give [columns.{toml_key(name)}] a role, or say --others release or --others drop")
 

@@ -57,7 +57,10 @@ class Release:
     def frame(self) -> Any:
         """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
         rows = self.engine.rows(self.released)
-        return rows if isinstance(self.source, Path) else frames.recoded(self.source, rows, self.plan.recoding)
+        if isinstance(self.source, Path):
+            return rows
+        unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
+        return frames.recoded(self.source, rows, self.plan.recoding, unnamed)
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -84,7 +87,7 @@ def anonymize(
     tell("read", 0, 1)
     original = engine.read(rows_of(source))  # rows as they came
     schema = engine.schema(original)  # what each column is
-    bound = bind(asked, schema)  # roles and kinds, checked against the table
+    bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, original)  # what will be promised
     attributes = encode(engine, original, bound.of(Role.QUASI))  # quasi-identifiers as arrays
     held = confidential_values(engine, original, terms, bound)  # what the models protect
@@ -137,7 +140,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         questions = replace(questions, population=rows_of(questions.population))
     with open_engine() as engine:
         before, after = engine.read(rows_of(original)), engine.read(rows_of(released))
-        bound = bind(asked, engine.schema(before))
+        bound = bind(asked, engine.schema(before), index=frames.index_names(original))
         verdict = check(engine, after, terms_of(bound, engine, before))
         verdict.require_columns()
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
