@@ -35,11 +35,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "measures": {"errors", "kernels", "progress"},
     "release": {"errors", "hierarchy", "models"},
     # request
+    "header": {"errors", "schema"},
     "policy": {"errors", "schema"},
-    "binding": {"errors", "policy", "schema"},
+    "binding": {"errors", "header", "policy", "schema"},
     "ladders": {"binding", "errors", "hierarchy"},
     # rows
-    "engines": {"errors", "recoding", "schema", "tally"},
+    "engines": {"errors", "header", "recoding", "schema", "tally"},
     "fresh": set(),
     "frames": {"errors", "fresh", "recoding"},
     # methods: models arrive as arguments
@@ -65,12 +66,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
     | {"publication", "release", "report", "verification"},
     # flow
-    "profiling": {"engines", "progress", "schema"},
+    "profiling": {"engines", "header", "progress", "schema"},
     "starter": {"profiling", "schema"},
     "interchange": {"errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"generalize", "hierarchy", "promises", "release", "verification"},
+    | {"generalize", "header", "hierarchy", "promises", "release", "verification"},
     "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
     "demo": {"errors", "flow", "policy"},
     # faces

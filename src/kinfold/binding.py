@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.header import require_header
 from kinfold.policy import GENERALIZING, ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.schema import Column, Kind, Role, Schema, Storage
 
@@ -75,6 +76,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     In a table that is already released quasi-identifiers may hold labels, so their values are not held against them.
     Columns that are the `index` of a frame have a remedy of their own.
     """
+    require_header(schema, policy.columns)
     problems = [*_unknown(policy, schema), *_unnamed(policy, schema, index), *_roles(policy), *_unit(policy, schema)]
     columns = tuple(_bound(column, policy) for column in schema)
     held = () if released else tuple(column for column in columns if column.named)

@@ -20,6 +20,7 @@ from kinfold.encoding import encode
 from kinfold.engines import Engine
 from kinfold.errors import PolicyError
 from kinfold.folder import save, was_sorted
+from kinfold.header import require_header
 from kinfold.measurement import Measures, Questions, Tables, measure_release
 from kinfold.planning import Ask, Plan, Task, plan
 from kinfold.policy import Policy, from_roles
@@ -141,6 +142,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     with open_engine() as engine:
         before, after = engine.read(rows_of(original)), engine.read(rows_of(released))
         bound = bind(asked, engine.schema(before), index=frames.index_names(original))
+        require_header(engine.schema(after), asked.columns)
         verdict = check(engine, after, terms_of(bound, engine, before))
         verdict.require_columns()
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from kinfold.engines import Engine
+from kinfold.header import require_header
 from kinfold.progress import Progress, silent
 from kinfold.schema import Column, Kind, Role, Schema, Storage
 
@@ -68,6 +69,7 @@ class Profile:
 def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
     """Look at every column, then at the pairs and triples of the most telling ones."""
     schema = engine.schema(frame)
+    require_header(schema)
     unique = {name: _unique(engine, frame, [name]) for name in schema.names}
     columns = tuple(_profiled(column, unique[column.name]) for column in schema)
     telling = [c for c in columns if c.role not in (Role.IDENTIFIER, Role.CONFIDENTIAL) and c.distinct > 1]

@@ -43,6 +43,7 @@ class Frame:
     typed: bool  # False where every field is text as written: CSV
     separator: str = ","
     labelled: frozenset[str] = frozenset()  # columns that hold generalized labels instead of what the source had
+    doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
 
     def at(self, name: str) -> str:
         """The name of a column inside the engine."""
@@ -171,9 +172,9 @@ class DuckDB:
         return copy
 
     def _load_csv(self, path: Path, dialect: Dialect, name: str) -> Frame:
-        types = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
+        fields = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
         options = (
-            f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={types}, "
+            f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={fields}, "
             f"skip={dialect.blank}, store_rejects=true"
         )
         try:
@@ -183,7 +184,8 @@ class DuckDB:
             raise DataError(what, fix="check that quotes are closed and that all lines end alike") from None
         self._refuse_rejects(name)
         self._refuse_empty(table, f"'{name}'")
-        return Frame(table, dialect.header, self._types(table), typed=False, separator=dialect.separator)
+        types, separator = self._types(table), dialect.separator
+        return Frame(table, dialect.header, types, typed=False, separator=separator, doubtful=dialect.doubtful)
 
     def _refuse_rejects(self, name: str) -> None:
         found = self._connection.execute("SELECT DISTINCT line FROM reject_errors ORDER BY line").fetchall()
@@ -263,7 +265,7 @@ class DuckDB:
             inference.column(Stored(name, kind, frame.typed), rows, answer, form)
             for name, kind, answer, form in zip(frame.names, frame.types, found, formats, strict=True)
         ]
-        return Schema.of(columns, rows)
+        return Schema.of(columns, rows, frame.doubtful)
 
     def _distinct(self, frame: Frame) -> list[int]:
         # Far cheaper than as many count(DISTINCT ...) in one query.
