@@ -49,7 +49,10 @@ def values_in(first: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[int,
     ()
     """
     fields = [field.strip() for field in first]
-    below = [[row[i].strip() for row in rows if len(row) > i and list(row) != list(first)] for i in range(len(fields))]
+    others = [
+        row for row in rows if list(row) != list(first) or len(fields) == 1
+    ]  # files joined have their header twice
+    below = [[row[i].strip() for row in others if len(row) > i] for i in range(len(fields))]
     filled = [[value for value in column if value] for column in below]
     found = {i for i, field in enumerate(fields) if _digits(field, filled[i]) or _code(field, filled[i])}
     if _is_wide([fields[i] for i in sorted(found)], [filled[i] for i in sorted(found)]):
