@@ -23,6 +23,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "progress": set(),
     "gauge": set(),
+    "formulas": set(),
+    "lookalikes": set(),
     "tally": set(),
     "recoding": set(),
     "aggregate": set(),
@@ -36,13 +38,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "release": {"errors", "hierarchy", "models"},
     # request
     "header": {"errors", "schema"},
+    "written": {"formulas", "hierarchy", "models", "release"},
     "policy": {"errors", "schema"},
-    "binding": {"errors", "header", "policy", "schema"},
+    "binding": {"errors", "formulas", "header", "policy", "schema"},
     "ladders": {"binding", "errors", "hierarchy"},
     # rows
-    "engines": {"errors", "header", "recoding", "schema", "tally"},
+    "engines": {"errors", "formulas", "header", "recoding", "schema", "tally"},
     "fresh": set(),
-    "frames": {"errors", "fresh", "recoding"},
+    "oddities": {"engines", "formulas", "lookalikes", "schema", "tally"},
+    "frames": {"errors", "formulas", "fresh", "recoding"},
     # methods: models arrive as arguments
     "partition": {"annealing", "errors", "gauge", "kernels", "progress", "tally"},
     "generalize": {"annealing", "errors", "hierarchy", "kernels", "progress", "tally"},
@@ -52,26 +56,27 @@ MAY_IMPORT: dict[str, set[str]] = {
     "encoding": GROUND | {"binding", "engines", "hierarchy", "ladders", "partition"},
     "covering": {"aggregate", "encoding", "hierarchy", "schema"},
     "averaging": {"aggregate", "covering", "encoding", "policy", "recoding", "schema"},
-    "promises": GROUND | {"binding", "engines", "ladders", "models", "policy", "release"},
+    "promises": GROUND | {"binding", "engines", "formulas", "ladders", "models", "policy", "release", "written"},
     "planning": GROUND
     | {"averaging", "binding", "covering", "encoding", "generalize", "hierarchy", "measures", "models"}
     | {"partition", "policy", "recoding", "tally"},
     "measurement": GROUND
-    | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "policy", "release"},
+    | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "policy", "release"}
+    | {"oddities"},
     # a release on disk
     "report": {"models"},
     "publication": {"errors"},
     "certificate": {"__version__", "binding", "hierarchy", "models", "release", "schema"},
-    "description": {"__version__", "binding", "encoding", "measurement", "recoding", "report", "schema"},
+    "description": {"__version__", "binding", "encoding", "measurement", "oddities", "recoding", "report", "schema"},
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
     | {"publication", "release", "report", "verification"},
     # flow
-    "profiling": {"engines", "header", "progress", "schema"},
+    "profiling": {"engines", "formulas", "header", "oddities", "progress", "schema", "tally"},
     "starter": {"profiling", "schema"},
     "interchange": {"errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"generalize", "header", "hierarchy", "promises", "release", "verification"},
+    | {"generalize", "header", "hierarchy", "promises", "recoding", "release", "verification", "written"},
     "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
     "demo": {"errors", "flow", "policy"},
     # faces

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.formulas import is_formula
 from kinfold.header import require_header
 from kinfold.policy import GENERALIZING, ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.schema import Column, Kind, Role, Schema, Storage
@@ -60,6 +61,12 @@ class BoundPolicy:
         """The columns of a role."""
         return tuple(column for column in self.columns if column.role is role)
 
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The quasi-identifiers and confidential columns whose values are told apart by their text."""
+        telling = [column for column in self.columns if column.role in (Role.QUASI, Role.CONFIDENTIAL)]
+        return tuple(column.name for column in telling if not column.kind.measured)
+
     def __getitem__(self, name: str) -> BoundColumn:
         return next(column for column in self.columns if column.name == name)
 
@@ -81,6 +88,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     columns = tuple(_bound(column, policy) for column in schema)
     held = () if released else tuple(column for column in columns if column.named)
     problems += [problem for column in held for problem in _misfits(column)]
+    problems += [problem for column in columns for problem in _runnable_name(column, policy)]
     if problems:
         raise PolicyError(problems)
     broken = [problem for column in held for problem in _holdings(column)]
@@ -161,6 +169,13 @@ def _misfits(bound: BoundColumn) -> Iterator[Problem]:
         )
     if asked.role is not Role.QUASI and (asked.average or asked.missing != "refuse"):
         yield Problem(f"{where}: 'average' and 'missing' are for quasi-identifiers", "leave them out")
+
+
+def _runnable_name(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
+    """Cells can be quoted, but a column with another name would be another column to whoever checks the release."""
+    if policy.output.spreadsheet_safe and bound.role is not Role.IDENTIFIER and is_formula(bound.name):
+        what = f"output.spreadsheet_safe: the name of the column '{bound.name}' starts like a formula"
+        yield Problem(what, "rename the column in the source")
 
 
 def _holdings(bound: BoundColumn) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ from kinfold import __version__
 from kinfold.binding import BoundColumn
 from kinfold.encoding import as_text
 from kinfold.measurement import Measures
+from kinfold.oddities import formulas, look_alikes
 from kinfold.recoding import Drop, Keep, Replace
 from kinfold.report.changes import moved, related
 from kinfold.report.facts import Bins, ColumnFacts, Facts, Shares
@@ -48,9 +49,16 @@ def describe(release: Release, *, internal: bool) -> Facts:
         version=__version__,
         measures=release.measures.to_dict() if internal else {},
         notes=_notes(release) if internal else (),
+        warnings=() if internal else _oddities(release),
         internal=internal,
         **(_compared(release.measures) if internal else {}),
     )
+
+
+def _oddities(release: Release) -> tuple[str, ...]:
+    """Say what is odd about the texts that are released; the internal page says it of the original as well."""
+    engine, frame = release.engine, release.released
+    return (*look_alikes(engine, frame, release.policy.compared), *formulas(engine, frame, safe=False))
 
 
 def _within(gap: float | None) -> str:

@@ -25,10 +25,12 @@ from kinfold.measurement import Measures, Questions, Tables, measure_release
 from kinfold.planning import Ask, Plan, Task, plan
 from kinfold.policy import Policy, from_roles
 from kinfold.promises import confidential_values, terms_of, unit_values
+from kinfold.recoding import unquoting
 from kinfold.release import Terms, Verdict
 from kinfold.schema import Role, Schema
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
+from kinfold.written import as_written
 
 if TYPE_CHECKING:
     from kinfold.generalize.lattice import Lattice
@@ -96,18 +98,22 @@ def anonymize(
     task = Task(attributes, bound, terms.models, held, unit, lambda done, total: tell("plan", done, total), ask)
     planned = plan(task)  # what to do to each row and each column
     tell("apply", 0, 1)
-    released = engine.apply(original, planned.recoding, schema)  # rows as they leave
+    recoded = engine.apply(original, planned.recoding, schema)  # rows as they are measured
+    safe = asked.output.spreadsheet_safe  # formulas are quoted, and measured as they were
+    planned = replace(planned, recoding=planned.recoding.quoted()) if safe else planned
+    released = engine.apply(original, planned.recoding, schema) if safe else recoded  # rows as they leave
+    written = as_written(terms) if safe else terms  # promises about what is written
     tell("verify", 0, 1)
-    verdict = check(engine, released, terms)  # save() does it again on the file as written
+    verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
     kept = np.flatnonzero(planned.recoding.kept)  # the original row of each released one
-    tables = Tables(engine, original, released, kept)  # both, side by side
+    tables = Tables(engine, original, recoded, kept)  # both, side by side
     measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
     tell("done", 1, 1)
     seconds = time.perf_counter() - started
     return Release(
-        verdict, measures, bound, terms, planned, schema, seconds, _named(source), engine, original, released
+        verdict, measures, bound, written, planned, schema, seconds, _named(source), engine, original, released
     )
 
 
@@ -143,6 +149,9 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         before, after = engine.read(rows_of(original)), engine.read(rows_of(released))
         bound = bind(asked, engine.schema(before), index=frames.index_names(original))
         require_header(engine.schema(after), asked.columns)
+        if asked.output.spreadsheet_safe:
+            schema = engine.schema(after)
+            after = engine.apply(after, unquoting(schema.names, schema.rows), schema)
         verdict = check(engine, after, terms_of(bound, engine, before))
         verdict.require_columns()
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from kinfold import fresh
 from kinfold.errors import DataError, Problem
-from kinfold.recoding import Drop, Recoding, Replace
+from kinfold.formulas import quoted
+from kinfold.recoding import Drop, Keep, Recoding, Replace
 
 
 def is_frame(source: Any) -> bool:
@@ -118,14 +119,36 @@ def _replaced(recoding: Recoding) -> dict[str, Replace]:
     return {name: treatment for name, treatment in recoding.columns.items() if isinstance(treatment, Replace)}
 
 
+def _rewritten(recoding: Recoding) -> dict[str, bool]:
+    """Return the columns whose values are not the caller's any more, and whether they go back into their type."""
+    treated = recoding.columns.items()
+    quoted = {name: True for name, treatment in treated if isinstance(treatment, Keep) and treatment.quotes}
+    return quoted | {name: treatment.as_stored for name, treatment in _replaced(recoding).items()}
+
+
+def _is_quoted(recoding: Recoding, name: str) -> bool:
+    treatment = recoding.columns[name]
+    return not isinstance(treatment, Drop) and treatment.quotes != 0
+
+
+def _as_quoted(categories: Sequence[Any], recoding: Recoding, name: str) -> list[Any]:
+    """Return the categories of a column as they are written."""
+    if not _is_quoted(recoding, name):
+        return list(categories)
+    return [quoted(each) if isinstance(each, str) else each for each in categories]
+
+
 def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding) -> pa.Table:
-    rows, replaced, columns, fields = pa.array(_places(recoding)), _replaced(recoding), [], []
+    rows, rewritten, columns, fields = pa.array(_places(recoding)), _rewritten(recoding), [], []
     for field in table.schema:
-        column, treatment = table.column(field.name), replaced.get(field.name)
-        if treatment is None:
+        column, as_stored = table.column(field.name), rewritten.get(field.name)
+        if as_stored is None:
             column = fresh.arrow(column, rows)
-        elif treatment.as_stored:
-            order = fresh.categories(column) if pa.types.is_dictionary(field.type) else None
+        elif as_stored:
+            order = None
+            if pa.types.is_dictionary(field.type):
+                names = _as_quoted(fresh.categories(column).to_pylist(), recoding, field.name)
+                order = pa.array(names, field.type.value_type)
             column = fresh.into(released.column(field.name), field.type, order)
         else:
             column = released.column(field.name)
@@ -137,15 +160,16 @@ def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding) -> pa.Tabl
 def _pandas(frame: Any, released: pa.Table, recoding: Recoding) -> Any:
     import pandas as pd
 
-    rows, replaced, columns = _places(recoding), _replaced(recoding), {}
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding), {}
     for name in frame.columns:
-        treatment = replaced.get(name)
-        if treatment is None:
+        kind, as_stored = frame[name].dtype, rewritten.get(name)
+        if as_stored is None:
             columns[name] = fresh.pandas(frame[name], rows)
-        else:
-            column = released.column(name).to_pandas()
-            column = column.astype(frame[name].dtype) if treatment.as_stored else column
-            columns[name] = fresh.pandas(column, np.arange(len(column)))
+            continue
+        if isinstance(kind, pd.CategoricalDtype) and _is_quoted(recoding, name):
+            kind = pd.CategoricalDtype(_as_quoted(kind.categories.tolist(), recoding, name), kind.ordered)
+        column = released.column(name).to_pandas()
+        columns[name] = fresh.pandas(column.astype(kind) if as_stored else column, np.arange(len(column)))
     return pd.DataFrame(columns)
 
 
@@ -160,13 +184,16 @@ def _indexed(frame: Any, source: Any, index: Sequence[str]) -> Any:
 def _polars(frame: Any, released: pa.Table, recoding: Recoding) -> Any:
     import polars as pl
 
-    rows, replaced, columns = _places(recoding), _replaced(recoding), []
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding), []
     for column in frame.get_columns():
-        treatment = replaced.get(column.name)
-        if treatment is not None:
-            new = pl.Series(column.name, released.column(column.name))
-            column = new.cast(column.dtype) if treatment.as_stored else new
-        columns.append(fresh.polars(column, rows if treatment is None else np.arange(len(column))))
+        kind, as_stored = column.dtype, rewritten.get(column.name)
+        if as_stored is None:
+            columns.append(fresh.polars(column, rows))
+            continue
+        if kind == pl.Enum:
+            kind = pl.Enum(_as_quoted(kind.categories.to_list(), recoding, column.name))
+        new = pl.Series(column.name, released.column(column.name))
+        columns.append(fresh.polars(new.cast(kind) if as_stored else new, np.arange(len(new))))
     return pl.DataFrame(columns)
 
 

@@ -15,20 +15,22 @@ from numpy.typing import NDArray
 from kinfold.binding import BoundColumn, BoundPolicy, bind
 from kinfold.engines import Engine
 from kinfold.errors import PolicyError, Problem, Unreachable
+from kinfold.formulas import unquoted
 from kinfold.ladders import hierarchy_of, in_order, rows_of
 from kinfold.models import AlphaK, KAnonymity, LDiversity, Model, PSensitive, TCloseness
 from kinfold.policy import Policy
 from kinfold.release import Confidential, Terms
 from kinfold.schema import Kind, Role
+from kinfold.written import as_written
 
 
-def terms_of(policy: BoundPolicy, engine: Engine, frame: Any) -> Terms:
-    """Return what a policy, bound to a source, promises of its release."""
+def terms_of(policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = False) -> Terms:
+    """Return what a policy, bound to a source, promises of its release; `quoted` where formulas in the rows are."""
 
     def names(role: Role) -> tuple[str, ...]:
         return tuple(column.name for column in policy.of(role))
 
-    confidential = tuple(_confidential(column, engine, frame) for column in policy.of(Role.CONFIDENTIAL))
+    confidential = tuple(_confidential(column, engine, frame, quoted) for column in policy.of(Role.CONFIDENTIAL))
     models = _models(policy, confidential)
     joint = policy.policy.privacy.joint and len(confidential) > 1
     return Terms(names(Role.QUASI), confidential, names(Role.OTHER), names(Role.IDENTIFIER), models, joint)
@@ -42,11 +44,12 @@ def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
     output = policy.output.model_copy(update={"others": "release"})
     here = policy.model_copy(update={"columns": {n: c for n, c in kept.items() if n in schema}, "output": output})
     bound = bind(here, schema, released=True)
-    terms = terms_of(bound, engine, frame)
+    terms = terms_of(bound, engine, frame, quoted=policy.output.spreadsheet_safe)
     absent = tuple(name for name in kept if name not in schema)
     unnamed = () if policy.output.others == "refuse" else tuple(name for name in terms.other if name not in kept)
     named = tuple(name for name in terms.other if name in kept)
-    return replace(terms, other=(*named, *unnamed, *absent), removed=removed)
+    terms = replace(terms, other=(*named, *unnamed, *absent), removed=removed)
+    return as_written(terms) if policy.output.spreadsheet_safe else terms
 
 
 def _models(policy: BoundPolicy, confidential: Sequence[Confidential]) -> tuple[Model, ...]:
@@ -113,10 +116,11 @@ def _is_number(bound: BoundColumn) -> bool:
     return bound.column.storage.kind.measured or bool(bound.column.date_format)
 
 
-def _confidential(column: BoundColumn, engine: Engine, frame: Any) -> Confidential:
+def _confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool) -> Confidential:
     hierarchy = None
     if column.asked.hierarchy or column.asked.order:
         texts = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_numpy(zero_copy_only=False)
+        texts = np.array([unquoted(text) for text in texts], object) if quoted else texts
         in_order(column, texts)
     if column.asked.hierarchy:
         hierarchy = hierarchy_of(column, texts)

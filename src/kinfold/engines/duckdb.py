@@ -19,6 +19,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from kinfold import formulas
 from kinfold.engines import inference
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.engines.inference import Stored
@@ -125,6 +126,8 @@ class DuckDB:
             value = f"s.{frame.at(name)}" if isinstance(treatment, Keep) else f"n.v{list(fresh).index(name)}"
             if isinstance(treatment, Replace) and treatment.as_stored:
                 value = _restored(value, treatment.values.type, frame.type_of(name), schema[name])
+            if treatment.quotes and _holds_text(treatment, frame.type_of(name)):
+                value = _quoted(value, treatment.quotes)
             select.append(f"{value} AS c{i}")
         query = f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {{}} n WHERE n.kept"
         with self._registered(arrow) as view:
@@ -353,7 +356,11 @@ def _quote(name: str) -> str:
 
 
 def _literal(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+    return _text(str(path))
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _value(frame: Frame, name: str, column: Column | None) -> str:
@@ -379,6 +386,25 @@ def _restored(value: str, held: pa.DataType, stored: str, column: Column) -> str
     if stored == "VARCHAR" and pa.types.is_temporal(held):
         return f"strftime({value}, '{column.date_format}')"
     return f"CAST({value} AS {stored})"
+
+
+def _quoted(value: str, quotes: int) -> str:
+    """SQL that puts an apostrophe before a text that looks like a formula, or takes one away."""
+    patterns = (formulas.FORMULA, formulas.NUMBER, formulas.NOTHING_BUT_SIGNS)
+    formula, number, signs = (f"regexp_full_match({value}, {_text(pattern)})" for pattern in patterns)
+    looks = f"{formula} AND NOT {number} AND NOT {signs}"
+    if quotes > 0:
+        return f"CASE WHEN {looks} THEN {_text(formulas.QUOTE)} || {value} ELSE {value} END"
+    return (
+        f"CASE WHEN starts_with({value}, {_text(formulas.QUOTE)}) AND {looks} THEN substr({value}, 2) ELSE {value} END"
+    )
+
+
+def _holds_text(treatment: Keep | Replace, stored: str) -> bool:
+    """Whether a column is text after its treatment."""
+    if isinstance(treatment, Replace) and not treatment.as_stored:
+        return bool(pa.types.is_string(treatment.values.type) or pa.types.is_large_string(treatment.values.type))
+    return stored == "VARCHAR"
 
 
 def _typed(frame: Frame, name: str, schema: Schema) -> str:
