@@ -67,7 +67,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"models"},
     "publication": {"errors"},
     "certificate": {"__version__", "binding", "hierarchy", "models", "release", "schema"},
-    "description": {"__version__", "binding", "encoding", "measurement", "oddities", "recoding", "report", "schema"},
+    "description": {
+        "__version__",
+        "binding",
+        "encoding",
+        "formulas",
+        "measurement",
+        "oddities",
+        "recoding",
+        "report",
+        "schema",
+    },
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
     | {"publication", "release", "report", "verification"},
     # flow
