@@ -86,7 +86,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "interchange": {"errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"generalize", "header", "hierarchy", "promises", "recoding", "release", "verification", "written"},
+    | {"generalize", "header", "hierarchy", "oddities", "promises", "recoding", "release", "verification", "written"},
     "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
     "demo": {"errors", "flow", "policy"},
     # faces

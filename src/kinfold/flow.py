@@ -18,10 +18,11 @@ from kinfold import frames
 from kinfold.binding import BoundPolicy, bind
 from kinfold.encoding import encode
 from kinfold.engines import Engine
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, Problem
 from kinfold.folder import save, was_sorted
 from kinfold.header import require_header
 from kinfold.measurement import Measures, Questions, Tables, measure_release
+from kinfold.oddities import formulas
 from kinfold.planning import Ask, Plan, Task, plan
 from kinfold.policy import Policy, from_roles
 from kinfold.promises import confidential_values, terms_of, unit_values
@@ -131,7 +132,14 @@ def verify(source: Any, policy: Any = None, **request: Any) -> Verdict:
     asked = requested(policy, request)
     with open_engine() as engine:
         frame = engine.read(rows_of(source))
-        return check(engine, frame, released_terms(asked, engine, frame))
+        verdict = check(engine, frame, released_terms(asked, engine, frame))
+        return _spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
+
+
+def _spreadsheet_safe(verdict: Verdict, engine: Engine, frame: Any) -> Verdict:
+    """Add what a spreadsheet would run of a table to what is wrong with it."""
+    found = [Problem(told, "do not open this file in a spreadsheet") for told in formulas(engine, frame, safe=False)]
+    return replace(verdict, problems=(*verdict.problems, *found))
 
 
 def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:

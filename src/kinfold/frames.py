@@ -45,7 +45,7 @@ def to_arrow(source: Any) -> pa.Table:
     if not frame.columns:
         raise DataError("the frame has no columns", fix="give a table with at least one column")
     try:
-        native = _opened(frame.to_native())
+        native = _opened(frame.to_native(), readable=True)
         table = pa.Table.from_pandas(native, preserve_index=False) if frame.implementation.is_pandas() else native
         return _plain(table if isinstance(table, pa.Table) else frame.to_arrow())
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # whose message quotes a value
@@ -93,10 +93,24 @@ def _free(taken: Collection[str]) -> str:
     return next(name for name in chain(["index"], (f"level_{i}" for i in count())) if name not in taken)
 
 
-def _opened(frame: Any) -> Any:
-    """Return a frame whose index, where it carries something, is columns."""
+def _opened(frame: Any, *, readable: bool = False) -> Any:
+    """Return a frame whose index, where it carries something, is columns; `readable` ones are for Arrow."""
     names = index_names(frame)
-    return frame.reset_index(names=list(names)) if names else frame
+    opened = frame.reset_index(names=list(names)) if names else frame
+    for name in names if readable else ():
+        opened[name] = _readable(opened[name])
+    return opened
+
+
+def _readable(level: Any) -> Any:
+    """Return a level of an index as texts where only pandas knows its type: it may be about to be dropped."""
+    try:
+        kind = pa.array(level).type
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # mixed values
+        return level.astype(str)
+    known = (pa.types.is_primitive, pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
+    single = pa.types.is_decimal(kind) or any(is_kind(kind) for is_kind in known)
+    return level if single and not pa.types.is_duration(kind) else level.astype(str)
 
 
 def recoded(source: Any, released: pa.Table, recoding: Recoding, index: Sequence[str] = ()) -> Any:

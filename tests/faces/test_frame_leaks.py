@@ -38,6 +38,12 @@ INDEXES = {
     "repeated": pd.Index([1, 1, 2, 2, 3]),
     "categories": pd.CategoricalIndex(list("abcab"), categories=list("abcz")),
     "levels": pd.MultiIndex.from_arrays([list("aabbc"), [1, 2, 3, 4, 5]], names=["ward", None]),
+    "periods": pd.period_range("2024-01", periods=5, freq="M"),
+    "intervals": pd.interval_range(0, 5),
+    "durations": pd.to_timedelta([1, 2, 4, 8, 16], unit="h"),
+    "mixed": pd.Index([1, "a", 2.5, None, ("b", 1)], tupleize_cols=False),
+    "bytes": pd.Index([b"a", b"b", b"c", b"d", b"e"]),
+    "zones": pd.date_range("2024-01-01", periods=5, tz="Europe/Berlin"),
     "called as a column": pd.Index([1, 2, 3, 4, 9], name="age"),
     "called nearly so": pd.Index([1, 2, 3, 4, 9], name="AGE"),
     "called by a number": pd.Index([1, 2, 3, 4, 9], name=3),
@@ -64,7 +70,7 @@ def test_an_index_that_is_released_is_the_index_of_its_rows_again(index: pd.Inde
     frame = people(index)
     release = kinfold.anonymize(frame, asked("release"))
     kept = [0, 1, 3, 4]
-    assert release.frame.index.tolist() == index[kept].tolist()
+    assert repr(release.frame.index.tolist()) == repr(index[kept].tolist())
     assert release.frame.index.inferred_type == index.inferred_type
     assert release.frame.index.names == index.names
     assert release.frame["city"].tolist() == frame["city"].iloc[kept].tolist()

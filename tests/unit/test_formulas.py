@@ -154,6 +154,14 @@ def test_formulas_are_told_everywhere_with_counts_and_without_values(tmp_path: P
     assert any("'note': 8 cells start like a formula" in warning for warning in warned)
 
 
+def test_a_table_with_formulas_is_not_what_a_safe_policy_promises() -> None:
+    raw = kinfold.anonymize(pa.table(people()), asked(safe=False)).frame
+    assert kinfold.verify(raw, asked(safe=False)).holds
+    found = kinfold.verify(raw, asked())
+    assert not found.holds
+    assert any("'disease': 18 cells start like a formula" in problem.what for problem in found.problems)
+
+
 def test_a_safe_release_says_what_was_quoted(tmp_path: Path) -> None:
     release = kinfold.anonymize(pa.table(people()), asked())
     assert any("an apostrophe is written before each" in note for note in release.measures.warnings)
