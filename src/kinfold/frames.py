@@ -20,11 +20,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinfold import fresh
 from kinfold.errors import DataError, Problem
-from kinfold.formulas import quoted
+from kinfold.formulas import QUOTE, quoted
 from kinfold.recoding import Drop, Keep, Recoding, Replace
 
 
@@ -69,10 +70,10 @@ def index_names(source: Any) -> tuple[str, ...]:
     frame = nw.from_native(source, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or not frame.implementation.is_pandas():
         return ()
-    index = source.index
+    index = frame.to_native().index
     if _carries_nothing(index):
         return ()
-    taken = {name.casefold() for name in source.columns}
+    taken = {str(name).casefold() for name in frame.columns}
     names = []
     for name in index.names:
         own = isinstance(name, str) and name.strip() and name.casefold() not in taken
@@ -117,12 +118,13 @@ def recoded(source: Any, released: pa.Table, recoding: Recoding, index: Sequence
     """Return the caller's frame after a recoding whose rows are known as Arrow; `index` columns are the index again."""
     frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
     kept = [name for name, treatment in recoding.columns.items() if not isinstance(treatment, Drop)]
+    native = frame.to_native()
     if frame.implementation.is_pyarrow():
-        return _pyarrow(source.select(kept), released, recoding)
+        return _pyarrow(native.select(kept), released, recoding)
     if frame.implementation.is_pandas():
-        rows = _pandas(_opened(source)[kept], released, recoding)
-        return _indexed(rows, source, [name for name in index if name in kept])
-    return _polars(frame.select(kept).to_native(), released, recoding)
+        rows = _pandas(_opened(native)[kept], released, recoding)
+        return _indexed(rows, native, [name for name in index if name in kept])
+    return _polars(native.select(kept), released, recoding)
 
 
 def _places(recoding: Recoding) -> NDArray[np.intp]:
@@ -133,11 +135,17 @@ def _replaced(recoding: Recoding) -> dict[str, Replace]:
     return {name: treatment for name, treatment in recoding.columns.items() if isinstance(treatment, Replace)}
 
 
-def _rewritten(recoding: Recoding) -> dict[str, bool]:
+def _rewritten(recoding: Recoding, released: pa.Table) -> dict[str, bool]:
     """Return the columns whose values are not the caller's any more, and whether they go back into their type."""
-    treated = recoding.columns.items()
-    quoted = {name: True for name, treatment in treated if isinstance(treatment, Keep) and treatment.quotes}
-    return quoted | {name: treatment.as_stored for name, treatment in _replaced(recoding).items()}
+    kept = [name for name, t in recoding.columns.items() if isinstance(t, Keep) and t.quotes]
+    quotes = {name: True for name in kept if _has_quotes(released.column(name))}
+    return quotes | {name: treatment.as_stored for name, treatment in _replaced(recoding).items()}
+
+
+def _has_quotes(column: pa.ChunkedArray) -> bool:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return False
+    return bool(pc.any(pc.starts_with(column, QUOTE)).as_py())
 
 
 def _is_quoted(recoding: Recoding, name: str) -> bool:
@@ -153,7 +161,7 @@ def _as_quoted(categories: Sequence[Any], recoding: Recoding, name: str) -> list
 
 
 def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding) -> pa.Table:
-    rows, rewritten, columns, fields = pa.array(_places(recoding)), _rewritten(recoding), [], []
+    rows, rewritten, columns, fields = pa.array(_places(recoding)), _rewritten(recoding, released), [], []
     for field in table.schema:
         column, as_stored = table.column(field.name), rewritten.get(field.name)
         if as_stored is None:
@@ -174,7 +182,7 @@ def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding) -> pa.Tabl
 def _pandas(frame: Any, released: pa.Table, recoding: Recoding) -> Any:
     import pandas as pd
 
-    rows, rewritten, columns = _places(recoding), _rewritten(recoding), {}
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released), {}
     for name in frame.columns:
         kind, as_stored = frame[name].dtype, rewritten.get(name)
         if as_stored is None:
@@ -198,7 +206,7 @@ def _indexed(frame: Any, source: Any, index: Sequence[str]) -> Any:
 def _polars(frame: Any, released: pa.Table, recoding: Recoding) -> Any:
     import polars as pl
 
-    rows, rewritten, columns = _places(recoding), _rewritten(recoding), []
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released), []
     for column in frame.get_columns():
         kind, as_stored = column.dtype, rewritten.get(column.name)
         if as_stored is None:

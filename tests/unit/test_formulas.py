@@ -127,6 +127,19 @@ def test_frames_are_quoted_whatever_holds_their_texts(kind: str) -> None:
         assert result["disease"].cat.ordered == (kind == "ordered")
 
 
+def test_columns_of_other_types_stay_as_they_are_beside_quoted_ones() -> None:
+    frame = pd.DataFrame(people())
+    frame["note"] = pd.Series([True, None, False] * 8, dtype=object)
+    frame["day"] = pd.date_range("2024-01-01", periods=24, tz="Europe/Berlin", unit="us")
+    frame["part"] = pd.Categorical([3, 1, 2] * 8, [3, 2, 1])
+    frame.index = pd.interval_range(0, 24)
+    policy = asked()
+    policy["output"]["others"] = "release"
+    result = kinfold.anonymize(frame, policy).frame
+    assert result["disease"].tolist() == [quoted(text) for text in DISEASES]
+    pd.testing.assert_frame_equal(result[["note", "day", "part"]], frame[["note", "day", "part"]])
+
+
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(sorted(set(DISEASES)))])
 def test_polars_frames_are_quoted(kind: Any) -> None:
     frame = pl.DataFrame(people()).with_columns(pl.col("disease").cast(kind))

@@ -34,6 +34,8 @@ def plain_json(text: str) -> str:
     >>> plain_json('{"\u202ea": 1}')
     '{"\\u202ea": 1}'
     """
+    if text.replace("\n", "").isprintable():
+        return text
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
