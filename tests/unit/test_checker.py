@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import math
+import runpy
 import subprocess
 import sys
 from fractions import Fraction
@@ -86,6 +88,22 @@ def test_a_table_in_parquet_without_pyarrow_says_what_it_needs(public: Path, tmp
     assert "pip install pyarrow" in ran.stderr
 
 
+def test_the_file_as_a_program(
+    public: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["checker.py", str(public)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(FILE), run_name="__main__")
+    assert ended.value.code == 0
+    assert json.loads(capsys.readouterr().out)["holds"]
+
+
+def test_without_pyarrow_the_program_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SystemExit, match="pip install pyarrow"):
+        consider(tmp_path / "t.parquet", certificate())
+
+
 def test_what_was_changed_fails(public: Path, tmp_path: Path) -> None:
     for name, change in (("release.csv", ("flu", "cold")), ("certificate.json", ('"k": 4', '"k": 2'))):
         for file in public.iterdir():
@@ -128,6 +146,8 @@ def test_a_table_is_what_its_certificate_says(tmp_path: Path) -> None:
     [
         ("q,d\na,1\n", {}, "other figures"),
         ("q,d\n", {}, "other figures"),
+        ("", {}, "no CSV file"),
+        ('q,d\n"a,1\n', {}, "no CSV file"),
         ("q,e\na,1\n", {}, "other columns"),
         ("q,d,e\na,1,2\n", {}, "other columns"),
         ("q,d\na,1,2\n", {}, "broken"),
@@ -201,6 +221,12 @@ def test_a_joint_promise_is_asked_of_whoever_knows_the_other_column(tmp_path: Pa
         "d": 2,
         "e": 1,
     }
+
+
+def test_what_the_csv_module_allows_is_as_before(tmp_path: Path) -> None:
+    before = csv.field_size_limit()
+    assert consider(table(tmp_path, ROWS.replace("a", "x" * 200_000)), certificate())["holds"]
+    assert csv.field_size_limit() == before
 
 
 def test_null_is_a_value_and_a_single_empty_field_is_an_empty_line(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NoReturn
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from kinfold.cli.plain import Terminal, plain, plain_json
 from kinfold.errors import Cancelled, KinfoldError
 
 PATIENCE = 1.0  # seconds before a bar is worth showing
@@ -25,8 +26,8 @@ STAGES = {
     "measure": "measuring",
 }
 
-out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)  # names are not markup
-err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+out = Terminal(highlight=False, markup=False, emoji=False, soft_wrap=True)  # names are not markup
+err = Terminal(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager
@@ -42,10 +43,10 @@ def errors(*, show_values: bool = False) -> Iterator[None]:
 
 def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:
     for problem in error.problems:
-        what, *fix = problem.text(show_values=show_values).splitlines()
-        err.print(Text.assemble(("error: ", "bold red"), what), soft_wrap=True)
-        for line in fix:
-            err.print(Text(line, style="dim" if not line.startswith("  fix:") else "cyan"), soft_wrap=True)
+        what = replace(problem, fix="").text(show_values=show_values)
+        err.print(Text.assemble(("error: ", "bold red"), plain(what)), soft_wrap=True)
+        if problem.fix:
+            err.print(Text(f"  fix: {problem.fix}", style="cyan"), soft_wrap=True)
     raise SystemExit(error.exit_code)
 
 
@@ -102,7 +103,7 @@ def asking(levels: Mapping[str, int], outliers: int) -> str | None:
 
 def print_json(value: Any) -> None:
     """Print one JSON object and nothing else."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(plain_json(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n")
 
 
 def digits(value: Any) -> str:
