@@ -20,6 +20,6 @@ def tally_up(what: str, count: int = 1) -> None:
             ledger.write(json.dumps({"what": what, "count": count}) + "\n")
 
 
-def scaled(count: int) -> int:
-    """Return a number of random cases as this run wants it: at least one."""
-    return max(1, round(count * SCALE))
+def cases(short: int, long: int) -> int:
+    """Return a number of random cases: the short form, or `long` for each unit of the scale."""
+    return short if SCALE <= 1 else round(long * SCALE)
