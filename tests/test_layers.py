@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recoding": set(),
     "aggregate": set(),
     "schema": set(),
+    "disk": set(),
     "hierarchy": {"errors"},
     "kernels": {"progress"},
     "annealing": {"progress"},
@@ -39,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "binding": {"errors", "policy", "schema"},
     "ladders": {"binding", "errors", "hierarchy"},
     # rows
-    "engines": {"errors", "recoding", "schema", "tally"},
+    "engines": {"disk", "errors", "recoding", "schema", "tally"},
     "frames": {"errors", "recoding"},
     # methods: models arrive as arguments
     "partition": {"annealing", "errors", "gauge", "kernels", "progress", "tally"},
@@ -58,7 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "policy", "release"},
     # a release on disk
     "report": {"models"},
-    "publication": {"errors"},
+    "publication": {"disk", "errors"},
     "certificate": {"__version__", "binding", "hierarchy", "models", "release", "schema"},
     "description": {"__version__", "binding", "encoding", "measurement", "recoding", "report", "schema"},
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
@@ -66,14 +67,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     # flow
     "profiling": {"engines", "progress", "schema"},
     "starter": {"profiling", "schema"},
-    "interchange": {"errors", "hierarchy", "schema"},
+    "interchange": {"disk", "errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
     | {"generalize", "hierarchy", "promises", "release", "verification"},
-    "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
-    "demo": {"errors", "flow", "policy"},
+    "comparison": GROUND | {"__version__", "disk", "flow", "frames", "measures", "policy", "report"},
+    "demo": {"disk", "errors", "flow", "policy"},
     # faces
-    "cli": {"__version__", "comparison", "demo", "errors", "flow", "folder", "kernels", "models", "policy"}
+    "cli": {"__version__", "comparison", "demo", "disk", "errors", "flow", "folder", "kernels", "models", "policy"}
     | {"generalize", "hierarchy", "interchange", "measurement", "profiling", "publication", "release", "report"}
     | {"schema", "starter"},
     "__init__": {"comparison", "errors", "flow", "partition", "policy"},
@@ -83,7 +84,7 @@ FOR_TYPES = {
     ("description.py", "flow"): "a report describes a release",
 }
 ONLY_IN = {
-    "duckdb": {"engines/duckdb.py"},
+    "duckdb": {"engines/connection.py", "engines/duckdb.py"},
     "numba": {"kernels"},
     "typer": {"cli"},
     "rich": {"cli"},

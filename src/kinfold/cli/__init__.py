@@ -5,6 +5,12 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line."""
+    from kinfold.cli.stopping import kept
+
+    kept(_run)
+
+
+def _run() -> None:
     from kinfold.cli.app import app
 
     app()

@@ -14,9 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from kinfold.errors import Cancelled, KinfoldError
+from kinfold.disk.journal import Journal, heard
+from kinfold.errors import Cancelled, KinfoldError, Unreachable
 
 PATIENCE = 1.0  # seconds before a bar is worth showing
+MORE_MEMORY = "give it more memory, or fewer records at a time"
 STAGES = {
     "read": "reading",
     "plan": "grouping",
@@ -32,12 +34,16 @@ err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap
 @contextmanager
 def errors(*, show_values: bool = False) -> Iterator[None]:
     """Turn what kinfold raises into a message on standard error and its exit code."""
+    journal = Journal()
     try:
-        yield
+        with heard(journal):
+            yield
     except KinfoldError as error:
         _fail(error, show_values=show_values)
-    except KeyboardInterrupt:
-        _fail(Cancelled("stopped; nothing was written"), show_values=False)
+    except KeyboardInterrupt:  # where `stopping` cannot keep the run in a process of its own
+        _fail(Cancelled(f"stopped; {journal.state}"), show_values=False)
+    except MemoryError:
+        _fail(Unreachable("there is not enough memory for this table", fix=MORE_MEMORY), show_values=False)
 
 
 def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:

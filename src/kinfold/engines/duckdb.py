@@ -6,8 +6,6 @@ data never becomes part of a query. Rows keep the order in which they came.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from kinfold.disk import scratch
 from kinfold.engines import inference
+from kinfold.engines.connection import Connection
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.engines.inference import Stored
 from kinfold.engines.source import Format, check_names, format_of
@@ -57,9 +57,9 @@ class DuckDB:
     """One run's database. Close it, or use it in a `with` block: its temporary files go with it."""
 
     def __init__(self) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="kinfold-"))  # the owner's alone
-        self._folder = folder
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(folder)})
+        scratch.sweep("kinfold-")
+        self._folder = folder = scratch.make("kinfold-")
+        self._connection = Connection(str(folder))
         self._connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
@@ -158,7 +158,11 @@ class DuckDB:
     def _read_csv(self, path: Path) -> Frame:
         dialect = find_dialect(path)
         if dialect.encoding not in ("utf-8", "utf-8-sig"):
-            return self._load_csv(self._transcoded(path, dialect.encoding), dialect, path.name)
+            copy = self._transcoded(path, dialect.encoding)
+            try:
+                return self._load_csv(copy, dialect, path.name)
+            finally:
+                copy.unlink()  # a copy of the original stays no longer than it must
         return self._load_csv(path, dialect, path.name)
 
     def _transcoded(self, path: Path, encoding: str) -> Path:
@@ -308,7 +312,7 @@ class DuckDB:
         return tuple(row)
 
     def _arrow(self, query: str) -> pa.Table:
-        return self._connection.sql(query).to_arrow_table()
+        return self._connection.arrow(query)
 
     def _spread(self, frame: Frame, keys: str, names: str, value: str) -> Spread:
         # Ranked in the order in which the classes themselves are listed; SQL ranks nulls together.
@@ -327,15 +331,15 @@ class DuckDB:
         return _View(self._connection, f"v{next(self._numbers)}", arrow)
 
 
-def _discard(connection: Any, folder: Path) -> None:
+def _discard(connection: Connection, folder: Path) -> None:
     connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    scratch.remove(folder)
 
 
 class _View:
     """An Arrow table that the database sees for as long as the `with` block lasts."""
 
-    def __init__(self, connection: Any, name: str, arrow: pa.Table) -> None:
+    def __init__(self, connection: Connection, name: str, arrow: pa.Table) -> None:
         self._connection, self._name, self._arrow = connection, name, arrow
 
     def __enter__(self) -> str:
