@@ -20,7 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kinfold.disk import exchange, journal, scratch
-from kinfold.disk.undisturbed import undisturbed
 from kinfold.errors import PolicyError
 
 PARTS = {"public", "internal"}
@@ -32,9 +31,14 @@ def check_place(folder: Path, *, force: bool) -> None:
     """Refuse, before any work, a folder that cannot be written or that holds something else than a release."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PolicyError(f"'{folder}' is not a folder", fix="name a folder for the release: --out DIR")
-    if folder.is_dir() and any(folder.iterdir()):
-        if not _is_release(folder):
+    if folder.is_dir() and (held := {entry.name for entry in folder.iterdir()}):
+        if not held <= PARTS:
             raise PolicyError(f"'{folder}' holds other things than a release", fix="name a new folder: --out DIR")
+        if not _certified(folder):
+            raise PolicyError(
+                f"'{folder}' holds no certificate of kinfold's: it is no release, or not a whole one",
+                fix="name a new folder: --out DIR, or remove that one yourself",
+            )
         if not force:
             raise PolicyError(
                 f"'{folder}' holds a release already", fix="replace it with --force, or name another folder"
@@ -57,7 +61,8 @@ def publish(folder: Path, fill: Callable[[Path], None], *, force: bool = False) 
         fill(beside / NEW)
         _open_up(beside / NEW)
         exchange.flush(beside / NEW)
-        _exchange(beside, folder, force=force)
+        with exchange.naming(folder, f"the new release is in place at '{folder}'"):
+            _take_place(beside, folder, force=force)
         exchange.flush_names([folder.parent, *(path.parent for path in opened)])
     except OSError as error:
         raise _explained(error, folder) from error
@@ -69,10 +74,8 @@ def publish(folder: Path, fill: Callable[[Path], None], *, force: bool = False) 
                 path.rmdir()  # if it stayed empty
 
 
-def _is_release(folder: Path) -> bool:
-    """Whether a folder is a release and nothing more: a certificate of kinfold's is in it."""
-    if not {entry.name for entry in folder.iterdir()} <= PARTS:
-        return False
+def _certified(folder: Path) -> bool:
+    """Whether a folder holds a certificate of kinfold's, of whatever version."""
     try:
         told = json.loads((folder / "public" / "certificate.json").read_bytes())
         return "kinfold" in told["made_with"]
@@ -99,17 +102,6 @@ def _open_up(made: Path) -> None:
     for file in (made / "public").iterdir():
         file.chmod(0o666 & ~mask)
     (made / "internal").chmod(0o700)
-
-
-def _exchange(beside: Path, folder: Path, *, force: bool) -> None:
-    """Give the new folder its name; no signal comes between that and the word that it has it."""
-    with undisturbed():
-        journal.tell("moving", folder)
-        try:
-            _take_place(beside, folder, force=force)
-            journal.tell("kept", f"the new release is in place at '{folder}'")
-        finally:
-            journal.tell("moved", folder)
 
 
 def _take_place(beside: Path, folder: Path, *, force: bool) -> None:

@@ -68,8 +68,8 @@ def _tied_to(command: int, heeded: list[int]) -> None:
         os._exit(1)
 
     def hand_over() -> None:
-        while True:
-            os.kill(command, signal.sigwait(heeded))
+        while (number := signal.sigwait(heeded)) and os.getppid() == command:
+            os.kill(command, number)
 
     threading.Thread(target=hand_over, daemon=True).start()
 

@@ -1,9 +1,10 @@
 """The exchange: a folder that was made takes its place, whole, and what stood there before steps aside.
 
-    place   onto nothing or an empty folder: one rename, which fails for whoever comes second
-    swap    with what stands there: in one step of the file system where it has one; else two renames, and the old
-            folder is put back if the second fails
-    flush   files before they are named, folders after: what was said to be there survives a power cut
+place   onto nothing or an empty folder: one rename, which fails for whoever comes second
+swap    with what stands there: in one step of the file system where it has one; else two renames, and the old
+        folder is put back if the second fails
+flush   files before they are named, folders after: what was said to be there survives a power cut
+naming  around it: no signal and no stop comes between a name and the word that it is taken
 """
 
 from __future__ import annotations
@@ -13,11 +14,27 @@ import ctypes
 import errno
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from kinfold.disk import journal
+from kinfold.disk.undisturbed import undisturbed
 
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
+
+
+@contextmanager
+def naming(path: Path, word: str) -> Iterator[None]:
+    """Let nobody cut what gives something its final name; if that goes well, the word is true of the disk."""
+    with undisturbed():
+        journal.tell("moving", path)
+        try:
+            yield
+            journal.tell("kept", word)
+        finally:
+            journal.tell("moved", path)
 
 
 def place(made: Path, folder: Path) -> bool:
