@@ -66,6 +66,9 @@ def _tied_to(command: int, heeded: list[int]) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != command:  # it ended before that
         os._exit(1)
+    # Python's own helper, which tidies up after workers, would complain to the terminal of having to do so.
+    asked = [os.environ["PYTHONWARNINGS"]] if os.environ.get("PYTHONWARNINGS") else []
+    os.environ["PYTHONWARNINGS"] = ",".join([*asked, "ignore:resource_tracker"])
 
     def hand_over() -> None:
         while (number := signal.sigwait(heeded)) and os.getppid() == command:
