@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from kinfold.cli.memory import short_of_memory
 from kinfold.disk.journal import Journal, heard
-from kinfold.errors import Cancelled, KinfoldError, Unreachable
+from kinfold.errors import Cancelled, KinfoldError
 
 PATIENCE = 1.0  # seconds before a bar is worth showing
-MORE_MEMORY = "give it more memory, or fewer records at a time"
 STAGES = {
     "read": "reading",
     "plan": "grouping",
@@ -42,8 +42,10 @@ def errors(*, show_values: bool = False) -> Iterator[None]:
         _fail(error, show_values=show_values)
     except KeyboardInterrupt:  # where `stopping` cannot keep the run in a process of its own
         _fail(Cancelled(f"stopped; {journal.state}"), show_values=False)
-    except MemoryError:
-        _fail(Unreachable("there is not enough memory for this table", fix=MORE_MEMORY), show_values=False)
+    except Exception as error:
+        if (told := short_of_memory(error)) is None:
+            raise
+        _fail(told, show_values=False)
 
 
 def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:

@@ -48,8 +48,11 @@ def kept(work: Callable[[], None]) -> None:
     if run == 0:
         os.close(journal)
         _tied_to(command, heeded)
-        with heard(lambda event, what: _send(into, event, what)):
-            work()
+        try:
+            with heard(lambda event, what: _send(into, event, what)):
+                work()
+        finally:
+            _send(into, "ended", "")  # which a library that ends the process by itself does not say
         return
     os.close(into)
     raise SystemExit(_Watch(run, journal, heeded).until_the_end())
@@ -146,7 +149,7 @@ class _Watch:
         if self.ended is None:
             os.kill(self.run, signal.SIGKILL)
             _, self.ended = os.waitpid(self.run, 0)
-        elif os.WIFEXITED(self.ended):
+        elif self.journal.ended:
             return self._finished()  # it was done before it could be stopped
         self._tidy_up()
         _say(f"stopped; {self.journal.state}")
@@ -165,15 +168,14 @@ class _Watch:
         """Return the code of a run that is over, and explain one that did not end by itself."""
         self._tidy_up()
         assert self.ended is not None  # noqa: S101  nobody calls this before
-        if os.WIFEXITED(self.ended):
+        if os.WIFEXITED(self.ended) and self.journal.ended:
             return os.WEXITSTATUS(self.ended)
-        number = os.WTERMSIG(self.ended)
-        if number == signal.SIGKILL:
+        how = _how(self.ended)
+        if how == "SIGKILL":
             _say(f"error: the run was ended from outside, most likely for want of memory; {self.journal.state}")
             _say("  fix: give it more memory, or fewer records at a time")
             return 4
-        name = signal.Signals(number).name
-        _say(f"error: the run broke off ({name}); {self.journal.state}")
+        _say(f"error: the run broke off ({how}); {self.journal.state}")
         _say("  fix: if memory is short, give it more; if not, this is a bug in kinfold: please report it")
         return 1
 
@@ -185,6 +187,12 @@ class _Watch:
         for path in reversed(self.journal.opened):
             with contextlib.suppress(OSError):
                 Path(path).rmdir()  # only if it is empty
+
+
+def _how(ended: int) -> str:
+    if os.WIFEXITED(ended):
+        return f"with code {os.WEXITSTATUS(ended)}"
+    return signal.Signals(os.WTERMSIG(ended)).name
 
 
 def _say(text: str) -> None:

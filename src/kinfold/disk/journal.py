@@ -6,6 +6,7 @@
     moving PATH   folders change places: not the moment to end the run
     moved PATH    that is over
     kept TEXT     something has its final name, and TEXT says so
+    ended         the run ends by itself, well or not
 
 Nobody listens unless he asks to: the command does, from a process of its own; a library user need not.
 """
@@ -46,6 +47,7 @@ class Journal:
     opened: list[str] = field(default_factory=list)
     moving: str = ""
     kept: str = ""
+    ended: bool = False
 
     def __call__(self, event: str, what: str) -> None:
         """Note what was told."""
@@ -57,6 +59,8 @@ class Journal:
             self.moving = what if event == "moving" else ""
         elif event == "kept":
             self.kept = what
+        elif event == "ended":
+            self.ended = True
 
     @property
     def state(self) -> str:
