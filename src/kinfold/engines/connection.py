@@ -13,17 +13,37 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from kinfold.disk import scratch
 from kinfold.disk.undisturbed import undisturbed
 from kinfold.errors import Unreachable
 
+PREFIX = "kinfold-"
+CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
+
 
 class Connection:
-    """A database in memory that spills to a folder."""
+    """A database in memory, with a temporary folder of its own to spill to; close it, and both are gone."""
 
-    def __init__(self, spill: str) -> None:
-        self._inside = duckdb.connect(":memory:", config={"temp_directory": spill})
+    def __init__(self) -> None:
+        scratch.sweep(PREFIX)
+        self.folder = scratch.make(PREFIX)
+        try:
+            with _memory_told():
+                self._inside = duckdb.connect(":memory:", config={"temp_directory": str(self.folder), **CLOSED})
+        except BaseException:
+            scratch.remove(self.folder)
+            raise
         self.register, self.unregister = self._inside.register, self._inside.unregister
-        self.close = self._inside.close
+
+    def close(self) -> None:
+        """Forget every row and remove every temporary file."""
+        self._inside.close()
+        scratch.remove(self.folder)
 
     def execute(self, query: str, *parameters: Any) -> Connection:
         """Run a query."""
@@ -44,9 +64,14 @@ class Connection:
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
-        with undisturbed(self._inside.interrupt):
-            try:
-                yield
-            except duckdb.OutOfMemoryException:  # whose message may quote a value
-                what = "there is not enough memory for this table, and no space left to spill to disk"
-                raise Unreachable(what, fix="give it more memory, free the temporary folder's disk (TMPDIR)") from None
+        with undisturbed(self._inside.interrupt), _memory_told():
+            yield
+
+
+@contextmanager
+def _memory_told() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        what = "there is not enough memory for this table, nor space to spill to disk"
+        raise Unreachable(what, fix="give it more memory, or free the disk of the temporary folder (TMPDIR)") from None
