@@ -2,8 +2,8 @@
 
     python checker.py FOLDER          with certificate.json and the released table in it; this folder if none is named
 
-It needs Python 3.11 and nothing else (a table in Parquet needs pyarrow, too), groups the rows of the table by the text
-of their quasi-identifiers, and says what it finds, in exact arithmetic:
+It needs Python 3.11 and nothing else (for Parquet: pyarrow), groups rows by the text of their quasi-identifiers, and
+says what it finds, in exact arithmetic:
 
     k       the size of the smallest class: records that share all their quasi-identifier values
     l, p    the fewest different values of a confidential column in a class
@@ -24,7 +24,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -204,26 +204,21 @@ def ordered_values(fields: Column, column: Mapping[str, Any]) -> list[Any]:
     """Return the values of a column: places in its order (0 is missing), or texts where it has none."""
     if column["type"] == "nominal" or "hierarchy" in column:
         return list(fields)
-    texts = {text for text in fields if text is not None}
-    keys = dict(_keys(texts, column))
-    if wrong := len(texts) - len(keys):
+    order = {text: at for at, text in enumerate(column.get("order", ()))}
+    keys = {text: _key(text, column, order) for text in {*fields} if text is not None}
+    if wrong := sum(key is None for key in keys.values()):
         raise Wrong(f"{wrong} of the values of '{column['name']}' are not {column['type']}, or not in its order")
     place = {key: at for at, key in enumerate(sorted(set(keys.values())), 1)}
     return [0 if text is None else place[keys[text]] for text in fields]
 
 
-def _keys(texts: set[str], column: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each text that can be read with what it is ordered by."""
-    order = {text: at for at, text in enumerate(column.get("order", ()))}
-    for text in texts:
-        if "order" in column:
-            key: Any = order.get(text)
-        elif column["type"] == "date":
-            key = moment(text.strip(" "), column.get("dates"))
-        else:
-            key = Decimal(text.strip(" ")) if NUMBER.fullmatch(text.strip(" ")) else None
-        if key is not None:
-            yield text, key
+def _key(text: str, column: Mapping[str, Any], order: Mapping[str, int]) -> Any:
+    """Return what a text is ordered by; None if it cannot be read."""
+    if "order" in column:
+        return order.get(text)
+    if column["type"] == "date":
+        return moment(text.strip(" "), column.get("dates"))
+    return Decimal(text.strip(" ")) if NUMBER.fullmatch(text.strip(" ")) else None
 
 
 def moment(text: str, form: str | None) -> Any:
@@ -233,11 +228,10 @@ def moment(text: str, form: str | None) -> Any:
             return Fraction(text)
         if form:
             return datetime.strptime(text, form)
-        parts = MOMENT.fullmatch(text).groups()  # type: ignore[union-attr]
-        year, month, day, hour, minute, second, beyond, sign, ahead, and_minutes, before = parts
-        era, of_era = divmod(1 - int(year) if before else int(year), 400)  # the calendar repeats after 400 years
+        year, month, day, hour, minute, second, beyond, sign, ahead, more, bc = MOMENT.fullmatch(text).groups()  # type: ignore[union-attr]
+        era, of_era = divmod(1 - int(year) if bc else int(year), 400)  # the calendar repeats after 400 years
         minutes = int(hour or 0) * 60 + int(minute or 0)
-        minutes -= (int(ahead or 0) * 60 + int(and_minutes or 0)) * (-1 if sign == "-" else 1)
+        minutes -= (int(ahead or 0) * 60 + int(more or 0)) * (-1 if sign == "-" else 1)
         days = era * 146097 + date(2000 + of_era, int(month), int(day)).toordinal()
         return Fraction(days * 86400 + minutes * 60 + int(second or 0)) + Fraction(f"0.{beyond or 0}")
     except (AttributeError, ValueError):
@@ -254,9 +248,14 @@ def read(path: Path, certificate: Mapping[str, Any]) -> dict[str, Column]:
 
 
 def _csv(path: Path, separator: str) -> dict[str, Column]:
-    csv.field_size_limit(2**31 - 1)
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *lines = csv.reader(file, delimiter=separator, strict=True)
+    limit = csv.field_size_limit(2**31 - 1)  # of the whole process: put back below
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *lines = csv.reader(file, delimiter=separator, strict=True)
+    except (csv.Error, ValueError):
+        raise Wrong("the table is no CSV file in UTF-8") from None
+    finally:
+        csv.field_size_limit(limit)
     rows = [line or [""] for line in lines]  # a single empty field is an empty line
     if len({*header}) < len(header) or any(len(row) != len(header) for row in rows):
         raise Wrong("the table is broken: a line has other fields than the header, or two columns share a name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import math
 import subprocess
@@ -128,6 +129,8 @@ def test_a_table_is_what_its_certificate_says(tmp_path: Path) -> None:
     [
         ("q,d\na,1\n", {}, "other figures"),
         ("q,d\n", {}, "other figures"),
+        ("", {}, "no CSV file"),
+        ('q,d\n"a,1\n', {}, "no CSV file"),
         ("q,e\na,1\n", {}, "other columns"),
         ("q,d,e\na,1,2\n", {}, "other columns"),
         ("q,d\na,1,2\n", {}, "broken"),
@@ -201,6 +204,12 @@ def test_a_joint_promise_is_asked_of_whoever_knows_the_other_column(tmp_path: Pa
         "d": 2,
         "e": 1,
     }
+
+
+def test_what_the_csv_module_allows_is_as_before(tmp_path: Path) -> None:
+    before = csv.field_size_limit()
+    assert consider(table(tmp_path, ROWS.replace("a", "x" * 200_000)), certificate())["holds"]
+    assert csv.field_size_limit() == before
 
 
 def test_null_is_a_value_and_a_single_empty_field_is_an_empty_line(tmp_path: Path) -> None:
