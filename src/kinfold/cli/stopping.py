@@ -27,6 +27,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from kinfold.cli.memory import short_of_memory
 from kinfold.disk.journal import Journal, heard
 
 STOPS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -50,7 +51,7 @@ def kept(work: Callable[[], None]) -> None:
         _tied_to(command, heeded)
         try:
             with heard(lambda event, what: _send(into, event, what)):
-                work()
+                _done(work)
         finally:
             _send(into, "ended", "")  # which a library that ends the process by itself does not say
         return
@@ -78,6 +79,17 @@ def _tied_to(command: int, heeded: list[int]) -> None:
             os.kill(command, number)
 
     threading.Thread(target=hand_over, daemon=True).start()
+
+
+def _done(work: Callable[[], None]) -> None:
+    """Do the work; memory can be too short to load even what tells of that."""
+    try:
+        work()
+    except (MemoryError, ImportError) as error:
+        if (told := short_of_memory(error)) is None:
+            raise
+        _say(f"error: {told}")
+        raise SystemExit(told.exit_code) from None
 
 
 def _send(into: int, event: str, what: str) -> None:
@@ -197,7 +209,7 @@ def _how(ended: int) -> str:
 
 def _say(text: str) -> None:
     """Tell it to whoever still listens: after SIGHUP that may be nobody."""
-    shown = "".join(char if char.isprintable() else "?" for char in text)
+    shown = "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr.isatty():
             sys.stderr.write("\r\x1b[K\x1b[?25h")  # a progress bar may have been there, and have hidden the cursor

@@ -84,15 +84,11 @@ def _mark(folder: Path, purpose: str) -> None:
     """Lock a file, then give it the name of a mark: nobody ever sees a mark of a live run unlocked."""
     if sys.platform == "win32":
         return
-    lock = os.open(folder / HALF_MADE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
+    with contextlib.suppress(OSError):  # a disk without locks, or full: no mark, and so no sweep of what it may hold
+        _locks[folder] = lock = os.open(folder / HALF_MADE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.write(lock, json.dumps({"purpose": purpose, "host": platform.node()}).encode())
         (folder / HALF_MADE).rename(folder / MARK)
-    except OSError:  # a disk without locks, or full: unmarked, and so never swept
-        os.close(lock)
-        return
-    _locks[folder] = lock
 
 
 def _sweep(folder: Path, purpose: str, rescue: Callable[[Path], None] | None) -> None:

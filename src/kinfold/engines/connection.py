@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from kinfold.disk import scratch
 from kinfold.disk.undisturbed import undisturbed
-from kinfold.errors import Unreachable
+from kinfold.errors import PolicyError, Unreachable
 
 PREFIX = "kinfold-"
 CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
@@ -30,8 +31,7 @@ class Connection:
     """A database in memory, with a temporary folder of its own to spill to; close it, and both are gone."""
 
     def __init__(self) -> None:
-        scratch.sweep(PREFIX)
-        self.folder = scratch.make(PREFIX)
+        self.folder = _temporary()
         try:
             with _memory_told():
                 self._inside = duckdb.connect(":memory:", config={"temp_directory": str(self.folder), **CLOSED})
@@ -66,6 +66,15 @@ class Connection:
     def _stoppable(self) -> Iterator[None]:
         with undisturbed(self._inside.interrupt), _memory_told():
             yield
+
+
+def _temporary() -> Path:
+    try:
+        scratch.sweep(PREFIX)
+        return scratch.make(PREFIX)
+    except OSError as error:
+        fix = "free some space, or set TMPDIR to a folder that you may write to"
+        raise PolicyError(f"cannot make a temporary folder: {error.strerror}", fix=fix) from None
 
 
 @contextmanager
