@@ -160,6 +160,49 @@ def check_swept(desk: Path) -> None:
     assert marked == []
 
 
+# Others
+
+
+def test_of_two_runs_to_one_new_folder_one_wins_and_the_other_is_told(desk: Path) -> None:
+    waiting = (
+        "import sys, time; from pathlib import Path; from kinfold.disk import exchange; place = exchange.place\n"
+        "def together(*args):\n"
+        "    print('ready', file=sys.stderr, flush=True)\n"
+        f"    while not Path({str(desk / 'go')!r}).exists(): time.sleep(0.001)\n"
+        "    return place(*args)\n"
+        "exchange.place = together"
+    )
+    args = ("anonymize", desk / "table.csv", *ARGS, "--out", desk / "new")
+    with ending(start(desk, *args, before=waiting)) as one, ending(start(desk, *args, before=waiting)) as two:
+        one.until("ready")
+        two.until("ready")
+        text(desk, "go", "")
+        assert sorted([one.ended(), two.ended()]) == [0, 2]
+    second = one if one.process.returncode else two
+    assert "holds a release already" in second.said
+    assert "fix: " in second.said
+    check_whole(desk / "new")
+    assert left(desk) == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_source_that_changes_while_it_is_read(desk: Path, encoding: str) -> None:
+    text(desk, "table.csv", (TABLE + "\nJosé,30,10001,b\n").encode(encoding))
+    before = content(desk / "out")
+    growing = (
+        "from kinfold.engines.duckdb import DuckDB; load = DuckDB._load_csv\n"
+        "def changed(*args):\n"
+        f"    open({str(desk / 'table.csv')!r}, 'a').write('p,30,10001,b\\n')\n"
+        "    return load(*args)\n"
+        "DuckDB._load_csv = changed"
+    )
+    with ending(anonymize(desk, before=growing)) as command:
+        assert command.ended() == 3, command.said
+    assert "changed while it was read" in command.said
+    assert content(desk / "out") == before
+    assert left(desk) == []
+
+
 # Disks
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kinfold.disk import scratch
 from kinfold.disk.undisturbed import undisturbed
-from kinfold.errors import PolicyError, Unreachable
+from kinfold.errors import Cancelled, PolicyError, Unreachable
 
 PREFIX = "kinfold-"
 CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
@@ -33,7 +33,7 @@ class Connection:
     def __init__(self) -> None:
         self.folder = _temporary()
         try:
-            with _memory_told():
+            with _in_our_words():
                 self._inside = duckdb.connect(":memory:", config={"temp_directory": str(self.folder), **CLOSED})
         except BaseException:
             scratch.remove(self.folder)
@@ -64,7 +64,7 @@ class Connection:
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
-        with undisturbed(self._inside.interrupt), _memory_told():
+        with undisturbed(self._inside.interrupt), _in_our_words():
             yield
 
 
@@ -78,9 +78,11 @@ def _temporary() -> Path:
 
 
 @contextmanager
-def _memory_told() -> Iterator[None]:
+def _in_our_words() -> Iterator[None]:
     try:
         yield
+    except duckdb.InterruptException:  # and the handler of the signal did not raise anything
+        raise Cancelled("stopped in the middle of a query") from None
     except duckdb.OutOfMemoryException:
         what = "there is not enough memory for this table, nor space to spill to disk"
         raise Unreachable(what, fix="give it more memory, or free the disk of the temporary folder (TMPDIR)") from None
