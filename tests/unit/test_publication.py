@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -316,6 +317,45 @@ def test_something_else_that_took_the_name_meanwhile_is_left_alone(tmp_path: Pat
     with pytest.raises(PolicyError, match="is not a folder"):
         publish(tmp_path / "out", meanwhile)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_release_that_somebody_takes_away_meanwhile_is_no_hindrance(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, places = exchange.place, 0
+
+    def taken_away(made: Path, folder: Path) -> bool:
+        nonlocal places
+        places += 1
+        if places > 1:
+            return place(made, folder)
+        shutil.rmtree(out)
+        return False
+
+    monkeypatch.setattr(exchange, "place", taken_away)
+    publish(out, fill, force=True)
+    assert places == 2
+    assert content(out.parent) == {f"out/{name}": data for name, data in NEW.items()}
+
+
+def test_a_place_that_never_comes_to_rest_is_given_up(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "place", lambda *_: False)
+    monkeypatch.setattr(exchange, "swap", lambda *_: False)
+    with pytest.raises(PolicyError, match="is being changed by others"):
+        publish(out, fill, force=True)
+    assert content(out.parent) == {f"out/{name}": data for name, data in OLD.items()}
+
+
+def test_a_release_can_be_published_from_any_thread(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(publish, tmp_path / "out", fill).result()
+    assert content(tmp_path / "out") == NEW
+
+
+def test_a_folder_in_a_place_that_may_not_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PolicyError, match="is not writable"):
+        publish(tmp_path / "file" / "out", fill)
 
 
 RACER = """

@@ -167,6 +167,24 @@ def test_what_another_user_left_is_left_alone(tmp_path: Path) -> None:
     assert (folder / "copy.csv").exists()
 
 
+def test_a_name_that_is_taken_is_left_to_whoever_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = iter(["0123abcd", "89abcdef"])
+    (tmp_path / HEX).mkdir()
+    monkeypatch.setattr("secrets.token_hex", lambda _: next(names))
+    assert scratch.make("kinfold-", tmp_path).name == "kinfold-89abcdef"
+    assert list((tmp_path / HEX).iterdir()) == []
+
+
+def test_a_temporary_folder_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kinfold.engines.connection import Connection
+    from kinfold.errors import PolicyError
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(PolicyError, match="cannot make a temporary folder: No such file") as caught:
+        Connection()
+    assert "TMPDIR" in caught.value.problems[0].fix
+
+
 def test_sweeping_where_there_is_nothing_or_no_folder_is_quiet(tmp_path: Path) -> None:
     scratch.sweep("kinfold-", tmp_path)
     scratch.sweep("kinfold-", tmp_path / "nowhere")
