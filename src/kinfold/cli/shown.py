@@ -14,7 +14,9 @@ from typing import Any, NoReturn
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from kinfold.cli.memory import short_of_memory
 from kinfold.cli.plain import Terminal, plain, plain_json
+from kinfold.disk.journal import Journal, heard
 from kinfold.errors import Cancelled, KinfoldError
 
 PATIENCE = 1.0  # seconds before a bar is worth showing
@@ -33,12 +35,18 @@ err = Terminal(stderr=True, highlight=False, markup=False, emoji=False, soft_wra
 @contextmanager
 def errors(*, show_values: bool = False) -> Iterator[None]:
     """Turn what kinfold raises into a message on standard error and its exit code."""
+    journal = Journal()
     try:
-        yield
+        with heard(journal):
+            yield
     except KinfoldError as error:
         _fail(error, show_values=show_values)
-    except KeyboardInterrupt:
-        _fail(Cancelled("stopped; nothing was written"), show_values=False)
+    except KeyboardInterrupt:  # where `stopping` cannot keep the run in a process of its own
+        _fail(Cancelled(f"stopped; {journal.state}"), show_values=False)
+    except Exception as error:
+        if (told := short_of_memory(error)) is None:
+            raise
+        _fail(told, show_values=False)
 
 
 def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:

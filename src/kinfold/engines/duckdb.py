@@ -8,8 +8,6 @@ A path is a path: no pattern, no partition read out of folder names, no address,
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.engines import expressions, inference, ordering
+from kinfold.engines.connection import Connection
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.engines.expressions import Frame
 from kinfold.engines.inference import Stored
@@ -34,26 +33,19 @@ from kinfold.tally import Spread, Tally
 FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
 FIRST_ROWS = 1000  # looked at before all are
-CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "python_enable_replacements": "false",
-}
 
 
 class DuckDB:
     """One run's database. Close it, or use it in a `with` block: its temporary files go with it."""
 
     def __init__(self) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="kinfold-"))  # the owner's alone
-        self._folder = folder
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(folder), **CLOSED})
+        self._connection = Connection()
+        self._folder = self._connection.folder
         self._connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
         self._connection.execute("SET lock_configuration = true")
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
-        self._discard = weakref.finalize(self, _discard, self._connection, folder)
+        self._discard = weakref.finalize(self, self._connection.close)
 
     def __enter__(self) -> Self:
         return self
@@ -195,7 +187,11 @@ class DuckDB:
     def _read_csv(self, path: Path) -> Frame:
         dialect = find_dialect(path)
         if dialect.encoding not in ("utf-8", "utf-8-sig"):
-            return self._load_csv(self._transcoded(path, dialect.encoding), dialect, path.name)
+            copy = self._transcoded(path, dialect.encoding)
+            try:
+                return self._load_csv(copy, dialect, path.name)
+            finally:
+                copy.unlink()  # a copy of the original stays no longer than it must
         return self._load_csv(plain_name(path, self._folder, next(self._numbers)), dialect, path.name)
 
     def _transcoded(self, path: Path, encoding: str) -> Path:
@@ -350,7 +346,7 @@ class DuckDB:
         return tuple(row)
 
     def _arrow(self, query: str) -> pa.Table:
-        return self._connection.sql(query).to_arrow_table()
+        return self._connection.arrow(query)
 
     def _spread(self, frame: Frame, keys: str, names: str, value: str) -> Spread:
         # Ranked in the order in which the classes themselves are listed; SQL ranks nulls together.
@@ -424,15 +420,10 @@ class DuckDB:
         return _View(self._connection, f"v{next(self._numbers)}", arrow)
 
 
-def _discard(connection: Any, folder: Path) -> None:
-    connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 class _View:
     """An Arrow table that the database sees for as long as the `with` block lasts."""
 
-    def __init__(self, connection: Any, name: str, arrow: pa.Table) -> None:
+    def __init__(self, connection: Connection, name: str, arrow: pa.Table) -> None:
         self._connection, self._name, self._arrow = connection, name, arrow
 
     def __enter__(self) -> str:
