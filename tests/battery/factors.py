@@ -1,0 +1,77 @@
+"""The factors of the battery: everything that may meet in one request. A new method joins by being registered."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+from battery.covering import Choice, covering
+from kinfold.policy import METHODS
+
+SEED = 11
+SCALE = float(os.environ.get("KINFOLD_TRUST_SCALE", "1"))
+MORE = 100  # random rows beside those that cover every pair
+
+MODELS = (
+    "k alone",
+    "t ordered",
+    "t equal",
+    "t hierarchical",
+    "l distinct",
+    "l entropy",
+    "l recursive",
+    "p",
+    "alpha",
+    "joint",
+    "unit",
+)
+FACTORS: dict[str, tuple[Any, ...]] = {
+    "method": METHODS,
+    "first": MODELS,
+    "second": MODELS,
+    "columns": (
+        "all continuous",
+        "all nominal",
+        "all ordinal",
+        "all dates",
+        "mixed",
+        "one continuous",
+        "one nominal",
+        "one ordinal",
+        "one date",
+    ),
+    "values": (
+        "as they come",
+        "ties",
+        "constant",
+        "one constant",
+        "distinct",
+        "far apart",
+        "some null",
+        "one null",
+        "all null",
+    ),
+    "confidential": ("as they come", "ties", "constant", "distinct", "some null", "all null"),
+    "missing": ("separate", "mean", "drop"),
+    "hierarchies": ("as needed", "everywhere", "nowhere"),
+    "average": ("default", "default", "median", "convex-median", "mode", "generalize"),
+    "asked": ("little", "much"),
+    "k": (2, 3, 5),
+    "records": (2, 5, 12, 12),  # times k, and a few over
+    "refine_steps": (0, 40, 700, None),
+    "suppression": (0, 3, 0.5),
+    "suppressed": ("drop", "star"),
+    "preserve": ("means", "variance"),
+    "round": (True, False),
+    "source": ("pandas", "polars", "pyarrow", "csv", "parquet"),
+    "saved": (None, None, "csv", "parquet"),
+    "declared": (True, False),
+}
+
+
+@cache
+def choices() -> list[Choice]:
+    """Return the choices of this run, numbered."""
+    rows = covering(FACTORS, SEED, round(MORE * SCALE + 400 * (SCALE - 1)) if SCALE > 1 else MORE)
+    return [{**row, "number": number} for number, row in enumerate(rows)]
