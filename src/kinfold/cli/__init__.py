@@ -6,5 +6,7 @@ from __future__ import annotations
 def main() -> None:
     """Run the command line."""
     from kinfold.cli.app import app
+    from kinfold.cli.shown import errors
 
-    app()
+    with errors():  # also around what a command does before its own
+        app()

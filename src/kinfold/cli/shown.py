@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from kinfold.cli.bugs import bug, traceback_wanted
 from kinfold.errors import Cancelled, KinfoldError
 
 PATIENCE = 1.0  # seconds before a bar is worth showing
@@ -25,19 +27,27 @@ STAGES = {
     "measure": "measuring",
 }
 
+PASSED_ON = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)  # typer's own affair
+
 out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)  # names are not markup
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager
 def errors(*, show_values: bool = False) -> Iterator[None]:
-    """Turn what kinfold raises into a message on standard error and its exit code."""
+    """Turn what kinfold raises into a message on standard error and its exit code, and a bug into code 1."""
     try:
         yield
     except KinfoldError as error:
         _fail(error, show_values=show_values)
     except KeyboardInterrupt:
         _fail(Cancelled("stopped; nothing was written"), show_values=False)
+    except PASSED_ON:
+        raise
+    except Exception as error:
+        if traceback_wanted():
+            raise
+        _fail(bug(error), show_values=False)
 
 
 def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:
