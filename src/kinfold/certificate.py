@@ -7,13 +7,13 @@ versions and the checksum of the release. Nothing in it speaks of the original.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from kinfold import __version__, models
 from kinfold.binding import BoundColumn, BoundPolicy
 from kinfold.hierarchy import Hierarchy, by_rows
-from kinfold.models import Model
+from kinfold.models import Model, TCloseness
 from kinfold.release import CERTIFICATE_FORMAT, Certificate, Confidential, Terms, Verdict
 from kinfold.schema import Role
 
@@ -26,7 +26,7 @@ def certify(policy: BoundPolicy, terms: Terms, verdict: Verdict, file: Mapping[s
     promises = [
         {
             "model": type(model).__name__,
-            "parameters": _parameters(model),
+            "parameters": _parameters(_as_shown(model, terms)),
             "promise": f.promise,
             "asked": f.asked,
             "found": f.found,
@@ -76,6 +76,14 @@ def _confidential(told: Mapping[str, Any]) -> Confidential:
     order = tuple(told["order"]) if "order" in told else None
     hierarchy = by_rows(told["hierarchy"]) if "hierarchy" in told else None
     return Confidential(told["name"], told["type"], told["distance"], order, hierarchy)
+
+
+def _as_shown(model: Model, terms: Terms) -> Model:
+    """Return a promise by the ground distance that its column is shown with: nothing but nulls need no hierarchy."""
+    shown = {column.name: column for column in terms.confidential}
+    if not isinstance(model, TCloseness) or model.hierarchy is None or shown[model.column].hierarchy is not None:
+        return model
+    return replace(model, distance="equal", hierarchy=None)
 
 
 def _parameters(model: Model) -> dict[str, Any]:

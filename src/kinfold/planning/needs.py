@@ -1,4 +1,4 @@
-"""What each method needs of a request, said once: requests that lack it are refused by it, and the tests choose by it."""
+"""What each method needs of a request, said once: a request that lacks it is refused by it, and tests choose by it."""
 
 from __future__ import annotations
 
