@@ -55,6 +55,16 @@ class Case:
         write(self.table, path)
         return path
 
+    def as_one(self) -> list[dict[str, Any]] | None:
+        """The rows that may leave as if all were one class; None where missing values keep classes apart."""
+        asked = self.policy["columns"]
+        apart = [name for name in self.quasi if self.table.column(name).null_count and "missing" in asked[name]]
+        if any(asked[name]["missing"] == "separate" for name in apart):
+            return None
+        gone = [name for name in apart if asked[name]["missing"] == "drop"]
+        kept = [row for row in self.table.to_pylist() if all(row[name] is not None for name in gone)]
+        return [{**row, **dict.fromkeys(self.quasi, "*")} for row in kept]
+
     def values(self) -> set[str]:
         """The values of the table that nothing else could be."""
         held = {str(value) for name in self.table.column_names for value in self.table.column(name).to_pylist()}
@@ -83,7 +93,9 @@ class Draft:
 
     @property
     def models(self) -> set[str]:
-        return {self.choice["first"], self.choice["second"]}
+        """The models asked for: those that the method cannot keep only where nothing else is asked for."""
+        asked = {self.choice["first"], self.choice["second"]}
+        return asked - {"unit", "joint"} or asked if self.needed.rows else asked
 
     def add(self, name: str, kind: str, how: str, **asked: Any) -> Made:
         made = column(kind, how, self.n, self.chance)
@@ -113,8 +125,8 @@ def case(choice: Choice) -> Case:
 
 def _quasi(draft: Draft) -> None:
     kinds = SHAPES[draft.choice["columns"]]
-    if draft.needed.one_number:
-        kinds = kinds[:1]
+    if draft.needed.one_number:  # one of text is refused
+        kinds = kinds[:1] if draft.choice["columns"] not in ("all nominal", "all ordinal") else ("whole",)
     odd = int(draft.chance.integers(len(kinds)))
     for number, kind in enumerate(kinds):
         how = draft.choice["values"]
@@ -126,12 +138,14 @@ def _quasi(draft: Draft) -> None:
 def _add_quasi(draft: Draft, name: str, kind: str, how: str) -> None:
     made = draft.add(name, kind, how, role="quasi-identifier", weight=float(draft.chance.choice([0.5, 1.0, 3.0])))
     asked, meaning = draft.asked[name], Kind(made.asked["type"])
+    asked["identifying"] = str(draft.chance.choice(["identifying", "more", "most"]))
     if kind in ("truth", "grade"):
         asked["type"] = made.asked["type"]
     average = draft.choice["average"]
     if average in AVERAGES[meaning] and (average == "generalize" or not draft.needed.hierarchies):
         asked["average"] = average
-    if meaning.measured:
+    inferred = not draft.choice["declared"]
+    if meaning.measured and not (inferred and how == "all null"):  # then it is nominal, as far as anybody knows
         asked["missing"] = draft.choice["missing"]
         truthful = draft.needed.hierarchies or asked.get("average") == "generalize"
         if truthful and asked["missing"] == "mean":
@@ -150,9 +164,13 @@ def _confidential(draft: Draft) -> list[Promise]:
         wanted = ["t ordered"]
     promises: list[Promise] = []
     for number, model in enumerate(wanted or ["t ordered"]):
-        name, kind = f"c{number}", ordered if model == "t ordered" else "word"
+        name, kind = f"c{number}", "word" if model == "t hierarchical" else ordered
+        if model == "t equal" and draft.chance.random() < 0.5:
+            kind = "word"
         made = draft.add(name, kind, how, role="confidential", type=KINDS[kind](1, False)[2]["type"])
         distance = model.removeprefix("t ")
+        if distance == "equal" and kind != "word":
+            draft.asked[name]["distance"] = "equal"
         if distance == "hierarchical":
             draft.asked[name]["hierarchy"] = {"levels": _ladder(draft.n)}
         if wanted:
@@ -197,12 +215,12 @@ def _privacy(draft: Draft) -> dict[str, Any]:
 
 def _method(draft: Draft) -> dict[str, Any]:
     choice = draft.choice
-    method = {"name": choice["method"], "suppression": choice["suppression"]}
+    method = {"name": choice["method"]} | {key: choice[key] for key in ("suppression", "prove", "objective")}
     if choice["refine_steps"] is not None:
         method["refine_steps"] = choice["refine_steps"]
     return method
 
 
 def _output(choice: Choice) -> dict[str, Any]:
-    output = {key: choice[key] for key in ("suppressed", "preserve", "round")}
+    output = {key: choice[key] for key in ("suppressed", "preserve", "round", "order")}
     return output | {"format": choice["saved"] or "csv"}

@@ -1,7 +1,7 @@
 """A covering array: few choices of one value for each factor, such that every pair of values of two factors occurs.
 
-Greedy, from a fixed seed: a row starts from a pair that did not occur yet, the other factors are filled in at random a few
-times, and the filling that covers most pairs is taken. Further rows are random: more of the whole product.
+Greedy, from a fixed seed: a row starts from a pair that did not occur yet, the other factors are filled in at random a
+few times, and the filling that covers most pairs is taken. Further rows are random: more of the whole product.
 """
 
 from __future__ import annotations

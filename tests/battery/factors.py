@@ -52,19 +52,23 @@ FACTORS: dict[str, tuple[Any, ...]] = {
         "one null",
         "all null",
     ),
-    "confidential": ("as they come", "ties", "constant", "distinct", "some null", "all null"),
+    "confidential": ("as they come", "as they come", "ties", "constant", "distinct", "some null", "all null"),
     "missing": ("separate", "mean", "drop"),
-    "hierarchies": ("as needed", "everywhere", "nowhere"),
+    "hierarchies": ("as needed", "as needed", "everywhere", "nowhere"),
     "average": ("default", "default", "median", "convex-median", "mode", "generalize"),
-    "asked": ("little", "much"),
+    "asked": ("little", "little", "much"),
     "k": (2, 3, 5),
-    "records": (2, 5, 12, 12),  # times k, and a few over
+    "records": (0, 1, 2, 5, 5, 12, 12),  # times k, and fewer than k over
+    "size": ("small", "large"),  # the way that a table of this size takes, or that of thousands of records
     "refine_steps": (0, 40, 700, None),
+    "prove": (0.0, 0.0, 0.01),
+    "objective": ("granularity", "granularity", "prec", "discernibility"),
     "suppression": (0, 3, 0.5),
     "suppressed": ("drop", "star"),
     "preserve": ("means", "variance"),
     "round": (True, False),
     "source": ("pandas", "polars", "pyarrow", "csv", "parquet"),
+    "order": ("sorted", "kept"),
     "saved": (None, None, "csv", "parquet"),
     "declared": (True, False),
 }
@@ -73,5 +77,6 @@ FACTORS: dict[str, tuple[Any, ...]] = {
 @cache
 def choices() -> list[Choice]:
     """Return the choices of this run, numbered."""
-    rows = covering(FACTORS, SEED, round(MORE * SCALE + 400 * (SCALE - 1)) if SCALE > 1 else MORE)
+    rows = covering(FACTORS, SEED, MORE)
+    rows += covering(FACTORS, SEED + 1, round((SCALE - 1) * len(rows))) if SCALE > 1 else []
     return [{**row, "number": number} for number, row in enumerate(rows)]

@@ -23,7 +23,8 @@ class Made:
 
 def places(how: str, n: int, chance: np.random.Generator) -> np.ndarray:
     """Return a number for the value of each record, -1 for null."""
-    many = {"ties": 2, "constant": 1}.get(how, max(n // 2, 2))
+    many = {"ties": 2, "constant": 1}.get(how, max(n // 2, 1))
+    many = min(many, n) or 1
     found = chance.permutation(n) if how == "distinct" else chance.integers(0, many, n)
     if how == "some null":
         found[chance.random(n) < NULLS] = -1

@@ -56,6 +56,10 @@ def microaggregate(task: Task, method: str, reason: str) -> Plan:
     gone = left_out(attributes)
     missing = int(gone.sum())
     rows = np.flatnonzero(~gone)
+    if len(rows) < task.k:
+        raise Unreachable(
+            f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
+        )
     here = replace(task, attributes=attributes).take(rows)
     if method == "t-first" and (spare := discarded(here)).any():
         notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
