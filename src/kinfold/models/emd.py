@@ -174,4 +174,3 @@ def _summed(group: Ints, work: Numbers, classes: int) -> Numbers:
     total = np.zeros(classes, work.dtype)
     np.add.at(total, group, work)
     return total
-
