@@ -145,7 +145,9 @@ def _add_quasi(draft: Draft, name: str, kind: str, how: str) -> None:
     if average in AVERAGES[meaning] and (average == "generalize" or not draft.needed.hierarchies):
         asked["average"] = average
     inferred = not draft.choice["declared"]
-    if meaning.measured and not (inferred and how == "all null"):  # then it is nominal, as far as anybody knows
+    if meaning.measured and not (
+        inferred and made.array.null_count == draft.n
+    ):  # then it is nominal, as far as anybody knows
         asked["missing"] = draft.choice["missing"]
         truthful = draft.needed.hierarchies or asked.get("average") == "generalize"
         if truthful and asked["missing"] == "mean":

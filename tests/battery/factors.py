@@ -1,4 +1,7 @@
-"""The factors of the battery: everything that may meet in one request. A new method joins by being registered."""
+"""The factors of the battery: everything that may meet in one request. A new method joins by being registered.
+
+KINFOLD_TRUST_SCALE multiplies the cases.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from kinfold.policy import METHODS
 SEED = 11
 SCALE = float(os.environ.get("KINFOLD_TRUST_SCALE", "1"))
 MORE = 100  # random rows beside those that cover every pair
+
+OFTEN = ("as they come",) * 4  # a value that stands more than once is drawn more often: what can be met at all
 
 MODELS = (
     "k alone",
@@ -42,7 +47,7 @@ FACTORS: dict[str, tuple[Any, ...]] = {
         "one date",
     ),
     "values": (
-        "as they come",
+        *OFTEN,
         "ties",
         "constant",
         "one constant",
@@ -52,17 +57,17 @@ FACTORS: dict[str, tuple[Any, ...]] = {
         "one null",
         "all null",
     ),
-    "confidential": ("as they come", "as they come", "ties", "constant", "distinct", "some null", "all null"),
+    "confidential": (*OFTEN, "ties", "constant", "distinct", "some null", "all null"),
     "missing": ("separate", "mean", "drop"),
-    "hierarchies": ("as needed", "as needed", "everywhere", "nowhere"),
+    "hierarchies": ("as needed", "as needed", "as needed", "everywhere", "nowhere"),
     "average": ("default", "default", "median", "convex-median", "mode", "generalize"),
-    "asked": ("little", "little", "much"),
+    "asked": ("little", "little", "little", "much"),
     "k": (2, 3, 5),
-    "records": (0, 1, 2, 5, 5, 12, 12),  # times k, and fewer than k over
+    "records": (0, 1, 2, 5, 5, 5, 12, 12, 12),  # times k, and fewer than k over
     "size": ("small", "large"),  # the way that a table of this size takes, or that of thousands of records
     "refine_steps": (0, 40, 700, None),
     "prove": (0.0, 0.0, 0.01),
-    "objective": ("granularity", "granularity", "prec", "discernibility"),
+    "objective": ("granularity", "granularity", "prec", "prec", "discernibility"),
     "suppression": (0, 3, 0.5),
     "suppressed": ("drop", "star"),
     "preserve": ("means", "variance"),

@@ -134,10 +134,7 @@ def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalizati
 def _check(task: Task, method: str) -> None:
     needed = needs(method)
     problems = [
-        Problem(
-            f"the method '{method}' needs a hierarchy for '{a.bound.name}'",
-            f"add hierarchy = {{ intervals = [5, 10, 20] }} or another to columns.{a.bound.name}",
-        )
+        _without_hierarchy(a, method)
         for a in task.attributes
         if needed.hierarchies and isinstance(a, Measured) and a.hierarchy is None
     ]
@@ -151,6 +148,17 @@ def _check(task: Task, method: str) -> None:
         problems.append(Problem(what, "choose a partitioning method, for example mdav"))
     if problems:
         raise PolicyError(problems)
+
+
+def _without_hierarchy(attribute: Attribute, method: str) -> Problem:
+    name, asked = attribute.bound.name, attribute.bound.asked
+    if asked.hierarchy is not None:  # not built, for the values are to be averaged
+        what = f"the method '{method}' generalizes '{name}', and columns.{name}.average is {asked.average}"
+        return Problem(what, "leave out the average, or choose a partitioning method, for example mdav")
+    return Problem(
+        f"the method '{method}' needs a hierarchy for '{name}'",
+        f"add hierarchy = {{ intervals = [5, 10, 20] }} or another to columns.{name}",
+    )
 
 
 def _weights(task: Task) -> dict[str, float]:
