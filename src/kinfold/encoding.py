@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -146,8 +145,9 @@ def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
 def as_text(bound: BoundColumn, number: float) -> str:
     """Write a number of a column the way its values are written: integers, decimals, ISO dates and times."""
     if bound.kind is Kind.DATE:
-        moment = datetime(1970, 1, 1) + timedelta(seconds=round(number * SECONDS))
-        return moment.isoformat(" ") if bound.column.storage is Storage.TIMESTAMP else moment.date().isoformat()
+        moment = np.datetime64(round(number * SECONDS), "s")  # which knows years after 9999
+        exact = bound.column.storage is Storage.TIMESTAMP
+        return str(moment).replace("T", " ") if exact else str(moment.astype("datetime64[D]"))
     whole = bound.column.storage is Storage.INTEGER or bound.column.decimals == 0
     return str(int(number)) if whole else repr(float(number))
 

@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NoReturn
 
+import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from kinfold.cli.bugs import bug, traceback_wanted
 from kinfold.cli.memory import short_of_memory
 from kinfold.cli.plain import Terminal, plain, plain_json
 from kinfold.disk.journal import Journal, heard
@@ -28,13 +30,15 @@ STAGES = {
     "measure": "measuring",
 }
 
+PASSED_ON = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)  # typer's own affair
+
 out = Terminal(highlight=False, markup=False, emoji=False, soft_wrap=True)  # names are not markup
 err = Terminal(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager
 def errors(*, show_values: bool = False) -> Iterator[None]:
-    """Turn what kinfold raises into a message on standard error and its exit code."""
+    """Turn what kinfold raises into a message on standard error and its exit code, and a bug into code 1."""
     journal = Journal()
     try:
         with heard(journal):
@@ -43,10 +47,13 @@ def errors(*, show_values: bool = False) -> Iterator[None]:
         _fail(error, show_values=show_values)
     except KeyboardInterrupt:  # where `stopping` cannot keep the run in a process of its own
         _fail(Cancelled(f"stopped; {journal.state}"), show_values=False)
+    except PASSED_ON:
+        raise
     except Exception as error:
-        if (told := short_of_memory(error)) is None:
+        told = short_of_memory(error)
+        if told is None and traceback_wanted():
             raise
-        _fail(told, show_values=False)
+        _fail(told or bug(error), show_values=False)
 
 
 def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:

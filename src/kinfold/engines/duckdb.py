@@ -359,7 +359,7 @@ class DuckDB:
         )
         g, code, n = (cells.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
         first = np.unique(code, return_index=True)[1]
-        return Spread(g, code, n, cells.column("v").take(pa.array(first)).to_numpy(zero_copy_only=False))
+        return Spread(g, code, n, _distinct(cells.column("v").take(pa.array(first))))
 
     def _value(self, frame: Frame, name: str, how: Column | Reading | None) -> str:
         if how is None or how == AS_TEXT:
@@ -432,3 +432,10 @@ class _View:
 
     def __exit__(self, *_: object) -> None:
         self._connection.unregister(self._name)
+
+
+def _distinct(values: pa.ChunkedArray) -> Any:
+    """Return values, in order, as an array; moments in parts, which Python ends in the year 9999, as their places."""
+    if not pa.types.is_struct(values.type):
+        return values.to_numpy(zero_copy_only=False)
+    return np.where(values.is_null().to_numpy(), np.nan, np.arange(len(values)))

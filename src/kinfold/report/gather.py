@@ -15,6 +15,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 BINS = 24
 MOST_LABELS = 12
+NARROWEST = 1e-300  # a span that an axis can still be divided into
 
 
 def edges_of(*columns: Floats) -> Floats:
@@ -26,7 +27,7 @@ def edges_of(*columns: Floats) -> Floats:
     if np.all(known == np.round(known)):
         width = max(1, int(np.ceil((high - low + 1) / BINS)))
         return np.arange(low, high + width + 1, width, dtype=np.float64)[: int((high - low) // width) + 2]
-    return np.linspace(low, high if high > low else low + 1.0, BINS + 1)
+    return np.linspace(low, high if high - low > NARROWEST else low + 1.0, BINS + 1)
 
 
 def bins(column: Floats, edges: Floats, text: Callable[[float], str] | None = None) -> Bins:
