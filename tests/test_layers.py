@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # judgement
     "models": {"errors", "gauge", "hierarchy", "tally"},
     "measures": {"errors", "kernels", "progress"},
-    "release": {"errors", "hierarchy", "models"},
+    "release": {"errors", "hierarchy", "models", "schema"},
     # request
     "policy": {"errors", "schema"},
     "binding": {"errors", "policy", "schema"},
@@ -45,7 +45,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "partition": {"annealing", "errors", "gauge", "kernels", "progress", "tally"},
     "generalize": {"annealing", "errors", "hierarchy", "kernels", "progress", "tally"},
     # check
-    "verification": {"errors", "models", "release", "tally"},
+    "verification": {"errors", "models", "release", "schema", "tally"},
+    "checker": set(),
     # from a bound policy to arrays and back
     "encoding": GROUND | {"binding", "engines", "hierarchy", "ladders", "partition"},
     "covering": {"aggregate", "encoding", "hierarchy", "schema"},
@@ -59,21 +60,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     # a release on disk
     "report": {"models"},
     "publication": {"errors"},
-    "certificate": {"__version__", "binding", "hierarchy", "models", "release", "schema"},
+    "certificate": {"__version__", "binding", "errors", "hierarchy", "models", "release", "schema"},
+    "inspection": {"certificate", "checker", "engines", "errors", "policy", "promises", "release", "verification"},
     "description": {"__version__", "binding", "encoding", "measurement", "recoding", "report", "schema"},
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
-    | {"publication", "release", "report", "verification"},
+    | {"inspection", "publication", "release", "report", "verification"},
     # flow
     "profiling": {"engines", "progress", "schema"},
     "starter": {"profiling", "schema"},
     "interchange": {"errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"generalize", "hierarchy", "promises", "release", "verification"},
+    | {"certificate", "generalize", "hierarchy", "inspection", "promises", "release", "verification"},
     "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
     "demo": {"errors", "flow", "policy"},
     # faces
-    "cli": {"__version__", "comparison", "demo", "errors", "flow", "folder", "kernels", "models", "policy"}
+    "cli": {"__version__", "certificate", "comparison", "demo", "errors", "inspection"}
+    | {"flow", "folder", "kernels", "models", "policy"}
     | {"generalize", "hierarchy", "interchange", "measurement", "profiling", "publication", "release", "report"}
     | {"schema", "starter"},
     "__init__": {"comparison", "errors", "flow", "partition", "policy"},
@@ -90,13 +93,22 @@ ONLY_IN = {
     "narwhals": {"frames.py"},
     "polars": {"frames.py"},
     "pandas": {"frames.py"},
-    "pydantic": {"policy.py"},
+    "pydantic": {"certificate.py", "policy.py"},
     "tomlkit": {"interchange", "policy.py", "starter.py"},
     "vl_convert": {"report"},
     "jinja2": {"report"},
     "markupsafe": {"report"},
     "scipy": {"generalize", "partition"},
-    "pyarrow": {"averaging.py", "comparison/kept.py", "demo", "encoding.py", "engines", "frames.py", "planning"},
+    "pyarrow": {
+        "averaging.py",
+        "checker.py",
+        "comparison/kept.py",
+        "demo",
+        "encoding.py",
+        "engines",
+        "frames.py",
+        "planning",
+    },
     "pyspark": {"engines/spark.py"},
     "starlette": {"studio"},
     "uvicorn": {"studio"},

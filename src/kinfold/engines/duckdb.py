@@ -2,6 +2,8 @@
 
 Verbs: read, schema, tally, collect, apply, write. Inside the database columns are called c0, c1, ...: a name in the
 data never becomes part of a query. Rows keep the order in which they came.
+
+A path is a path: no pattern, no partition read out of folder names, no address, and no extension is loaded by itself.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -19,18 +21,24 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from kinfold.engines import inference
+from kinfold.engines import inference, ordering
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.engines.inference import Stored
-from kinfold.engines.source import Format, check_names, format_of
+from kinfold.engines.source import Format, check_names, digest, format_of, plain_name
 from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.recoding import Drop, Keep, Recoding, Replace
-from kinfold.schema import Column, Schema, Storage
+from kinfold.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.tally import Spread, Tally
 
 FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
 FIRST_ROWS = 1000  # looked at before all are
+CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,8 @@ class Frame:
     typed: bool  # False where every field is text as written: CSV
     separator: str = ","
     labelled: frozenset[str] = frozenset()  # columns that hold generalized labels instead of what the source had
+    checksum: str | None = None  # of the bytes that were read
+    blanked: frozenset[str] = frozenset()  # columns where texts that stand for a missing value became null
 
     def at(self, name: str) -> str:
         """The name of a column inside the engine."""
@@ -59,8 +69,9 @@ class DuckDB:
     def __init__(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="kinfold-"))  # the owner's alone
         self._folder = folder
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(folder)})
+        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(folder), **CLOSED})
         self._connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
+        self._connection.execute("SET lock_configuration = true")
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
         self._discard = weakref.finalize(self, _discard, self._connection, folder)
@@ -75,15 +86,18 @@ class DuckDB:
         """Forget every row and remove every temporary file; done by itself when nobody holds the engine any more."""
         self._discard()
 
-    def read(self, source: Path | pa.Table) -> Frame:
-        """Take in a CSV, Parquet or JSON-lines file, or an Arrow table."""
-        if isinstance(source, pa.Table):
-            return self._read_arrow(source)
-        form = format_of(source)
-        if form is Format.CSV:
-            return self._read_csv(source)
-        reader = "read_parquet({})" if form is Format.PARQUET else "read_ndjson({}, sample_size=-1)"
-        return self._read_typed(source, reader.format(_literal(source)))
+    def read(self, source: Path | pa.Table, missing: Sequence[str] = ()) -> Frame:
+        """Take in a CSV, Parquet or JSON-lines file, or an Arrow table; `missing` are texts that become null."""
+        frame = self._read_arrow(source) if isinstance(source, pa.Table) else self._read_file(source)
+        return self._without(frame, missing) if frame.typed and missing else frame
+
+    def names(self, frame: Frame) -> tuple[str, ...]:
+        """Return the names of the columns, in order."""
+        return frame.names
+
+    def checksum(self, frame: Frame) -> str | None:
+        """Return the SHA-256 of the bytes that were read; None where they were no file."""
+        return frame.checksum
 
     def schema(self, frame: Frame) -> Schema:
         """Ask every column what it is; a table is asked once."""
@@ -91,20 +105,21 @@ class DuckDB:
             self._schemas[frame.table] = self._asked(frame)
         return self._schemas[frame.table]
 
-    def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Column | None]) -> Tally:
-        """Group by the key columns and count, then count each confidential column within the groups."""
-        keys = ", ".join(f"{frame.at(name)} AS k{i}" for i, name in enumerate(by))
+    def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
+        """Group by the text of the key columns and count, then count each confidential column within the groups."""
+        keys = ", ".join(f"{_text(frame, name)} AS k{i}" for i, name in enumerate(by))
         names = ", ".join(f"k{i}" for i in range(len(by)))
         groups = self._arrow(
             f"SELECT {keys}{',' if keys else ''} count(*) AS n FROM {frame.table} GROUP BY ALL ORDER BY {names or 1}"
         )
-        spreads = {name: self._spread(frame, keys, names, _value(frame, name, column)) for name, column in of.items()}
+        spreads = {name: self._spread(frame, keys, names, self._exact(frame, name, how)) for name, how in of.items()}
         found = {name: groups.column(f"k{i}").to_numpy(zero_copy_only=False) for i, name in enumerate(by)}
         return Tally(found, groups.column("n").to_numpy().astype(np.int64), spreads)
 
-    def collect(self, frame: Frame, columns: Mapping[str, Column | None]) -> pa.Table:
-        """Return columns as Arrow: as numbers where a `Column` says how to read them, else as text."""
-        select = ", ".join(f"{_value(frame, name, column)} AS c{i}" for i, (name, column) in enumerate(columns.items()))
+    def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
+        """Return columns as Arrow: numbers for a `Column`, places in the exact order for a `Reading`, else text."""
+        values = {name: self._value(frame, name, how) for name, how in columns.items()}
+        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         return self._arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(columns))
 
     def rows(self, frame: Frame) -> pa.Table:
@@ -139,12 +154,12 @@ class DuckDB:
         """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
         order = "ORDER BY ALL" if ordered else "ORDER BY rowid"
         if path.suffix == ".parquet":
-            select = ", ".join(f"{_typed(frame, name, schema)} AS {_quote(name)}" for name in frame.names)
-            options = "FORMAT parquet"
+            values, options = [self._typed(frame, name, schema) for name in frame.names], "FORMAT parquet"
         else:
-            select = ", ".join(f"c{i} AS {_quote(name)}" for i, name in enumerate(frame.names))
-            separator = frame.separator if len(frame.names) > 1 else ","  # what a reader assumes of a single column
-            options = f"FORMAT csv, HEADER, DELIMITER '{separator}'"
+            values, options = self._columns(frame), f"FORMAT csv, HEADER, DELIMITER '{self.separator(frame)}'"
+            if len(values) == 1:  # a null alone on its line is an empty line, which many readers skip
+                values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
+        select = ", ".join(f"{value} AS {_quote(name)}" for value, name in zip(values, frame.names, strict=True))
         inner = f"SELECT {select} FROM {frame.table} {order}"
         try:
             self._connection.execute(f"COPY ({inner}) TO {_literal(path)} ({options})")
@@ -153,13 +168,48 @@ class DuckDB:
                 f"cannot write '{path.name}' into '{path.parent}'", fix="check the folder's rights and the free space"
             ) from None
 
+    def separator(self, frame: Frame) -> str:
+        """Return what stands between two fields of a CSV file: a comma where there is one field only."""
+        return frame.separator if len(frame.names) > 1 else ","
+
     # Reading
+
+    def _read_file(self, path: Path) -> Frame:
+        """Read a file, and make sure that what was read is what was hashed."""
+        form = format_of(path)
+        try:
+            before = digest(path)
+            frame = self._read_csv(path) if form is Format.CSV else self._read_typed(path, form)
+            after = digest(path)
+        except OSError as error:
+            raise DataError(f"'{path.name}' cannot be read: {error.strerror}", fix="check the file") from None
+        if before != after:
+            raise DataError(f"'{path.name}' was changed while it was read", fix="wait until it is written, then again")
+        return replace(frame, checksum=before)
+
+    def _without(self, frame: Frame, missing: Sequence[str]) -> Frame:
+        """Return the table with null where a text stands for a missing value."""
+        texts = [f"c{i}" for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
+        stand = ", ".join(_quoted(text) for text in missing)
+        held = (
+            self._row(f"SELECT {', '.join(f'count_if({c} IN ({stand}))' for c in texts)} FROM {frame.table}")
+            if texts
+            else ()
+        )
+        found = {c for c, count in zip(texts, held, strict=True) if count}
+        if not found:
+            return frame
+        select = (
+            f"CASE WHEN {c} NOT IN ({stand}) THEN {c} END AS {c}" if c in found else c for c in self._columns(frame)
+        )
+        blanked = frozenset(name for name in frame.names if frame.at(name) in found)
+        return replace(frame, table=self._table(f"SELECT {', '.join(select)} FROM {frame.table}"), blanked=blanked)
 
     def _read_csv(self, path: Path) -> Frame:
         dialect = find_dialect(path)
         if dialect.encoding not in ("utf-8", "utf-8-sig"):
             return self._load_csv(self._transcoded(path, dialect.encoding), dialect, path.name)
-        return self._load_csv(path, dialect, path.name)
+        return self._load_csv(plain_name(path, self._folder, next(self._numbers)), dialect, path.name)
 
     def _transcoded(self, path: Path, encoding: str) -> Path:
         copy = self._folder / f"source{next(self._numbers)}.csv"
@@ -174,7 +224,7 @@ class DuckDB:
         types = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
         options = (
             f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={types}, "
-            f"skip={dialect.blank}, store_rejects=true"
+            f"skip={dialect.blank}, store_rejects=true, compression='none', hive_partitioning=false"
         )
         try:
             table = self._table(f"SELECT * FROM read_csv({_literal(path)}, {options})")
@@ -196,7 +246,11 @@ class DuckDB:
         what = f"'{name}': {len(lines)} line{plural} other fields than the header, or a broken quote (line {shown})"
         raise DataError(what, fix="mend those lines; fields that hold the separator must be quoted")
 
-    def _read_typed(self, path: Path, scan: str) -> Frame:
+    def _read_typed(self, path: Path, form: Format) -> Frame:
+        source = _literal(plain_name(path, self._folder, next(self._numbers)))
+        scan = f"read_parquet({source}, hive_partitioning=false)"
+        if form is Format.JSONL:
+            scan = f"read_ndjson({source}, sample_size=-1, compression='none', hive_partitioning=false)"
         try:
             names = [row[0] for row in self._connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
             select = ", ".join(f"{_quote(name)} AS c{i}" for i, name in enumerate(names))
@@ -323,6 +377,61 @@ class DuckDB:
         first = np.unique(code, return_index=True)[1]
         return Spread(g, code, n, cells.column("v").take(pa.array(first)).to_numpy(zero_copy_only=False))
 
+    def _value(self, frame: Frame, name: str, how: Column | Reading | None) -> str:
+        if how is None or how == AS_TEXT:
+            return _text(frame, name)
+        if isinstance(how, Column):
+            return _number(frame, how)
+        value = self._exact(frame, name, how)
+        return f"CASE WHEN {frame.at(name)} IS NOT NULL THEN dense_rank() OVER (ORDER BY {value} NULLS FIRST) END"
+
+    def _exact(self, frame: Frame, name: str, reading: Reading) -> str:
+        """SQL for a column in its exact order; values that cannot be read so are an error, with their number."""
+        c = frame.at(name)
+        found = ordering.ordered(c, frame.type_of(name), reading)
+        if found is not None:
+            fits = f"coalesce(count_if({c} IS NOT NULL AND {found.fits}), 0)"
+            filled, fitting = self._row(f"SELECT count({c}), {fits} FROM {frame.table}")
+            ordering.check_fit(name, reading, filled, fitting)
+            return found.value
+        filled, fitting, exponents, before, after = self._row(f"SELECT {ordering.digits(c)} FROM {frame.table}")
+        ordering.check_fit(name, reading, filled, fitting)
+        return ordering.decimals(c, exponents, before, after) or self._placed(frame.table, c)
+
+    def _placed(self, table: str, c: str) -> str:
+        """SQL for numbers that the database cannot hold, by their place among the distinct ones."""
+        texts = self._arrow(f"SELECT DISTINCT trim({c}) AS text FROM {table} WHERE {c} IS NOT NULL").column(0)
+        order = pa.table({"text": texts, "place": ordering.places(texts.to_pylist())})
+        with self._registered(order) as view:
+            places = self._table(f"SELECT * FROM {view}")
+        return f"(SELECT place FROM {places} WHERE text = trim({c}))"
+
+    def _typed(self, frame: Frame, name: str, schema: Schema) -> str:
+        """SQL for a column in the type that its values have, for formats that know types."""
+        c, kind, column = frame.at(name), frame.type_of(name), schema.get(name)
+        if frame.typed or kind != "VARCHAR" or column is None or name in frame.labelled:
+            return c
+        if column.storage is Storage.INTEGER:
+            return f"CAST(trim({c}) AS BIGINT)"
+        if column.storage is Storage.NUMBER:
+            return self._as_numbers(frame, name)
+        if column.storage in (Storage.DATE, Storage.TIMESTAMP):
+            return f"CAST(strptime(trim({c}), '{column.date_format}') AS {column.storage.upper()})"
+        return c
+
+    def _as_numbers(self, frame: Frame, name: str) -> str:
+        """SQL for numbers written as text: doubles, unless two of them would become one."""
+        c = frame.at(name)
+        double = f"CAST(trim({c}) AS DOUBLE)"
+        texts, doubles = self._row(f"SELECT count(DISTINCT trim({c})), count(DISTINCT {double}) FROM {frame.table}")
+        if texts == doubles:
+            return double
+        _, _, exponents, before, after = self._row(f"SELECT {ordering.digits(c)} FROM {frame.table}")
+        return ordering.decimals(c, exponents, before, after) or c
+
+    def _columns(self, frame: Frame) -> list[str]:
+        return [f"c{i}" for i in range(len(frame.names))]
+
     def _registered(self, arrow: pa.Table) -> _View:
         return _View(self._connection, f"v{next(self._numbers)}", arrow)
 
@@ -351,11 +460,16 @@ def _quote(name: str) -> str:
 
 
 def _literal(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+    return _quoted(str(path))
 
 
-def _value(frame: Frame, name: str, column: Column | None) -> str:
-    return f"CAST({frame.at(name)} AS VARCHAR)" if column is None else _number(frame, column)
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _text(frame: Frame, name: str) -> str:
+    """SQL for a column as the text that a file would hold."""
+    return f"CAST({frame.at(name)} AS VARCHAR)"
 
 
 def _number(frame: Frame, column: Column) -> str:
@@ -377,17 +491,3 @@ def _restored(value: str, held: pa.DataType, stored: str, column: Column) -> str
     if stored == "VARCHAR" and pa.types.is_temporal(held):
         return f"strftime({value}, '{column.date_format}')"
     return f"CAST({value} AS {stored})"
-
-
-def _typed(frame: Frame, name: str, schema: Schema) -> str:
-    """SQL for a column in the type that its values have, for formats that know types."""
-    c, kind = frame.at(name), frame.type_of(name)
-    column = schema.get(name)
-    if frame.typed or kind != "VARCHAR" or column is None or name in frame.labelled:
-        return c
-    target = {Storage.INTEGER: "BIGINT", Storage.NUMBER: "DOUBLE"}.get(column.storage)
-    if target:
-        return f"CAST(trim({c}) AS {target})"
-    if column.storage in (Storage.DATE, Storage.TIMESTAMP):
-        return f"CAST(strptime(trim({c}), '{column.date_format}') AS {column.storage.upper()})"
-    return c
