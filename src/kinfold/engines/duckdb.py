@@ -9,7 +9,7 @@ A path is a path: no pattern, no partition read out of folder names, no address,
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -32,6 +32,7 @@ from kinfold.tally import Spread, Tally
 
 FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
+PIECE = 50  # questions of one query: what a query costs grows faster than its length
 FIRST_ROWS = 1000  # looked at before all are
 
 
@@ -291,7 +292,7 @@ class DuckDB:
         select = [
             sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()
         ]
-        answers = iter(self._row(f"SELECT {', '.join(select)} FROM {frame.table}") if select else ())
+        answers = self._answers(select, frame.table)
         found = [
             {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
             for questions, values in zip(asked, distinct, strict=True)
@@ -305,11 +306,12 @@ class DuckDB:
 
     def _distinct(self, frame: Frame) -> list[int]:
         # Far cheaper than as many count(DISTINCT ...) in one query.
-        counts = " UNION ALL ".join(
+        counts = [
             f"SELECT {i} AS i, count(*) AS n FROM (SELECT DISTINCT c{i} FROM {frame.table} WHERE c{i} IS NOT NULL)"
             for i in range(len(frame.names))
-        )
-        return [n for _, n in self._connection.execute(f"SELECT i, n FROM ({counts}) ORDER BY i").fetchall()]
+        ]
+        found = [self._connection.execute(" UNION ALL ".join(piece)).fetchall() for piece in _pieces(counts)]
+        return [n for _, n in sorted(pair for pairs in found for pair in pairs)]
 
     def _date_formats(self, frame: Frame, rows: int, wanted: Sequence[bool]) -> list[str | None]:
         """The one format that all texts of a column are dates in; the first rows rule most of them out."""
@@ -323,9 +325,11 @@ class DuckDB:
         asked = [(i, form) for i, forms in enumerate(formats) for form in forms]
         if not asked:
             return [[] for _ in formats]
-        fits = ", ".join(f"count(c{i}) = count(try_strptime(trim(c{i}), '{form}'))" for i, form in asked)
-        yes = [pair for pair, answer in zip(asked, self._row(f"SELECT {fits} FROM {rows}"), strict=True) if answer]
-        return [[form for j, form in yes if j == i] for i in range(len(formats))]
+        fits = [f"count(c{i}) = count(try_strptime(trim(c{i}), '{form}'))" for i, form in asked]
+        left: list[list[str]] = [[] for _ in formats]
+        for (i, form), answer in zip(asked, self._answers(fits, rows), strict=True):
+            left[i] += [form] if answer else []
+        return left
 
     # The database
 
@@ -340,6 +344,10 @@ class DuckDB:
 
     def _count(self, table: str) -> int:
         return int(self._row(f"SELECT count(*) FROM {table}")[0])
+
+    def _answers(self, questions: Sequence[str], rows: str) -> Iterator[Any]:
+        for piece in _pieces(questions):
+            yield from self._row(f"SELECT {', '.join(piece)} FROM {rows}")
 
     def _row(self, query: str) -> tuple[Any, ...]:
         (row,) = self._connection.execute(query).fetchall()  # whole, or the connection stays busy with it
@@ -418,6 +426,10 @@ class DuckDB:
 
     def _registered(self, arrow: pa.Table) -> _View:
         return _View(self._connection, f"v{next(self._numbers)}", arrow)
+
+
+def _pieces(questions: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (questions[start : start + PIECE] for start in range(0, len(questions), PIECE))
 
 
 class _View:
