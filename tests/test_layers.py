@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recoding": set(),
     "aggregate": set(),
     "schema": set(),
+    "disk": set(),
     "hierarchy": {"errors"},
     "kernels": {"progress"},
     "annealing": {"progress"},
@@ -43,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "binding": {"errors", "formulas", "header", "policy", "schema"},
     "ladders": {"binding", "errors", "hierarchy"},
     # rows
-    "engines": {"errors", "formulas", "header", "recoding", "schema", "tally"},
+    "engines": {"disk", "errors", "formulas", "header", "recoding", "schema", "tally"},
     "fresh": set(),
     "oddities": {"engines", "formulas", "lookalikes", "schema", "tally"},
     "frames": {"errors", "formulas", "fresh", "recoding"},
@@ -66,7 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"oddities"},
     # a release on disk
     "report": {"models"},
-    "publication": {"errors"},
+    "publication": {"disk", "errors"},
     "certificate": {"__version__", "binding", "errors", "hierarchy", "models", "release", "schema"},
     "inspection": {"certificate", "checker", "engines", "errors", "policy", "promises", "release", "verification"},
     "description": {"__version__", "binding", "encoding", "formulas", "measurement", "oddities", "recoding"}
@@ -76,15 +77,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     # flow
     "profiling": {"engines", "formulas", "header", "oddities", "progress", "schema", "tally"},
     "starter": {"profiling", "schema"},
-    "interchange": {"errors", "hierarchy", "schema"},
+    "interchange": {"disk", "errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
     | {"certificate", "generalize", "header", "hierarchy", "inspection", "oddities", "promises", "recoding"}
     | {"release", "verification", "written"},
-    "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
-    "demo": {"errors", "flow", "policy"},
+    "comparison": GROUND | {"__version__", "disk", "flow", "frames", "measures", "policy", "report"},
+    "demo": {"disk", "errors", "flow", "policy"},
     # faces
-    "cli": {"__version__", "certificate", "comparison", "demo", "errors", "inspection"}
+    "cli": {"__version__", "certificate", "comparison", "demo", "disk", "errors", "inspection"}
     | {"flow", "folder", "kernels", "models", "policy"}
     | {"generalize", "hierarchy", "interchange", "measurement", "profiling", "publication", "release", "report"}
     | {"schema", "starter"},
@@ -95,7 +96,7 @@ FOR_TYPES = {
     ("description.py", "flow"): "a report describes a release",
 }
 ONLY_IN = {
-    "duckdb": {"engines/duckdb.py"},
+    "duckdb": {"engines/connection.py", "engines/duckdb.py"},
     "numba": {"kernels"},
     "typer": {"cli"},
     "rich": {"cli"},

@@ -11,6 +11,7 @@ from kinfold.cli import told
 from kinfold.cli.asked import numbers, policy_from, verifying
 from kinfold.cli.plain import Commands
 from kinfold.cli.shown import Bar, asking, errors, out, print_json
+from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError
 
 app = typer.Typer(
@@ -351,7 +352,8 @@ def hierarchy(
             raise PolicyError(f"'{out_}' exists already", fix="name another file")
         found = build(data, policy_from(policy, {}, {}, settings or ()), column)
         try:
-            write_arx(found, out_)
+            with naming(out_, f"'{out_}' is written"):
+                write_arx(found, out_)
         except OSError as error:
             raise PolicyError(f"cannot write '{out_}': {error.strerror}", fix="choose another place") from error
         out.print(f"{len(found):,} values, {found.height} levels above them: {out_}", soft_wrap=True)
@@ -375,6 +377,7 @@ def warmup(
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        with naming(path, f"'{path}' is written"):
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PolicyError(f"cannot write '{path}': {error.strerror}", fix="choose another place") from error

@@ -8,10 +8,8 @@ A path is a path: no pattern, no partition read out of folder names, no address,
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -22,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.engines import expressions, inference, ordering
+from kinfold.engines.connection import Connection
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.engines.expressions import Frame
 from kinfold.engines.inference import Stored
@@ -33,27 +32,21 @@ from kinfold.tally import Spread, Tally
 
 FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
+PIECE = 50  # questions of one query: what a query costs grows faster than its length
 FIRST_ROWS = 1000  # looked at before all are
-CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "python_enable_replacements": "false",
-}
 
 
 class DuckDB:
     """One run's database. Close it, or use it in a `with` block: its temporary files go with it."""
 
     def __init__(self) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="kinfold-"))  # the owner's alone
-        self._folder = folder
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(folder), **CLOSED})
+        self._connection = Connection()
+        self._folder = self._connection.folder
         self._connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
         self._connection.execute("SET lock_configuration = true")
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
-        self._discard = weakref.finalize(self, _discard, self._connection, folder)
+        self._discard = weakref.finalize(self, self._connection.close)
 
     def __enter__(self) -> Self:
         return self
@@ -195,7 +188,11 @@ class DuckDB:
     def _read_csv(self, path: Path, separator: str | None) -> Frame:
         dialect = find_dialect(path, separator)
         if dialect.encoding not in ("utf-8", "utf-8-sig"):
-            return self._load_csv(self._transcoded(path, dialect.encoding), dialect, path.name)
+            copy = self._transcoded(path, dialect.encoding)
+            try:
+                return self._load_csv(copy, dialect, path.name)
+            finally:
+                copy.unlink()  # a copy of the original stays no longer than it must
         return self._load_csv(plain_name(path, self._folder, next(self._numbers)), dialect, path.name)
 
     def _transcoded(self, path: Path, encoding: str) -> Path:
@@ -295,7 +292,7 @@ class DuckDB:
         select = [
             sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()
         ]
-        answers = iter(self._row(f"SELECT {', '.join(select)} FROM {frame.table}") if select else ())
+        answers = self._answers(select, frame.table)
         found = [
             {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
             for questions, values in zip(asked, distinct, strict=True)
@@ -309,11 +306,12 @@ class DuckDB:
 
     def _distinct(self, frame: Frame) -> list[int]:
         # Far cheaper than as many count(DISTINCT ...) in one query.
-        counts = " UNION ALL ".join(
+        counts = [
             f"SELECT {i} AS i, count(*) AS n FROM (SELECT DISTINCT c{i} FROM {frame.table} WHERE c{i} IS NOT NULL)"
             for i in range(len(frame.names))
-        )
-        return [n for _, n in self._connection.execute(f"SELECT i, n FROM ({counts}) ORDER BY i").fetchall()]
+        ]
+        found = [self._connection.execute(" UNION ALL ".join(piece)).fetchall() for piece in _pieces(counts)]
+        return [n for _, n in sorted(pair for pairs in found for pair in pairs)]
 
     def _date_formats(self, frame: Frame, rows: int, wanted: Sequence[bool]) -> list[str | None]:
         """The one format that all texts of a column are dates in; the first rows rule most of them out."""
@@ -327,9 +325,11 @@ class DuckDB:
         asked = [(i, form) for i, forms in enumerate(formats) for form in forms]
         if not asked:
             return [[] for _ in formats]
-        fits = ", ".join(f"count(c{i}) = count(try_strptime(trim(c{i}), '{form}'))" for i, form in asked)
-        yes = [pair for pair, answer in zip(asked, self._row(f"SELECT {fits} FROM {rows}"), strict=True) if answer]
-        return [[form for j, form in yes if j == i] for i in range(len(formats))]
+        fits = [f"count(c{i}) = count(try_strptime(trim(c{i}), '{form}'))" for i, form in asked]
+        left: list[list[str]] = [[] for _ in formats]
+        for (i, form), answer in zip(asked, self._answers(fits, rows), strict=True):
+            left[i] += [form] if answer else []
+        return left
 
     # The database
 
@@ -345,12 +345,16 @@ class DuckDB:
     def _count(self, table: str) -> int:
         return int(self._row(f"SELECT count(*) FROM {table}")[0])
 
+    def _answers(self, questions: Sequence[str], rows: str) -> Iterator[Any]:
+        for piece in _pieces(questions):
+            yield from self._row(f"SELECT {', '.join(piece)} FROM {rows}")
+
     def _row(self, query: str) -> tuple[Any, ...]:
         (row,) = self._connection.execute(query).fetchall()  # whole, or the connection stays busy with it
         return tuple(row)
 
     def _arrow(self, query: str) -> pa.Table:
-        return self._connection.sql(query).to_arrow_table()
+        return self._connection.arrow(query)
 
     def _spread(self, frame: Frame, keys: str, names: str, value: str) -> Spread:
         # Ranked in the order in which the classes themselves are listed; SQL ranks nulls together.
@@ -363,7 +367,7 @@ class DuckDB:
         )
         g, code, n = (cells.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
         first = np.unique(code, return_index=True)[1]
-        return Spread(g, code, n, cells.column("v").take(pa.array(first)).to_numpy(zero_copy_only=False))
+        return Spread(g, code, n, _distinct(cells.column("v").take(pa.array(first))))
 
     def _value(self, frame: Frame, name: str, how: Column | Reading | None) -> str:
         if how is None or how == AS_TEXT:
@@ -424,15 +428,14 @@ class DuckDB:
         return _View(self._connection, f"v{next(self._numbers)}", arrow)
 
 
-def _discard(connection: Any, folder: Path) -> None:
-    connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+def _pieces(questions: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (questions[start : start + PIECE] for start in range(0, len(questions), PIECE))
 
 
 class _View:
     """An Arrow table that the database sees for as long as the `with` block lasts."""
 
-    def __init__(self, connection: Any, name: str, arrow: pa.Table) -> None:
+    def __init__(self, connection: Connection, name: str, arrow: pa.Table) -> None:
         self._connection, self._name, self._arrow = connection, name, arrow
 
     def __enter__(self) -> str:
@@ -441,3 +444,10 @@ class _View:
 
     def __exit__(self, *_: object) -> None:
         self._connection.unregister(self._name)
+
+
+def _distinct(values: pa.ChunkedArray) -> Any:
+    """Return values, in order, as an array; moments in parts, which Python ends in the year 9999, as their places."""
+    if not pa.types.is_struct(values.type):
+        return values.to_numpy(zero_copy_only=False)
+    return np.where(values.is_null().to_numpy(), np.nan, np.arange(len(values)))
