@@ -1,11 +1,20 @@
 """Generated tables: no deadline on a busy machine; CI draws the same ones every time, other runs draw new ones.
 
 With the compiler off (`make coverage`) the kernels are plain Python, a hundred times slower: a few tables of each kind.
+The long form (`make trust`) draws more of them, and writes down in a ledger what was tried.
 """
 
 import os
+from collections.abc import Generator
+from typing import Any
 
+import pytest
 from hypothesis import settings
+
+from ledger import SCALE, tally_test
+
+TRUSTED = {"property": "properties", "fuzz": "fuzz tests"}  # folders that are part of the long form as a whole
+MORE = min(SCALE, 2.0)  # times the tables of a property: those that scale by themselves are where the time goes
 
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)
@@ -13,3 +22,26 @@ settings.register_profile("plain", deadline=None, derandomize=True, max_examples
 settings.load_profile(
     "plain" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "repeat" if os.environ.get("CI") else "explore"
 )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what belongs to the long form, and let its properties draw more tables there."""
+    enlarged: set[Any] = set()
+    for item in items:
+        kind = TRUSTED.get(item.path.parent.name)
+        if kind and not item.get_closest_marker("trust"):
+            item.add_marker(pytest.mark.trust(kind))
+        function = getattr(item, "function", None)
+        if kind == "properties" and MORE > 1 and hasattr(function, "hypothesis") and function not in enlarged:
+            enlarged.add(function)
+            # there is no public way to change the settings of a test that has some
+            chosen = function._hypothesis_internal_use_settings  # type: ignore[union-attr]
+            more = settings(chosen, max_examples=round(chosen.max_examples * MORE))
+            function._hypothesis_internal_use_settings = more  # type: ignore[union-attr]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    tally_test(item, report)
+    return report
