@@ -19,8 +19,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from kinfold import formulas
 from kinfold.engines import inference
+from kinfold.engines.cells import literal, requoted
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.engines.inference import Stored
 from kinfold.engines.source import Format, check_names, format_of
@@ -127,7 +127,7 @@ class DuckDB:
             if isinstance(treatment, Replace) and treatment.as_stored:
                 value = _restored(value, treatment.values.type, frame.type_of(name), schema[name])
             if treatment.quotes and _holds_text(treatment, frame.type_of(name)):
-                value = _quoted(value, treatment.quotes)
+                value = requoted(value, treatment.quotes)
             select.append(f"{value} AS c{i}")
         query = f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {{}} n WHERE n.kept"
         with self._registered(arrow) as view:
@@ -356,11 +356,7 @@ def _quote(name: str) -> str:
 
 
 def _literal(path: Path) -> str:
-    return _text(str(path))
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return literal(str(path))
 
 
 def _value(frame: Frame, name: str, column: Column | None) -> str:
@@ -386,18 +382,6 @@ def _restored(value: str, held: pa.DataType, stored: str, column: Column) -> str
     if stored == "VARCHAR" and pa.types.is_temporal(held):
         return f"strftime({value}, '{column.date_format}')"
     return f"CAST({value} AS {stored})"
-
-
-def _quoted(value: str, quotes: int) -> str:
-    """SQL that puts an apostrophe before a text that looks like a formula, or takes one away."""
-    patterns = (formulas.FORMULA, formulas.NUMBER, formulas.NOTHING_BUT_SIGNS)
-    formula, number, signs = (f"regexp_full_match({value}, {_text(pattern)})" for pattern in patterns)
-    looks = f"{formula} AND NOT {number} AND NOT {signs}"
-    if quotes > 0:
-        return f"CASE WHEN {looks} THEN {_text(formulas.QUOTE)} || {value} ELSE {value} END"
-    return (
-        f"CASE WHEN starts_with({value}, {_text(formulas.QUOTE)}) AND {looks} THEN substr({value}, 2) ELSE {value} END"
-    )
 
 
 def _holds_text(treatment: Keep | Replace, stored: str) -> bool:
