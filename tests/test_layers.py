@@ -29,13 +29,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "recoding": set(),
     "aggregate": set(),
     "schema": set(),
+    "disk": set(),
     "hierarchy": {"errors"},
     "kernels": {"progress"},
     "annealing": {"progress"},
     # judgement
     "models": {"errors", "gauge", "hierarchy", "tally"},
     "measures": {"errors", "kernels", "progress"},
-    "release": {"errors", "hierarchy", "models"},
+    "release": {"errors", "hierarchy", "models", "schema"},
     # request
     "header": {"errors", "schema"},
     "written": {"formulas", "hierarchy", "models", "release"},
@@ -43,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "binding": {"errors", "formulas", "header", "policy", "schema"},
     "ladders": {"binding", "errors", "hierarchy"},
     # rows
-    "engines": {"errors", "formulas", "header", "recoding", "schema", "tally"},
+    "engines": {"disk", "errors", "formulas", "header", "recoding", "schema", "tally"},
     "fresh": set(),
     "oddities": {"engines", "formulas", "lookalikes", "schema", "tally"},
     "frames": {"errors", "formulas", "fresh", "recoding"},
@@ -51,7 +52,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "partition": {"annealing", "errors", "gauge", "kernels", "progress", "tally"},
     "generalize": {"annealing", "errors", "hierarchy", "kernels", "progress", "tally"},
     # check
-    "verification": {"errors", "models", "release", "tally"},
+    "verification": {"errors", "models", "release", "schema", "tally"},
+    "checker": set(),
     # from a bound policy to arrays and back
     "encoding": GROUND | {"binding", "engines", "hierarchy", "ladders", "partition"},
     "covering": {"aggregate", "encoding", "hierarchy", "schema"},
@@ -65,32 +67,26 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"oddities"},
     # a release on disk
     "report": {"models"},
-    "publication": {"errors"},
-    "certificate": {"__version__", "binding", "hierarchy", "models", "release", "schema"},
-    "description": {
-        "__version__",
-        "binding",
-        "encoding",
-        "formulas",
-        "measurement",
-        "oddities",
-        "recoding",
-        "report",
-        "schema",
-    },
+    "publication": {"disk", "errors"},
+    "certificate": {"__version__", "binding", "errors", "hierarchy", "models", "release", "schema"},
+    "inspection": {"certificate", "checker", "engines", "errors", "policy", "promises", "release", "verification"},
+    "description": {"__version__", "binding", "encoding", "formulas", "measurement", "oddities", "recoding"}
+    | {"report", "schema"},
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
-    | {"publication", "release", "report", "verification"},
+    | {"inspection", "publication", "release", "report", "verification"},
     # flow
     "profiling": {"engines", "formulas", "header", "oddities", "progress", "schema", "tally"},
     "starter": {"profiling", "schema"},
-    "interchange": {"errors", "hierarchy", "schema"},
+    "interchange": {"disk", "errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"generalize", "header", "hierarchy", "oddities", "promises", "recoding", "release", "verification", "written"},
-    "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
-    "demo": {"errors", "flow", "policy"},
+    | {"certificate", "generalize", "header", "hierarchy", "inspection", "oddities", "promises", "recoding"}
+    | {"release", "verification", "written"},
+    "comparison": GROUND | {"__version__", "disk", "flow", "frames", "measures", "policy", "report"},
+    "demo": {"disk", "errors", "flow", "policy"},
     # faces
-    "cli": {"__version__", "comparison", "demo", "errors", "flow", "folder", "kernels", "models", "policy"}
+    "cli": {"__version__", "certificate", "comparison", "demo", "disk", "errors", "inspection"}
+    | {"flow", "folder", "kernels", "models", "policy"}
     | {"generalize", "hierarchy", "interchange", "measurement", "profiling", "publication", "release", "report"}
     | {"schema", "starter"},
     "__init__": {"comparison", "errors", "flow", "partition", "policy"},
@@ -100,14 +96,14 @@ FOR_TYPES = {
     ("description.py", "flow"): "a report describes a release",
 }
 ONLY_IN = {
-    "duckdb": {"engines/duckdb.py"},
+    "duckdb": {"engines/connection.py", "engines/duckdb.py"},
     "numba": {"kernels"},
     "typer": {"cli"},
     "rich": {"cli"},
     "narwhals": {"frames.py"},
     "polars": {"frames.py", "fresh.py"},
     "pandas": {"frames.py"},
-    "pydantic": {"policy.py"},
+    "pydantic": {"certificate.py", "policy.py"},
     "tomlkit": {"interchange", "policy.py", "starter.py"},
     "vl_convert": {"report"},
     "jinja2": {"report"},
@@ -115,6 +111,7 @@ ONLY_IN = {
     "scipy": {"generalize", "partition"},
     "pyarrow": {
         "averaging.py",
+        "checker.py",
         "comparison/kept.py",
         "demo",
         "encoding.py",

@@ -22,6 +22,8 @@ AVERAGES = {
     Kind.NOMINAL: ("mode", "generalize"),
 }
 
+NEARLY_ALL = 0.9  # share of numbers from which a column of text is taken for one of numbers with mistakes
+
 
 @dataclass(frozen=True)
 class BoundColumn:
@@ -86,7 +88,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     require_header(schema, policy.columns)
     problems = [*_unknown(policy, schema), *_unnamed(policy, schema, index), *_roles(policy), *_unit(policy, schema)]
     columns = tuple(_bound(column, policy) for column in schema)
-    held = () if released else tuple(column for column in columns if column.named)
+    held = tuple(c for c in columns if c.named and not (released and c.role is Role.QUASI))
     problems += [problem for column in held for problem in _misfits(column)]
     problems += [problem for column in columns for problem in _runnable_name(column, policy)]
     if problems:
@@ -129,9 +131,19 @@ def _unnamed(policy: Policy, schema: Schema, index: Collection[str]) -> Iterator
 
 def _unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
     unit = policy.privacy.unit
-    if unit is not None and unit not in schema:
+    if unit is None:
+        return
+    if unit not in schema:
         yield Problem(
             f"privacy.unit: no column '{unit}'{did_you_mean(unit, schema.names)}", "name the column of the people"
+        )
+    elif (policy.columns[unit].role if unit in policy.columns else policy.output.others) not in (
+        Role.IDENTIFIER,
+        "drop",
+    ):
+        yield Problem(
+            f"privacy.unit: '{unit}' names people, and would be released",
+            f"give [columns.{toml_key(unit)}] the role identifier",
         )
 
 
@@ -154,6 +166,13 @@ def _misfits(bound: BoundColumn) -> Iterator[Problem]:
             f"{where}: 'order' is for ordinal columns, this one is {bound.kind}",
             "leave out 'order', or type = \"ordinal\"",
         )
+    if asked.distance == "ordered" and bound.kind is Kind.NOMINAL:
+        yield Problem(
+            f"{where}: the distance is ordered, and nominal values have no order",
+            'leave out the distance, or type = "ordinal" with an order',
+        )
+    if asked.distance == "hierarchical" and not asked.hierarchy:
+        yield Problem(f"{where}: the distance is hierarchical, and there is no hierarchy", "add one, or leave it out")
     if asked.order and len(set(asked.order)) < len(asked.order):
         yield Problem(f"{where}: 'order' names a category twice", "name each category once")
     if bound.kind is Kind.ORDINAL and not asked.order and bound.column.storage not in (Storage.INTEGER, Storage.NUMBER):
@@ -181,6 +200,7 @@ def _runnable_name(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
 def _holdings(bound: BoundColumn) -> Iterator[Problem]:
     """What a quasi-identifier or confidential column of the table holds against what was declared."""
     column, quasi = bound.column, bound.role is Role.QUASI
+    yield from _nearly_numbers(bound)
     numeric = bound.kind.measured or (bound.kind is Kind.ORDINAL and not bound.asked.order)
     if bound.role not in (Role.QUASI, Role.CONFIDENTIAL) or not numeric:
         return
@@ -205,3 +225,16 @@ def _holdings(bound: BoundColumn) -> Iterator[Problem]:
     if column.nulls and filled and quasi and bound.kind.measured and bound.asked.missing == "refuse":
         what = f"{name} is {bound.kind} and {column.nulls} of its values are missing"
         yield Problem(what, f"choose columns.{toml_key(column.name)}.missing: separate, mean or drop")
+
+
+def _nearly_numbers(bound: BoundColumn) -> Iterator[Problem]:
+    """A confidential column of numbers with a few words in it is not to become a column of words by itself."""
+    column, filled = bound.column, bound.column.rows - bound.column.nulls
+    if bound.role is not Role.CONFIDENTIAL or not bound.inferred or bound.kind is not Kind.NOMINAL:
+        return
+    if column.distinct > column.FEW and NEARLY_ALL * filled <= column.numbers < filled:
+        words = f"{filled - column.numbers:,} of its {filled:,} values are not"
+        yield Problem(
+            f"column '{column.name}' holds numbers, but {words}",
+            f'correct or empty them, or say columns.{toml_key(column.name)}.type = "nominal"',
+        )

@@ -86,7 +86,8 @@ def _notes(release: Release) -> tuple[str, ...]:
 
 def _column(release: Release, bound: BoundColumn, column: Column | None, internal: bool) -> ColumnFacts:
     treatment = release.plan.recoding.columns[bound.name]
-    facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": bound.inferred}
+    inferred = internal and bound.inferred  # a recipient need not know how the policy was written
+    facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": inferred}
     if isinstance(treatment, Drop) or column is None:
         return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
     before = (

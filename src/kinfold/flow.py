@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,18 +17,20 @@ from numpy.typing import NDArray
 
 from kinfold import frames
 from kinfold.binding import BoundPolicy, bind
+from kinfold.certificate import policy_in
 from kinfold.encoding import encode
 from kinfold.engines import Engine
 from kinfold.errors import PolicyError, Problem
-from kinfold.folder import save, was_sorted
+from kinfold.folder import save
 from kinfold.header import require_header
+from kinfold.inspection import check_folder, check_table, was_sorted
 from kinfold.measurement import Measures, Questions, Tables, measure_release
 from kinfold.oddities import formulas
 from kinfold.planning import Ask, Plan, Task, plan
 from kinfold.policy import Policy, from_roles
 from kinfold.promises import confidential_values, terms_of, unit_values
 from kinfold.recoding import unquoting
-from kinfold.release import Terms, Verdict
+from kinfold.release import Certificate, Terms, Verdict
 from kinfold.schema import Role, Schema
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from kinfold.generalize.lattice import Lattice
     from kinfold.hierarchy import Hierarchy
     from kinfold.profiling import Profile
+
+MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV file cannot tell them apart
 
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
 
@@ -64,7 +69,9 @@ class Release:
         if isinstance(self.source, Path):
             return rows
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
-        return frames.recoded(self.source, rows, self.plan.recoding, unnamed)
+        protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
+        blanked = protected & self.engine.blanked(self.original)
+        return frames.recoded(self.source, rows, self.plan.recoding, unnamed, blanked)
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -89,12 +96,12 @@ def anonymize(
     asked = requested(policy, request)
     engine = open_engine()
     tell("read", 0, 1)
-    original = engine.read(rows_of(source))  # rows as they came
+    original = engine.read(rows_of(source), MISSING)  # rows as they came
     schema = engine.schema(original)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, original)  # what will be promised
     attributes = encode(engine, original, bound.of(Role.QUASI))  # quasi-identifiers as arrays
-    held = confidential_values(engine, original, terms, bound)  # what the models protect
+    held = confidential_values(engine, original, terms)  # what the models protect
     unit = unit_values(engine, original, bound)  # whose rows they are, where people are counted
     task = Task(attributes, bound, terms.models, held, unit, lambda done, total: tell("plan", done, total), ask)
     planned = plan(task)  # what to do to each row and each column
@@ -127,13 +134,35 @@ def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> V
     return replace(verdict, people=judge_people(classes, task.unit[kept], values, terms))
 
 
-def verify(source: Any, policy: Any = None, **request: Any) -> Verdict:
-    """Say what k, l and t a table has and whether a policy's promises hold on it, whoever made it."""
+def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: bool = False, **request: Any) -> Verdict:
+    """Say what k, l and t a table has and whether a policy's promises hold on it, whoever made it.
+
+    The folder of a release is judged by its certificate, and by the policy too where one is given; keywords without a
+    policy are asked for on top of what the certificate says. `rows_only` leaves promises about people aside, which
+    nothing in a release can show; `twice` asks the plain checker as well.
+    """
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        more = None if policy is None and not request else partial(_asked_of, policy, request)
+        return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
     asked = requested(policy, request)
     with open_engine() as engine:
         frame = engine.read(rows_of(source))
-        verdict = check(engine, frame, released_terms(asked, engine, frame))
-        return _spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
+        terms = released_terms(asked, engine, frame)
+        verdict = check(engine, frame, terms)
+        if twice:
+            check_table(source, engine, frame, verdict, terms)
+        verdict = _spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
+    return verdict if rows_only else verdict.of_rows(terms.unit)
+
+
+def _asked_of(policy: Any, request: Mapping[str, Any], certificate: Certificate) -> Policy:
+    """Return a recipient's policy: the one given, or what the certificate says of columns with some keys set anew."""
+    if policy is not None:
+        return requested(policy, request)
+    values = policy_in(certificate)
+    for section, keys in policy_values(request).items():
+        values[section] = {**values.get(section, {}), **keys}
+    return Policy.parse(values)
 
 
 def _spreadsheet_safe(verdict: Verdict, engine: Engine, frame: Any) -> Verdict:
@@ -154,7 +183,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     if questions.population is not None:
         questions = replace(questions, population=rows_of(questions.population))
     with open_engine() as engine:
-        before, after = engine.read(rows_of(original)), engine.read(rows_of(released))
+        before, after = (engine.read(rows_of(table), MISSING) for table in (original, released))
         bound = bind(asked, engine.schema(before), index=frames.index_names(original))
         require_header(engine.schema(after), asked.columns)
         if asked.output.spreadsheet_safe:
@@ -184,18 +213,18 @@ def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
     values = requested(policy, request)
     asked = values.model_copy(update={"method": values.method.model_copy(update={"name": "lattice"})})
     with open_engine() as engine:
-        original = engine.read(rows_of(source))
+        original = engine.read(rows_of(source), MISSING)
         bound = bind(asked, engine.schema(original))
         terms = terms_of(bound, engine, original)
         attributes = encode(engine, original, bound.of(Role.QUASI))
-        return lattice_of(Task(attributes, bound, terms.models, confidential_values(engine, original, terms, bound)))
+        return lattice_of(Task(attributes, bound, terms.models, confidential_values(engine, original, terms)))
 
 
 def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     """Return the hierarchy of a column as a policy builds it over the values that the column holds."""
     asked = Policy.of(policy)
     with open_engine() as engine:
-        original = engine.read(rows_of(source))
+        original = engine.read(rows_of(source), MISSING)
         bound = bind(asked, engine.schema(original))
         if column not in asked.columns or asked.columns[column].hierarchy is None:
             raise PolicyError(f"the policy has no hierarchy for a column '{column}'", fix="add one to [columns]")
@@ -211,7 +240,9 @@ def profile(source: Any, *, progress: Stage | None = None) -> Profile:
 
     tell = progress or _unheard
     with open_engine() as engine:
-        return look(engine, engine.read(rows_of(source)), lambda done, total: tell("combinations", done, total))
+        return look(
+            engine, engine.read(rows_of(source), MISSING), lambda done, total: tell("combinations", done, total)
+        )
 
 
 def requested(policy: Any, request: Mapping[str, Any]) -> Policy:

@@ -6,9 +6,7 @@ internal/   report.html · audit.json · policy.toml            what must not
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,18 +15,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinfold import __version__
-from kinfold.certificate import certify, terms_in
+from kinfold.certificate import certify
 from kinfold.engines import Engine
-from kinfold.errors import DataError, KinfoldError, Problem, VerifyError
+from kinfold.engines.source import digest
+from kinfold.errors import VerifyError
 from kinfold.hierarchy import Hierarchy
+from kinfold.inspection import check_folder, figures, same
 from kinfold.publication import publish
-from kinfold.release import Certificate, Confidential, Verdict
+from kinfold.release import Certificate, Confidential
 from kinfold.verification import verify
 
 if TYPE_CHECKING:
     from kinfold.flow import Release
 
-CHUNK = 1 << 20
+CHECKED_TWICE = 100_000  # records up to which a second checker, in plain Python, has to agree
 
 
 def save(release: Release, folder: Path, *, force: bool = False) -> Path:
@@ -37,95 +37,59 @@ def save(release: Release, folder: Path, *, force: bool = False) -> Path:
     return folder
 
 
-def check_folder(folder: Path) -> tuple[Verdict, Certificate]:
-    """Verify a release from its public folder alone: the checksums, the promises, and what the certificate found."""
-    from kinfold.engines.duckdb import DuckDB
-
-    public = folder / "public" if (folder / "public").is_dir() else folder
-    certificate = _certificate(public)
-    told = certificate.content["release"]
-    path = public / Path(told["file"]).name
-    if not path.is_file():
-        raise DataError(f"'{told['file']}' is not in '{public}'", fix="ask for the release again")
-    if digest(path) != told["sha256"]:
-        raise VerifyError(f"'{path.name}' was changed after its certificate was made", fix="do not use this file")
-    with DuckDB() as engine:
-        verdict = verify(engine, engine.read(path), terms_in(certificate))
-    if not _same(_found(verdict), certificate.content["found"]):
-        missed = [Problem(finding.promise + " does not hold") for finding in verdict.findings if not finding.holds]
-        differs = Problem("what the certificate says was found is not what is there", "do not use this file")
-        raise VerifyError([differs, *verdict.problems, *missed])
-    return verdict, certificate
-
-
-def was_sorted(path: Path) -> bool:
-    """Whether a certificate beside a file says that the rows of that file were sorted."""
-    try:
-        told = Certificate.read((path.parent / "certificate.json").read_text(encoding="utf-8")).content["release"]
-    except (OSError, KinfoldError):
-        return False
-    return bool(told["file"] == path.name and told["order"] == "sorted")
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
-
-
-def _certificate(public: Path) -> Certificate:
-    try:
-        return Certificate.read((public / "certificate.json").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise DataError(
-            f"no certificate can be read in '{public}'", fix="name the folder of a release: DIR or DIR/public"
-        ) from None
-
-
 def _fill(release: Release, made: Path) -> None:
+    """Write everything, the certificate last of the public part, and check it as a recipient would, twice."""
     public, internal = made / "public", made / "internal"
     public.mkdir()
     internal.mkdir()
     output = release.policy.policy.output
     file = public / f"release.{output.format}"
     release.engine.write(release.released, file, release.schema, ordered=output.order == "sorted")
-    certificate = _certified(release, file)
-    (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
-    verdict, _ = check_folder(public)
-    verdict.require()
     _write_reports(release, public, internal)
-    (internal / "audit.json").write_text(_json(audit(release, file)), encoding="utf-8")
+    certificate = _certified(release, file, public / "report.html")
+    (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
+    twice = release.verdict.records <= CHECKED_TWICE
+    check_folder(public, rows_only=True, twice=twice).verdict.require()
+    (internal / "audit.json").write_text(_json(audit(release, file) | {"checked_twice": twice}), encoding="utf-8")
     (internal / "policy.toml").write_text(
         release.policy.applied(release.plan.method, release.plan.steps).toml(), encoding="utf-8"
     )
 
 
-def _certified(release: Release, file: Path) -> Certificate:
-    """Verify the file as written, then write down what was found on it."""
+def _certified(release: Release, file: Path, report: Path) -> Certificate:
+    """Verify the file as written, compare that with what was found on the rows, and write it down."""
     from kinfold.engines.duckdb import DuckDB
 
     with DuckDB() as engine:
         frame = engine.read(file)
         verdict = verify(engine, frame, release.terms).require()
         shown = tuple(_shown(column, engine, frame) for column in release.terms.confidential)
-    told: dict[str, Any] = {"file": file.name, "sha256": digest(file), "order": release.policy.policy.output.order}
+        checksum = engine.checksum(frame)
+    if not same(figures(verdict), figures(release.verdict)):
+        what = "what is found on the file is not what was found on the rows before they were written"
+        raise VerifyError(what, fix="nothing was released; please report this")
+    told: dict[str, Any] = {"file": file.name, "sha256": checksum, "order": release.policy.policy.output.order}
+    if file.suffix == ".csv":
+        told["separator"] = release.engine.separator(release.released)
     if release.verdict.people:
         unit = release.policy.policy.privacy.unit
         counted = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
         told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
     if release.plan.gap is not None:
         told["within"] = float(f"{release.plan.gap:.6f}")  # of the least loss possible
-    return certify(release.policy, replace(release.terms, confidential=shown), verdict, told, release.plan.method)
+    files = {"release": told, "report": {"file": report.name, "sha256": digest(report)}}
+    return certify(release.policy, replace(release.terms, confidential=shown), verdict, files, release.plan.method)
 
 
 def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
-    """Return a confidential column whose hierarchy has the released values and no other."""
-    if column.hierarchy is None:
+    """Return a confidential column whose order and hierarchy have the released values and no other."""
+    if column.hierarchy is None and column.order is None:
         return column
     values = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_pylist()
+    if column.order is not None:
+        column = replace(column, order=tuple(text for text in column.order if text in {*values}))
+    if column.hierarchy is None:
+        return column
     if not values:
         return replace(column, distance="equal", hierarchy=None)
     rows = np.sort(column.hierarchy.index(values))
@@ -148,7 +112,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
     return {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "kinfold": __version__,
-        "source": {"file": source.name, "sha256": digest(source)}
+        "source": {"file": source.name, "sha256": release.engine.checksum(release.original)}
         if source
         else {"frame": type(release.source).__module__},
         "release": {"file": file.name, "sha256": digest(file)} if file else None,
@@ -166,20 +130,6 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "warnings": list(release.measures.warnings),
         "policy": policy.model_dump(mode="json", exclude_none=True),
     }
-
-
-def _found(verdict: Verdict) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps({"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)}))
-    return found
-
-
-def _same(found: Any, told: Any) -> bool:
-    """Whether two findings agree; numbers with decimals to nine digits: another machine may round the last ones."""
-    if isinstance(found, dict) and isinstance(told, dict):
-        return found.keys() == told.keys() and all(_same(found[key], told[key]) for key in found)
-    if isinstance(found, float) and isinstance(told, int | float):
-        return math.isclose(found, told, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(found == told)
 
 
 def _json(value: Any) -> str:

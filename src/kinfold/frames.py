@@ -114,17 +114,22 @@ def _readable(level: Any) -> Any:
     return level if single and not pa.types.is_duration(kind) else level.astype(str)
 
 
-def recoded(source: Any, released: pa.Table, recoding: Recoding, index: Sequence[str] = ()) -> Any:
-    """Return the caller's frame after a recoding whose rows are known as Arrow; `index` columns are the index again."""
+def recoded(
+    source: Any, released: pa.Table, recoding: Recoding, index: Sequence[str] = (), blanked: Collection[str] = ()
+) -> Any:
+    """Return the caller's frame after a recoding whose rows are known as Arrow.
+
+    `index` columns are the index again; `blanked` ones held texts that stand for a missing value, and are null there.
+    """
     frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
     kept = [name for name, treatment in recoding.columns.items() if not isinstance(treatment, Drop)]
     native = frame.to_native()
     if frame.implementation.is_pyarrow():
-        return _pyarrow(native.select(kept), released, recoding)
+        return _pyarrow(native.select(kept), released, recoding, blanked)
     if frame.implementation.is_pandas():
-        rows = _pandas(_opened(native)[kept], released, recoding)
+        rows = _pandas(_opened(native)[kept], released, recoding, blanked)
         return _indexed(rows, native, [name for name in index if name in kept])
-    return _polars(native.select(kept), released, recoding)
+    return _polars(native.select(kept), released, recoding, blanked)
 
 
 def _places(recoding: Recoding) -> NDArray[np.intp]:
@@ -135,11 +140,11 @@ def _replaced(recoding: Recoding) -> dict[str, Replace]:
     return {name: treatment for name, treatment in recoding.columns.items() if isinstance(treatment, Replace)}
 
 
-def _rewritten(recoding: Recoding, released: pa.Table) -> dict[str, bool]:
+def _rewritten(recoding: Recoding, released: pa.Table, blanked: Collection[str]) -> dict[str, bool]:
     """Return the columns whose values are not the caller's any more, and whether they go back into their type."""
-    kept = [name for name, t in recoding.columns.items() if isinstance(t, Keep) and t.quotes]
-    quotes = {name: True for name in kept if _has_quotes(released.column(name))}
-    return quotes | {name: treatment.as_stored for name, treatment in _replaced(recoding).items()}
+    kept = {name: t for name, t in recoding.columns.items() if isinstance(t, Keep)}
+    changed = {n: True for n, t in kept.items() if n in blanked or (t.quotes and _has_quotes(released.column(n)))}
+    return changed | {name: treatment.as_stored for name, treatment in _replaced(recoding).items()}
 
 
 def _has_quotes(column: pa.ChunkedArray) -> bool:
@@ -160,8 +165,8 @@ def _as_quoted(categories: Sequence[Any], recoding: Recoding, name: str) -> list
     return [quoted(each) if isinstance(each, str) else each for each in categories]
 
 
-def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding) -> pa.Table:
-    rows, rewritten, columns, fields = pa.array(_places(recoding)), _rewritten(recoding, released), [], []
+def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding, blanked: Collection[str]) -> pa.Table:
+    rows, rewritten, columns, fields = pa.array(_places(recoding)), _rewritten(recoding, released, blanked), [], []
     for field in table.schema:
         column, as_stored = table.column(field.name), rewritten.get(field.name)
         if as_stored is None:
@@ -179,10 +184,10 @@ def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding) -> pa.Tabl
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def _pandas(frame: Any, released: pa.Table, recoding: Recoding) -> Any:
+def _pandas(frame: Any, released: pa.Table, recoding: Recoding, blanked: Collection[str]) -> Any:
     import pandas as pd
 
-    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released), {}
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, blanked), {}
     for name in frame.columns:
         kind, as_stored = frame[name].dtype, rewritten.get(name)
         if as_stored is None:
@@ -203,10 +208,10 @@ def _indexed(frame: Any, source: Any, index: Sequence[str]) -> Any:
     return frame.set_index(list(index)).rename_axis(index=[names[name] for name in index])
 
 
-def _polars(frame: Any, released: pa.Table, recoding: Recoding) -> Any:
+def _polars(frame: Any, released: pa.Table, recoding: Recoding, blanked: Collection[str]) -> Any:
     import polars as pl
 
-    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released), []
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, blanked), []
     for column in frame.get_columns():
         kind, as_stored = column.dtype, rewritten.get(column.name)
         if as_stored is None:

@@ -32,8 +32,10 @@ def terms_of(policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = 
 
     confidential = tuple(_confidential(column, engine, frame, quoted) for column in policy.of(Role.CONFIDENTIAL))
     models = _models(policy, confidential)
-    joint = policy.policy.privacy.joint and len(confidential) > 1
-    return Terms(names(Role.QUASI), confidential, names(Role.OTHER), names(Role.IDENTIFIER), models, joint)
+    privacy = policy.policy.privacy
+    joint = privacy.joint and len(confidential) > 1
+    removed = names(Role.IDENTIFIER)
+    return Terms(names(Role.QUASI), confidential, names(Role.OTHER), removed, models, joint, privacy.unit)
 
 
 def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
@@ -42,13 +44,18 @@ def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
     removed = tuple(name for name, column in policy.columns.items() if column.role is Role.IDENTIFIER)
     kept = {name: column for name, column in policy.columns.items() if column.role is not Role.IDENTIFIER}
     output = policy.output.model_copy(update={"others": "release"})
-    here = policy.model_copy(update={"columns": {n: c for n, c in kept.items() if n in schema}, "output": output})
+    rows = policy.privacy.model_copy(update={"unit": None})  # people cannot be counted any more
+    columns = {name: column for name, column in kept.items() if name in schema}
+    here = policy.model_copy(update={"columns": columns, "output": output, "privacy": rows})
     bound = bind(here, schema, released=True)
     terms = terms_of(bound, engine, frame, quoted=policy.output.spreadsheet_safe)
     absent = tuple(name for name in kept if name not in schema)
-    unnamed = () if policy.output.others == "refuse" else tuple(name for name in terms.other if name not in kept)
+    unnamed = tuple(name for name in terms.other if name not in policy.columns)
     named = tuple(name for name in terms.other if name in kept)
-    terms = replace(terms, other=(*named, *unnamed, *absent), removed=removed)
+    gone = unnamed if policy.output.others == "drop" else ()  # the policy says that they are not released
+    released = unnamed if policy.output.others == "release" else ()
+    other, removed = (*named, *released, *absent), (*removed, *gone)
+    terms = replace(terms, other=other, removed=removed, unit=policy.privacy.unit)
     return as_written(terms) if policy.output.spreadsheet_safe else terms
 
 
@@ -85,18 +92,16 @@ def _column_models(policy: BoundPolicy, column: Confidential) -> Iterator[Model]
         yield AlphaK(privacy.alpha, column.name)
 
 
-def confidential_values(engine: Engine, frame: Any, terms: Terms, policy: BoundPolicy) -> dict[str, NDArray[Any]]:
-    """Return the confidential columns as values whose order is theirs: numbers, ranks (NaN for null), or text."""
+def confidential_values(engine: Engine, frame: Any, terms: Terms) -> dict[str, NDArray[Any]]:
+    """Return the confidential columns as values whose order is theirs: places in it (NaN for null), or text."""
     values = {}
     for column in terms.confidential:
-        bound = policy[column.name]
-        numeric = bound.kind is not Kind.NOMINAL and column.order is None and _is_number(bound)
-        held = engine.collect(frame, {column.name: bound.column if numeric else None}).column(0)
+        held = engine.collect(frame, {column.name: column.reading}).column(0)
         array = held.to_numpy(zero_copy_only=False)
         if column.order is not None:
             place = {text: float(rank) for rank, text in enumerate(column.order)}
             array = np.array([place.get(text, np.nan) for text in array])
-        values[column.name] = array.astype(np.float64) if numeric else array
+        values[column.name] = array
     return values
 
 
@@ -112,20 +117,17 @@ def unit_values(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[Any]
     return unit
 
 
-def _is_number(bound: BoundColumn) -> bool:
-    return bound.column.storage.kind.measured or bool(bound.column.date_format)
-
-
 def _confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool) -> Confidential:
-    hierarchy = None
+    hierarchy, distance = None, _distance(column)
     if column.asked.hierarchy or column.asked.order:
         texts = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_numpy(zero_copy_only=False)
         texts = np.array([unquoted(text) for text in texts], object) if quoted else texts
         in_order(column, texts)
-    if column.asked.hierarchy:
+    if distance == "hierarchical":
         hierarchy = hierarchy_of(column, texts)
         rows_of(column, hierarchy, texts)
-    return Confidential(column.name, str(column.kind), _distance(column), column.asked.order, hierarchy)
+    order, date_format = column.asked.order, column.column.date_format if column.kind is Kind.DATE else None
+    return Confidential(column.name, str(column.kind), distance, order, hierarchy, date_format)
 
 
 def _distance(column: BoundColumn) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 
 class Role(StrEnum):
@@ -61,6 +61,17 @@ class Storage(StrEnum):
         if self in (Storage.INTEGER, Storage.NUMBER):
             return Kind.CONTINUOUS
         return Kind.DATE if self in (Storage.DATE, Storage.TIMESTAMP) else Kind.NOMINAL
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the values of a column are told apart and ordered, exactly: as text, as numbers, or as moments in time."""
+
+    sort: Literal["text", "number", "moment"] = "text"
+    date_format: str | None = None  # of moments written as text; None: as ISO 8601 writes them
+
+
+AS_TEXT = Reading()
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,13 @@ class Spread:
         """How many records of the table hold each value."""
         return np.bincount(self.code, self.count, len(self.values)).astype(np.int64)
 
+    def counted(self, classes: int) -> Ints:
+        """How much is counted in each class: its records, or, where people are counted, its pairs of person and value.
+
+        Shares are of this, so that they add up to one however many values a person holds.
+        """
+        return np.bincount(self.group, self.count, classes).astype(np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class Tally:
@@ -132,6 +139,8 @@ def coded(column: Values) -> tuple[Values, Ints]:
 
 def counted_once(labels: NDArray[np.integer[Any]], unit: Values, confidential: Mapping[str, Values]) -> Tally:
     """Tally classes by people: a unit counts once in a class, and once for each value that it holds there.
+
+    So the size of a class is its people, and what its spreads count are pairs of a person and a value.
 
     >>> tally = counted_once(np.array([0, 0, 1]), np.array(["ann", "ann", "bob"]), {"disease": np.array(["flu"] * 3)})
     >>> tally.sizes.tolist(), tally.spreads["disease"].count.tolist()

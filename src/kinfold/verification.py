@@ -12,40 +12,52 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kinfold.errors import Problem
+from kinfold.errors import DataError, Problem
 from kinfold.models import Finding, TCloseness
 from kinfold.release import Confidential, Terms, Verdict
+from kinfold.schema import Reading
 from kinfold.tally import Spread, Tally, counted_once
 
 
 class Rows(Protocol):
     """The two verbs of an engine that a check needs."""
 
-    def schema(self, frame: Any) -> Any:
-        """Say what every column is."""
+    def names(self, frame: Any) -> Sequence[str]:
+        """Return the names of the columns."""
 
-    def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Any]) -> Tally:
-        """Count classes and confidential values within them."""
+    def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
+        """Count classes by the text of their keys, and confidential values within them."""
 
 
 def verify(engine: Rows, frame: Any, terms: Terms) -> Verdict:
-    """Group the rows by their quasi-identifiers and compare every class with every promise."""
-    schema = engine.schema(frame)
-    problems = _column_problems(schema.names, terms)
-    if problems:
-        return Verdict((), schema.rows, 0, 0, problems=tuple(problems))
+    """Group the rows by their quasi-identifiers and compare every class with every promise.
+
+    A column that is missing, left over, or holds what it should not is a problem, and then nothing else is said.
+    """
+    problems: Sequence[Problem] = _column_problems(engine.names(frame), terms)
+    if not problems:
+        try:
+            return judge(*_tallies(engine, frame, terms), terms)
+        except DataError as error:  # values that cannot be read as the terms say
+            problems = error.problems
+    records = engine.tally(frame, (), {}).records
+    return Verdict((), records, 0, 0, quasi=terms.quasi, confidential=_names(terms), problems=tuple(problems))
+
+
+def _tallies(engine: Rows, frame: Any, terms: Terms) -> tuple[Tally, dict[str, Tally]]:
+    """Return the tally by the quasi-identifiers and, for joint promises, one for each column by all the others."""
 
     def counted(by: Sequence[str], columns: Sequence[Confidential]) -> Tally:
-        tally = engine.tally(frame, by, {c.name: _as_numbers(schema[c.name], c) for c in columns})
+        tally = engine.tally(frame, by, {c.name: c.reading for c in columns})
         return replace(tally, spreads={c.name: _ordered(tally.spreads[c.name], c) for c in columns})
 
-    names = [c.name for c in terms.confidential]
+    names = _names(terms)
     known = {c.name: [*terms.quasi, *(n for n in names if n != c.name)] for c in terms.confidential if terms.joint}
     joint = {c.name: counted(known[c.name], [c]) for c in terms.confidential if c.name in known}
-    return judge(counted(terms.quasi, terms.confidential), terms, joint)
+    return counted(terms.quasi, terms.confidential), joint
 
 
-def judge(tally: Tally, terms: Terms, joint: Mapping[str, Tally]) -> Verdict:
+def judge(tally: Tally, joint: Mapping[str, Tally], terms: Terms) -> Verdict:
     """Ask each model, and say what k, l and t are in any case; `joint` tallies are by the other columns as well."""
     of = {c.name: joint.get(c.name, tally) for c in terms.confidential}
     return Verdict(
@@ -55,6 +67,8 @@ def judge(tally: Tally, terms: Terms, joint: Mapping[str, Tally]) -> Verdict:
         k=int(tally.sizes.min()) if len(tally) else 0,
         l={c.name: _fewest_values(of[c.name], c.name) for c in terms.confidential},
         t={c.name: _farthest(of[c.name], c) for c in terms.confidential},
+        quasi=terms.quasi,
+        confidential=_names(terms),
     )
 
 
@@ -63,6 +77,10 @@ def judge_people(labels: Any, unit: Any, values: Mapping[str, Any], terms: Terms
     tally = counted_once(labels, unit, values)
     found = [model.check(tally) for model in terms.models]
     return tuple(replace(finding, promise=f"{finding.promise}, each person counted once") for finding in found)
+
+
+def _names(terms: Terms) -> tuple[str, ...]:
+    return tuple(column.name for column in terms.confidential)
 
 
 def _column_problems(names: Sequence[str], terms: Terms) -> list[Problem]:
@@ -89,22 +107,17 @@ def _column_problems(names: Sequence[str], terms: Terms) -> list[Problem]:
     return problems
 
 
-def _as_numbers(column: Any, terms: Confidential) -> Any:
-    """Return the column where its values are to be told apart as numbers and can be, else None: as text."""
-    if terms.kind == "nominal" or terms.order is not None:
-        return None
-    filled = column.rows - column.nulls
-    dated = bool(column.date_format) or column.storage in ("date", "timestamp")
-    return column if dated or column.numbers == filled else None
-
-
 def _ordered(spread: Spread, column: Confidential) -> Spread:
     """Put the values of an ordinal column into their declared order, null first."""
     if column.order is None:
         return spread
     place = {None: -1} | {text: rank for rank, text in enumerate(column.order)}
-    ranks = np.array([place.get(value, len(place)) for value in spread.values])
-    order = np.argsort(ranks, kind="stable")
+    if unknown := sum(value not in place for value in spread.values):
+        raise DataError(
+            f"column '{column.name}': {unknown:,} of its {len(spread.values):,} values are not in its order",
+            fix="add them to the order, or check the file",
+        )
+    order = np.argsort([place[value] for value in spread.values], kind="stable")
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
     return Spread(spread.group, number[spread.code], spread.count, spread.values[order])

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from command import text
 from kinfold.engines.duckdb import DuckDB
 from kinfold.errors import DataError
-from kinfold.schema import Column, Kind, Storage
+from kinfold.schema import AS_TEXT, Column, Kind, Storage
 
 
 def rows(path: Path) -> list[tuple[Any, ...]]:
@@ -284,7 +284,7 @@ def test_strange_names_are_only_names(tmp_path: Path) -> None:
         frame = engine.read(table)
         assert engine.schema(frame).names == STRANGE
         assert engine.rows(frame).equals(table)
-        assert engine.tally(frame, STRANGE, {STRANGE[2]: None}).sizes.tolist() == [1, 1, 1]
+        assert engine.tally(frame, STRANGE, {STRANGE[2]: AS_TEXT}).sizes.tolist() == [1, 1, 1]
         for file in (tmp_path / "t.csv", tmp_path / "t.parquet"):
             engine.write(frame, file, engine.schema(frame), ordered=False)
             assert engine.rows(engine.read(file)).equals(table)

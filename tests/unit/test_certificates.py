@@ -15,8 +15,8 @@ import kinfold
 from command import run, text
 from kinfold.certificate import certify, terms_in
 from kinfold.errors import DataError, KinfoldError, VerifyError
-from kinfold.folder import check_folder, was_sorted
 from kinfold.hierarchy import by_tree
+from kinfold.inspection import check_folder, was_sorted
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from kinfold.release import Certificate, Confidential, Terms
 
@@ -185,7 +185,7 @@ def test_terms_come_back_from_a_certificate(made: Path) -> None:
     models = (KAnonymity(3), LDiversity(2, "d"), TCloseness(0.5, "d", "hierarchical", hierarchy))
     terms = Terms(("a",), (Confidential("d", "nominal", "hierarchical", None, hierarchy),), (), (), models)
     verdict = type(release.verdict)(tuple(m for m in release.verdict.findings for _ in models), 3, 1, 3)
-    told = Certificate.read(certify(release.policy, terms, verdict, {"file": "x"}, "mdav").text())
+    told = Certificate.read(certify(release.policy, terms, verdict, {"release": {"file": "x"}}, "mdav").text())
     again = terms_in(told)
     assert (again.quasi, again.other, again.removed) == (("a",), (), ())
     assert [type(model) for model in again.models] == [KAnonymity, LDiversity, TCloseness]
@@ -203,7 +203,7 @@ def test_a_certificate_says_whether_rows_were_sorted(made: Path, tmp_path: Path)
 def test_errors_about_certificates_have_their_codes() -> None:
     with pytest.raises(DataError):
         Certificate.read("nonsense")
-    changed = json.loads(Certificate({"format": 1, "a": 1}).text()) | {"a": 2}
+    changed = json.loads(Certificate({"format": 2, "a": 1}).text()) | {"a": 2}
     with pytest.raises(KinfoldError) as caught:
         Certificate.read(json.dumps(changed))
     assert caught.value.exit_code == 5

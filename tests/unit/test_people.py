@@ -8,7 +8,7 @@ import pytest
 
 import kinfold
 from kinfold.errors import PolicyError, Unreachable
-from kinfold.folder import check_folder
+from kinfold.inspection import check_folder
 
 ROLES = {
     "pid": {"role": "identifier"},
@@ -69,7 +69,10 @@ def test_the_certificate_says_that_people_were_counted_before_their_column_left(
     told = json.loads((tmp_path / "out/public/certificate.json").read_text())["release"]["people"]
     assert told["counted_by"] == "pid"
     assert told["promises"][0]["found"] >= 5
-    assert check_folder(tmp_path / "out")[0].holds
+    assert check_folder(tmp_path / "out", rows_only=True).verdict.holds
+    unchecked = check_folder(tmp_path / "out").verdict
+    assert not unchecked.holds
+    assert "'pid', which names them, is not in the release" in unchecked.problems[0].what
 
 
 def test_fewer_people_than_k_cannot_be_met():
@@ -80,6 +83,25 @@ def test_fewer_people_than_k_cannot_be_met():
 def test_a_unit_that_is_no_column_is_a_policy_error_with_a_hint():
     with pytest.raises(PolicyError, match="did you mean 'pid'"):
         kinfold.anonymize(visits(), policy(unit="pdi"))
+
+
+@pytest.mark.parametrize("role", ["quasi", "confidential", "other", None])
+def test_a_unit_that_would_be_released_is_refused(role):
+    columns = {name: column for name, column in ROLES.items() if name != "pid"} | (
+        {"pid": {"role": role}} if role else {}
+    )
+    asked = {"privacy": {"k": 5, "unit": "pid"}, "columns": columns, "output": {"others": "release"}}
+    with pytest.raises(PolicyError, match="'pid' names people, and would be released"):
+        kinfold.anonymize(visits(), asked)
+
+
+def test_no_entropy_exceeds_the_number_of_values():
+    table = visits(n=60, people=8).assign(age=30, zip="a")  # one class, where people hold several values each
+    release = kinfold.anonymize(table, policy(unit="pid", l=2.0, l_kind="entropy"))
+    pairs = table.drop_duplicates(["pid", "disease"]).disease.value_counts(normalize=True)
+    found = next(f for f in release.verdict.people if f.column == "disease")
+    assert found.found == pytest.approx(np.exp(-(pairs * np.log(pairs)).sum()))
+    assert found.found <= table.disease.nunique()
 
 
 def test_a_joint_promise_holds_for_whoever_knows_the_other_column(tmp_path):

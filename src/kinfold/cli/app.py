@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from kinfold.cli import told
-from kinfold.cli.asked import numbers, policy_from
+from kinfold.cli.asked import numbers, policy_from, verifying
 from kinfold.cli.plain import Commands
 from kinfold.cli.shown import Bar, asking, errors, out, print_json
+from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError
 
 app = typer.Typer(
@@ -161,24 +162,30 @@ def verify(
     data: Annotated[Path, typer.Argument(help="Folder of a release, or a table with --policy.", show_default=False)],
     policy: PolicyFile = None,
     settings: Settings = None,
+    twice: Annotated[bool, typer.Option("--twice", help="Ask the second checker, in plain Python, too.")] = False,
+    rows_only: Annotated[
+        bool, typer.Option("--rows-only", help="Leave aside what is promised of people with several rows.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check a release from its public folder alone, or any table against a policy. Exit code 0 only if all holds.
 
-    Example: `kinfold verify release/public`
+    A folder is judged by its certificate, and by --policy or --set as well, where a recipient asks for more.
+
+    Examples:
+    `kinfold verify release/public`
+
+    `kinfold verify release/public --set privacy.k=10`
     """
     from kinfold.flow import verify as check
-    from kinfold.folder import check_folder
 
     with errors():
         if not data.exists():
             raise DataError(f"no such file or folder: '{data}'", fix="check the path")
-        if data.is_dir():
-            verdict = check_folder(data)[0]
-        elif policy is None:
+        if not data.is_dir() and policy is None:
             raise PolicyError("a table is verified against a policy", fix="add --policy FILE, or name a release folder")
-        else:
-            verdict = check(data, policy_from(policy, {}, {}, settings or ()))
+        asked = verifying(data, policy, settings or ())
+        verdict = check(data, asked, rows_only=rows_only, twice=twice)
         if json:
             print_json(verdict.to_dict())
         else:
@@ -345,7 +352,8 @@ def hierarchy(
             raise PolicyError(f"'{out_}' exists already", fix="name another file")
         found = build(data, policy_from(policy, {}, {}, settings or ()), column)
         try:
-            write_arx(found, out_)
+            with naming(out_, f"'{out_}' is written"):
+                write_arx(found, out_)
         except OSError as error:
             raise PolicyError(f"cannot write '{out_}': {error.strerror}", fix="choose another place") from error
         out.print(f"{len(found):,} values, {found.height} levels above them: {out_}", soft_wrap=True)
@@ -369,6 +377,7 @@ def warmup(
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        with naming(path, f"'{path}' is written"):
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PolicyError(f"cannot write '{path}': {error.strerror}", fix="choose another place") from error

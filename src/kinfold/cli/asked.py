@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kinfold.certificate import policy_in
 from kinfold.errors import PolicyError, Problem
+from kinfold.inspection import public_part, read_certificate
 from kinfold.policy import Policy, read_toml
 from kinfold.schema import ROLE_SYNONYMS
 
@@ -23,6 +25,19 @@ def policy_from(
     for key, value in keys.items():
         if value is not None:
             _put(values, key, value)
+    return _set(values, settings, file)
+
+
+def verifying(data: Path, file: Path | None, settings: Sequence[str]) -> Policy | None:
+    """Return what a release is judged by beside its certificate: a file, or the certificate with keys set anew."""
+    if file is None and not settings:
+        return None
+    if file is not None:
+        return policy_from(file, {}, {}, settings)
+    return _set(policy_in(read_certificate(public_part(data))), settings, None)
+
+
+def _set(values: dict[str, Any], settings: Sequence[str], file: Path | None) -> Policy:
     for setting in settings:
         key, mark, text = setting.partition("=")
         if not mark:

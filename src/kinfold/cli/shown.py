@@ -11,10 +11,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NoReturn
 
+import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from kinfold.cli.bugs import bug, traceback_wanted
+from kinfold.cli.memory import short_of_memory
 from kinfold.cli.plain import Terminal, plain, plain_json
+from kinfold.disk.journal import Journal, heard
 from kinfold.errors import Cancelled, KinfoldError
 
 PATIENCE = 1.0  # seconds before a bar is worth showing
@@ -26,19 +30,30 @@ STAGES = {
     "measure": "measuring",
 }
 
+PASSED_ON = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)  # typer's own affair
+
 out = Terminal(highlight=False, markup=False, emoji=False, soft_wrap=True)  # names are not markup
 err = Terminal(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager
 def errors(*, show_values: bool = False) -> Iterator[None]:
-    """Turn what kinfold raises into a message on standard error and its exit code."""
+    """Turn what kinfold raises into a message on standard error and its exit code, and a bug into code 1."""
+    journal = Journal()
     try:
-        yield
+        with heard(journal):
+            yield
     except KinfoldError as error:
         _fail(error, show_values=show_values)
-    except KeyboardInterrupt:
-        _fail(Cancelled("stopped; nothing was written"), show_values=False)
+    except KeyboardInterrupt:  # where `stopping` cannot keep the run in a process of its own
+        _fail(Cancelled(f"stopped; {journal.state}"), show_values=False)
+    except PASSED_ON:
+        raise
+    except Exception as error:
+        told = short_of_memory(error)
+        if told is None and traceback_wanted():
+            raise
+        _fail(told or bug(error), show_values=False)
 
 
 def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:

@@ -79,6 +79,8 @@ def tell_verdict(verdict: Verdict) -> None:
     tell_findings(verdict.findings)
     classes = f"{digits(verdict.classes)} classes, the smallest has {digits(verdict.k)}"
     out.print(f"  {digits(verdict.records)} records in {classes}")
+    out.print(Text(f"  quasi-identifiers: {', '.join(verdict.quasi)}"))
+    out.print(Text(f"  confidential: {', '.join(verdict.confidential) or 'none'}"))
     for name, found in verdict.t.items():
         out.print(f"  {name}: l = {verdict.l[name]}, t = {digits(found)}")
 

@@ -7,30 +7,46 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kinfold.recoding import Recoding
-from kinfold.schema import Column, Schema
+from kinfold.schema import Column, Reading, Schema
 from kinfold.tally import Tally
 
 
 class Engine(Protocol):
     """What an engine can do. A frame is whatever it hands out; only the same engine looks inside."""
 
-    def read(self, source: Any) -> Any:
-        """Take in a file or an Arrow table; rows keep their order."""
+    def read(self, source: Any, missing: Sequence[str] = ()) -> Any:
+        """Take in a file or an Arrow table; rows keep their order. Texts that stand for a missing value become null."""
+
+    def names(self, frame: Any) -> tuple[str, ...]:
+        """Return the names of the columns, in order."""
+
+    def checksum(self, frame: Any) -> str | None:
+        """Return the SHA-256 of the bytes that were read; None where they were no file."""
 
     def schema(self, frame: Any) -> Schema:
         """Say what every column is."""
 
-    def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Column | None]) -> Tally:
-        """Count classes and, within them, confidential values: as numbers where a `Column` says how, else as text."""
+    def blanked(self, frame: Any) -> frozenset[str]:
+        """Return the columns in which a text stood for a missing value."""
 
-    def collect(self, frame: Any, columns: Mapping[str, Column | None]) -> Any:
-        """Return columns as an Arrow table: as numbers where a `Column` says how to read them, else as text."""
+    def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
+        """Count classes by the text of the key columns, and within them values, in the exact order of their reading."""
+
+    def collect(self, frame: Any, columns: Mapping[str, Column | Reading | None]) -> Any:
+        """Return columns as an Arrow table.
+
+        A `Column` asks for numbers (doubles; dates as days), a `Reading` for the place of each value in its exact
+        order, nothing for text.
+        """
 
     def rows(self, frame: Any) -> Any:
         """Return every column as it is stored, as an Arrow table."""
 
     def apply(self, frame: Any, recoding: Recoding, schema: Schema) -> Any:
         """Carry out a recoding."""
+
+    def separator(self, frame: Any) -> str:
+        """Return what stands between two fields where the table is written as CSV."""
 
     def write(self, frame: Any, path: Path, schema: Schema, *, ordered: bool) -> None:
         """Write a file, in the format of its ending."""

@@ -2,15 +2,15 @@
 
 Verbs: read, schema, tally, collect, apply, write. Inside the database columns are called c0, c1, ...: a name in the
 data never becomes part of a query. Rows keep the order in which they came.
+
+A path is a path: no pattern, no partition read out of folder names, no address, and no extension is loaded by itself.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -19,53 +19,35 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from kinfold.engines import inference
-from kinfold.engines.cells import literal, requoted
+from kinfold.engines import expressions, inference, ordering
+from kinfold.engines.cells import requoted, string
+from kinfold.engines.connection import Connection
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
+from kinfold.engines.expressions import Frame
 from kinfold.engines.inference import Stored
-from kinfold.engines.source import Format, check_names, format_of
+from kinfold.engines.source import Format, check_names, digest, format_of, plain_name
 from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.recoding import Drop, Keep, Recoding, Replace
-from kinfold.schema import Column, Schema, Storage
+from kinfold.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.tally import Spread, Tally
 
 FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
+PIECE = 50  # questions of one query: what a query costs grows faster than its length
 FIRST_ROWS = 1000  # looked at before all are
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A table inside the engine: its name there, the columns' own names and SQL types, in order."""
-
-    table: str
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    typed: bool  # False where every field is text as written: CSV
-    separator: str = ","
-    labelled: frozenset[str] = frozenset()  # columns that hold generalized labels instead of what the source had
-    doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
-
-    def at(self, name: str) -> str:
-        """The name of a column inside the engine."""
-        return f"c{self.names.index(name)}"
-
-    def type_of(self, name: str) -> str:
-        """The SQL type of a column."""
-        return self.types[self.names.index(name)]
 
 
 class DuckDB:
     """One run's database. Close it, or use it in a `with` block: its temporary files go with it."""
 
     def __init__(self) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="kinfold-"))  # the owner's alone
-        self._folder = folder
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(folder)})
+        self._connection = Connection()
+        self._folder = self._connection.folder
         self._connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
+        self._connection.execute("SET lock_configuration = true")
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
-        self._discard = weakref.finalize(self, _discard, self._connection, folder)
+        self._discard = weakref.finalize(self, self._connection.close)
 
     def __enter__(self) -> Self:
         return self
@@ -77,15 +59,22 @@ class DuckDB:
         """Forget every row and remove every temporary file; done by itself when nobody holds the engine any more."""
         self._discard()
 
-    def read(self, source: Path | pa.Table) -> Frame:
-        """Take in a CSV, Parquet or JSON-lines file, or an Arrow table."""
-        if isinstance(source, pa.Table):
-            return self._read_arrow(source)
-        form = format_of(source)
-        if form is Format.CSV:
-            return self._read_csv(source)
-        reader = "read_parquet({})" if form is Format.PARQUET else "read_ndjson({}, sample_size=-1)"
-        return self._read_typed(source, reader.format(_literal(source)))
+    def read(self, source: Path | pa.Table, missing: Sequence[str] = ()) -> Frame:
+        """Take in a CSV, Parquet or JSON-lines file, or an Arrow table; `missing` are texts that become null."""
+        frame = self._read_arrow(source) if isinstance(source, pa.Table) else self._read_file(source)
+        return self._without(frame, missing) if frame.typed and missing else frame
+
+    def names(self, frame: Frame) -> tuple[str, ...]:
+        """Return the names of the columns, in order."""
+        return frame.names
+
+    def checksum(self, frame: Frame) -> str | None:
+        """Return the SHA-256 of the bytes that were read; None where they were no file."""
+        return frame.checksum
+
+    def blanked(self, frame: Frame) -> frozenset[str]:
+        """Return the columns in which a text stood for a missing value."""
+        return frame.blanked
 
     def schema(self, frame: Frame) -> Schema:
         """Ask every column what it is; a table is asked once."""
@@ -93,20 +82,21 @@ class DuckDB:
             self._schemas[frame.table] = self._asked(frame)
         return self._schemas[frame.table]
 
-    def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Column | None]) -> Tally:
-        """Group by the key columns and count, then count each confidential column within the groups."""
-        keys = ", ".join(f"{frame.at(name)} AS k{i}" for i, name in enumerate(by))
+    def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
+        """Group by the text of the key columns and count, then count each confidential column within the groups."""
+        keys = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(by))
         names = ", ".join(f"k{i}" for i in range(len(by)))
         groups = self._arrow(
             f"SELECT {keys}{',' if keys else ''} count(*) AS n FROM {frame.table} GROUP BY ALL ORDER BY {names or 1}"
         )
-        spreads = {name: self._spread(frame, keys, names, _value(frame, name, column)) for name, column in of.items()}
+        spreads = {name: self._spread(frame, keys, names, self._exact(frame, name, how)) for name, how in of.items()}
         found = {name: groups.column(f"k{i}").to_numpy(zero_copy_only=False) for i, name in enumerate(by)}
         return Tally(found, groups.column("n").to_numpy().astype(np.int64), spreads)
 
-    def collect(self, frame: Frame, columns: Mapping[str, Column | None]) -> pa.Table:
-        """Return columns as Arrow: as numbers where a `Column` says how to read them, else as text."""
-        select = ", ".join(f"{_value(frame, name, column)} AS c{i}" for i, (name, column) in enumerate(columns.items()))
+    def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
+        """Return columns as Arrow: numbers for a `Column`, places in the exact order for a `Reading`, else text."""
+        values = {name: self._value(frame, name, how) for name, how in columns.items()}
+        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         return self._arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(columns))
 
     def rows(self, frame: Frame) -> pa.Table:
@@ -125,8 +115,8 @@ class DuckDB:
         for i, (name, treatment) in enumerate(treated.items()):
             value = f"s.{frame.at(name)}" if isinstance(treatment, Keep) else f"n.v{list(fresh).index(name)}"
             if isinstance(treatment, Replace) and treatment.as_stored:
-                value = _restored(value, treatment.values.type, frame.type_of(name), schema[name])
-            if treatment.quotes and _holds_text(treatment, frame.type_of(name)):
+                value = expressions.restored(value, treatment.values.type, frame.type_of(name), schema[name])
+            if treatment.quotes and expressions.holds_text(treatment, frame.type_of(name)):
                 value = requoted(value, treatment.quotes)
             select.append(f"{value} AS c{i}")
         query = f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {{}} n WHERE n.kept"
@@ -143,27 +133,68 @@ class DuckDB:
         """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
         order = "ORDER BY ALL" if ordered else "ORDER BY rowid"
         if path.suffix == ".parquet":
-            select = ", ".join(f"{_typed(frame, name, schema)} AS {_quote(name)}" for name in frame.names)
-            options = "FORMAT parquet"
+            values, options = [self._typed(frame, name, schema) for name in frame.names], "FORMAT parquet"
         else:
-            select = ", ".join(f"c{i} AS {_quote(name)}" for i, name in enumerate(frame.names))
-            separator = frame.separator if len(frame.names) > 1 else ","  # what a reader assumes of a single column
-            options = f"FORMAT csv, HEADER, DELIMITER '{separator}'"
+            values, options = self._columns(frame), f"FORMAT csv, HEADER, DELIMITER '{self.separator(frame)}'"
+            if len(values) == 1:  # a null alone on its line is an empty line, which many readers skip
+                values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
+        select = ", ".join(
+            f"{value} AS {expressions.identifier(name)}" for value, name in zip(values, frame.names, strict=True)
+        )
         inner = f"SELECT {select} FROM {frame.table} {order}"
         try:
-            self._connection.execute(f"COPY ({inner}) TO {_literal(path)} ({options})")
+            self._connection.execute(f"COPY ({inner}) TO {expressions.literal(path)} ({options})")
         except duckdb.IOException:
             raise PolicyError(
                 f"cannot write '{path.name}' into '{path.parent}'", fix="check the folder's rights and the free space"
             ) from None
 
+    def separator(self, frame: Frame) -> str:
+        """Return what stands between two fields of a CSV file: a comma where there is one field only."""
+        return frame.separator if len(frame.names) > 1 else ","
+
     # Reading
+
+    def _read_file(self, path: Path) -> Frame:
+        """Read a file, and make sure that what was read is what was hashed."""
+        form = format_of(path)
+        try:
+            before = digest(path)
+            frame = self._read_csv(path) if form is Format.CSV else self._read_typed(path, form)
+            after = digest(path)
+        except OSError as error:
+            raise DataError(f"'{path.name}' cannot be read: {error.strerror}", fix="check the file") from None
+        if before != after:
+            raise DataError(f"'{path.name}' was changed while it was read", fix="wait until it is written, then again")
+        return replace(frame, checksum=before)
+
+    def _without(self, frame: Frame, missing: Sequence[str]) -> Frame:
+        """Return the table with null where a text stands for a missing value."""
+        texts = [f"c{i}" for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
+        stand = ", ".join(map(expressions.string, missing))
+        held = (
+            self._row(f"SELECT {', '.join(f'count_if({c} IN ({stand}))' for c in texts)} FROM {frame.table}")
+            if texts
+            else ()
+        )
+        found = {c for c, count in zip(texts, held, strict=True) if count}
+        if not found:
+            return frame
+        select = (
+            f"CASE WHEN {c} NOT IN ({stand}) THEN {c} END AS {c}" if c in found else c for c in self._columns(frame)
+        )
+        blanked = frozenset(name for name in frame.names if frame.at(name) in found)
+        return replace(frame, table=self._table(f"SELECT {', '.join(select)} FROM {frame.table}"), blanked=blanked)
 
     def _read_csv(self, path: Path) -> Frame:
         dialect = find_dialect(path)
         if dialect.encoding not in ("utf-8", "utf-8-sig"):
-            return self._load_csv(self._transcoded(path, dialect.encoding), dialect, path.name)
-        return self._load_csv(path, dialect, path.name)
+            copy = self._transcoded(path, dialect.encoding)
+            try:
+                return self._load_csv(copy, dialect, path.name)
+            finally:
+                copy.unlink()  # a copy of the original stays no longer than it must
+        return self._load_csv(plain_name(path, self._folder, next(self._numbers)), dialect, path.name)
 
     def _transcoded(self, path: Path, encoding: str) -> Path:
         copy = self._folder / f"source{next(self._numbers)}.csv"
@@ -178,10 +209,10 @@ class DuckDB:
         fields = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
         options = (
             f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={fields}, "
-            f"skip={dialect.blank}, store_rejects=true"
+            f"skip={dialect.blank}, store_rejects=true, compression='none', hive_partitioning=false"
         )
         try:
-            table = self._table(f"SELECT * FROM read_csv({_literal(path)}, {options})")
+            table = self._table(f"SELECT * FROM read_csv({expressions.literal(path)}, {options})")
         except duckdb.Error:  # whose message quotes the line
             what = f"'{name}' cannot be read as CSV: quotes or line ends are broken"
             raise DataError(what, fix="check that quotes are closed and that all lines end alike") from None
@@ -201,10 +232,14 @@ class DuckDB:
         what = f"'{name}': {len(lines)} line{plural} other fields than the header, or a broken quote (line {shown})"
         raise DataError(what, fix="mend those lines; fields that hold the separator must be quoted")
 
-    def _read_typed(self, path: Path, scan: str) -> Frame:
+    def _read_typed(self, path: Path, form: Format) -> Frame:
+        source = expressions.literal(plain_name(path, self._folder, next(self._numbers)))
+        scan = f"read_parquet({source}, hive_partitioning=false)"
+        if form is Format.JSONL:
+            scan = f"read_ndjson({source}, sample_size=-1, compression='none', hive_partitioning=false)"
         try:
             names = [row[0] for row in self._connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
-            select = ", ".join(f"{_quote(name)} AS c{i}" for i, name in enumerate(names))
+            select = ", ".join(f"{expressions.identifier(name)} AS c{i}" for i, name in enumerate(names))
             table = self._table(f"SELECT {select} FROM {scan}")
         except duckdb.Error:
             raise DataError(
@@ -258,7 +293,7 @@ class DuckDB:
         select = [
             sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()
         ]
-        answers = iter(self._row(f"SELECT {', '.join(select)} FROM {frame.table}") if select else ())
+        answers = self._answers(select, frame.table)
         found = [
             {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
             for questions, values in zip(asked, distinct, strict=True)
@@ -272,11 +307,12 @@ class DuckDB:
 
     def _distinct(self, frame: Frame) -> list[int]:
         # Far cheaper than as many count(DISTINCT ...) in one query.
-        counts = " UNION ALL ".join(
+        counts = [
             f"SELECT {i} AS i, count(*) AS n FROM (SELECT DISTINCT c{i} FROM {frame.table} WHERE c{i} IS NOT NULL)"
             for i in range(len(frame.names))
-        )
-        return [n for _, n in self._connection.execute(f"SELECT i, n FROM ({counts}) ORDER BY i").fetchall()]
+        ]
+        found = [self._connection.execute(" UNION ALL ".join(piece)).fetchall() for piece in _pieces(counts)]
+        return [n for _, n in sorted(pair for pairs in found for pair in pairs)]
 
     def _date_formats(self, frame: Frame, rows: int, wanted: Sequence[bool]) -> list[str | None]:
         """The one format that all texts of a column are dates in; the first rows rule most of them out."""
@@ -290,9 +326,11 @@ class DuckDB:
         asked = [(i, form) for i, forms in enumerate(formats) for form in forms]
         if not asked:
             return [[] for _ in formats]
-        fits = ", ".join(f"count(c{i}) = count(try_strptime(trim(c{i}), '{form}'))" for i, form in asked)
-        yes = [pair for pair, answer in zip(asked, self._row(f"SELECT {fits} FROM {rows}"), strict=True) if answer]
-        return [[form for j, form in yes if j == i] for i in range(len(formats))]
+        fits = [f"count(c{i}) = count(try_strptime(trim(c{i}), '{form}'))" for i, form in asked]
+        left: list[list[str]] = [[] for _ in formats]
+        for (i, form), answer in zip(asked, self._answers(fits, rows), strict=True):
+            left[i] += [form] if answer else []
+        return left
 
     # The database
 
@@ -308,12 +346,16 @@ class DuckDB:
     def _count(self, table: str) -> int:
         return int(self._row(f"SELECT count(*) FROM {table}")[0])
 
+    def _answers(self, questions: Sequence[str], rows: str) -> Iterator[Any]:
+        for piece in _pieces(questions):
+            yield from self._row(f"SELECT {', '.join(piece)} FROM {rows}")
+
     def _row(self, query: str) -> tuple[Any, ...]:
         (row,) = self._connection.execute(query).fetchall()  # whole, or the connection stays busy with it
         return tuple(row)
 
     def _arrow(self, query: str) -> pa.Table:
-        return self._connection.sql(query).to_arrow_table()
+        return self._connection.arrow(query)
 
     def _spread(self, frame: Frame, keys: str, names: str, value: str) -> Spread:
         # Ranked in the order in which the classes themselves are listed; SQL ranks nulls together.
@@ -326,21 +368,75 @@ class DuckDB:
         )
         g, code, n = (cells.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
         first = np.unique(code, return_index=True)[1]
-        return Spread(g, code, n, cells.column("v").take(pa.array(first)).to_numpy(zero_copy_only=False))
+        return Spread(g, code, n, _distinct(cells.column("v").take(pa.array(first))))
+
+    def _value(self, frame: Frame, name: str, how: Column | Reading | None) -> str:
+        if how is None or how == AS_TEXT:
+            return expressions.text(frame, name)
+        if isinstance(how, Column):
+            return expressions.number(frame, how)
+        value = self._exact(frame, name, how)
+        return f"CASE WHEN {frame.at(name)} IS NOT NULL THEN dense_rank() OVER (ORDER BY {value} NULLS FIRST) END"
+
+    def _exact(self, frame: Frame, name: str, reading: Reading) -> str:
+        """SQL for a column in its exact order; values that cannot be read so are an error, with their number."""
+        c = frame.at(name)
+        found = ordering.ordered(c, frame.type_of(name), reading)
+        if found is not None:
+            fits = f"coalesce(count_if({c} IS NOT NULL AND {found.fits}), 0)"
+            filled, fitting = self._row(f"SELECT count({c}), {fits} FROM {frame.table}")
+            ordering.check_fit(name, reading, filled, fitting)
+            return found.value
+        filled, fitting, exponents, before, after = self._row(f"SELECT {ordering.digits(c)} FROM {frame.table}")
+        ordering.check_fit(name, reading, filled, fitting)
+        return ordering.decimals(c, exponents, before, after) or self._placed(frame.table, c)
+
+    def _placed(self, table: str, c: str) -> str:
+        """SQL for numbers that the database cannot hold, by their place among the distinct ones."""
+        texts = self._arrow(f"SELECT DISTINCT trim({c}) AS text FROM {table} WHERE {c} IS NOT NULL").column(0)
+        order = pa.table({"text": texts, "place": ordering.places(texts.to_pylist())})
+        with self._registered(order) as view:
+            places = self._table(f"SELECT * FROM {view}")
+        return f"(SELECT place FROM {places} WHERE text = trim({c}))"
+
+    def _typed(self, frame: Frame, name: str, schema: Schema) -> str:
+        """SQL for a column in the type that its values have, for formats that know types."""
+        c, kind, column = frame.at(name), frame.type_of(name), schema.get(name)
+        if frame.typed or kind != "VARCHAR" or column is None or name in frame.labelled:
+            return c
+        if column.storage is Storage.INTEGER:
+            return f"CAST(trim({c}) AS BIGINT)"
+        if column.storage is Storage.NUMBER:
+            return self._as_numbers(frame, name)
+        if column.storage in (Storage.DATE, Storage.TIMESTAMP):
+            return f"CAST(strptime(trim({c}), '{column.date_format}') AS {column.storage.upper()})"
+        return c
+
+    def _as_numbers(self, frame: Frame, name: str) -> str:
+        """SQL for numbers written as text: doubles, unless two of them would become one."""
+        c = frame.at(name)
+        double = f"CAST(trim({c}) AS DOUBLE)"
+        texts, doubles = self._row(f"SELECT count(DISTINCT trim({c})), count(DISTINCT {double}) FROM {frame.table}")
+        if texts == doubles:
+            return double
+        _, _, exponents, before, after = self._row(f"SELECT {ordering.digits(c)} FROM {frame.table}")
+        return ordering.decimals(c, exponents, before, after) or c
+
+    def _columns(self, frame: Frame) -> list[str]:
+        return [f"c{i}" for i in range(len(frame.names))]
 
     def _registered(self, arrow: pa.Table) -> _View:
         return _View(self._connection, f"v{next(self._numbers)}", arrow)
 
 
-def _discard(connection: Any, folder: Path) -> None:
-    connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
+def _pieces(questions: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (questions[start : start + PIECE] for start in range(0, len(questions), PIECE))
 
 
 class _View:
     """An Arrow table that the database sees for as long as the `with` block lasts."""
 
-    def __init__(self, connection: Any, name: str, arrow: pa.Table) -> None:
+    def __init__(self, connection: Connection, name: str, arrow: pa.Table) -> None:
         self._connection, self._name, self._arrow = connection, name, arrow
 
     def __enter__(self) -> str:
@@ -351,55 +447,8 @@ class _View:
         self._connection.unregister(self._name)
 
 
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(path: Path) -> str:
-    return literal(str(path))
-
-
-def _value(frame: Frame, name: str, column: Column | None) -> str:
-    return f"CAST({frame.at(name)} AS VARCHAR)" if column is None else _number(frame, column)
-
-
-def _number(frame: Frame, column: Column) -> str:
-    """SQL for a column as a number: dates and times as days since 1970."""
-    c, kind = frame.at(column.name), frame.type_of(column.name)
-    if kind == "VARCHAR" and column.date_format:
-        c = f"strptime(trim({c}), '{column.date_format}')"
-    elif kind == "VARCHAR":
-        return f"CAST(trim({c}) AS DOUBLE)"
-    elif kind != "DATE" and not kind.startswith("TIMESTAMP"):
-        return f"CAST({c} AS DOUBLE)"
-    if column.storage is Storage.TIMESTAMP or (column.date_format or "") in inference.TIME_FORMATS:
-        return f"epoch(CAST({c} AS TIMESTAMP)) / 86400"
-    return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
-
-
-def _restored(value: str, held: pa.DataType, stored: str, column: Column) -> str:
-    """SQL that brings a class value, held as an Arrow type, back into the type that the column had."""
-    if stored == "VARCHAR" and pa.types.is_temporal(held):
-        return f"strftime({value}, '{column.date_format}')"
-    return f"CAST({value} AS {stored})"
-
-
-def _holds_text(treatment: Keep | Replace, stored: str) -> bool:
-    """Whether a column is text after its treatment."""
-    if isinstance(treatment, Replace) and not treatment.as_stored:
-        return bool(pa.types.is_string(treatment.values.type) or pa.types.is_large_string(treatment.values.type))
-    return stored == "VARCHAR"
-
-
-def _typed(frame: Frame, name: str, schema: Schema) -> str:
-    """SQL for a column in the type that its values have, for formats that know types."""
-    c, kind = frame.at(name), frame.type_of(name)
-    column = schema.get(name)
-    if frame.typed or kind != "VARCHAR" or column is None or name in frame.labelled:
-        return c
-    target = {Storage.INTEGER: "BIGINT", Storage.NUMBER: "DOUBLE"}.get(column.storage)
-    if target:
-        return f"CAST(trim({c}) AS {target})"
-    if column.storage in (Storage.DATE, Storage.TIMESTAMP):
-        return f"CAST(strptime(trim({c}), '{column.date_format}') AS {column.storage.upper()})"
-    return c
+def _distinct(values: pa.ChunkedArray) -> Any:
+    """Return values, in order, as an array; moments in parts, which Python ends in the year 9999, as their places."""
+    if not pa.types.is_struct(values.type):
+        return values.to_numpy(zero_copy_only=False)
+    return np.where(values.is_null().to_numpy(), np.nan, np.arange(len(values)))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
-from kinfold.errors import DataError, Problem
+from kinfold.errors import DataError, PolicyError, Problem
 
 ENDINGS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
 ENDINGS |= {".jsonl": "jsonl", ".ndjson": "jsonl"}
+CHUNK = 1 << 20
+PATTERN = frozenset("*?[\\")  # what the database takes for a pattern of names, and how it would be told not to
 
 
 class Format(StrEnum):
@@ -28,12 +31,38 @@ def format_of(path: Path) -> Format:
         raise DataError(f"no such file: '{path}'", fix="check the path")
     if path.is_dir():
         raise DataError(f"'{path}' is a folder, not a file", fix="name a file inside it")
+    if not path.is_file():
+        raise DataError(f"'{path}' is no ordinary file", fix="save the table to a file first")
     if not os.access(path, os.R_OK):
         raise DataError(f"'{path}' may not be read", fix="ask for the right to read it")
     known = ENDINGS.get(path.suffix.lower())
     if known is None:
         raise DataError(f"'{path.name}' has an ending that is not known", fix=f"use one of {', '.join(ENDINGS)}")
     return Format(known)
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def plain_name(path: Path, folder: Path, number: int) -> Path:
+    """Return a path that names this file and is no pattern: its own, or a link to it in a folder of the run.
+
+    A database that is given `table[1].csv` looks for `table1.csv`.
+    """
+    whole = path.absolute()
+    if not PATTERN & {*str(whole)}:
+        return whole
+    link = folder / f"source{number}{path.suffix.lower()}"
+    if PATTERN & {*str(link)}:
+        raise PolicyError(f"the temporary folder '{folder.parent}' has a name that is a pattern", fix="set TMPDIR")
+    link.symlink_to(whole)
+    return link
 
 
 def check_names(names: Sequence[str], where: str) -> None:

@@ -42,7 +42,7 @@ class AlphaK:
         spread = tally.spreads[self.column]
         most = np.zeros(len(tally), np.int64)
         np.maximum.at(most, spread.group, spread.count)
-        return most / np.maximum(tally.sizes, 1)
+        return most / np.maximum(spread.counted(len(tally)), 1)
 
     def gauge(self, values: NDArray[Any]) -> Gauge:  # noqa: ARG002  the same for any values
         """Return the promise as a search reads it."""

@@ -12,8 +12,9 @@
 Reading of paper 004: section 2.2 counts over distinct values, section 7 over record ranks. Here it is over distinct
 values, as in Li et al. 2007. Only values that the table holds count; null is one more value, which sorts first.
 
-Sums are whole numbers, divided once at the end, so that nothing is lost to rounding: a class at the limit is at the
-limit. Where m·n·(largest class) passes 2^62 (a column of two million distinct values in one class) sums are floats.
+Sums are whole numbers, divided and rounded once: a class at the limit is at the limit, and one beyond it by a hair is
+beyond. Where m·n·(largest class) passes 2^62 (a column of two million
+distinct values in one class) sums are floats, and a hair is `ROUNDING`.
 
 Papers: Li, Li & Venkatasubramanian, t-closeness, ICDE 2007; Soria-Comas et al., TKDE 27 (2015), section 2.2.
 Cost: O(c log c + m) for c cells of the spread; nested times the height.
@@ -21,6 +22,8 @@ Cost: O(c log c + m) for c cells of the spread; nested times the height.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,10 +35,36 @@ Floats: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = NDArray[Any]
 
 SAFE = 2**62  # whole numbers below it leave room for one more addition
+NEAR = 1e-9  # a quotient farther than this from a limit is on its side, however it was rounded
+ROUNDING = 1e-12  # forgiven where sums had to be floats
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What it takes to turn each class into the table: `moved[i]` of at most `sizes[i] * unit`."""
+
+    moved: Numbers
+    sizes: Ints
+    unit: int
+
+    def shares(self) -> Floats:
+        """Distance of each class, from 0 to 1."""
+        whole = self.sizes.astype(np.float64) * float(self.unit)
+        return np.divide(self.moved.astype(np.float64), whole, out=np.zeros(len(self.sizes)), where=whole > 0)
+
+    def above(self, limit: float) -> NDArray[np.bool_]:
+        """Mark the classes whose distance, rounded once, is above a limit: a tenth is not above 0.1."""
+        shares = self.shares()
+        if self.moved.dtype.kind == "f":
+            return np.asarray(shares > limit + ROUNDING)
+        above = shares > limit
+        for i in np.flatnonzero((abs(shares - limit) <= NEAR) & (self.sizes > 0)):
+            above[i] = float(Fraction(int(self.moved[i]), int(self.sizes[i]) * self.unit)) > limit
+        return np.asarray(above)
 
 
 def ordered(spread: Spread, sizes: Ints) -> Floats:
-    """Distance of each class where the values have an order.
+    """Distance of each class where the values have an order; see `ordered_work`.
 
     The salaries 3, 4 and 5 of Li et al.'s first class among nine salaries are 3/8 away from the table:
 
@@ -44,10 +73,15 @@ def ordered(spread: Spread, sizes: Ints) -> Floats:
     >>> ordered(tally.spreads["salary"], tally.sizes).round(3).tolist()
     [0.375, 0.167, 0.236]
     """
+    return ordered_work(spread, sizes).shares()
+
+
+def ordered_work(spread: Spread, sizes: Ints) -> Work:
+    """Work of each class where the values have an order: a walk over the cells of the spread, not over all values."""
     spread, totals = present(spread)
     values, records = len(totals), int(totals.sum())
     if values < 2:
-        return np.zeros(len(sizes))
+        return Work(np.zeros(len(sizes), np.int64), sizes, 1)
     number = np.int64 if values * records * int(sizes.max()) < SAFE else np.float64
     below = np.cumsum(totals)  # records with this value or a lower one
     area = np.concatenate([np.zeros(1, number), np.cumsum(below, dtype=number)])
@@ -60,7 +94,7 @@ def ordered(spread: Spread, sizes: Ints) -> Floats:
     beyond = size * (area[until] - area[turn]) - level * (until - turn)  # the table is ahead of the class
     first = np.concatenate([[True], spread.group[1:] != spread.group[:-1]])
     work = short + beyond + np.where(first, size * area[start], 0)
-    return _shares(_summed(spread.group, work, len(sizes)), sizes, records * (values - 1))
+    return Work(_summed(spread.group, work, len(sizes)), sizes, records * (values - 1))
 
 
 def equal(spread: Spread, sizes: Ints) -> Floats:
@@ -71,7 +105,12 @@ def equal(spread: Spread, sizes: Ints) -> Floats:
     >>> equal(tally.spreads["disease"], tally.sizes).tolist()
     [0.25, 0.25]
     """
-    return nested(spread, sizes, np.arange(len(spread.values))[:, None])
+    return equal_work(spread, sizes).shares()
+
+
+def equal_work(spread: Spread, sizes: Ints) -> Work:
+    """Work of each class where any two values are equally far: a hierarchy of one level."""
+    return nested_work(spread, sizes, np.arange(len(spread.values))[:, None])
 
 
 def nested(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) -> Floats:
@@ -82,10 +121,15 @@ def nested(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) -> Floa
     >>> nested(tally.spreads["disease"], tally.sizes, np.array([[0, 0], [1, 0], [2, 1], [3, 1]])).tolist()
     [0.5, 0.5]
     """
+    return nested_work(spread, sizes, paths).shares()
+
+
+def nested_work(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) -> Work:
+    """Work of each class over a hierarchy, level by level."""
     totals = spread.totals()
     records, height = int(totals.sum()), paths.shape[1]
     if records == 0:
-        return np.zeros(len(sizes))
+        return Work(np.zeros(len(sizes), np.int64), sizes, 1)
     work: Numbers = np.zeros(len(sizes), np.int64 if 2 * height * records * int(sizes.max()) < SAFE else np.float64)
     for level in range(height):
         label = paths[:, level]
@@ -95,7 +139,7 @@ def nested(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) -> Floa
         # a label that the class lacks leaves its whole share of the table to be moved in
         work += _summed(group, abs(count * records - total * size) - total * size, len(sizes))
         work += sizes.astype(work.dtype) * records
-    return _shares(work, sizes, 2 * height * records)
+    return Work(work, sizes, 2 * height * records)
 
 
 def present(spread: Spread) -> tuple[Spread, Ints]:
@@ -130,8 +174,3 @@ def _summed(group: Ints, work: Numbers, classes: int) -> Numbers:
     total = np.zeros(classes, work.dtype)
     np.add.at(total, group, work)
     return total
-
-
-def _shares(work: Numbers, sizes: Ints, unit: int) -> Floats:
-    whole = sizes.astype(np.float64) * float(unit)
-    return np.divide(work.astype(np.float64), whole, out=np.zeros(len(sizes)), where=whole > 0)

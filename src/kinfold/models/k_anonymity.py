@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 
+from kinfold.errors import PolicyError
 from kinfold.models.finding import Finding, Mask, Promise
 from kinfold.tally import Tally
 
@@ -22,6 +24,11 @@ class KAnonymity:
     k: int
     monotone: ClassVar[bool] = True  # sizes add up
     absorbing: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        k: object = self.k  # a certificate may say anything
+        if isinstance(k, bool) or not isinstance(k, Integral) or int(k) < 1:
+            raise PolicyError(f"k is {self.k}", fix="k is a whole number from 1 up")
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes of fewer than k records."""

@@ -64,9 +64,8 @@ class LDiversity:
         spread = tally.spreads[self.column]
         if self.kind == "distinct":
             return distinct(spread, len(tally)).astype(np.float64)
-        if self.kind == "entropy":
-            return effective(spread, tally.sizes)
-        return recursive(spread, tally.sizes, self.c)
+        counted = spread.counted(len(tally))
+        return effective(spread, counted) if self.kind == "entropy" else recursive(spread, counted, self.c)
 
     def gauge(self, values: NDArray[Any]) -> Gauge:  # noqa: ARG002  the same for any values
         """Return the promise as a search reads it."""

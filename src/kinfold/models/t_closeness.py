@@ -20,8 +20,6 @@ from kinfold.models import emd
 from kinfold.models.finding import Finding, Mask, Promise
 from kinfold.tally import Tally, is_null
 
-TOLERANCE = 1e-12  # a quotient of whole numbers beyond 2^53 can be off in its last digits; no more is forgiven
-
 Distance = Literal["ordered", "equal", "hierarchical"]
 
 
@@ -56,14 +54,19 @@ class TCloseness:
                 fix="the distance 'hierarchical' and a hierarchy go together",
             )
 
+    def work(self, tally: Tally) -> emd.Work:
+        """What it takes to turn each class into the table."""
+        spread = tally.spreads[self.column]
+        counted = spread.counted(len(tally))
+        if self.distance == "ordered":
+            return emd.ordered_work(spread, counted)
+        if self.hierarchy is None:
+            return emd.equal_work(spread, counted)
+        return emd.nested_work(spread, counted, paths(self.hierarchy, spread.values, self.column))
+
     def distances(self, tally: Tally) -> NDArray[np.float64]:
         """Distance of each class to the table, from 0 to 1."""
-        spread = tally.spreads[self.column]
-        if self.distance == "ordered":
-            return emd.ordered(spread, tally.sizes)
-        if self.hierarchy is None:
-            return emd.equal(spread, tally.sizes)
-        return emd.nested(spread, tally.sizes, paths(self.hierarchy, spread.values, self.column))
+        return self.work(tally).shares()
 
     def gauge(self, values: NDArray[Any]) -> Gauge:
         """Return the promise as a search reads it; `values` are the distinct values in order."""
@@ -74,15 +77,15 @@ class TCloseness:
         return Gauge("nested", self.t, paths=paths(self.hierarchy, values, self.column))
 
     def failing(self, tally: Tally) -> Mask:
-        """Mark the classes that are farther than t (and 1e-12 for rounding) from the table."""
-        return np.asarray(self.distances(tally) > self.t + TOLERANCE, np.bool_)
+        """Mark the classes that are farther than t from the table."""
+        return self.work(tally).above(self.t)
 
     def check(self, tally: Tally) -> Finding:
         """Compare the class that is farthest from the table with t."""
-        distances = self.distances(tally)
-        found = float(distances.max()) if len(tally) else 0.0
-        failing = np.asarray(distances > self.t + TOLERANCE, np.bool_)
-        return Promise(f"{self.t}-closeness of {self.column}", "t", self.column, self.t).judged(found, failing, tally)
+        work = self.work(tally)
+        found = float(work.shares().max()) if len(tally) else 0.0
+        promise = Promise(f"{self.t}-closeness of {self.column}", "t", self.column, self.t)
+        return promise.judged(found, work.above(self.t), tally)
 
 
 def paths(hierarchy: Hierarchy, values: NDArray[Any], column: str) -> NDArray[np.int32]:

@@ -1,0 +1,328 @@
+"""The second checker: one file of plain Python, which knows nothing of kinfold and finds what the engine finds."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import math
+import runpy
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kinfold
+from kinfold import checker
+from kinfold.checker import Wrong, consider, effective, entropy_reaches, examine, moment, over_an_order, over_levels
+from kinfold.errors import VerifyError
+from kinfold.inspection import check_folder, require_agreement
+
+FILE = Path(checker.__file__)
+counts = st.dictionaries(st.integers(0, 5), st.integers(1, 4), min_size=1)
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    table = pa.table(
+        {
+            "age": list(range(20)),
+            "disease": ["flu", "cold", None, "hiv"] * 5,
+            "wage": [str(i % 7) for i in range(20)],
+            "grade": ["low", "mid", "high", "mid"] * 5,
+        }
+    )
+    columns = {
+        "age": {"role": "quasi"},
+        "disease": {"role": "confidential", "hierarchy": {"tree": {"lung": ["flu", "cold"], "blood": ["hiv"]}}},
+        "wage": {"role": "confidential", "type": "continuous"},
+        "grade": {"role": "confidential", "type": "ordinal", "order": ["low", "mid", "high", "top"]},
+    }
+    asked = {"privacy": {"k": 4, "t": 0.5, "l": 2, "p": 2, "alpha": 0.8}, "columns": columns}
+    folder = tmp_path_factory.mktemp("checked") / "out"
+    kinfold.anonymize(table, asked).save(folder)
+    return folder / "public"
+
+
+def alone(*args: object) -> subprocess.CompletedProcess[str]:
+    """Run the file as a recipient does: no package of the environment, nothing but Python."""
+    return subprocess.run([sys.executable, "-I", "-S", *map(str, args)], capture_output=True, text=True, check=False)
+
+
+def test_it_is_small_and_knows_nothing_but_the_standard_library() -> None:
+    lines = FILE.read_text().splitlines()
+    assert len(lines) <= 300
+    for node in ast.walk(ast.parse("\n".join(lines))):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+        assert {name.split(".")[0] for name in names} <= {*sys.stdlib_module_names, "pyarrow"}
+
+
+def test_a_recipient_with_nothing_but_python_can_run_it(public: Path, tmp_path: Path) -> None:
+    copied = tmp_path / "checker.py"
+    copied.write_bytes(FILE.read_bytes())
+    ran = alone(copied, public)
+    assert ran.returncode == 0, ran.stderr
+    said = json.loads(ran.stdout)
+    found = check_folder(public).verdict
+    assert (said["found"]["k"], said["found"]["l"]) == (found.k, dict(found.l))
+    assert said["found"]["t"] == pytest.approx(dict(found.t))
+    assert {promise["promise"] for promise in said["promises"]} == {f.promise for f in found.findings}
+    assert set(said["found"]["alpha"]) == {"disease", "wage", "grade"}
+
+
+def test_a_table_in_parquet_without_pyarrow_says_what_it_needs(public: Path, tmp_path: Path) -> None:
+    told = json.loads((public / "certificate.json").read_text())
+    told["release"]["file"] = "release.parquet"
+    (tmp_path / "certificate.json").write_text(json.dumps(told))
+    (tmp_path / "release.parquet").write_bytes(b"")
+    ran = alone(FILE, tmp_path)
+    assert ran.returncode == 1
+    assert "pip install pyarrow" in ran.stderr
+
+
+def test_the_file_as_a_program(
+    public: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["checker.py", str(public)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(FILE), run_name="__main__")
+    assert ended.value.code == 0
+    assert json.loads(capsys.readouterr().out)["holds"]
+
+
+def test_without_pyarrow_the_program_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SystemExit, match="pip install pyarrow"):
+        consider(tmp_path / "t.parquet", certificate())
+
+
+def test_what_was_changed_fails(public: Path, tmp_path: Path) -> None:
+    for name, change in (("release.csv", ("flu", "cold")), ("certificate.json", ('"k": 4', '"k": 2'))):
+        for file in public.iterdir():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace(*change, 1))
+        said = examine(tmp_path)
+        assert not said["holds"]
+        assert "was changed afterwards" in said["problems"][0]
+        assert alone(FILE, tmp_path).returncode == 5
+
+
+def certificate(**changes: Any) -> dict[str, Any]:
+    column = {"name": "d", "role": "confidential", "type": "nominal", "distance": "equal"}
+    promise = {"model": "KAnonymity", "parameters": {"k": 2}, "promise": "2-anonymity", "asked": 2, "found": 2}
+    told = {
+        "release": {"separator": ",", "records": 4, "classes": 2},
+        "columns": [{"name": "q", "role": "quasi-identifier"}, column | changes.pop("column", {})],
+        "promises": [promise],
+        "joint": False,
+        "found": {"k": 2, "l": {"d": 2}, "t": {"d": 0.0}},
+    }
+    return told | changes
+
+
+def table(folder: Path, text: str) -> Path:
+    path = folder / "t.csv"
+    path.write_text(text)
+    return path
+
+
+ROWS = "q,d\na,1\na,2\nb,1\nb,2\n"
+
+
+def test_a_table_is_what_its_certificate_says(tmp_path: Path) -> None:
+    assert consider(table(tmp_path, ROWS), certificate())["holds"]
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "problem"),
+    [
+        ("q,d\na,1\n", {}, "other figures"),
+        ("q,d\n", {}, "other figures"),
+        ("", {}, "no CSV file"),
+        ('q,d\n"a,1\n', {}, "no CSV file"),
+        ("q,e\na,1\n", {}, "other columns"),
+        ("q,d,e\na,1,2\n", {}, "other columns"),
+        ("q,d\na,1,2\n", {}, "broken"),
+        ("q,q\na,1\n", {}, "broken"),
+        (ROWS, {"found": {"k": 3, "l": {"d": 2}, "t": {"d": 0.0}}}, "other figures"),
+        (ROWS, {"found": {"k": 2, "l": {}, "t": {"d": 0.0}}}, "other figures"),
+        (ROWS, {"found": {"k": 2, "l": {"d": 2}, "t": {"d": 0.1}}}, "other figures"),
+        (ROWS.replace("2", "x"), {"column": {"type": "continuous", "distance": "ordered"}}, "1 of the values of 'd'"),
+        (ROWS, {"column": {"type": "date", "distance": "ordered"}}, None),
+        (ROWS.replace("2", "2020-1"), {"column": {"type": "date", "distance": "ordered"}}, "1 of the values of 'd'"),
+        (ROWS, {"column": {"type": "ordinal", "distance": "ordered", "order": ["1"]}}, "1 of the values of 'd'"),
+        (ROWS, {"column": {"distance": "hierarchical", "hierarchy": [["1", "*"]]}}, "lacks 1 of its values"),
+    ],
+)
+def test_what_is_not_as_it_says_fails(tmp_path: Path, text: str, changes: Any, problem: str | None) -> None:
+    found = consider(table(tmp_path, text), certificate(**changes))
+    if problem is None:
+        assert found["holds"]
+    else:
+        assert not found["holds"]
+        assert problem in found["problems"][0]
+
+
+def test_a_promise_that_is_missed_fails_though_the_figures_are_right(tmp_path: Path) -> None:
+    promise = {"model": "KAnonymity", "parameters": {"k": 3}, "promise": "3-anonymity", "asked": 3, "found": 2}
+    found = consider(table(tmp_path, ROWS), certificate(promises=[promise]))
+    assert not found["holds"]
+    assert found["problems"] == []
+
+
+MODELS = [
+    ("TCloseness", {"t": 0.25}, 0.25, True),
+    ("TCloseness", {"t": 0.2499}, 0.25, False),
+    ("AlphaK", {"alpha": 1.0}, 1.0, True),
+    ("AlphaK", {"alpha": 0.99}, 1.0, False),
+    ("PSensitive", {"p": 1}, 1, True),
+    ("PSensitive", {"p": 2}, 1, False),
+    ("LDiversity", {"l": 1, "kind": "distinct", "c": 1.0}, 1, True),
+    ("LDiversity", {"l": 2, "kind": "distinct", "c": 1.0}, 1, False),
+    ("LDiversity", {"l": 1.0, "kind": "entropy", "c": 1.0}, 1.0, True),
+    ("LDiversity", {"l": 1.01, "kind": "entropy", "c": 1.0}, 1.0, False),
+    ("LDiversity", {"l": 1, "kind": "recursive", "c": 1.5}, 1, True),
+    ("LDiversity", {"l": 2, "kind": "recursive", "c": 1.5}, 1, False),
+    ("LDiversity", {"l": 1, "kind": "recursive", "c": 1.0}, 0, False),
+]
+
+
+@pytest.mark.parametrize(("model", "parameters", "figure", "holds"), MODELS)
+def test_each_model_at_its_limit(tmp_path: Path, model: str, parameters: Any, figure: float, holds: bool) -> None:
+    """The class a has 1 and 1, the class b 1 and 2, so that the table has three of 1 and one of 2."""
+    promise = {
+        "model": model,
+        "parameters": {**parameters, "column": "d"},
+        "promise": "it",
+        "asked": 0,
+        "found": figure,
+    }
+    told = certificate(promises=[promise], found={"k": 2, "l": {"d": 1}, "t": {"d": 0.25}})
+    (answer,) = consider(table(tmp_path, "q,d\na,1\na,1\nb,1\nb,2\n"), told)["promises"]
+    assert answer["found"] == pytest.approx(figure)
+    assert answer["holds"] is holds
+
+
+def test_a_joint_promise_is_asked_of_whoever_knows_the_other_column(tmp_path: Path) -> None:
+    other = {"name": "e", "role": "confidential", "type": "nominal", "distance": "equal"}
+    told = certificate(joint=True)
+    told["columns"].append(other)
+    found = consider(table(tmp_path, "q,d,e\na,1,x\na,2,y\nb,1,x\nb,2,x\n"), told)["found"]
+    assert found["l"] == {"d": 1, "e": 1}
+    assert consider(table(tmp_path, "q,d,e\na,1,x\na,2,y\nb,1,x\nb,2,x\n"), told | {"joint": False})["found"]["l"] == {
+        "d": 2,
+        "e": 1,
+    }
+
+
+def test_what_the_csv_module_allows_is_as_before(tmp_path: Path) -> None:
+    before = csv.field_size_limit()
+    assert consider(table(tmp_path, ROWS.replace("a", "x" * 200_000)), certificate())["holds"]
+    assert csv.field_size_limit() == before
+
+
+def test_null_is_a_value_and_a_single_empty_field_is_an_empty_line(tmp_path: Path) -> None:
+    told = certificate(release={"separator": ",", "records": 4, "classes": 2}, found={"k": 2, "l": {}, "t": {}})
+    told["columns"] = told["columns"][:1]
+    assert consider(table(tmp_path, 'q\na\na\n\n""\n'), told)["holds"]
+
+
+# Arithmetic, against the definitions
+
+
+@given(st.lists(counts, min_size=1, max_size=5))
+def test_the_distance_over_an_order_is_the_sum_over_all_values(classes: list[dict[int, int]]) -> None:
+    values = [value for held in classes for value, count in held.items() for _ in range(count)]
+    order = sorted(set(values))
+    measured = over_an_order(values)
+    for held in classes:
+        size = sum(held.values())
+        gaps = [
+            abs(
+                Fraction(sum(count for value, count in held.items() if value <= v), size)
+                - Fraction(sum(value <= v for value in values), len(values))
+            )
+            for v in order
+        ]
+        assert measured(held) == (sum(gaps) / (len(order) - 1) if len(order) > 1 else 0)
+
+
+@given(st.lists(counts, min_size=1, max_size=5))
+def test_the_distance_over_levels_is_the_mean_of_total_variations(classes: list[dict[int, int]]) -> None:
+    values = [value for held in classes for value, count in held.items() for _ in range(count)]
+    levels = [{v: v for v in range(6)}, {v: v // 2 for v in range(6)}, {v: v // 3 for v in range(6)}]
+    measured = over_levels(values, levels)
+    for held in classes:
+        size = sum(held.values())
+        total = Fraction(0)
+        for level in levels:
+            for label in range(6):
+                here = Fraction(sum(n for v, n in held.items() if level[v] == label), size)
+                total += abs(here - Fraction(sum(level[v] == label for v in values), len(values))) / 2
+        assert measured(held) == total / 3
+
+
+@given(counts)
+def test_entropy_is_compared_exactly_at_the_border(held: dict[int, int]) -> None:
+    equal = dict.fromkeys(range(len(held)), 7)
+    assert entropy_reaches(equal, float(len(held)))  # l equally frequent values are l-diverse
+    assert not entropy_reaches(equal, math.nextafter(len(held), math.inf) if len(held) < 3 else len(held) + 1e-9)
+    assert entropy_reaches(held, effective(held) * (1 - 1e-6))
+    assert not entropy_reaches(held, effective(held) * (1 + 1e-6))
+
+
+def test_moments_stand_in_their_order_to_the_last_digit() -> None:
+    order = ["0044-03-15 (BC)", "0001-01-01", "1999-12-31", "2000-02-29 00:00", "2000-02-29T00:00:00.000000001"]
+    order += ["2000-02-29 00:00:00.1", "2000-02-29 01:00+00", "2000-02-29 01:30:00", "2000-03-01", "10000-01-01"]
+    assert all(one < other for one, other in pairwise([moment(text, None) for text in order]))
+    assert moment("2000-01-01 12:00:00+02", None) == moment("2000-01-01T10:00:00Z", None)
+    assert moment("2000-01-01 12:00:00-02:30", None) == moment("2000-01-01 14:30", None)
+    assert moment("31.12.1999", "%d.%m.%Y") < moment("01.01.2000", "%d.%m.%Y")
+    assert moment("17", None) > moment("-3", None)
+    assert moment("2001-02-29", None) is moment("soon", None) is moment("1.1.2000", "%d/%m/%Y") is None
+
+
+# Agreement
+
+
+def test_two_checkers_that_do_not_agree_stop_the_release(public: Path) -> None:
+    verdict, said = check_folder(public).verdict, examine(public)
+    require_agreement(verdict, said)
+    wrong: list[dict[str, Any]] = [
+        {"records": 21},
+        {"classes": 1},
+        {"holds": False},
+        {"found": said["found"] | {"k": said["found"]["k"] + 1}},
+        {"found": said["found"] | {"l": {**said["found"]["l"], "wage": 1}}},
+        {"found": said["found"] | {"t": {}}},
+        {"promises": said["promises"][:-1]},
+        {"promises": [*said["promises"][:-1], said["promises"][-1] | {"found": 0.1}]},
+    ]
+    for change in wrong:
+        with pytest.raises(VerifyError, match="do not agree"):
+            require_agreement(verdict, said | change)
+
+
+def test_a_release_leaves_only_if_both_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = kinfold.anonymize(pa.table({"a": [1, 2, 3, 4], "d": list("xyxy")}), quasi=["a"], confidential=["d"], k=2)
+    real = checker.examine
+
+    def other(folder: Path) -> dict[str, Any]:
+        return real(folder) | {"classes": 99}
+
+    monkeypatch.setattr("kinfold.inspection.checker.examine", other)
+    with pytest.raises(VerifyError, match="do not agree on classes"):
+        release.save(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_is_said_in_words() -> None:
+    assert str(Wrong("the table is broken")) == "the table is broken"
