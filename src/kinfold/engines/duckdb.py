@@ -171,7 +171,7 @@ class DuckDB:
     def _without(self, frame: Frame, missing: Sequence[str]) -> Frame:
         """Return the table with null where a text stands for a missing value."""
         texts = [f"c{i}" for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
-        stand = ", ".join(map(expressions.string, missing))
+        stand = ", ".join(map(string, missing))
         held = (
             self._row(f"SELECT {', '.join(f'count_if({c} IN ({stand}))' for c in texts)} FROM {frame.table}")
             if texts
