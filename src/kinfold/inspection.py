@@ -158,7 +158,8 @@ def require_agreement(verdict: Verdict, plain: Mapping[str, Any]) -> None:
     theirs = {key: plain[key] for key in ours} | {"promises": promises, "found": found}
     if not same(ours, theirs):
         differ = [key for key in ours if not same(ours[key], theirs[key])]
-        what = f"the two checkers do not agree on {', '.join(differ)}"
+        second = f" (the second says: {'; '.join(plain['problems'])})" if plain["problems"] else ""
+        what = f"the two checkers do not agree on {', '.join(differ)}{second}"
         raise VerifyError(what, fix="do not use this file; please report this")
 
 

@@ -290,3 +290,26 @@ def test_twice_needs_a_file_that_the_second_checker_reads(made: Path, tmp_path: 
 def test_a_verdict_that_fails_says_so_when_it_is_required(public: Path) -> None:
     with pytest.raises(VerifyError, match="9-anonymity does not hold"):
         kinfold.verify(public, k=9).require()
+
+
+def test_a_table_that_has_problems_is_not_asked_twice(tmp_path: Path) -> None:
+    rows = text(tmp_path, "t.csv", "a,b\n1,1\n1,1\n")
+    verdict = kinfold.verify(rows, quasi=["a"], k=2, twice=True)
+    assert [problem.what for problem in verdict.problems] == [
+        "the column 'b' is in the release, but nothing is said about it"
+    ]
+
+
+def test_a_release_that_changes_while_it_is_read_fails(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinfold.inspection.digest", lambda path: json.loads(told)[path.stem]["sha256"])
+    told = (public / "certificate.json").read_text()
+    (public / "release.csv").write_text((public / "release.csv").read_text().replace("flu", "cold"))
+    with pytest.raises(VerifyError, match="changed while it was read"):
+        kinfold.verify(public)
+
+
+def test_measuring_needs_the_columns_of_the_policy(made: Path, tmp_path: Path) -> None:
+    rows = text(tmp_path, "t.csv", "age,zip\n1,a\n")
+    ran = run("measure", made / "t.csv", rows, "--policy", made / "p.toml")
+    assert ran.code == 3
+    assert "'disease' is not in the release" in ran.err

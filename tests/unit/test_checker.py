@@ -6,6 +6,7 @@ import ast
 import csv
 import json
 import math
+import runpy
 import subprocess
 import sys
 from fractions import Fraction
@@ -85,6 +86,22 @@ def test_a_table_in_parquet_without_pyarrow_says_what_it_needs(public: Path, tmp
     ran = alone(FILE, tmp_path)
     assert ran.returncode == 1
     assert "pip install pyarrow" in ran.stderr
+
+
+def test_the_file_as_a_program(
+    public: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["checker.py", str(public)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(FILE), run_name="__main__")
+    assert ended.value.code == 0
+    assert json.loads(capsys.readouterr().out)["holds"]
+
+
+def test_without_pyarrow_the_program_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SystemExit, match="pip install pyarrow"):
+        consider(tmp_path / "t.parquet", certificate())
 
 
 def test_what_was_changed_fails(public: Path, tmp_path: Path) -> None:

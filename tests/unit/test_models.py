@@ -112,3 +112,27 @@ def test_a_class_at_the_limit_is_at_the_limit():
     tally = of_labels(np.array([0, 0, 1, 1]), {"x": [1, 2, 3, 4]})
     assert TCloseness(1 / 3, "x").check(tally).holds
     assert not TCloseness(1 / 3 - 1e-9, "x").check(tally).holds
+
+
+def test_where_sums_are_floats_a_hair_is_forgiven(monkeypatch):
+    tally = of_labels(np.array([0, 0, 1, 1]), {"x": [1, 2, 3, 4]})
+    monkeypatch.setattr(emd, "SAFE", 0)
+    assert TCloseness(1 / 3 - 1e-13, "x").check(tally).holds
+    assert not TCloseness(1 / 3 - 1e-9, "x").check(tally).holds
+
+
+def test_a_hair_above_the_limit_is_above_where_sums_are_whole():
+    tally = of_labels(np.array([0, 0, 1, 1]), {"x": [1, 2, 3, 4]})
+    assert not TCloseness(1 / 3 - 1e-13, "x").check(tally).holds
+    tenth = of_labels(np.repeat([0, 1], 10), {"x": ["a"] * 6 + ["b"] * 4 + ["a"] * 4 + ["b"] * 6})
+    assert TCloseness(0.1, "x", "equal").check(tenth).holds  # a tenth is 0.1, whatever binary makes of it
+
+
+def test_only_distinct_values_are_never_lost_by_a_merge():
+    assert [LDiversity(2, "x", kind).absorbing for kind in ("distinct", "entropy", "recursive")] == [True, False, False]
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5, "5", True, None])
+def test_k_is_a_whole_number_from_one_up(k):
+    with pytest.raises(PolicyError, match="k is"):
+        KAnonymity(k)

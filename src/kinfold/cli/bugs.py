@@ -20,9 +20,6 @@ HOUSE = Path(kinfold.__file__).parent
 
 def bug(error: BaseException) -> KinfoldError:
     """Return what to tell about an unexpected exception, without a word of its own."""
-    if isinstance(error, MemoryError):
-        what = f"there was not enough memory, {_place(error)}"
-        return KinfoldError(what, fix="close other programs, take fewer columns or rows, or a machine with more memory")
     if isinstance(error, RecursionError):
         what = f"something in the request or the data is nested too deeply, {_place(error)}"
         return KinfoldError(what, fix=f"flatten hierarchies and nested values; if there are none, {_report()}")
