@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 WORKERS ?= 2
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test quick setup lint types bench clean
+.PHONY: demo test quick setup lint types bench lock licences sbom wheel clean
 
 demo: $(READY)
 	@$(BIN)/kinfold demo --out demo
@@ -17,8 +18,8 @@ quick: $(READY)  ## the everyday part
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not slow"
 
 lint: $(READY)
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src tests benchmarks tools
 
 types: $(READY)
 	$(BIN)/mypy
@@ -28,16 +29,34 @@ bench: $(READY)
 
 setup: $(READY)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml requirements/dev.txt requirements/opinion.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "kinfold needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 2; }
 	@echo "setting up .venv (about a minute, once)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable ".[frames,dev]"
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) or sys.platform != "linux")'; then \
+		$(PIP) --require-hashes -r requirements/dev.txt && $(PIP) --no-deps --no-build-isolation --editable .; \
+	else \
+		echo "the lock is for Python 3.11 on Linux: taking what the ranges of pyproject.toml allow today"; \
+		$(PIP) --editable ".[frames,dev]"; \
+	fi
 	@# pycanon, the tests' outside opinion, pins old numpy and pandas: taken without its dependencies
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps "pycanon>=1.3,<2"
+	@$(PIP) --no-deps --require-hashes -r requirements/opinion.txt
 	@$(BIN)/kinfold warmup --everyday >/dev/null 2>&1
 	@touch $(READY)
 
+lock:  ## choose the development dependencies anew, with their hashes
+	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install -qq "pip-tools>=7.5,<8"
+	@$(PYTHON) -m tools.lock build/lock
+
+licences: $(READY)  ## list the licences of what kinfold needs, and fail where one binds or is unknown
+	@$(BIN)/python -m tools.licences
+
+sbom: $(READY)  ## the bill of materials, CycloneDX
+	@$(BIN)/python -m tools.materials build/bom.json && echo "build/bom.json"
+
+wheel: $(READY)  ## the wheel of the last commit, built twice and compared
+	@$(BIN)/python -m tools.wheel
+
 clean:
-	rm -rf .venv demo benchmarks/results .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist demo benchmarks/results .pytest_cache .mypy_cache .ruff_cache

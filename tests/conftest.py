@@ -1,4 +1,7 @@
-"""Generated tables: no deadline on a busy machine; CI draws the same ones every time, other runs draw new ones."""
+"""Generated tables: no deadline on a busy machine; CI draws the same ones every time, other runs draw new ones.
+
+With the compiler off (`make coverage`) the kernels are plain Python, a hundred times slower: a few tables of each kind.
+"""
 
 import os
 
@@ -6,4 +9,7 @@ from hypothesis import settings
 
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)
-settings.load_profile("repeat" if os.environ.get("CI") else "explore")
+settings.register_profile("plain", deadline=None, derandomize=True, max_examples=8)
+settings.load_profile(
+    "plain" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "repeat" if os.environ.get("CI") else "explore"
+)

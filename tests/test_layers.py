@@ -23,6 +23,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "progress": set(),
     "gauge": set(),
+    "formulas": set(),
+    "lookalikes": set(),
     "tally": set(),
     "recoding": set(),
     "aggregate": set(),
@@ -36,12 +38,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "measures": {"errors", "kernels", "progress"},
     "release": {"errors", "hierarchy", "models", "schema"},
     # request
+    "header": {"errors", "schema"},
+    "written": {"formulas", "hierarchy", "models", "release"},
     "policy": {"errors", "schema"},
-    "binding": {"errors", "policy", "schema"},
+    "binding": {"errors", "formulas", "header", "policy", "schema"},
     "ladders": {"binding", "errors", "hierarchy"},
     # rows
-    "engines": {"disk", "errors", "recoding", "schema", "tally"},
-    "frames": {"errors", "recoding"},
+    "engines": {"disk", "errors", "formulas", "header", "recoding", "schema", "tally"},
+    "fresh": set(),
+    "oddities": {"engines", "formulas", "lookalikes", "schema", "tally"},
+    "frames": {"errors", "formulas", "fresh", "recoding"},
     # methods: models arrive as arguments
     "partition": {"annealing", "errors", "gauge", "kernels", "progress", "tally"},
     "generalize": {"annealing", "errors", "hierarchy", "kernels", "progress", "tally"},
@@ -52,27 +58,30 @@ MAY_IMPORT: dict[str, set[str]] = {
     "encoding": GROUND | {"binding", "engines", "hierarchy", "ladders", "partition"},
     "covering": {"aggregate", "encoding", "hierarchy", "schema"},
     "averaging": {"aggregate", "covering", "encoding", "policy", "recoding", "schema"},
-    "promises": GROUND | {"binding", "engines", "ladders", "models", "policy", "release"},
+    "promises": GROUND | {"binding", "engines", "formulas", "ladders", "models", "policy", "release", "written"},
     "planning": GROUND
     | {"averaging", "binding", "covering", "encoding", "generalize", "hierarchy", "measures", "models"}
     | {"partition", "policy", "recoding", "tally"},
     "measurement": GROUND
-    | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "policy", "release"},
+    | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "policy", "release"}
+    | {"oddities"},
     # a release on disk
     "report": {"models"},
     "publication": {"disk", "errors"},
     "certificate": {"__version__", "binding", "errors", "hierarchy", "models", "release", "schema"},
     "inspection": {"certificate", "checker", "engines", "errors", "policy", "promises", "release", "verification"},
-    "description": {"__version__", "binding", "encoding", "measurement", "recoding", "report", "schema"},
+    "description": {"__version__", "binding", "encoding", "formulas", "measurement", "oddities", "recoding"}
+    | {"report", "schema"},
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
     | {"inspection", "publication", "release", "report", "verification"},
     # flow
-    "profiling": {"engines", "progress", "schema"},
+    "profiling": {"engines", "formulas", "header", "oddities", "progress", "schema", "tally"},
     "starter": {"profiling", "schema"},
     "interchange": {"disk", "errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"certificate", "generalize", "hierarchy", "inspection", "promises", "release", "verification"},
+    | {"certificate", "generalize", "header", "hierarchy", "inspection", "oddities", "promises", "recoding"}
+    | {"release", "verification", "written"},
     "comparison": GROUND | {"__version__", "disk", "flow", "frames", "measures", "policy", "report"},
     "demo": {"disk", "errors", "flow", "policy"},
     # faces
@@ -92,7 +101,7 @@ ONLY_IN = {
     "typer": {"cli"},
     "rich": {"cli"},
     "narwhals": {"frames.py"},
-    "polars": {"frames.py"},
+    "polars": {"frames.py", "fresh.py"},
     "pandas": {"frames.py"},
     "pydantic": {"certificate.py", "policy.py"},
     "tomlkit": {"interchange", "policy.py", "starter.py"},
@@ -108,6 +117,7 @@ ONLY_IN = {
         "encoding.py",
         "engines",
         "frames.py",
+        "fresh.py",
         "planning",
     },
     "pyspark": {"engines/spark.py"},

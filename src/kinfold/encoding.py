@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +27,7 @@ Codes: TypeAlias = NDArray[np.int32]
 Texts: TypeAlias = NDArray[Any]
 
 SECONDS = 86400  # of a day
+LARGEST_DAY = 1e8  # dates are released as 64 bits hold their microseconds
 LARGEST_WHOLE = 2.0**63  # integers are released as 64 bits hold them
 
 
@@ -130,6 +130,7 @@ def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
 
 
 def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
+    _check_dates(bound, numbers)
     limit = LARGEST_WHOLE if bound.column.storage is Storage.INTEGER else LARGEST
     if np.nanmax(np.abs(numbers), initial=0.0) >= limit:
         raise DataError(f"column '{bound.name}' holds values beyond {limit:.0e}", fix="give it in larger units")
@@ -143,11 +144,20 @@ def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
     return Measured(bound, numbers, leaves, hierarchy)
 
 
+def _check_dates(bound: BoundColumn, numbers: Floats) -> None:
+    """Refuse dates that no average can be written for: beyond the microseconds of 64 bits, or infinite."""
+    beyond = int((np.abs(numbers) >= LARGEST_DAY).sum()) if bound.kind is Kind.DATE else 0
+    if beyond:
+        what = f"column '{bound.name}' holds {beyond} dates that are infinite or more than 270,000 years away"
+        raise DataError(what, fix="correct or empty them")
+
+
 def as_text(bound: BoundColumn, number: float) -> str:
     """Write a number of a column the way its values are written: integers, decimals, ISO dates and times."""
     if bound.kind is Kind.DATE:
-        moment = datetime(1970, 1, 1) + timedelta(seconds=round(number * SECONDS))
-        return moment.isoformat(" ") if bound.column.storage is Storage.TIMESTAMP else moment.date().isoformat()
+        moment = np.datetime64(round(number * SECONDS), "s")  # of any year; Python's calendar has those from 1 to 9999
+        exact = bound.column.storage is Storage.TIMESTAMP
+        return str(np.datetime_as_string(moment, "s" if exact else "D")).replace("T", " ")
     whole = bound.column.storage is Storage.INTEGER or bound.column.decimals == 0
     return str(int(number)) if whole else repr(float(number))
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
+import chromium
 from kinfold.report.page import page
 from report_facts import hospital, hostile, many
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 PAGES = {"internal": hospital, "public": lambda: hospital().public(), "hostile": hostile, "many": lambda: many(40)}
@@ -21,8 +18,9 @@ PAGES = {"internal": hospital, "public": lambda: hospital().public(), "hostile":
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    path = chromium.found()
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=FLAGS)
         yield opened
         opened.close()
 

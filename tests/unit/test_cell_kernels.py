@@ -15,6 +15,7 @@ from kinfold.kernels.subsets import divide
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from kinfold.tally import Tally
 from reference import cell_level, full_domain
+from uncompiled import uncompiled
 
 
 def made(seed: int, rows: int = 40):
@@ -31,8 +32,8 @@ def test_what_two_records_say_together_is_their_lowest_common_ancestor(seed):
         expected = cell_level.lost(table, [one, other]) / 2
         assert statements.joined(trees.forest, rows[one], rows[other]) == pytest.approx(expected, abs=1e-12)
         widened = rows[one].copy()
-        statements.widen.py_func(trees.forest, widened, rows[other])
-        assert statements.said.py_func(trees.forest, widened) == pytest.approx(expected, abs=1e-12)
+        uncompiled(statements.widen)(trees.forest, widened, rows[other])
+        assert uncompiled(statements.said)(trees.forest, widened) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -69,7 +70,7 @@ def test_the_division_is_the_same_compiled_or_not():
     costs = np.random.default_rng(0).random(2**7)
     costs[[1, 2, 4, 8]] = np.inf
     results = []
-    for function in (divide, divide.py_func):
+    for function in (divide, uncompiled(divide)):
         best, choice = np.empty(2**7), np.zeros(2**7, np.int64)
         function(costs, best, choice)
         results.append((best.tolist(), choice.tolist()))

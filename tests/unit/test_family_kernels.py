@@ -12,6 +12,7 @@ from kinfold.partition.index import plant, room, space_of
 from kinfold.partition.nearness import centres
 from mixed_tables import tables
 from reference.plain_space import distance as plain_distance
+from uncompiled import uncompiled
 
 FLOATS = st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=30)
 
@@ -23,7 +24,7 @@ def test_an_exact_sum_forgets_what_is_taken_away(kept, gone):
     for value in [*gone, *kept, *(-value for value in gone)]:
         used = sums.add(partials, used, value)
     assert sums.rounded(partials, used) == math.fsum(kept)
-    assert sums.rounded.py_func(partials, used) == math.fsum(kept)
+    assert uncompiled(sums.rounded)(partials, used) == math.fsum(kept)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_an_exact_sum_forgets_what_is_taken_away(kept, gone):
 def test_halves_are_rounded_by_what_lies_below_them(values):
     partials, used = np.zeros(sums.PLACES), 0
     for value in values:
-        used = sums.add.py_func(partials, used, value)
+        used = uncompiled(sums.add)(partials, used, value)
     assert sums.rounded(partials, used) == math.fsum(values)
     assert sums.rounded(partials, 0) == 0.0
 
@@ -40,7 +41,7 @@ def test_halves_are_rounded_by_what_lies_below_them(values):
 def test_group_means_are_those_of_fsum():
     values = np.random.default_rng(0).normal(size=(10, 2)) * 10.0 ** np.arange(10)[:, None]
     starts = np.array([0, 3, 10])
-    for kernel in (sums.group_means, sums.group_means.py_func):
+    for kernel in (sums.group_means, uncompiled(sums.group_means)):
         means = np.empty((2, 2))
         kernel(values, starts, means)
         assert means[1].tolist() == [math.fsum(values[3:, column]) / 7 for column in range(2)]
@@ -106,7 +107,7 @@ def test_centres_are_those_of_each_group_alone(points, seed):
 def test_univariate_kernels_do_the_same_compiled_and_not(kernel):
     values = np.sort(np.random.default_rng(4).normal(size=60))
     paths = []
-    for run in (kernel, kernel.py_func):
+    for run in (kernel, uncompiled(kernel)):
         path = univariate.Path(values, np.full(61, np.inf), np.zeros(61, np.int32))
         path.best[0] = 0.0
         run(path, 4, 4, 61)

@@ -10,6 +10,7 @@ from kinfold.measures.grouping import group_rows
 from kinfold.measures.linkage import Located, linkage, linkage_credit, telling_subsets
 from reference.mdav_plain import class_means, mdav_plain
 from reference.public_data import adult, census
+from uncompiled import uncompiled
 
 
 def mixed(seed: int) -> tuple[Located, Located, list[np.ndarray]]:
@@ -40,7 +41,7 @@ def test_the_compiled_kernel_gives_the_same_as_its_python(seed, monkeypatch):
     monkeypatch.setattr(attack, "FEW", 0)
     compiled = linkage_credit(original, released, gaps)
     for name in ("gap_to", "gap_to_box", "credit_of", "share_credit"):
-        monkeypatch.setattr(nearest, name, getattr(nearest, name).py_func)
+        monkeypatch.setattr(nearest, name, uncompiled(getattr(nearest, name)))
     assert linkage_credit(original, released, gaps).tolist() == compiled.tolist()
 
 

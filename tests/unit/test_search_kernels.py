@@ -10,10 +10,7 @@ from kinfold.partition.gaps import Gaps
 from kinfold.partition.points import Points
 from kinfold.partition.search import arranged, stream_of
 from reference.mdav_plain import mdav_plain
-
-
-def uncompiled(kernel):
-    return getattr(kernel, "py_func", kernel)  # without a compiler the kernel is the function itself
+from uncompiled import uncompiled
 
 
 def state_of(seed: int, k: int, n: int = 60) -> tuple[Gaps, groups.Groups]:

@@ -9,11 +9,13 @@ import typer
 
 from kinfold.cli import told
 from kinfold.cli.asked import numbers, policy_from, verifying
+from kinfold.cli.plain import Commands
 from kinfold.cli.shown import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError
 
 app = typer.Typer(
+    cls=Commands,
     help="Release data about people: k-anonymous, verified on the file that leaves, with the least information lost.",
     no_args_is_help=True,
     add_completion=False,
@@ -94,7 +96,8 @@ def profile(
         told.tell_profile(found)
         if write_policy:
             then = f"kinfold anonymize {data} --policy {write_policy} --out DIR"
-            out.print(f"\nwritten: {write_policy}; check it, then: {then}", soft_wrap=True)
+            out.print()
+            out.print(f"written: {write_policy}; check it, then: {then}", soft_wrap=True)
 
 
 @app.command()

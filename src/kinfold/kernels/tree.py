@@ -289,8 +289,9 @@ def nearest(tree: Tree, space: Space, query: NDArray[np.float64], found: Found, 
                     size = _offer(tree, found, size, place, distance(space, tree.values[place], query))
             continue
         one, other = 2 * node + 1, 2 * node + 2
-        one_bound = least(space, tree.low[one], tree.high[one], query)
-        other_bound = least(space, tree.low[other], tree.high[other], query)
+        # an emptied box has no ends: asked for their codes, a scale would be read outside its tables
+        one_bound = least(space, tree.low[one], tree.high[one], query) if tree.lowest[one] != NOBODY else np.inf
+        other_bound = least(space, tree.low[other], tree.high[other], query) if tree.lowest[other] != NOBODY else np.inf
         if one_bound < other_bound:  # the more promising one goes on top
             one, other, one_bound, other_bound = other, one, other_bound, one_bound
         nodes[depth], bounds[depth] = one, one_bound

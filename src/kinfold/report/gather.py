@@ -15,6 +15,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 BINS = 24
 MOST_LABELS = 12
+WHOLE = 2.0**53  # whole numbers are one apart up to here
 
 
 def edges_of(*columns: Floats) -> Floats:
@@ -23,10 +24,13 @@ def edges_of(*columns: Floats) -> Floats:
     if not len(known):
         return np.array([0.0, 1.0])
     low, high = float(known.min()), float(known.max())
-    if np.all(known == np.round(known)):
+    if max(-low, high) < WHOLE and np.all(known == np.round(known)):
         width = max(1, int(np.ceil((high - low + 1) / BINS)))
         return np.arange(low, high + width + 1, width, dtype=np.float64)[: int((high - low) // width) + 2]
-    return np.linspace(low, high if high > low else low + 1.0, BINS + 1)
+    high = high if high > low else max(low + 1.0, float(np.nextafter(low, np.inf)))
+    # halved, for the difference of two numbers may be none; distinct, for rounding may merge or swap the edges
+    inside = np.linspace(low / 2, high / 2, BINS + 1)[1:-1] * 2
+    return np.unique(np.concatenate([[low], inside[(inside > low) & (inside < high)], [high]]))
 
 
 def bins(column: Floats, edges: Floats, text: Callable[[float], str] | None = None) -> Bins:
@@ -38,11 +42,14 @@ def bins(column: Floats, edges: Floats, text: Callable[[float], str] | None = No
 
 
 def labels_of(columns: Sequence[Sequence[str | None]], order: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the labels to show: in their order where they have one, else the most frequent over all columns."""
+    """Return the labels to show: in their order where they have one, else the most frequent over all columns.
+
+    Only labels that occur: an order may name values that are not released.
+    """
     counts = Counter(value for column in columns for value in column if value is not None)
     if order is not None and len(order) <= MOST_LABELS:
         extra = sorted(label for label in counts if label not in order)
-        return (*order, *extra)[: 2 * MOST_LABELS]
+        return (*(label for label in order if label in counts), *extra)[: 2 * MOST_LABELS]
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return tuple(label for label, _ in ranked[:MOST_LABELS])
 

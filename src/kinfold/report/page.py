@@ -23,6 +23,7 @@ from markupsafe import Markup
 from kinfold.report import class_sizes, verdict, wording
 from kinfold.report.chart import draw
 from kinfold.report.facts import ColumnFacts, Facts
+from kinfold.report.limits import LIMITS
 from kinfold.report.measured import Catalogue, groups
 from kinfold.report.spreads import pictures
 
@@ -76,6 +77,7 @@ def page(facts: Facts, catalogue: Catalogue | None = None) -> str:
         key_numbers=_key_numbers(shown),
         measures=groups(shown.measures, catalogue or {}),
         singled=_singled(shown),
+        limits=LIMITS,
     )
 
 

@@ -24,6 +24,7 @@ MOST_LABELS = 10
 ROW_HEIGHT = 21
 LABEL_WIDTH = 19  # characters that fit left of the bars
 TOTAL_WIDTH = 360  # of every chart of a column, so that letters have one size in all of them
+TINIEST, LARGEST = 1e-290, 1e300  # lengths of an axis that Vega can divide
 DAY = 86_400_000.0  # in milliseconds, the unit of Vega's time scales
 
 
@@ -50,6 +51,8 @@ def _histogram(name: str, before: Bins | None, after: Bins | None) -> Picture | 
     if not values or not all(map(math.isfinite, edges)):
         return None
     low, high = min(edges), max(edges)
+    if not TINIEST < high - low < LARGEST:
+        return None
     dates = any(bins.dates for _, bins in sides)
     settings = {
         "encoding.x.axis.format": _date_format(high - low) if dates else _number_format(low, high),

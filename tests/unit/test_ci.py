@@ -1,0 +1,45 @@
+"""What CI promises: a missing browser fails the run, and is never a skip there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import chromium
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_without_a_browser_tests_are_skipped_but_fail_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception):
+        chromium.found()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no chromium in CI"):
+        chromium.found()
+
+
+def test_the_run_of_ci_fails_and_says_so_where_no_browser_can_be_had(tmp_path: Path) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
+    (tmp_path / "Makefile").write_text("test:\n\t@:\n")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("bash", "env", "dirname", "make"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    ran = _run(tmp_path, tools)
+    assert ran.returncode == 1
+    assert "no chromium" in ran.stderr
+    (tools / "chromium").symlink_to(str(shutil.which("true")))
+    assert _run(tmp_path, tools).returncode == 0
+
+
+def _run(folder: Path, tools: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": str(tools)}
+    command = [str(tools / "bash"), str(folder / ".ci" / "run")]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)

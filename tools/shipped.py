@@ -1,0 +1,32 @@
+"""What a release of kinfold brings along: the installed distributions that it needs, directly or through others."""
+
+from __future__ import annotations
+
+from importlib.metadata import Distribution, distribution
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+EXTRAS = ("", "frames")  # what users install; the extra `dev` stays with those who work on kinfold
+
+
+def shipped() -> dict[str, Distribution]:
+    """Return the run-time distributions by their canonical name, kinfold's own left out."""
+    found: dict[str, Distribution] = {}
+    waiting = needs(distribution("kinfold"), EXTRAS)
+    while waiting:
+        name, extras = waiting.pop()
+        if name not in found:
+            found[name] = distribution(name)
+            waiting += needs(found[name], extras)
+    return dict(sorted(found.items()))
+
+
+def needs(package: Distribution, extras: tuple[str, ...] = ("",)) -> list[tuple[str, tuple[str, ...]]]:
+    """Return what a distribution requires on this machine: names, and the extras that it asks of each."""
+    wanted = [Requirement(text) for text in package.requires or ()]
+    return [
+        (canonicalize_name(need.name), ("", *need.extras))
+        for need in wanted
+        if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in extras)
+    ]
