@@ -64,9 +64,9 @@ class Release:
     @property
     def frame(self) -> Any:
         """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
-        rows = self.engine.rows(self.released)
         if isinstance(self.source, Path):
-            return rows
+            return self.engine.rows(self.released, self.schema)
+        rows = self.engine.rows(self.released)
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
         blanked = protected & self.engine.blanked(self.original)

@@ -99,9 +99,11 @@ class DuckDB:
         select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         return self._arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(columns))
 
-    def rows(self, frame: Frame) -> pa.Table:
-        """Return every column as it is stored."""
-        return self._arrow(f"SELECT * FROM {frame.table} ORDER BY rowid").rename_columns(list(frame.names))
+    def rows(self, frame: Frame, schema: Schema | None = None) -> pa.Table:
+        """Return every column as it is stored, or in the type that its values have by a schema."""
+        values = self._columns(frame) if schema is None else [self._typed(frame, name, schema) for name in frame.names]
+        select = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values))
+        return self._arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(frame.names))
 
     def apply(self, frame: Frame, recoding: Recoding, schema: Schema) -> Frame:
         """Carry out a recoding: a new table without the dropped columns and rows, in the same order."""
