@@ -27,7 +27,7 @@ class Ran:
 
 def run(*args: object) -> Ran:
     """Run `kinfold` with these arguments; an exception that is no error of kinfold goes through."""
-    result = CliRunner().invoke(app, [str(arg) for arg in args], catch_exceptions=False)
+    result = CliRunner().invoke(app, [str(arg) for arg in args], catch_exceptions=False, env={"KINFOLD_TRACEBACK": "1"})
     return Ran(result.exit_code, result.stdout, result.stderr)
 
 

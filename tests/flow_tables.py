@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -86,6 +87,12 @@ def case(seed: int, **output: Any) -> Case:
     policy["note"] = {"role": "other"}
     whole = {"privacy": {"k": k}, "method": {"name": "mdav"}, "columns": policy, "output": output}
     return Case(pa.table(columns), whole)
+
+
+def usable(seed: int, fits: Callable[[Case], bool], **output: Any) -> Case:
+    """Draw the first case of a seed that a test can use: every seed counts, and ten draws without one are an error."""
+    draws = (case(seed + 1000 * turn, **output) for turn in range(10))
+    return next(drawn for drawn in draws if fits(drawn))
 
 
 def _maybe(random: np.random.Generator, **asked: Any) -> dict[str, Any]:

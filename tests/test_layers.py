@@ -23,10 +23,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "progress": set(),
     "gauge": set(),
+    "formulas": set(),
+    "lookalikes": set(),
     "tally": set(),
     "recoding": set(),
     "aggregate": set(),
     "schema": set(),
+    "disk": set(),
     "hierarchy": {"errors"},
     "kernels": {"progress"},
     "annealing": {"progress"},
@@ -35,12 +38,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "measures": {"errors", "kernels", "progress"},
     "release": {"errors", "hierarchy", "models", "schema"},
     # request
+    "header": {"errors", "schema"},
+    "written": {"formulas", "hierarchy", "models", "release"},
     "policy": {"errors", "schema"},
-    "binding": {"errors", "policy", "schema"},
+    "binding": {"errors", "formulas", "header", "policy", "schema"},
     "ladders": {"binding", "errors", "hierarchy"},
     # rows
-    "engines": {"errors", "recoding", "schema", "tally"},
-    "frames": {"errors", "recoding"},
+    "engines": {"disk", "errors", "formulas", "header", "recoding", "schema", "tally"},
+    "fresh": set(),
+    "oddities": {"engines", "formulas", "lookalikes", "schema", "tally"},
+    "frames": {"errors", "formulas", "fresh", "recoding"},
     # methods: models arrive as arguments
     "partition": {"annealing", "errors", "gauge", "kernels", "progress", "tally"},
     "generalize": {"annealing", "errors", "hierarchy", "kernels", "progress", "tally"},
@@ -51,31 +58,34 @@ MAY_IMPORT: dict[str, set[str]] = {
     "encoding": GROUND | {"binding", "engines", "hierarchy", "ladders", "partition"},
     "covering": {"aggregate", "encoding", "hierarchy", "schema"},
     "averaging": {"aggregate", "covering", "encoding", "policy", "recoding", "schema"},
-    "promises": GROUND | {"binding", "engines", "ladders", "models", "policy", "release"},
+    "promises": GROUND | {"binding", "engines", "formulas", "ladders", "models", "policy", "release", "written"},
     "planning": GROUND
     | {"averaging", "binding", "covering", "encoding", "generalize", "hierarchy", "measures", "models"}
     | {"partition", "policy", "recoding", "tally"},
     "measurement": GROUND
-    | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "policy", "release"},
+    | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "policy", "release"}
+    | {"oddities"},
     # a release on disk
     "report": {"models"},
-    "publication": {"errors"},
+    "publication": {"disk", "errors"},
     "certificate": {"__version__", "binding", "errors", "hierarchy", "models", "release", "schema"},
     "inspection": {"certificate", "checker", "engines", "errors", "policy", "promises", "release", "verification"},
-    "description": {"__version__", "binding", "encoding", "measurement", "recoding", "report", "schema"},
+    "description": {"__version__", "binding", "encoding", "formulas", "measurement", "oddities", "recoding"}
+    | {"report", "schema"},
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
     | {"inspection", "publication", "release", "report", "verification"},
     # flow
-    "profiling": {"engines", "progress", "schema"},
+    "profiling": {"engines", "formulas", "header", "oddities", "progress", "schema", "tally"},
     "starter": {"profiling", "schema"},
-    "interchange": {"errors", "hierarchy", "schema"},
+    "interchange": {"disk", "errors", "hierarchy", "schema"},
     "flow": GROUND
     | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"certificate", "generalize", "hierarchy", "inspection", "promises", "release", "verification"},
-    "comparison": GROUND | {"__version__", "flow", "frames", "measures", "policy", "report"},
-    "demo": {"errors", "flow", "policy"},
+    | {"certificate", "generalize", "header", "hierarchy", "inspection", "oddities", "promises", "recoding"}
+    | {"release", "verification", "written"},
+    "comparison": GROUND | {"__version__", "disk", "flow", "frames", "measures", "policy", "report"},
+    "demo": {"disk", "errors", "flow", "policy"},
     # faces
-    "cli": {"__version__", "certificate", "comparison", "demo", "errors", "inspection"}
+    "cli": {"__version__", "certificate", "comparison", "demo", "disk", "errors", "inspection"}
     | {"flow", "folder", "kernels", "models", "policy"}
     | {"generalize", "hierarchy", "interchange", "measurement", "profiling", "publication", "release", "report"}
     | {"schema", "starter"},
@@ -86,12 +96,12 @@ FOR_TYPES = {
     ("description.py", "flow"): "a report describes a release",
 }
 ONLY_IN = {
-    "duckdb": {"engines/duckdb.py"},
+    "duckdb": {"engines/connection.py", "engines/duckdb.py"},
     "numba": {"kernels"},
     "typer": {"cli"},
     "rich": {"cli"},
     "narwhals": {"frames.py"},
-    "polars": {"frames.py"},
+    "polars": {"frames.py", "fresh.py"},
     "pandas": {"frames.py"},
     "pydantic": {"certificate.py", "policy.py"},
     "tomlkit": {"interchange", "policy.py", "starter.py"},
@@ -107,6 +117,7 @@ ONLY_IN = {
         "encoding.py",
         "engines",
         "frames.py",
+        "fresh.py",
         "planning",
     },
     "pyspark": {"engines/spark.py"},

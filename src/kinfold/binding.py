@@ -6,10 +6,12 @@ table holds against what was declared (text among numbers, nulls, infinities) in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.formulas import is_formula
+from kinfold.header import require_header
 from kinfold.policy import GENERALIZING, ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.schema import Column, Kind, Role, Schema, Storage
 
@@ -61,6 +63,12 @@ class BoundPolicy:
         """The columns of a role."""
         return tuple(column for column in self.columns if column.role is role)
 
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The quasi-identifiers and confidential columns whose values are told apart by their text."""
+        telling = [column for column in self.columns if column.role in (Role.QUASI, Role.CONFIDENTIAL)]
+        return tuple(column.name for column in telling if not column.kind.measured)
+
     def __getitem__(self, name: str) -> BoundColumn:
         return next(column for column in self.columns if column.name == name)
 
@@ -71,15 +79,18 @@ class BoundPolicy:
         return self.policy.model_copy(update={"columns": columns, "method": chosen})
 
 
-def bind(policy: Policy, schema: Schema, *, released: bool = False) -> BoundPolicy:
+def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Collection[str] = ()) -> BoundPolicy:
     """Check a policy against a table; raise with every problem, or return what each column is.
 
     In a table that is already released quasi-identifiers may hold labels, so their values are not held against them.
+    Columns that are the `index` of a frame have a remedy of their own.
     """
-    problems = [*_unknown(policy, schema), *_unnamed(policy, schema), *_roles(policy), *_unit(policy, schema)]
+    require_header(schema, policy.columns)
+    problems = [*_unknown(policy, schema), *_unnamed(policy, schema, index), *_roles(policy), *_unit(policy, schema)]
     columns = tuple(_bound(column, policy) for column in schema)
     held = tuple(c for c in columns if c.named and not (released and c.role is Role.QUASI))
     problems += [problem for column in held for problem in _misfits(column)]
+    problems += [problem for column in columns for problem in _runnable_name(column, policy)]
     if problems:
         raise PolicyError(problems)
     broken = [problem for column in held for problem in _holdings(column)]
@@ -104,11 +115,16 @@ def _unknown(policy: Policy, schema: Schema) -> Iterator[Problem]:
             yield Problem(f"no column '{name}'{did_you_mean(name, schema.names)}", "edit [columns] in the policy")
 
 
-def _unnamed(policy: Policy, schema: Schema) -> Iterator[Problem]:
+def _unnamed(policy: Policy, schema: Schema, index: Collection[str]) -> Iterator[Problem]:
     if policy.output.others != "refuse":
         return
     for name in schema.names:
-        if name not in policy.columns:
+        if name not in policy.columns and name in index:
+            yield Problem(
+                f"the frame has an index that is more than a range, and the policy does not name it: '{name}'",
+                f"drop it with reset_index(drop=True) or --others drop, or give [columns.{toml_key(name)}] a role",
+            )
+        elif name not in policy.columns:
             what = f"column '{name}' is in the table but not in the policy{did_you_mean(name, list(policy.columns))}"
             yield Problem(what, f"give [columns.{toml_key(name)}] a role, or say --others release or --others drop")
 
@@ -172,6 +188,13 @@ def _misfits(bound: BoundColumn) -> Iterator[Problem]:
         )
     if asked.role is not Role.QUASI and (asked.average or asked.missing != "refuse"):
         yield Problem(f"{where}: 'average' and 'missing' are for quasi-identifiers", "leave them out")
+
+
+def _runnable_name(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
+    """Cells can be quoted, but a column with another name would be another column to whoever checks the release."""
+    if policy.output.spreadsheet_safe and bound.role is not Role.IDENTIFIER and is_formula(bound.name):
+        what = f"output.spreadsheet_safe: the name of the column '{bound.name}' starts like a formula"
+        yield Problem(what, "rename the column in the source")
 
 
 def _holdings(bound: BoundColumn) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ The public page is gathered from the released rows alone, down to the edges of i
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,9 @@ import numpy as np
 from kinfold import __version__
 from kinfold.binding import BoundColumn
 from kinfold.encoding import as_text
+from kinfold.formulas import quoted
 from kinfold.measurement import Measures
+from kinfold.oddities import formulas, look_alikes
 from kinfold.recoding import Drop, Keep, Replace
 from kinfold.report.changes import moved, related
 from kinfold.report.facts import Bins, ColumnFacts, Facts, Shares
@@ -48,9 +51,16 @@ def describe(release: Release, *, internal: bool) -> Facts:
         version=__version__,
         measures=release.measures.to_dict() if internal else {},
         notes=_notes(release) if internal else (),
+        warnings=() if internal else _oddities(release),
         internal=internal,
         **(_compared(release.measures) if internal else {}),
     )
+
+
+def _oddities(release: Release) -> tuple[str, ...]:
+    """Say what is odd about the texts that are released; the internal page says it of the original as well."""
+    engine, frame = release.engine, release.released
+    return (*look_alikes(engine, frame, release.policy.compared), *formulas(engine, frame, safe=False))
 
 
 def _within(gap: float | None) -> str:
@@ -83,8 +93,11 @@ def _column(release: Release, bound: BoundColumn, column: Column | None, interna
     before = (
         _values(release, release.original, bound.column, bound) if internal and isinstance(treatment, Replace) else None
     )
-    after = _values(release, release.released, column, bound)
-    released, original = _distributions(bound, after, before)
+    after, order = _values(release, release.released, column, bound), bound.asked.order
+    if treatment.quotes:  # shown as they are written, on both sides
+        order = order and tuple(map(quoted, order))
+        before = [value and quoted(value) for value in before] if isinstance(before, list) else before
+    released, original = _distributions(bound, after, before, order)
     return ColumnFacts(
         **facts,  # type: ignore[arg-type]
         treatment=treatment_of(bound, treatment),
@@ -114,12 +127,14 @@ def _values(release: Release, frame: Any, column: Column, bound: BoundColumn) ->
     return np.where(np.isfinite(numbers), numbers, np.nan)  # no chart has a place for the infinite
 
 
-def _distributions(bound: BoundColumn, after: Any, before: Any) -> tuple[Bins | Shares, Bins | Shares | None]:
+def _distributions(
+    bound: BoundColumn, after: Any, before: Any, order: Sequence[str] | None
+) -> tuple[Bins | Shares, Bins | Shares | None]:
     """Count both sides over the same edges, or the same labels, where they are of one sort."""
     known = [column for column in (after, before) if isinstance(column, np.ndarray)]
     texts = [column for column in (after, before) if isinstance(column, list)]
     edges, written = edges_of(*known), partial(_day, bound) if bound.kind is Kind.DATE else None
-    labels = labels_of(texts, bound.asked.order)
+    labels = labels_of(texts, order)
 
     def counted(column: Any) -> Bins | Shares:
         return bins(column, edges, written) if isinstance(column, np.ndarray) else shares(column, labels)

@@ -20,17 +20,21 @@ from kinfold.binding import BoundPolicy, bind
 from kinfold.certificate import policy_in
 from kinfold.encoding import encode
 from kinfold.engines import Engine
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, Problem
 from kinfold.folder import save
+from kinfold.header import require_header
 from kinfold.inspection import check_folder, check_table, was_sorted
 from kinfold.measurement import Measures, Questions, Tables, measure_release
+from kinfold.oddities import formulas
 from kinfold.planning import Ask, Plan, Task, plan
 from kinfold.policy import Policy, from_roles
 from kinfold.promises import confidential_values, terms_of, unit_values
+from kinfold.recoding import unquoting
 from kinfold.release import Certificate, Terms, Verdict
 from kinfold.schema import Role, Schema
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
+from kinfold.written import as_written
 
 if TYPE_CHECKING:
     from kinfold.generalize.lattice import Lattice
@@ -62,7 +66,12 @@ class Release:
     def frame(self) -> Any:
         """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
         rows = self.engine.rows(self.released)
-        return rows if isinstance(self.source, Path) else frames.recoded(self.source, rows, self.plan.recoding)
+        if isinstance(self.source, Path):
+            return rows
+        unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
+        protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
+        blanked = protected & self.engine.blanked(self.original)
+        return frames.recoded(self.source, rows, self.plan.recoding, unnamed, blanked)
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -89,7 +98,7 @@ def anonymize(
     tell("read", 0, 1)
     original = engine.read(rows_of(source), MISSING)  # rows as they came
     schema = engine.schema(original)  # what each column is
-    bound = bind(asked, schema)  # roles and kinds, checked against the table
+    bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, original)  # what will be promised
     attributes = encode(engine, original, bound.of(Role.QUASI))  # quasi-identifiers as arrays
     held = confidential_values(engine, original, terms)  # what the models protect
@@ -97,18 +106,22 @@ def anonymize(
     task = Task(attributes, bound, terms.models, held, unit, lambda done, total: tell("plan", done, total), ask)
     planned = plan(task)  # what to do to each row and each column
     tell("apply", 0, 1)
-    released = engine.apply(original, planned.recoding, schema)  # rows as they leave
+    recoded = engine.apply(original, planned.recoding, schema)  # rows as they are measured
+    safe = asked.output.spreadsheet_safe  # formulas are quoted, and measured as they were
+    planned = replace(planned, recoding=planned.recoding.quoted()) if safe else planned
+    released = engine.apply(original, planned.recoding, schema) if safe else recoded  # rows as they leave
+    written = as_written(terms) if safe else terms  # promises about what is written
     tell("verify", 0, 1)
-    verdict = check(engine, released, terms)  # save() does it again on the file as written
+    verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
     kept = np.flatnonzero(planned.recoding.kept)  # the original row of each released one
-    tables = Tables(engine, original, released, kept)  # both, side by side
+    tables = Tables(engine, original, recoded, kept)  # both, side by side
     measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
     tell("done", 1, 1)
     seconds = time.perf_counter() - started
     return Release(
-        verdict, measures, bound, terms, planned, schema, seconds, _named(source), engine, original, released
+        verdict, measures, bound, written, planned, schema, seconds, _named(source), engine, original, released
     )
 
 
@@ -138,6 +151,7 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         verdict = check(engine, frame, terms)
         if twice:
             check_table(source, engine, frame, verdict, terms)
+        verdict = _spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
     return verdict if rows_only else verdict.of_rows(terms.unit)
 
 
@@ -149,6 +163,12 @@ def _asked_of(policy: Any, request: Mapping[str, Any], certificate: Certificate)
     for section, keys in policy_values(request).items():
         values[section] = {**values.get(section, {}), **keys}
     return Policy.parse(values)
+
+
+def _spreadsheet_safe(verdict: Verdict, engine: Engine, frame: Any) -> Verdict:
+    """Add what a spreadsheet would run of a table to what is wrong with it."""
+    found = [Problem(told, "do not open this file in a spreadsheet") for told in formulas(engine, frame, safe=False)]
+    return replace(verdict, problems=(*verdict.problems, *found))
 
 
 def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:
@@ -164,7 +184,11 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         questions = replace(questions, population=rows_of(questions.population))
     with open_engine() as engine:
         before, after = (engine.read(rows_of(table), MISSING) for table in (original, released))
-        bound = bind(asked, engine.schema(before))
+        bound = bind(asked, engine.schema(before), index=frames.index_names(original))
+        require_header(engine.schema(after), asked.columns)
+        if asked.output.spreadsheet_safe:
+            schema = engine.schema(after)
+            after = engine.apply(after, unquoting(schema.names, schema.rows), schema)
         verdict = check(engine, after, terms_of(bound, engine, before))
         verdict.require_columns()
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kinfold.binding import BoundColumn
 from kinfold.errors import DataError, Problem
-from kinfold.hierarchy import Hierarchy, by_dates, by_intervals, by_mask, by_rows, by_tree, read_arx
+from kinfold.hierarchy import TOP, Hierarchy, by_dates, by_intervals, by_mask, by_rows, by_tree, read_arx
 
 Codes: TypeAlias = NDArray[np.int32]
 Texts: TypeAlias = NDArray[Any]
@@ -22,6 +22,8 @@ def hierarchy_of(bound: BoundColumn, values: Sequence[str] | Texts) -> Hierarchy
     """Build the hierarchy that the policy asks for over the values of a column."""
     spec, where = bound.asked.hierarchy, f"the hierarchy of '{bound.name}'"
     assert spec is not None  # noqa: S101  callers ask only where there is one
+    if not len(values) and (spec.levels, spec.tree, spec.file) == (None, None, None):
+        return Hierarchy.of([("", TOP)])  # of nothing but nulls: there is nothing to generalize
     if spec.mask is not None:
         return by_mask(values, spec.mask, where)
     if spec.intervals is not None:

@@ -148,6 +148,7 @@ class Output(_Section):
     others: Literal["refuse", "release", "drop"] = "refuse"
     suppressed: Literal["drop", "star"] = "drop"
     format: Literal["csv", "parquet"] = "csv"
+    spreadsheet_safe: StrictBool = False  # an apostrophe before every text that a spreadsheet would run
 
 
 class Policy(_Section):

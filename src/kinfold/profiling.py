@@ -7,14 +7,18 @@ and by values; they are a start to correct, not a verdict.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
 from kinfold.engines import Engine
+from kinfold.formulas import is_formula
+from kinfold.header import require_header
+from kinfold.oddities import alike_told, formulas_told, name_told, texts_in
 from kinfold.progress import Progress, silent
 from kinfold.schema import Column, Kind, Role, Schema, Storage
+from kinfold.tally import Tally
 
 IDENTIFYING = (
     r"(?i:(^|[_\W])(id|name|ssn|passport|e-?mail|phone|mobile|address|street|iban|mrn|uuid|insurance_?no)([_\W]|$))"
@@ -68,8 +72,13 @@ class Profile:
 def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
     """Look at every column, then at the pairs and triples of the most telling ones."""
     schema = engine.schema(frame)
-    unique = {name: _unique(engine, frame, [name]) for name in schema.names}
-    columns = tuple(_profiled(column, unique[column.name]) for column in schema)
+    require_header(schema)
+    columns: list[ColumnProfile] = []
+    odd: list[str] = []
+    for column in schema:
+        alone = engine.tally(frame, [column.name], {})
+        columns.append(_profiled(column, _share_alone(alone)))
+        odd += _oddities(columns[-1], texts_in(alone, column.name))
     telling = [c for c in columns if c.role not in (Role.IDENTIFIER, Role.CONFIDENTIAL) and c.distinct > 1]
     widest = sorted(telling, key=lambda c: -c.distinct)[:WIDEST]
     names = [c.name for c in columns if c in widest]
@@ -79,12 +88,25 @@ def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
         progress(done, len(sets))
         found.append(Combination(members, _unique(engine, frame, members)))
     found.sort(key=lambda c: (-c.unique, len(c.columns)))
-    return Profile(schema.rows, columns, tuple(found[:SHOWN]), tuple(_warnings(schema, columns)))
+    return Profile(schema.rows, tuple(columns), tuple(found[:SHOWN]), (*_warnings(schema, columns), *odd))
 
 
 def _unique(engine: Engine, frame: Any, names: Sequence[str]) -> float:
-    sizes = engine.tally(frame, names, {}).sizes
-    return float((sizes == 1).sum() / sizes.sum())
+    return _share_alone(engine.tally(frame, names, {}))
+
+
+def _share_alone(tally: Tally) -> float:
+    return float((tally.sizes == 1).sum() / tally.sizes.sum())
+
+
+def _oddities(column: ColumnProfile, texts: Mapping[str, int]) -> Iterator[str]:
+    """Say what is odd about a column; values of an identifier are not told apart by anybody."""
+    if is_formula(column.name):
+        yield name_told(column.name)
+    if column.kind in (Kind.NOMINAL, Kind.ORDINAL) and column.role != Role.IDENTIFIER:
+        yield from alike_told(column.name, texts)
+    if column.storage == Storage.TEXT:
+        yield from formulas_told(column.name, texts)
 
 
 def _profiled(column: Column, unique: float) -> ColumnProfile:

@@ -15,20 +15,22 @@ from numpy.typing import NDArray
 from kinfold.binding import BoundColumn, BoundPolicy, bind
 from kinfold.engines import Engine
 from kinfold.errors import PolicyError, Problem, Unreachable
+from kinfold.formulas import unquoted
 from kinfold.ladders import hierarchy_of, in_order, rows_of
 from kinfold.models import AlphaK, KAnonymity, LDiversity, Model, PSensitive, TCloseness
 from kinfold.policy import Policy
 from kinfold.release import Confidential, Terms
 from kinfold.schema import Kind, Role
+from kinfold.written import as_written
 
 
-def terms_of(policy: BoundPolicy, engine: Engine, frame: Any) -> Terms:
-    """Return what a policy, bound to a source, promises of its release."""
+def terms_of(policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = False) -> Terms:
+    """Return what a policy, bound to a source, promises of its release; `quoted` where formulas in the rows are."""
 
     def names(role: Role) -> tuple[str, ...]:
         return tuple(column.name for column in policy.of(role))
 
-    confidential = tuple(_confidential(column, engine, frame) for column in policy.of(Role.CONFIDENTIAL))
+    confidential = tuple(_confidential(column, engine, frame, quoted) for column in policy.of(Role.CONFIDENTIAL))
     models = _models(policy, confidential)
     privacy = policy.policy.privacy
     joint = privacy.joint and len(confidential) > 1
@@ -46,14 +48,15 @@ def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
     columns = {name: column for name, column in kept.items() if name in schema}
     here = policy.model_copy(update={"columns": columns, "output": output, "privacy": rows})
     bound = bind(here, schema, released=True)
-    terms = terms_of(bound, engine, frame)
+    terms = terms_of(bound, engine, frame, quoted=policy.output.spreadsheet_safe)
     absent = tuple(name for name in kept if name not in schema)
     unnamed = tuple(name for name in terms.other if name not in policy.columns)
     named = tuple(name for name in terms.other if name in kept)
     gone = unnamed if policy.output.others == "drop" else ()  # the policy says that they are not released
     released = unnamed if policy.output.others == "release" else ()
     other, removed = (*named, *released, *absent), (*removed, *gone)
-    return replace(terms, other=other, removed=removed, unit=policy.privacy.unit)
+    terms = replace(terms, other=other, removed=removed, unit=policy.privacy.unit)
+    return as_written(terms) if policy.output.spreadsheet_safe else terms
 
 
 def _models(policy: BoundPolicy, confidential: Sequence[Confidential]) -> tuple[Model, ...]:
@@ -114,10 +117,11 @@ def unit_values(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[Any]
     return unit
 
 
-def _confidential(column: BoundColumn, engine: Engine, frame: Any) -> Confidential:
+def _confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool) -> Confidential:
     hierarchy, distance = None, _distance(column)
     if column.asked.hierarchy or column.asked.order:
         texts = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_numpy(zero_copy_only=False)
+        texts = np.array([unquoted(text) for text in texts], object) if quoted else texts
         in_order(column, texts)
     if distance == "hierarchical":
         hierarchy = hierarchy_of(column, texts)

@@ -6,8 +6,8 @@ the value of the row's class. Whatever method made it, a release is the table af
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +18,9 @@ LEFT_OUT = -1
 
 @dataclass(frozen=True)
 class Keep:
-    """Release the column as it is."""
+    """Release the column as it is, but `quotes`: 1 puts an apostrophe before texts like formulas, -1 takes it away."""
+
+    quotes: int = 0
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Replace:
 
     values: Any
     as_stored: bool = True
+    quotes: int = 0  # as in Keep
 
 
 Treatment: TypeAlias = Keep | Drop | Replace
@@ -48,7 +51,17 @@ class Recoding:
     labels: NDArray[np.int32]
     columns: Mapping[str, Treatment]
 
+    def quoted(self) -> Recoding:
+        """Return the recoding that also puts an apostrophe before every text that looks like a formula."""
+        columns = {name: t if isinstance(t, Drop) else replace(t, quotes=1) for name, t in self.columns.items()}
+        return Recoding(self.labels, columns)
+
     @property
     def kept(self) -> NDArray[np.bool_]:
         """Which rows are released."""
         return np.asarray(self.labels != LEFT_OUT)
+
+
+def unquoting(names: Sequence[str], rows: int) -> Recoding:
+    """Return the recoding that leaves a table as it is but for the apostrophes before formulas."""
+    return Recoding(np.zeros(rows, np.int32), {name: Keep(quotes=-1) for name in names})

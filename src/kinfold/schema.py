@@ -104,11 +104,12 @@ class Schema:
 
     columns: tuple[Column, ...]
     rows: int
+    doubtful: tuple[int, ...] = ()  # places, from 1, where what should be names looks like a record: see `header`
 
     @classmethod
-    def of(cls, columns: Iterable[Column], rows: int) -> Schema:
+    def of(cls, columns: Iterable[Column], rows: int, doubtful: tuple[int, ...] = ()) -> Schema:
         """Gather columns."""
-        return cls(tuple(columns), rows)
+        return cls(tuple(columns), rows, doubtful)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -167,11 +170,13 @@ def test_null_and_empty_text_are_two_values_of_a_parquet_file_and_one_of_a_csv_f
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_empty_texts_of_a_source_are_missing_values(tmp_path: Path, form: str) -> None:
-    table = pa.table({"q": ["", None, "", None, "b", "b", "b"], "d": ["", None, "x", "y", "", "z", None]})
+@pytest.mark.parametrize("kind", [pa.table, pd.DataFrame, pl.DataFrame])
+def test_empty_texts_of_a_source_are_missing_values(tmp_path: Path, form: str, kind: Any) -> None:
+    table = kind({"q": ["", None, "", None, "b", "b", "b"], "d": ["", None, "x", "y", "", "z", None]})
     release = kinfold.anonymize(table, quasi=["q"], confidential=["d"], k=3, method="mdav", format=form)
     release.save(tmp_path / "out")
     assert kinfold.verify(tmp_path / "out", twice=True).l == release.verdict.l == {"d": 2}
+    assert kinfold.verify(release.frame, quasi=["q"], confidential=["d"], k=3).l == {"d": 2}
 
 
 # A column that is declared a number, or was one

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import kinfold
-from flow_tables import case
+from flow_tables import Case, usable
 
 
 def leaves(values: Any, path: str = "") -> dict[str, Any]:
@@ -21,13 +21,18 @@ def leaves(values: Any, path: str = "") -> dict[str, Any]:
     return {key: value for name, held in values.items() for key, value in leaves(held, f"{path}.{name}").items()}
 
 
+def can_be_released(drawn: Case) -> bool:
+    try:
+        kinfold.anonymize(drawn.table, drawn.policy)
+    except kinfold.Unreachable:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_every_measure_of_a_release_is_a_finite_number_or_null_with_a_reason(seed: int) -> None:
-    drawn = case(seed)
-    try:
-        release = kinfold.anonymize(drawn.table, drawn.policy)
-    except kinfold.Unreachable:
-        pytest.skip("this table cannot be released at this k")
+    drawn = usable(seed, can_be_released)
+    release = kinfold.anonymize(drawn.table, drawn.policy)
     found = release.measures.to_dict()
     notes = " ".join(found["notes"])
     for section in ("risk", "loss"):
@@ -42,19 +47,26 @@ def test_every_measure_of_a_release_is_a_finite_number_or_null_with_a_reason(see
 
 @pytest.mark.parametrize("seed", range(5))
 def test_measuring_a_released_frame_gives_what_the_release_recorded(seed: int) -> None:
-    drawn = case(seed, round=False)
-    try:
-        release = kinfold.anonymize(drawn.table, drawn.policy)
-    except kinfold.Unreachable:
-        pytest.skip("this table cannot be released at this k")
-    if release.measures["suppressed"]:
-        pytest.skip("rows were dropped: they cannot be paired afterwards")
+    drawn = usable(seed, lambda drawn: bool(drawn.kept.all()) and can_be_released(drawn), round=False)
+    release = kinfold.anonymize(drawn.table, drawn.policy)
+    assert release.measures["suppressed"] == 0  # rows that were dropped could not be paired afterwards
     again = leaves(kinfold.measure(drawn.table, release.frame, drawn.policy).to_dict())
     told = leaves(release.measures.to_dict())
     again.pop(".notes"), told.pop(".notes")
     assert again.keys() == told.keys()
     for key, value in told.items():
         assert again[key] == (value if value is None else pytest.approx(value, rel=1e-9, abs=1e-12)), key
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_released_frame_without_the_dropped_rows_is_not_paired_with_its_original(seed: int) -> None:
+    drawn = usable(seed, lambda drawn: not drawn.kept.all() and can_be_released(drawn), round=False)
+    release = kinfold.anonymize(drawn.table, drawn.policy)
+    again = kinfold.measure(drawn.table, release.frame, drawn.policy).to_dict()
+    assert again["suppressed"] == release.measures["suppressed"] == int((~drawn.kept).sum()) > 0
+    assert again["loss"]["sse"] is None
+    assert again["risk"]["linkage"] is None
+    assert any("cannot be paired" in note for note in again["notes"])
 
 
 def tables(seed: int) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, Any]]:

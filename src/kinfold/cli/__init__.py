@@ -5,6 +5,18 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line."""
-    from kinfold.cli.app import app
+    import signal
 
-    app()
+    if hasattr(signal, "pthread_sigmask"):  # signals wait until `stopping` listens, which takes a while to load
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    from kinfold.cli.stopping import kept
+
+    kept(_run)
+
+
+def _run() -> None:
+    from kinfold.cli.app import app
+    from kinfold.cli.shown import errors
+
+    with errors():  # also around what a command does before its own
+        app()

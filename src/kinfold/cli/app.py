@@ -9,10 +9,13 @@ import typer
 
 from kinfold.cli import told
 from kinfold.cli.asked import numbers, policy_from, verifying
+from kinfold.cli.plain import Commands
 from kinfold.cli.shown import Bar, asking, errors, out, print_json
+from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError
 
 app = typer.Typer(
+    cls=Commands,
     help="Release data about people: k-anonymous, verified on the file that leaves, with the least information lost.",
     no_args_is_help=True,
     add_completion=False,
@@ -93,7 +96,8 @@ def profile(
         told.tell_profile(found)
         if write_policy:
             then = f"kinfold anonymize {data} --policy {write_policy} --out DIR"
-            out.print(f"\nwritten: {write_policy}; check it, then: {then}", soft_wrap=True)
+            out.print()
+            out.print(f"written: {write_policy}; check it, then: {then}", soft_wrap=True)
 
 
 @app.command()
@@ -348,7 +352,8 @@ def hierarchy(
             raise PolicyError(f"'{out_}' exists already", fix="name another file")
         found = build(data, policy_from(policy, {}, {}, settings or ()), column)
         try:
-            write_arx(found, out_)
+            with naming(out_, f"'{out_}' is written"):
+                write_arx(found, out_)
         except OSError as error:
             raise PolicyError(f"cannot write '{out_}': {error.strerror}", fix="choose another place") from error
         out.print(f"{len(found):,} values, {found.height} levels above them: {out_}", soft_wrap=True)
@@ -372,6 +377,7 @@ def warmup(
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        with naming(path, f"'{path}' is written"):
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PolicyError(f"cannot write '{path}': {error.strerror}", fix="choose another place") from error

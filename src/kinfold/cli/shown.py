@@ -8,12 +8,17 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NoReturn
 
-from rich.console import Console
+import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from kinfold.cli.bugs import bug, traceback_wanted
+from kinfold.cli.memory import short_of_memory
+from kinfold.cli.plain import Terminal, plain, plain_json
+from kinfold.disk.journal import Journal, heard
 from kinfold.errors import Cancelled, KinfoldError
 
 PATIENCE = 1.0  # seconds before a bar is worth showing
@@ -25,27 +30,38 @@ STAGES = {
     "measure": "measuring",
 }
 
-out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)  # names are not markup
-err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+PASSED_ON = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)  # typer's own affair
+
+out = Terminal(highlight=False, markup=False, emoji=False, soft_wrap=True)  # names are not markup
+err = Terminal(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager
 def errors(*, show_values: bool = False) -> Iterator[None]:
-    """Turn what kinfold raises into a message on standard error and its exit code."""
+    """Turn what kinfold raises into a message on standard error and its exit code, and a bug into code 1."""
+    journal = Journal()
     try:
-        yield
+        with heard(journal):
+            yield
     except KinfoldError as error:
         _fail(error, show_values=show_values)
-    except KeyboardInterrupt:
-        _fail(Cancelled("stopped; nothing was written"), show_values=False)
+    except KeyboardInterrupt:  # where `stopping` cannot keep the run in a process of its own
+        _fail(Cancelled(f"stopped; {journal.state}"), show_values=False)
+    except PASSED_ON:
+        raise
+    except Exception as error:
+        told = short_of_memory(error)
+        if told is None and traceback_wanted():
+            raise
+        _fail(told or bug(error), show_values=False)
 
 
 def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:
     for problem in error.problems:
-        what, *fix = problem.text(show_values=show_values).splitlines()
-        err.print(Text.assemble(("error: ", "bold red"), what), soft_wrap=True)
-        for line in fix:
-            err.print(Text(line, style="dim" if not line.startswith("  fix:") else "cyan"), soft_wrap=True)
+        what = replace(problem, fix="").text(show_values=show_values)
+        err.print(Text.assemble(("error: ", "bold red"), plain(what)), soft_wrap=True)
+        if problem.fix:
+            err.print(Text(f"  fix: {problem.fix}", style="cyan"), soft_wrap=True)
     raise SystemExit(error.exit_code)
 
 
@@ -102,7 +118,7 @@ def asking(levels: Mapping[str, int], outliers: int) -> str | None:
 
 def print_json(value: Any) -> None:
     """Print one JSON object and nothing else."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(plain_json(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n")
 
 
 def digits(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from kinfold.cli.plain import plain
 from kinfold.cli.shown import digits, out
 from kinfold.models import Finding
 from kinfold.release import Verdict
@@ -91,7 +92,7 @@ def tell_measures(measures: Measures) -> None:
     table.add_column("measure")
     table.add_column("value", justify="right")
     for name, value in _flat(values):
-        table.add_row(Text(name), digits(value))
+        table.add_row(Text(plain(name)), digits(value))
     out.print(table)
     _tell_numbers(measures.statistics.numbers)
     for note in values.get("notes", ()):
@@ -107,7 +108,7 @@ def _tell_numbers(columns: Mapping[str, Any]) -> None:
         if sides["before"] and sides["after"]:
             means = [side["mean"] for side in sides.values()]
             deviations = [digits(side["variance"] ** 0.5) for side in sides.values()]
-            table.add_row(Text(name), *(m if isinstance(m, str) else digits(m) for m in means), *deviations)
+            table.add_row(Text(plain(name)), *(m if isinstance(m, str) else digits(m) for m in means), *deviations)
     if table.row_count:
         out.print()
         out.print(table)
@@ -137,7 +138,8 @@ def tell_conversion(made: Conversion, folder: Path) -> None:
     out.print(f"  the data       {folder / 'data.csv'}, as it was: it must not leave", soft_wrap=True)
     out.print(f"  the policy     {folder / 'policy.toml'}, with {len(made.hierarchies)} hierarchies", soft_wrap=True)
     run = f"kinfold anonymize {folder / 'data.csv'} --policy {folder / 'policy.toml'} --out release"
-    out.print(f"\ncheck the policy, then: {run}", soft_wrap=True)
+    out.print()
+    out.print(f"check the policy, then: {run}", soft_wrap=True)
 
 
 def tell_profile(profile: Profile) -> None:
@@ -150,14 +152,16 @@ def tell_profile(profile: Profile) -> None:
     table.add_column("role to start from")
     for column in profile.columns:
         cells = (digits(column.distinct), digits(column.missing), f"{column.unique:.1%}")
-        table.add_row(Text(column.name), column.kind, *cells, column.role)
+        table.add_row(Text(plain(column.name)), column.kind, *cells, column.role)
     out.print(table)
     if profile.combinations:
-        out.print("\ncombinations that single people out")
+        out.print()
+        out.print("combinations that single people out")
     for combination in profile.combinations:
         out.print(Text(f"  {combination.unique:6.1%}  {' + '.join(combination.columns)}"))
     for warning in profile.warnings:
-        out.print(Text(f"\nwarning: {warning}", style="yellow"), soft_wrap=True)
+        out.print()
+        out.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
 
 
 def tell_comparison(comparison: Comparison, folder: Path) -> None:
@@ -173,7 +177,8 @@ def tell_comparison(comparison: Comparison, folder: Path) -> None:
     out.print(table)
     for setting, reason in comparison.failed:
         out.print(Text(f"not possible: {setting}: {reason}", style="yellow"), soft_wrap=True)
-    out.print(f"\n{comparison.advice()}", soft_wrap=True)
+    out.print()
+    out.print(comparison.advice(), soft_wrap=True)
     out.print(f"  {folder / 'comparison.html'}", soft_wrap=True)
 
 
@@ -201,7 +206,7 @@ def tell_lattice(lattice: Lattice) -> None:
     names = lattice.nodes.domain.names
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in (*names, "outliers", "classes", "loss", "Prec"):
-        table.add_column(Text(name), justify="right")
+        table.add_column(Text(plain(name)), justify="right")
     minimal = lattice.minimal()
     for node in sorted(minimal, key=lambda each: each.rank):
         mark = "bold green" if lattice.best and node.levels == lattice.best.levels else ""

@@ -12,6 +12,7 @@ from typing import Any
 from kinfold.comparison.grid import run, settings
 from kinfold.comparison.outcome import Outcome, Setting
 from kinfold.comparison.ranking import Comparison, check_measures, rank
+from kinfold.disk import journal
 from kinfold.errors import PolicyError
 from kinfold.progress import Progress, silent
 
@@ -31,6 +32,7 @@ def save(comparison: Comparison, folder: Path) -> None:
     svg = draw(drawn, "map")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        journal.tell("kept", f"what was compared is kept in '{folder}'")
         (folder / "comparison.csv").write_text(table(comparison), encoding="utf-8")
         (folder / "comparison.json").write_text(json.dumps(comparison.to_dict(), indent=2) + "\n", encoding="utf-8")
         (folder / "map.svg").write_text(svg, encoding="utf-8")

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from kinfold import __version__
 from kinfold.comparison.outcome import Outcome, Setting
+from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError
 from kinfold.frames import to_arrow
 from kinfold.policy import Policy
@@ -49,7 +50,8 @@ class Kept:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             beside.write_text(json.dumps({"measures": outcome.measures, "failure": outcome.failure}), encoding="utf-8")
-            beside.replace(place)
+            with naming(place, f"what was compared so far is kept in '{self.folder}'"):
+                beside.replace(place)
         except OSError as error:
             raise PolicyError(f"cannot write '{self.folder}': {error.strerror}", fix="choose another folder") from error
 

@@ -1,14 +1,16 @@
 """Workers: settings tried two at a time, each in a process of its own, handed back as they are done.
 
 A worker starts without the caller's script, which would otherwise run a second time, and ends with the caller, however
-that one ends.
+that one ends; its temporary files are in a folder of the caller's, and go with that one.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -18,10 +20,12 @@ from types import ModuleType
 from typing import Any
 
 from kinfold.comparison.outcome import Outcome, Setting, attempt
+from kinfold.disk import scratch
 from kinfold.errors import Unreachable
 from kinfold.policy import Policy
 
 WORKERS = 2
+PREFIX = "kinfold-"
 
 
 def tried(source: Any, policy: Policy, grid: Sequence[Setting]) -> Iterator[Outcome]:
@@ -30,7 +34,10 @@ def tried(source: Any, policy: Policy, grid: Sequence[Setting]) -> Iterator[Outc
     if workers < 2:
         yield from (attempt(source, policy, setting) for setting in grid)
         return
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_the_caller)
+    scratch.sweep(PREFIX)
+    room = scratch.make(PREFIX)
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, spawn, initializer=_start, initargs=(str(room),))
     try:
         with _no_script():
             waiting = [pool.submit(attempt, source, policy, setting) for setting in grid]
@@ -43,6 +50,7 @@ def tried(source: Any, policy: Policy, grid: Sequence[Setting]) -> Iterator[Outc
         ) from None
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+        scratch.remove(room)
 
 
 @contextmanager
@@ -54,6 +62,15 @@ def _no_script() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+def _start(room: str) -> None:
+    """Leave Ctrl-C to the caller, but let it end the worker; put temporary files where it looks for them."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGHUP})  # which `kinfold` itself holds off
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tempfile.tempdir = room
+    _end_with_the_caller()
 
 
 def _end_with_the_caller() -> None:

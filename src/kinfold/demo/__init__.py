@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from kinfold.demo.table import patients
+from kinfold.disk import journal
 from kinfold.errors import PolicyError
 from kinfold.flow import Release, Stage, anonymize
 from kinfold.policy import Policy
@@ -20,6 +21,7 @@ def show(folder: Path, progress: Stage | None = None) -> Release:
     table, rules = folder / "patients.csv", folder / "policy.toml"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        journal.tell("kept", f"'{folder}' has been begun anew")
         _write_csv(table)
         shutil.copyfile(Path(__file__).with_name("policy.toml"), rules)
     except OSError as error:

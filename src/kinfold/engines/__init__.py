@@ -26,6 +26,9 @@ class Engine(Protocol):
     def schema(self, frame: Any) -> Schema:
         """Say what every column is."""
 
+    def blanked(self, frame: Any) -> frozenset[str]:
+        """Return the columns in which a text stood for a missing value."""
+
     def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Count classes by the text of the key columns, and within them values, in the exact order of their reading."""
 

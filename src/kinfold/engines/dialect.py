@@ -12,15 +12,19 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from kinfold.engines.source import check_names
 from kinfold.errors import DataError
+from kinfold.header import no_header, values_in
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE = 1 << 18
+SAMPLE_ROWS = 1000
 CHUNK = 1 << 20
 
 
@@ -32,6 +36,7 @@ class Dialect:
     separator: str
     header: tuple[str, ...]
     blank: int = 0  # empty lines before the header
+    doubtful: tuple[int, ...] = ()  # places where the first line looks like a record
 
 
 def find_dialect(path: Path) -> Dialect:
@@ -49,8 +54,19 @@ def find_dialect(path: Path) -> Dialect:
     except csv.Error:
         what = f"'{path.name}': the header cannot be read: a quote is open, or a name is very long"
         raise DataError(what, fix="mend the first line") from None
-    check_names(header, f"'{path.name}'")
-    return Dialect(encoding, separator, tuple(header), blank)
+    doubtful = values_in(header, _sampled(rows, cut=len(head) == SAMPLE))
+    _check_names(header, doubtful, path)
+    return Dialect(encoding, separator, tuple(header), blank, doubtful)
+
+
+def _check_names(header: Sequence[str], doubtful: Sequence[int], path: Path) -> None:
+    """Refuse names that are missing or shared; what may be a record is not quoted."""
+    try:
+        check_names(header, f"'{path.name}'")
+    except DataError:
+        if doubtful:
+            raise no_header(doubtful) from None
+        raise
 
 
 def find_encoding(path: Path, head: bytes) -> str:
@@ -87,6 +103,14 @@ def transcode(path: Path, encoding: str, copy: Path) -> None:
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
     return csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+
+
+def _sampled(rows: Iterator[list[str]], *, cut: bool) -> list[list[str]]:
+    """Return the first records below the header; where the sample ends within the file, its last record may be cut."""
+    found: list[list[str]] = []
+    with suppress(csv.Error):  # the engine says which line is broken
+        found.extend(islice((row for row in rows if row), SAMPLE_ROWS))
+    return found[:-1] if cut and len(found) < SAMPLE_ROWS else found
 
 
 def _agreement(text: str, separator: str) -> tuple[float, int]:

@@ -8,11 +8,9 @@ A path is a path: no pattern, no partition read out of folder names, no address,
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -21,8 +19,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from kinfold.engines import inference, ordering
+from kinfold.engines import expressions, inference, ordering
+from kinfold.engines.connection import Connection
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
+from kinfold.engines.expressions import Frame
 from kinfold.engines.inference import Stored
 from kinfold.engines.source import Format, check_names, digest, format_of, plain_name
 from kinfold.errors import DataError, PolicyError, Problem
@@ -34,48 +34,19 @@ FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VAR
 LINES_SHOWN = 5
 PIECE = 50  # questions of one query: what a query costs grows faster than its length
 FIRST_ROWS = 1000  # looked at before all are
-CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "python_enable_replacements": "false",
-}
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A table inside the engine: its name there, the columns' own names and SQL types, in order."""
-
-    table: str
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    typed: bool  # False where every field is text as written: CSV
-    separator: str = ","
-    labelled: frozenset[str] = frozenset()  # columns that hold generalized labels instead of what the source had
-    checksum: str | None = None  # of the bytes that were read
-    blanked: frozenset[str] = frozenset()  # columns where texts that stand for a missing value became null
-
-    def at(self, name: str) -> str:
-        """The name of a column inside the engine."""
-        return f"c{self.names.index(name)}"
-
-    def type_of(self, name: str) -> str:
-        """The SQL type of a column."""
-        return self.types[self.names.index(name)]
 
 
 class DuckDB:
     """One run's database. Close it, or use it in a `with` block: its temporary files go with it."""
 
     def __init__(self) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="kinfold-"))  # the owner's alone
-        self._folder = folder
-        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(folder), **CLOSED})
+        self._connection = Connection()
+        self._folder = self._connection.folder
         self._connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
         self._connection.execute("SET lock_configuration = true")
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
-        self._discard = weakref.finalize(self, _discard, self._connection, folder)
+        self._discard = weakref.finalize(self, self._connection.close)
 
     def __enter__(self) -> Self:
         return self
@@ -100,6 +71,10 @@ class DuckDB:
         """Return the SHA-256 of the bytes that were read; None where they were no file."""
         return frame.checksum
 
+    def blanked(self, frame: Frame) -> frozenset[str]:
+        """Return the columns in which a text stood for a missing value."""
+        return frame.blanked
+
     def schema(self, frame: Frame) -> Schema:
         """Ask every column what it is; a table is asked once."""
         if frame.table not in self._schemas:
@@ -108,7 +83,7 @@ class DuckDB:
 
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Group by the text of the key columns and count, then count each confidential column within the groups."""
-        keys = ", ".join(f"{_text(frame, name)} AS k{i}" for i, name in enumerate(by))
+        keys = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(by))
         names = ", ".join(f"k{i}" for i in range(len(by)))
         groups = self._arrow(
             f"SELECT {keys}{',' if keys else ''} count(*) AS n FROM {frame.table} GROUP BY ALL ORDER BY {names or 1}"
@@ -139,7 +114,9 @@ class DuckDB:
         for i, (name, treatment) in enumerate(treated.items()):
             value = f"s.{frame.at(name)}" if isinstance(treatment, Keep) else f"n.v{list(fresh).index(name)}"
             if isinstance(treatment, Replace) and treatment.as_stored:
-                value = _restored(value, treatment.values.type, frame.type_of(name), schema[name])
+                value = expressions.restored(value, treatment.values.type, frame.type_of(name), schema[name])
+            if treatment.quotes and expressions.holds_text(treatment, frame.type_of(name)):
+                value = expressions.quoted(value, treatment.quotes)
             select.append(f"{value} AS c{i}")
         query = f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {{}} n WHERE n.kept"
         with self._registered(arrow) as view:
@@ -160,10 +137,12 @@ class DuckDB:
             values, options = self._columns(frame), f"FORMAT csv, HEADER, DELIMITER '{self.separator(frame)}'"
             if len(values) == 1:  # a null alone on its line is an empty line, which many readers skip
                 values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
-        select = ", ".join(f"{value} AS {_quote(name)}" for value, name in zip(values, frame.names, strict=True))
+        select = ", ".join(
+            f"{value} AS {expressions.identifier(name)}" for value, name in zip(values, frame.names, strict=True)
+        )
         inner = f"SELECT {select} FROM {frame.table} {order}"
         try:
-            self._connection.execute(f"COPY ({inner}) TO {_literal(path)} ({options})")
+            self._connection.execute(f"COPY ({inner}) TO {expressions.literal(path)} ({options})")
         except duckdb.IOException:
             raise PolicyError(
                 f"cannot write '{path.name}' into '{path.parent}'", fix="check the folder's rights and the free space"
@@ -191,7 +170,7 @@ class DuckDB:
     def _without(self, frame: Frame, missing: Sequence[str]) -> Frame:
         """Return the table with null where a text stands for a missing value."""
         texts = [f"c{i}" for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
-        stand = ", ".join(_quoted(text) for text in missing)
+        stand = ", ".join(map(expressions.string, missing))
         held = (
             self._row(f"SELECT {', '.join(f'count_if({c} IN ({stand}))' for c in texts)} FROM {frame.table}")
             if texts
@@ -209,7 +188,11 @@ class DuckDB:
     def _read_csv(self, path: Path) -> Frame:
         dialect = find_dialect(path)
         if dialect.encoding not in ("utf-8", "utf-8-sig"):
-            return self._load_csv(self._transcoded(path, dialect.encoding), dialect, path.name)
+            copy = self._transcoded(path, dialect.encoding)
+            try:
+                return self._load_csv(copy, dialect, path.name)
+            finally:
+                copy.unlink()  # a copy of the original stays no longer than it must
         return self._load_csv(plain_name(path, self._folder, next(self._numbers)), dialect, path.name)
 
     def _transcoded(self, path: Path, encoding: str) -> Path:
@@ -222,19 +205,20 @@ class DuckDB:
         return copy
 
     def _load_csv(self, path: Path, dialect: Dialect, name: str) -> Frame:
-        types = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
+        fields = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
         options = (
-            f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={types}, "
+            f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={fields}, "
             f"skip={dialect.blank}, store_rejects=true, compression='none', hive_partitioning=false"
         )
         try:
-            table = self._table(f"SELECT * FROM read_csv({_literal(path)}, {options})")
+            table = self._table(f"SELECT * FROM read_csv({expressions.literal(path)}, {options})")
         except duckdb.Error:  # whose message quotes the line
             what = f"'{name}' cannot be read as CSV: quotes or line ends are broken"
             raise DataError(what, fix="check that quotes are closed and that all lines end alike") from None
         self._refuse_rejects(name)
         self._refuse_empty(table, f"'{name}'")
-        return Frame(table, dialect.header, self._types(table), typed=False, separator=dialect.separator)
+        types, separator = self._types(table), dialect.separator
+        return Frame(table, dialect.header, types, typed=False, separator=separator, doubtful=dialect.doubtful)
 
     def _refuse_rejects(self, name: str) -> None:
         found = self._connection.execute("SELECT DISTINCT line FROM reject_errors ORDER BY line").fetchall()
@@ -248,13 +232,13 @@ class DuckDB:
         raise DataError(what, fix="mend those lines; fields that hold the separator must be quoted")
 
     def _read_typed(self, path: Path, form: Format) -> Frame:
-        source = _literal(plain_name(path, self._folder, next(self._numbers)))
+        source = expressions.literal(plain_name(path, self._folder, next(self._numbers)))
         scan = f"read_parquet({source}, hive_partitioning=false)"
         if form is Format.JSONL:
             scan = f"read_ndjson({source}, sample_size=-1, compression='none', hive_partitioning=false)"
         try:
             names = [row[0] for row in self._connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
-            select = ", ".join(f"{_quote(name)} AS c{i}" for i, name in enumerate(names))
+            select = ", ".join(f"{expressions.identifier(name)} AS c{i}" for i, name in enumerate(names))
             table = self._table(f"SELECT {select} FROM {scan}")
         except duckdb.Error:
             raise DataError(
@@ -318,7 +302,7 @@ class DuckDB:
             inference.column(Stored(name, kind, frame.typed), rows, answer, form)
             for name, kind, answer, form in zip(frame.names, frame.types, found, formats, strict=True)
         ]
-        return Schema.of(columns, rows)
+        return Schema.of(columns, rows, frame.doubtful)
 
     def _distinct(self, frame: Frame) -> list[int]:
         # Far cheaper than as many count(DISTINCT ...) in one query.
@@ -370,7 +354,7 @@ class DuckDB:
         return tuple(row)
 
     def _arrow(self, query: str) -> pa.Table:
-        return self._connection.sql(query).to_arrow_table()
+        return self._connection.arrow(query)
 
     def _spread(self, frame: Frame, keys: str, names: str, value: str) -> Spread:
         # Ranked in the order in which the classes themselves are listed; SQL ranks nulls together.
@@ -383,13 +367,13 @@ class DuckDB:
         )
         g, code, n = (cells.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
         first = np.unique(code, return_index=True)[1]
-        return Spread(g, code, n, cells.column("v").take(pa.array(first)).to_numpy(zero_copy_only=False))
+        return Spread(g, code, n, _distinct(cells.column("v").take(pa.array(first))))
 
     def _value(self, frame: Frame, name: str, how: Column | Reading | None) -> str:
         if how is None or how == AS_TEXT:
-            return _text(frame, name)
+            return expressions.text(frame, name)
         if isinstance(how, Column):
-            return _number(frame, how)
+            return expressions.number(frame, how)
         value = self._exact(frame, name, how)
         return f"CASE WHEN {frame.at(name)} IS NOT NULL THEN dense_rank() OVER (ORDER BY {value} NULLS FIRST) END"
 
@@ -448,15 +432,10 @@ def _pieces(questions: Sequence[str]) -> Iterator[Sequence[str]]:
     return (questions[start : start + PIECE] for start in range(0, len(questions), PIECE))
 
 
-def _discard(connection: Any, folder: Path) -> None:
-    connection.close()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 class _View:
     """An Arrow table that the database sees for as long as the `with` block lasts."""
 
-    def __init__(self, connection: Any, name: str, arrow: pa.Table) -> None:
+    def __init__(self, connection: Connection, name: str, arrow: pa.Table) -> None:
         self._connection, self._name, self._arrow = connection, name, arrow
 
     def __enter__(self) -> str:
@@ -467,39 +446,8 @@ class _View:
         self._connection.unregister(self._name)
 
 
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(path: Path) -> str:
-    return _quoted(str(path))
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _text(frame: Frame, name: str) -> str:
-    """SQL for a column as the text that a file would hold."""
-    return f"CAST({frame.at(name)} AS VARCHAR)"
-
-
-def _number(frame: Frame, column: Column) -> str:
-    """SQL for a column as a number: dates and times as days since 1970."""
-    c, kind = frame.at(column.name), frame.type_of(column.name)
-    if kind == "VARCHAR" and column.date_format:
-        c = f"strptime(trim({c}), '{column.date_format}')"
-    elif kind == "VARCHAR":
-        return f"CAST(trim({c}) AS DOUBLE)"
-    elif kind != "DATE" and not kind.startswith("TIMESTAMP"):
-        return f"CAST({c} AS DOUBLE)"
-    if column.storage is Storage.TIMESTAMP or (column.date_format or "") in inference.TIME_FORMATS:
-        return f"epoch(CAST({c} AS TIMESTAMP)) / 86400"
-    return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
-
-
-def _restored(value: str, held: pa.DataType, stored: str, column: Column) -> str:
-    """SQL that brings a class value, held as an Arrow type, back into the type that the column had."""
-    if stored == "VARCHAR" and pa.types.is_temporal(held):
-        return f"strftime({value}, '{column.date_format}')"
-    return f"CAST({value} AS {stored})"
+def _distinct(values: pa.ChunkedArray) -> Any:
+    """Return values, in order, as an array; moments in parts, which Python ends in the year 9999, as their places."""
+    if not pa.types.is_struct(values.type):
+        return values.to_numpy(zero_copy_only=False)
+    return np.where(values.is_null().to_numpy(), np.nan, np.arange(len(values)))

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kinfold.disk import exchange, scratch
 from kinfold.errors import PolicyError
 from kinfold.hierarchy import Hierarchy, write_arx
 from kinfold.interchange.columns import Columns
@@ -47,16 +46,20 @@ class Conversion:
         beside: Path | None = None
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-            self._fill(beside)
-            if folder.exists():
-                folder.rmdir()
-            beside.rename(folder)
+            scratch.sweep(f".{folder.name}-", folder.parent, folder.name)
+            beside = scratch.make(f".{folder.name}-", folder.parent, folder.name)
+            (beside / "new").mkdir(mode=0o700)
+            self._fill(beside / "new")
+            exchange.flush(beside / "new")
+            with exchange.naming(folder, f"data and policy are in '{folder}'"):
+                if not exchange.place(beside / "new", folder):
+                    raise PolicyError(f"'{folder}' exists already", fix="name a new folder: --out DIR")
+            exchange.flush_names([folder.parent])
         except OSError as error:
             raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose another place") from error
         finally:
             if beside is not None:
-                shutil.rmtree(beside, ignore_errors=True)
+                scratch.remove(beside)
 
     def _fill(self, folder: Path) -> None:
         (folder / "data.csv").write_bytes(self.data)

@@ -22,6 +22,7 @@ from kinfold.measurement.questions import Questions
 from kinfold.measurement.risk import Shown, risk
 from kinfold.measurement.sheet import remembered
 from kinfold.measurement.statistics import Statistics, statistics
+from kinfold.oddities import formulas, look_alikes
 from kinfold.release import Verdict
 from kinfold.schema import Role
 
@@ -84,7 +85,9 @@ def measure_release(
 def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Shown) -> list[str]:
     giants = [] if isinstance(known, str) else list(dominance(known))
     others = [column.name for column in policy.of(Role.OTHER)]
-    return giants + list(singling(tables, shown.classes, others))
+    alike = look_alikes(tables.engine, tables.original, policy.compared)
+    safe = policy.policy.output.spreadsheet_safe
+    return [*giants, *singling(tables, shown.classes, others), *alike, *formulas(tables.engine, tables.released, safe)]
 
 
 def _confidential(tables: Tables, policy: BoundPolicy) -> dict[str, Any]:

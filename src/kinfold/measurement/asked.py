@@ -11,6 +11,7 @@ loss.task                           {task, original, released, loss}
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +23,7 @@ from kinfold.measurement.attack import link_subsets, link_untouched
 from kinfold.measurement.pairing import Pair, Tables
 from kinfold.measurement.population import journalist, outside, sampling_weights
 from kinfold.measurement.questions import Questions
-from kinfold.measurement.sheet import Sheet, remembered
+from kinfold.measurement.sheet import Sheet, answered, remembered
 from kinfold.measurement.tasks import fit_task
 from kinfold.measures import NotApplicable
 from kinfold.measures.attacker import individual_risk, prosecutor_risk, share_above
@@ -91,7 +92,7 @@ def _uniques(classes: NDArray[np.int64], people: int) -> dict[str, float | None]
     found: dict[str, float | None] = {"sample": sample_uniques(sizes)}
     for name, formula in (("zayatz", zayatz_uniques), ("pitman", pitman_uniques)):
         try:
-            found[name] = formula(sizes, people)
+            found[name] = answered(partial(formula, sizes, people))
         except NotApplicable:
             found[name] = None
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from kinfold.measurement.attack import link
 from kinfold.measurement.pairing import Pair
 from kinfold.measurement.questions import Questions
-from kinfold.measurement.sheet import Sheet, remembered
+from kinfold.measurement.sheet import Sheet, answered, remembered
 from kinfold.measures import NotApplicable, attacker, disclosure
 from kinfold.measures.disclosure import Classification
 from kinfold.measures.inference import inference_gain, inference_gain_numbers
@@ -71,7 +72,7 @@ def _inference(shown: Shown) -> dict[str, float | None]:
     for name, values in shown.confidential.items():
         formula = inference_gain_numbers if values.dtype.kind == "f" else inference_gain
         try:
-            found[name] = float(formula(shown.classes(), values))
+            found[name] = answered(partial(formula, shown.classes(), values))
         except NotApplicable:
             found[name] = None
     return found

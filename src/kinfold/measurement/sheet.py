@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+import numpy as np
 
 from kinfold.measures import NotApplicable
 
 Value = TypeVar("Value")
+
+BEYOND = "the numbers are too small, too large or too far apart for it"
 
 
 @dataclass
@@ -22,7 +27,7 @@ class Sheet:
     def write(self, key: str, formula: Callable[[], Any]) -> None:
         """Write down what a formula answers; null where it does not apply."""
         try:
-            self.values[key] = formula()
+            self.values[key] = answered(formula)
         except NotApplicable as nothing:
             self.values[key] = None
             self.remark(key, str(nothing))
@@ -35,6 +40,29 @@ class Sheet:
     def notes(self) -> list[str]:
         """One line for each reason, with the measures that it leaves null."""
         return [f"{', '.join(keys)}: {reason}" for reason, keys in self.reasons.items()]
+
+
+def answered(formula: Callable[[], Value]) -> Value:
+    """Ask a formula; where it squares or divides what a double cannot hold, it does not apply.
+
+    >>> answered(lambda: np.float64(1e300) ** 2)
+    Traceback (most recent call last):
+    kinfold.measures.arrays.NotApplicable: the numbers are too small, too large or too far apart for it
+    """
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            value = formula()
+    except (ArithmeticError, np.linalg.LinAlgError):
+        raise NotApplicable(BEYOND) from None
+    if not _finite(value):
+        raise NotApplicable(BEYOND)
+    return value
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_finite(part) for part in value.values())
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def remembered(make: Callable[[], Value]) -> Callable[[], Value]:

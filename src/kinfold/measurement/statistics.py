@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kinfold.binding import BoundColumn
 from kinfold.encoding import as_text
 from kinfold.measurement.pairing import Tables
+from kinfold.measurement.sheet import answered
 from kinfold.measures import NotApplicable
 from kinfold.measures.utility import SHOWN, Summary, correlations, summary
 from kinfold.schema import Kind
@@ -77,7 +78,7 @@ def _told(bound: BoundColumn, values: Any) -> dict[str, Any] | None:
     if not isinstance(values, np.ndarray):
         return None
     try:
-        found: Summary = summary(values)
+        found: Summary = answered(lambda: summary(values))
     except NotApplicable:
         return None
 
@@ -99,7 +100,7 @@ def _correlated(names: list[str], matrices: list[tuple[Floats, Floats]]) -> dict
 
 def _matrix(table: Floats) -> list[list[float | None]]:
     try:
-        found = correlations(table)
+        found = answered(lambda: correlations(table))
     except NotApplicable:
         found = np.full((table.shape[1], table.shape[1]), np.nan)
     return [[None if np.isnan(value) else float(value) for value in row] for row in found]

@@ -132,10 +132,12 @@ class Promised:
         size = np.bincount(labels)
         if many == 1 or len(size) < 2 * many:
             return labels
-        centres = np.column_stack([np.bincount(labels, column) / size for column in self.points.numbers.T])
+        means = np.empty((len(size), self.points.numbers.shape[1]))  # which may have no column at all
+        for column, values in enumerate(self.points.numbers.T):
+            means[:, column] = np.bincount(labels, values) / size
         codes = np.zeros((len(size), self.points.codes.shape[1]), np.int32)
         codes[labels] = self.points.codes
-        order = curves(Points(centres.reshape(len(size), -1), codes, self.points.scales), 1, 0)[0]
+        order = curves(Points(means, codes, self.points.scales), 1, 0)[0]
         union = np.empty(len(size), np.int64)
         union[order] = np.minimum(np.arange(len(size)) // many, len(size) // many - 1)
         return numbered(union[labels].astype(np.int32))

@@ -27,6 +27,7 @@ from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.measures.grouping import group_rows
 from kinfold.planning.levels import levels_of, released_at
 from kinfold.planning.missing import left_out
+from kinfold.planning.needs import needs
 from kinfold.planning.refinement import Budget, budget
 from kinfold.planning.task import Plan, Task
 from kinfold.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace, Treatment
@@ -131,24 +132,33 @@ def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalizati
 
 
 def _check(task: Task, method: str) -> None:
+    needed = needs(method)
     problems = [
-        Problem(
-            f"the method '{method}' needs a hierarchy for '{a.bound.name}'",
-            f"add hierarchy = {{ intervals = [5, 10, 20] }} or another to columns.{a.bound.name}",
-        )
+        _without_hierarchy(a, method)
         for a in task.attributes
-        if isinstance(a, Measured) and a.hierarchy is None
+        if needed.hierarchies and isinstance(a, Measured) and a.hierarchy is None
     ]
     problems += [
         Problem(f"'{a.bound.name}': generalized values cannot be imputed", 'choose missing = "separate" or "drop"')
         for a in task.attributes
         if isinstance(a, Measured) and a.bound.asked.missing == "mean" and a.null.any()
     ]
-    if task.unit is not None or task.policy.policy.privacy.joint:
+    if needed.rows and (task.unit is not None or task.policy.policy.privacy.joint):
         what = f"the method '{method}' cannot keep promises about people (privacy.unit) or joint ones"
         problems.append(Problem(what, "choose a partitioning method, for example mdav"))
     if problems:
         raise PolicyError(problems)
+
+
+def _without_hierarchy(attribute: Attribute, method: str) -> Problem:
+    name, asked = attribute.bound.name, attribute.bound.asked
+    if asked.hierarchy is not None:  # not built, for the values are to be averaged
+        what = f"the method '{method}' generalizes '{name}', and columns.{name}.average is {asked.average}"
+        return Problem(what, "leave out the average, or choose a partitioning method, for example mdav")
+    return Problem(
+        f"the method '{method}' needs a hierarchy for '{name}'",
+        f"add hierarchy = {{ intervals = [5, 10, 20] }} or another to columns.{name}",
+    )
 
 
 def _weights(task: Task) -> dict[str, float]:

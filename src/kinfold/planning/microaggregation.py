@@ -28,7 +28,7 @@ from kinfold.planning.missing import imputed, left_out, strata
 from kinfold.planning.partitioners import check_method, discarded, partition
 from kinfold.planning.refinement import proved_gap, refined
 from kinfold.planning.requirements import requirements
-from kinfold.planning.stricter import merge_until, stricter
+from kinfold.planning.stricter import alike, merge_until, stricter
 from kinfold.planning.task import Plan, Task
 from kinfold.progress import Progress
 from kinfold.recoding import LEFT_OUT, Drop, Keep, Recoding, Treatment
@@ -56,14 +56,18 @@ def microaggregate(task: Task, method: str, reason: str) -> Plan:
     gone = left_out(attributes)
     missing = int(gone.sum())
     rows = np.flatnonzero(~gone)
+    if len(rows) < task.k:
+        raise Unreachable(
+            f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
+        )
     here = replace(task, attributes=attributes).take(rows)
     if method == "t-first" and (spare := discarded(here)).any():
         notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
         rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
     found = _classes(here, method)
+    found, results = _averaged(here, found)
     labels = np.full(len(gone), LEFT_OUT, np.int32)
     labels[rows] = found.labels
-    results = {a.bound.name: averaged(a, found.labels, task.policy.policy.output) for a in here.attributes}
     recoding = Recoding(labels, _treatments(task, results))
     notes += [note for result in results.values() for note in result.notes]
     if missing:
@@ -77,6 +81,26 @@ def microaggregate(task: Task, method: str, reason: str) -> Plan:
     if found.gap is not None:
         notes.append(f"within {found.gap:.2%} of the least loss that any classes of at least {task.k} can have")
     return Plan(recoding, method, reason, tuple(notes), found.repaired, method, found.steps or None, found.gap)
+
+
+def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]:
+    """Average each class, and merge further where classes that came out alike miss a promise together.
+
+    Alike in the release, they are one class. It keeps any promise about rows that its parts keep; but a person who is
+    in both is counted once in it, and so changes the table that classes are compared with.
+    """
+    failing, output = stricter(task), task.policy.policy.output
+    while True:
+        results = {a.bound.name: averaged(a, found.labels, output) for a in task.attributes}
+        if failing is None:
+            return found, results
+        together = alike([result.replace.values for result in results.values()])[found.labels]
+        if not failing(together).any():
+            return found, results
+        apart = strata(task.attributes, task.k)
+        labels, merged = merge_until(_kept_apart(task, apart), together, failing)
+        _refuse_mixed(labels, apart)
+        found = replace(found, labels=labels, repaired=found.repaired + merged)
 
 
 def _treatments(task: Task, results: Mapping[str, Averaged]) -> dict[str, Treatment]:
@@ -104,10 +128,8 @@ def _classes(task: Task, method: str, *, refine: bool = True) -> Classes:
 
 
 def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classes:
-    """Repair what misses a promise, then refine; strata are kept apart by a distance that nothing is worth."""
-    every = points(task.attributes, np.arange(len(labels)))
-    if apart.any():
-        every = Points(np.column_stack([every.numbers, apart * APART]), every.codes, every.scales)
+    """Repair what misses a promise, then refine."""
+    every = _kept_apart(task, apart)
     required, repaired = requirements(task), 0
     if required:
         from kinfold.partition.repair import repair
@@ -124,6 +146,14 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
         repaired += merged
     _refuse_mixed(better, apart)
     return Classes(better, repaired, steps, gap)
+
+
+def _kept_apart(task: Task, apart: Labels) -> Points:
+    """Return the records as points, strata apart by a distance that nothing is worth."""
+    every = points(task.attributes, np.arange(len(apart)))
+    if not apart.any():
+        return every
+    return Points(np.column_stack([every.numbers, apart * APART]), every.codes, every.scales)
 
 
 def _gap(task: Task, every: Points, labels: Labels) -> float | None:

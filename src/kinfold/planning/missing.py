@@ -44,8 +44,6 @@ def strata(attributes: Sequence[Attribute], k: int) -> Labels:
         if isinstance(attribute, Measured):
             pattern = np.unique(pattern * 2 + attribute.null, return_inverse=True)[1].astype(np.int64)
     sizes = np.bincount(pattern)
-    if len(pattern) < k:
-        raise Unreachable(f"k is {k}, but there are only {len(pattern)} records", fix="lower k, or bring more records")
     if small := int((sizes < k).sum()):
         few = int(sizes[sizes < k].sum())
         what = f"{small} patterns of missing values are shared by fewer than k = {k} records ({few} in all)"

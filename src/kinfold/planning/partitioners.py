@@ -20,6 +20,7 @@ from kinfold.partition.marginality import ranked
 from kinfold.partition.nearness import centre, distances
 from kinfold.partition.points import Points
 from kinfold.partition.requirement import Requirement
+from kinfold.planning.needs import needs
 from kinfold.planning.requirements import requirements
 from kinfold.planning.task import Task
 from kinfold.progress import Progress
@@ -93,10 +94,11 @@ CLOSE: dict[str, Callable[[Points, Task, Progress], Labels]] = {
 
 def check_method(method: str, task: Task) -> None:
     """Refuse a method that does not fit the request, before any work."""
-    if method in CLOSE and not any(isinstance(model, TCloseness) for model in task.models):
+    needed = needs(method)
+    if needed.t and not any(isinstance(model, TCloseness) for model in task.models):
         raise PolicyError(
             f"the method '{method}' needs a t to keep", fix="add t to [privacy], or choose another method"
         )
-    if method == "univariate" and len(task.attributes) > 1:
-        what = f"the method 'univariate' is for one quasi-identifier, there are {len(task.attributes)}"
+    if needed.one_number and len(task.attributes) > 1:
+        what = f"the method '{method}' is for one quasi-identifier, there are {len(task.attributes)}"
         raise PolicyError(what, fix="choose mdav, or give the others another role")

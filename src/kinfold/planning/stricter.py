@@ -12,10 +12,11 @@ Cost: O(n log n) a round, a round for each merge at worst.   Ties: the lowest la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable
@@ -60,6 +61,16 @@ def _jointly(task: Task, labels: Labels) -> NDArray[np.bool_]:
 
 def _others(confidential: Mapping[str, NDArray[Any]], name: str) -> list[NDArray[Any]]:
     return [values for other, values in confidential.items() if other != name]
+
+
+def alike(columns: Sequence[pa.Array]) -> Labels:
+    """Number the classes by the values that they are released with, a column of values for each attribute.
+
+    >>> alike([pa.array([1, 1, 2]), pa.array(["a", "a", None])]).tolist()
+    [0, 0, 1]
+    """
+    codes = [column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False) for column in columns]
+    return np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].astype(np.int32)
 
 
 def merge_until(points: Points, labels: Labels, failing: Failing) -> tuple[Labels, int]:

@@ -42,11 +42,14 @@ def bins(column: Floats, edges: Floats, text: Callable[[float], str] | None = No
 
 
 def labels_of(columns: Sequence[Sequence[str | None]], order: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the labels to show: in their order where they have one, else the most frequent over all columns."""
+    """Return the labels to show: in their order where they have one, else the most frequent over all columns.
+
+    Only labels that occur: an order may name values that are not released.
+    """
     counts = Counter(value for column in columns for value in column if value is not None)
     if order is not None and len(order) <= MOST_LABELS:
         extra = sorted(label for label in counts if label not in order)
-        return (*order, *extra)[: 2 * MOST_LABELS]
+        return (*(label for label in order if label in counts), *extra)[: 2 * MOST_LABELS]
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return tuple(label for label, _ in ranked[:MOST_LABELS])
 

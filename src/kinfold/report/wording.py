@@ -138,11 +138,13 @@ def _visible(character: str) -> str:
         return "␡"
     if 0x80 <= code < 0xA0 or code in (0xFFFE, 0xFFFF):  # controls, and what XML refuses
         return "�"
-    # surrogates cannot be written; marks that turn the direction of text would turn their neighbours too
-    return "�" if unicodedata.category(character) == "Cs" or code in BIDI_CONTROLS else character
+    # surrogates cannot be written, marks that turn the direction of text would turn their neighbours too, and what has
+    # no width hides; but some scripts and pictures are written with joiners
+    return "�" if unicodedata.category(character) in UNSEEN and character not in JOINERS else character
 
 
-BIDI_CONTROLS = frozenset({*range(0x202A, 0x202F), *range(0x2066, 0x206A)})
+UNSEEN = frozenset({"Cs", "Cf", "Zl", "Zp"})
+JOINERS = frozenset({"\N{ZERO WIDTH JOINER}", "\N{ZERO WIDTH NON-JOINER}"})
 
 
 def text_width(label: str) -> int:

@@ -1,0 +1,88 @@
+"""The connection to the database: a query can be stopped, and want of memory is told as such.
+
+The database notices a signal while it works, but by itself it goes on to the end of the query, or forgets what the
+handler raised. Here a signal interrupts the query, and its handler runs right after: `KeyboardInterrupt` as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from kinfold.disk import scratch
+from kinfold.disk.undisturbed import undisturbed
+from kinfold.errors import Cancelled, PolicyError, Unreachable
+
+PREFIX = "kinfold-"
+CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
+
+
+class Connection:
+    """A database in memory, with a temporary folder of its own to spill to; close it, and both are gone."""
+
+    def __init__(self) -> None:
+        self.folder = _temporary()
+        try:
+            with _in_our_words():
+                self._inside = duckdb.connect(":memory:", config={"temp_directory": str(self.folder), **CLOSED})
+        except BaseException:
+            scratch.remove(self.folder)
+            raise
+        self.register, self.unregister = self._inside.register, self._inside.unregister
+
+    def close(self) -> None:
+        """Forget every row and remove every temporary file."""
+        self._inside.close()
+        scratch.remove(self.folder)
+
+    def execute(self, query: str, *parameters: Any) -> Connection:
+        """Run a query."""
+        with self._stoppable():
+            self._inside.execute(query, *parameters)
+        return self
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return all rows of what was run last."""
+        with self._stoppable():
+            rows: list[tuple[Any, ...]] = self._inside.fetchall()
+        return rows
+
+    def arrow(self, query: str) -> pa.Table:
+        """Run a query and return its rows as Arrow."""
+        with self._stoppable():
+            return self._inside.sql(query).to_arrow_table()
+
+    @contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        with undisturbed(self._inside.interrupt), _in_our_words():
+            yield
+
+
+def _temporary() -> Path:
+    try:
+        scratch.sweep(PREFIX)
+        return scratch.make(PREFIX)
+    except OSError as error:
+        fix = "free some space, or set TMPDIR to a folder that you may write to"
+        raise PolicyError(f"cannot make a temporary folder: {error.strerror}", fix=fix) from None
+
+
+@contextmanager
+def _in_our_words() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.InterruptException:  # and the handler of the signal did not raise anything
+        raise Cancelled("stopped in the middle of a query") from None
+    except duckdb.OutOfMemoryException:
+        what = "there is not enough memory for this table, nor space to spill to disk"
+        raise Unreachable(what, fix="give it more memory, or free the disk of the temporary folder (TMPDIR)") from None

@@ -1,0 +1,228 @@
+"""A case of the battery: a table, a policy for it, and the promises that a release of it must keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from battery.covering import Choice
+from battery.plain import Promise
+from battery.tables import KINDS, SHAPES, Made, column
+from kinfold.binding import AVERAGES
+from kinfold.planning.needs import Needs, needs
+from kinfold.schema import Kind
+
+ORDERED = ("whole", "decimal", "grade", "rank", "day")  # kinds of a confidential column with an order
+LITTLE = {"t": 0.5, "l": 2, "entropy": 1.3, "c": 4.0, "p": 2, "alpha": 0.9}
+MUCH = {"t": 0.15, "l": 3, "entropy": 2.5, "c": 1.0, "p": 3, "alpha": 0.5}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is asked of kinfold, and by what the answer is judged."""
+
+    choice: Choice
+    table: pa.Table
+    policy: dict[str, Any]
+    quasi: list[str]
+    confidential: list[str]
+    promises: list[Promise]
+    unit: str | None
+    joint: bool
+
+    @property
+    def k(self) -> int:
+        return int(self.choice["k"])
+
+    def source(self, folder: Path) -> Any:
+        """The table in the form that was chosen."""
+        form = self.choice["source"]
+        if form == "pandas":
+            return self.table.to_pandas()
+        if form == "polars":
+            return pl.from_arrow(self.table)
+        if form == "pyarrow":
+            return self.table
+        path = folder / f"table.{form}"
+        write = pyarrow.csv.write_csv if form == "csv" else pyarrow.parquet.write_table
+        write(self.table, path)
+        return path
+
+    def as_one(self) -> list[dict[str, Any]] | None:
+        """The rows that may leave as if all were one class; None where missing values keep classes apart."""
+        asked = self.policy["columns"]
+        apart = [name for name in self.quasi if self.table.column(name).null_count and "missing" in asked[name]]
+        if any(asked[name]["missing"] == "separate" for name in apart):
+            return None
+        gone = [name for name in apart if asked[name]["missing"] == "drop"]
+        kept = [row for row in self.table.to_pylist() if all(row[name] is not None for name in gone)]
+        return [{**row, **dict.fromkeys(self.quasi, "*")} for row in kept]
+
+    def values(self) -> set[str]:
+        """The values of the table that nothing else could be."""
+        held = {str(value) for name in self.table.column_names for value in self.table.column(name).to_pylist()}
+        return {text for text in held if len(text) > 4 and text != "False"}
+
+
+@dataclass
+class Draft:
+    """A case while it is put together."""
+
+    choice: Choice
+    chance: np.random.Generator
+    n: int
+    columns: dict[str, pa.Array] = field(default_factory=dict)
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    made: dict[str, Made] = field(default_factory=dict)
+
+    @property
+    def needed(self) -> Needs:
+        return needs(self.choice["method"])
+
+    @property
+    def levels(self) -> dict[str, Any]:
+        return LITTLE if self.choice["asked"] == "little" else MUCH
+
+    @property
+    def models(self) -> set[str]:
+        """The models asked for: those that the method cannot keep only where nothing else is asked for."""
+        asked = {self.choice["first"], self.choice["second"]}
+        return asked - {"unit", "joint"} or asked if self.needed.rows else asked
+
+    def add(self, name: str, kind: str, how: str, **asked: Any) -> Made:
+        made = column(kind, how, self.n, self.chance)
+        shown = made.asked if self.choice["declared"] else {k: v for k, v in made.asked.items() if k == "order"}
+        self.columns[name], self.kinds[name], self.made[name] = made.array, kind, made
+        self.asked[name] = {**shown, **asked}
+        return made
+
+
+def case(choice: Choice) -> Case:
+    """Make the case of a choice; the same choice makes the same one."""
+    chance = np.random.default_rng(choice["number"])
+    n = choice["k"] * choice["records"] + int(chance.integers(0, choice["k"]))
+    draft = Draft(choice, chance, n)
+    _quasi(draft)
+    promises = _confidential(draft)
+    quasi = [name for name, asked in draft.asked.items() if asked["role"] == "quasi-identifier"]
+    confidential = [name for name, asked in draft.asked.items() if asked["role"] == "confidential"]
+    unit = "who" if "unit" in draft.models else None
+    if unit:
+        draft.columns["who"] = pa.array([f"who{i:03}w" for i in chance.integers(0, max(2, n), n)])
+        draft.asked["who"] = {"role": "identifier"}
+    policy = {"privacy": _privacy(draft), "method": _method(draft), "columns": draft.asked, "output": _output(choice)}
+    joint = "joint" in draft.models
+    return Case(choice, pa.table(draft.columns), policy, quasi, confidential, promises, unit, joint)
+
+
+def _quasi(draft: Draft) -> None:
+    kinds = SHAPES[draft.choice["columns"]]
+    if draft.needed.one_number:  # one of text is refused
+        kinds = kinds[:1] if draft.choice["columns"] not in ("all nominal", "all ordinal") else ("whole",)
+    odd = int(draft.chance.integers(len(kinds)))
+    for number, kind in enumerate(kinds):
+        how = draft.choice["values"]
+        if how.startswith("one "):
+            how = {"one constant": "constant", "one null": "all null"}[how] if number == odd else "as they come"
+        _add_quasi(draft, f"q{number}", kind, how)
+
+
+def _add_quasi(draft: Draft, name: str, kind: str, how: str) -> None:
+    made = draft.add(name, kind, how, role="quasi-identifier", weight=float(draft.chance.choice([0.5, 1.0, 3.0])))
+    asked, meaning = draft.asked[name], Kind(made.asked["type"])
+    asked["identifying"] = str(draft.chance.choice(["identifying", "more", "most"]))
+    if kind in ("truth", "grade"):
+        asked["type"] = made.asked["type"]
+    average = draft.choice["average"]
+    if average in AVERAGES[meaning] and (average == "generalize" or not draft.needed.hierarchies):
+        asked["average"] = average
+    inferred = not draft.choice["declared"]
+    if meaning.measured and not (
+        inferred and made.array.null_count == draft.n
+    ):  # then it is nominal, as far as anybody knows
+        asked["missing"] = draft.choice["missing"]
+        truthful = draft.needed.hierarchies or asked.get("average") == "generalize"
+        if truthful and asked["missing"] == "mean":
+            asked["missing"] = "separate"
+    wanted = draft.choice["hierarchies"]
+    if wanted == "everywhere" or (wanted == "as needed" and draft.needed.hierarchies and meaning.measured):
+        asked["hierarchy"] = made.hierarchy
+
+
+def _confidential(draft: Draft) -> list[Promise]:
+    """Add the columns that the models speak of, each with its own t."""
+    models, how, t = draft.models, draft.choice["confidential"], draft.levels["t"]
+    ordered = str(draft.chance.choice(ORDERED))
+    wanted = [model for model in ("t ordered", "t equal", "t hierarchical") if model in models]
+    if not wanted and draft.needed.t:
+        wanted = ["t ordered"]
+    promises: list[Promise] = []
+    for number, model in enumerate(wanted or ["t ordered"]):
+        name, kind = f"c{number}", "word" if model == "t hierarchical" else ordered
+        if model == "t equal" and draft.chance.random() < 0.5:
+            kind = "word"
+        made = draft.add(name, kind, how, role="confidential", type=KINDS[kind](1, False)[2]["type"])
+        distance = model.removeprefix("t ")
+        if distance == "equal" and kind != "word":
+            draft.asked[name]["distance"] = "equal"
+        if distance == "hierarchical":
+            draft.asked[name]["hierarchy"] = {"levels": _ladder(draft.n)}
+        if wanted:
+            draft.asked[name]["t"] = t
+            tree = {row[0]: row for row in _ladder(draft.n)} if distance == "hierarchical" else {}
+            promises.append(Promise("t", name, t, distance, kind, order=made.asked.get("order", []), tree=tree))
+    if "joint" in models and len(wanted) < 2:
+        draft.add("other", "truth", "ties", role="confidential", type="nominal")
+    return promises + _counted(draft)
+
+
+def _ladder(n: int) -> list[list[str]]:
+    return [[f"nq{i:03}x", f"some {i // 3:03}", f"many {i // 9:03}"] for i in range(n)]
+
+
+def _counted(draft: Draft) -> list[Promise]:
+    """The promises that every confidential column makes."""
+    names = [name for name, asked in draft.asked.items() if asked["role"] == "confidential"]
+    asked = _privacy(draft)
+    found = []
+    for name in names:
+        if "l" in asked:
+            found.append(Promise("l", name, asked["l"], asked["l_kind"], c=asked.get("c", 1.0)))
+        if "p" in asked:
+            found.append(Promise("p", name, asked["p"]))
+        if "alpha" in asked:
+            found.append(Promise("alpha", name, asked["alpha"]))
+    return found
+
+
+def _privacy(draft: Draft) -> dict[str, Any]:
+    levels, models = draft.levels, draft.models
+    privacy: dict[str, Any] = {"k": draft.choice["k"]}
+    kinds = sorted(model.removeprefix("l ") for model in models if model.startswith("l "))
+    if kinds:  # a policy has one kind of l: of two, the first
+        privacy |= {"l": levels["entropy"] if kinds[0] == "entropy" else levels["l"], "l_kind": kinds[0]}
+        privacy |= {"c": levels["c"]} if kinds[0] == "recursive" else {}
+    privacy |= {key: levels[key] for key in ("p", "alpha") if key in models}
+    privacy |= {"unit": "who"} if "unit" in models else {}
+    return privacy | ({"joint": True} if "joint" in models else {})
+
+
+def _method(draft: Draft) -> dict[str, Any]:
+    choice = draft.choice
+    method = {"name": choice["method"]} | {key: choice[key] for key in ("suppression", "prove", "objective")}
+    if choice["refine_steps"] is not None:
+        method["refine_steps"] = choice["refine_steps"]
+    return method
+
+
+def _output(choice: Choice) -> dict[str, Any]:
+    output = {key: choice[key] for key in ("suppressed", "preserve", "round", "order")}
+    return output | {"format": choice["saved"] or "csv"}

@@ -1,0 +1,87 @@
+"""The factors of the battery: everything that may meet in one request. A new method joins by being registered.
+
+KINFOLD_TRUST_SCALE multiplies the cases.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+from battery.covering import Choice, covering
+from kinfold.policy import METHODS
+
+SEED = 11
+SCALE = float(os.environ.get("KINFOLD_TRUST_SCALE", "1"))
+MORE = 100  # random rows beside those that cover every pair
+
+OFTEN = ("as they come",) * 4  # a value that stands more than once is drawn more often: what can be met at all
+
+MODELS = (
+    "k alone",
+    "t ordered",
+    "t equal",
+    "t hierarchical",
+    "l distinct",
+    "l entropy",
+    "l recursive",
+    "p",
+    "alpha",
+    "joint",
+    "unit",
+)
+FACTORS: dict[str, tuple[Any, ...]] = {
+    "method": METHODS,
+    "first": MODELS,
+    "second": MODELS,
+    "columns": (
+        "all continuous",
+        "all nominal",
+        "all ordinal",
+        "all dates",
+        "mixed",
+        "one continuous",
+        "one nominal",
+        "one ordinal",
+        "one date",
+    ),
+    "values": (
+        *OFTEN,
+        "ties",
+        "constant",
+        "one constant",
+        "distinct",
+        "far apart",
+        "some null",
+        "one null",
+        "all null",
+    ),
+    "confidential": (*OFTEN, "ties", "constant", "distinct", "some null", "all null"),
+    "missing": ("separate", "mean", "drop"),
+    "hierarchies": ("as needed", "as needed", "as needed", "everywhere", "nowhere"),
+    "average": ("default", "default", "median", "convex-median", "mode", "generalize"),
+    "asked": ("little", "little", "little", "much"),
+    "k": (2, 3, 5),
+    "records": (0, 1, 2, 5, 5, 5, 12, 12, 12),  # times k, and fewer than k over
+    "size": ("small", "large"),  # the way that a table of this size takes, or that of thousands of records
+    "refine_steps": (0, 40, 700, None),
+    "prove": (0.0, 0.0, 0.01),
+    "objective": ("granularity", "granularity", "prec", "prec", "discernibility"),
+    "suppression": (0, 3, 0.5),
+    "suppressed": ("drop", "star"),
+    "preserve": ("means", "variance"),
+    "round": (True, False),
+    "source": ("pandas", "polars", "pyarrow", "csv", "parquet"),
+    "order": ("sorted", "kept"),
+    "saved": (None, None, "csv", "parquet"),
+    "declared": (True, False),
+}
+
+
+@cache
+def choices() -> list[Choice]:
+    """Return the choices of this run, numbered."""
+    rows = covering(FACTORS, SEED, MORE)
+    rows += covering(FACTORS, SEED + 1, round((SCALE - 1) * len(rows))) if SCALE > 1 else []
+    return [{**row, "number": number} for number, row in enumerate(rows)]

@@ -1,0 +1,154 @@
+"""The promises checked by their definitions, on rows as anybody would read them, with nothing of kinfold's own.
+
+Classes are rows whose quasi-identifiers have the same text. Null is a value: first in an order, under nothing but the
+top of a hierarchy.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow.parquet
+
+Row: TypeAlias = dict[str, Any]
+
+NEAR = 1e-9
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What is asked of every class about one column."""
+
+    model: str
+    column: str
+    asked: float
+    kind: str = ""  # the ground distance of t, the kind of l
+    stored: str = ""
+    c: float = 1.0
+    order: Sequence[str] = ()
+    tree: dict[str, list[str]] = field(default_factory=dict)
+
+    def kept(self, members: Sequence[Any], every: Sequence[Any]) -> bool:
+        """Whether one class keeps it."""
+        counts = sorted(Counter(map(text, members)).values(), reverse=True)
+        if self.model == "t":
+            return self._distance(members, every) <= Fraction(self.asked) + Fraction(NEAR)
+        if self.model == "p" or self.kind == "distinct":
+            return len(counts) >= self.asked
+        if self.model == "alpha":
+            return counts[0] / len(members) <= self.asked + NEAR
+        if self.kind == "entropy":
+            shares = [count / len(members) for count in counts]
+            return math.exp(-sum(share * math.log(share) for share in shares)) >= self.asked - NEAR
+        return counts[0] < self.c * sum(counts[int(self.asked) - 1 :])
+
+    def _distance(self, members: Sequence[Any], every: Sequence[Any]) -> Fraction:
+        part, whole = shares(map(text, members)), shares(map(text, every))
+        gap = {value: part.get(value, Fraction(0)) - share for value, share in whole.items()}
+        if self.kind == "ordered":
+            return self._ordered(gap)
+        if self.kind == "equal":
+            return sum((abs(each) for each in gap.values()), Fraction(0)) / 2
+        return self._hierarchical(gap)
+
+    def _ordered(self, gap: dict[str | None, Fraction]) -> Fraction:
+        ranked = sorted(gap, key=self._rank)
+        carried = total = Fraction(0)
+        for value in ranked:
+            carried += gap[value]
+            total += abs(carried)
+        return total / max(len(ranked) - 1, 1)
+
+    def _rank(self, value: str | None) -> Any:
+        if value is None:
+            return (0, 0)
+        if self.order:
+            return (1, self.order.index(value))
+        return (1, Fraction(value)) if self.stored in ("whole", "decimal", "grade") else (1, value)
+
+    def _hierarchical(self, gap: dict[str | None, Fraction]) -> Fraction:
+        """Move what is too much to where it is too little, at the lowest node that both are under (Li et al. 2007)."""
+        paths = {value: [*self.tree[value], "*"] if value is not None else None for value in gap}
+        height = len(next(iter(self.tree.values())))
+        left = {(text(value),): each for value, each in gap.items()}
+        total = Fraction(0)
+        for level in range(1, height + 1):
+            nodes: dict[Any, list[Fraction]] = defaultdict(list)
+            owner = {value: _node(value, path, level, height) for value, path in paths.items()}
+            below = {value: _node(value, path, level - 1, height) for value, path in paths.items()}
+            for child in set(below.values()):
+                above = next(owner[value] for value in gap if below[value] == child)
+                nodes[above].append(left[child])
+            moved = {node: min(_above(parts), -_under(parts)) for node, parts in nodes.items()}
+            total += sum(moved.values(), Fraction(0)) * level / height
+            left = {node: sum(parts, Fraction(0)) for node, parts in nodes.items()}
+        return total
+
+
+def _node(value: str | None, path: list[str] | None, level: int, height: int) -> tuple[Any, ...]:
+    if level == height:
+        return ("*",)
+    return (value,) if path is None or level == 0 else (level, path[level])
+
+
+def _above(parts: Iterable[Fraction]) -> Fraction:
+    return sum((part for part in parts if part > 0), Fraction(0))
+
+
+def _under(parts: Iterable[Fraction]) -> Fraction:
+    return sum((part for part in parts if part < 0), Fraction(0))
+
+
+def shares(values: Iterable[str | None]) -> dict[str | None, Fraction]:
+    """How often each value occurs."""
+    counts = Counter(values)
+    total = sum(counts.values())
+    return {value: Fraction(count, total) for value, count in counts.items()}
+
+
+def text(value: Any) -> str | None:
+    """A value as it would be written; a missing one is None."""
+    return None if value is None or value != value else str(value)
+
+
+def broken(
+    rows: Sequence[Row], quasi: Sequence[str], k: int, promises: Sequence[Promise], joint: Sequence[str] = ()
+) -> list[str]:
+    """Name the promises that the rows do not keep; `joint` columns are known to whoever looks at another one."""
+    sizes = Counter(tuple(text(row[name]) for name in quasi) for row in rows)
+    missed = [f"k: {min(sizes.values())} of {k}"] if rows and min(sizes.values()) < k else []
+    for promise in promises:
+        known = [*quasi, *(name for name in joint if name != promise.column)]
+        classes: dict[Any, list[Any]] = defaultdict(list)
+        for row in rows:
+            classes[tuple(text(row[name]) for name in known)].append(row[promise.column])
+        every = [row[promise.column] for row in rows]
+        if not all(promise.kept(members, every) for members in classes.values()):
+            missed.append(f"{promise.model} {promise.kind} of {promise.column}")
+    return missed
+
+
+def rows_of(frame: Any) -> list[Row]:
+    """The rows of a pandas, polars or Arrow table as Python values."""
+    if hasattr(frame, "to_pylist"):
+        return list(frame.to_pylist())
+    if hasattr(frame, "to_dicts"):
+        return list(frame.to_dicts())
+    columns = {name: frame[name].astype(object).where(frame[name].notna(), None) for name in frame.columns}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def rows_in(folder: Path) -> list[Row]:
+    """The rows of a release as its file holds them; an empty field is null."""
+    path = next(folder.glob("release.*"))
+    if path.suffix == ".parquet":
+        return list(pyarrow.parquet.read_table(path).to_pylist())
+    with path.open(newline="", encoding="utf-8") as lines:
+        return [{name: value or None for name, value in row.items()} for row in csv.DictReader(lines)]

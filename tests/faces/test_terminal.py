@@ -1,0 +1,121 @@
+"""Control characters in names: drawn as escapes on the terminal, escaped in JSON, pictures in the report."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from command import Ran, run, text
+from kinfold.cli.plain import Terminal, plain, plain_json
+
+EVIL = "a\x1b[2J\x07\x9b31m\u202e\u2066\u200b\u2028\u00adb"
+ANYTHING = st.text(st.characters(exclude_categories=()))
+
+
+def unseen(said: str) -> list[str]:
+    """What must not reach a terminal raw; lines end, and nothing else."""
+    return [c for c in said if c != "\n" and (unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp"))]
+
+
+@given(ANYTHING)
+def test_plain_text_is_one_line_that_can_be_seen_and_written(name: str) -> None:
+    shown = plain(name)
+    assert shown.isprintable()
+    assert shown.encode("utf-8") is not None
+    assert (shown == name) == name.isprintable()
+
+
+@given(ANYTHING)
+def test_plain_json_reads_back_the_same(name: str) -> None:
+    shown = plain_json(json.dumps({name: [name]}, ensure_ascii=False, indent=2))
+    assert not unseen(shown)
+    assert shown.encode("utf-8") is not None
+    assert json.loads(shown) == {name: [name]}
+
+
+@given(ANYTHING)
+def test_nothing_unseen_goes_through_a_terminal_in_any_form(name: str) -> None:
+    screen = io.StringIO()
+    terminal = Terminal(file=screen, markup=False, highlight=False, emoji=False, width=500)
+    terminal.print(name)
+    terminal.print(Text(name, style="red"))
+    assert screen.getvalue().count("\n") == 2
+    table = Table()
+    table.add_column(Text(name))
+    table.add_row(name)
+    terminal.print(table)
+    with Progress(TextColumn("{task.description}", markup=False), BarColumn(), console=terminal) as bar:
+        bar.add_task(name)
+    assert not unseen(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue()))
+
+
+def table(folder: Path, name: str = EVIL) -> Path:
+    rows = "".join(f'{20 + i % 4},"x{EVIL}{i % 2}",{i % 3}\n' for i in range(12))
+    return text(folder, f"t{EVIL}.csv", f'age,"{name}","new\nline"\n{rows}')
+
+
+def commands(folder: Path) -> dict[str, tuple[object, ...]]:
+    data, out = table(folder), folder / f"out{EVIL}"
+    roles = ("--quasi", f"age,{EVIL}", "-k", 2, "--out", out)
+    policy = text(
+        folder, "p.toml", f'[privacy]\nk=2\n[columns.age]\nrole="quasi"\n[columns.{json.dumps(EVIL)}]\nrole="key"\n'
+    )
+    return {
+        "profile": ("profile", data),
+        "profile as JSON": ("profile", data, "--json"),
+        "starter": ("profile", data, "--write-policy", folder / f"p{EVIL}.toml"),
+        "release": ("anonymize", data, *roles, "--others", "release"),
+        "release as JSON": ("anonymize", data, *roles, "--others", "release", "--json", "--force"),
+        "a column nobody named": ("anonymize", data, *roles, "--force"),
+        "no such column": ("anonymize", data, "--quasi", f"b{EVIL}", "-k", 2, "--out", out, "--force"),
+        "offending values": (
+            *("anonymize", data, *roles, "--force", "--others", "drop", "--show-values"),
+            *("--set", f"columns.{EVIL}.order=[1]", "--set", f"columns.{EVIL}.type=ordinal"),
+        ),
+        "verify": ("verify", out),
+        "measure": ("measure", data, data, "--policy", policy, "--set", "output.others=release"),
+        "no such file": ("profile", folder / f"none{EVIL}.csv"),
+        "no such policy": ("verify", data, "--policy", folder / f"none{EVIL}.toml"),
+        "an option that is none": ("anonymize", data, f"--{EVIL}"),
+        "too many arguments": ("profile", data, EVIL),
+        "no number": ("anonymize", data, "-k", EVIL, "--out", out),
+        "no such command": (EVIL,),
+        "a key that is none": ("anonymize", data, *roles, "--force", "--set", f"privacy.{EVIL}=1"),
+        "no such engine": ("anonymize", data, *roles, "--force", "--engine", EVIL),
+        "no such method": ("anonymize", data, *roles, "--force", "--method", EVIL),
+    }
+
+
+def test_no_command_lets_a_control_character_through(tmp_path: Path) -> None:
+    for name, command in commands(tmp_path).items():
+        ran: Ran = run(*command)
+        assert ran.out + ran.err, name
+        assert not unseen(ran.out + ran.err), name
+        if "--json" in command:
+            json.loads(ran.out)
+
+
+def test_a_line_break_in_a_name_makes_no_line_of_its_own(tmp_path: Path) -> None:
+    data = text(tmp_path, "t.csv", '"a\nerror: all is well",b\nu,v\n')
+    ran = run("anonymize", data, "--quasi", "b", "-k", 2, "--out", tmp_path / "out")
+    assert ran.code == 2
+    assert not any(line.startswith("error: all") for line in ran.err.splitlines())
+    assert r"'a\nerror: all is well'" in ran.err
+
+
+@pytest.mark.parametrize("internal", [False, True])
+def test_the_report_draws_control_characters_as_pictures(internal: bool, tmp_path: Path) -> None:
+    ran = run(*commands(tmp_path)["release"])
+    assert ran.code == 0, ran.err
+    page = tmp_path / f"out{EVIL}" / ("internal" if internal else "public") / "report.html"
+    assert not unseen(page.read_text(encoding="utf-8"))

@@ -1,0 +1,126 @@
+"""Every method, every kind of columns, every model and pair of models, whatever is missing: a release, or a reason.
+
+A release keeps its promises when they are checked by their definitions, on the frame and on the file. A refusal says
+what to do and shows no value of the data; and where one class of all records would have kept every promise, a
+method that forms classes may not refuse.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kinfold
+from battery.cases import Case, case
+from battery.factors import FACTORS, choices
+from battery.plain import Row, broken, rows_in, rows_of, text
+from kinfold import partition
+from kinfold.planning.generalization import METHODS as GENERALIZERS
+from kinfold.planning.needs import NEEDS, needs
+from kinfold.planning.partitioners import CLOSE, PARTITIONERS
+from kinfold.policy import METHODS
+
+RELEASED = 0.35  # of the cases of a method at least, and half of all
+REFUSALS = (kinfold.PolicyError, kinfold.DataError, kinfold.Unreachable)
+LARGE = 8  # records above which the way of large tables is taken, where a case asks for it
+
+
+def test_every_registered_method_is_in_the_battery() -> None:
+    assert {"auto", *PARTITIONERS, *CLOSE, *GENERALIZERS} == set(METHODS) == set(FACTORS["method"])
+    assert set(NEEDS) <= set(METHODS)
+
+
+def test_every_pair_of_factors_meets() -> None:
+    rows = choices()
+    for one in FACTORS:
+        for other in FACTORS:
+            met = {(row[one], row[other]) for row in rows}
+            wanted = {(a, b) for a in FACTORS[one] for b in FACTORS[other] if one != other or a == b}
+            assert met >= wanted, (one, other)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_request_ends_in_a_release_that_keeps_its_promises_or_in_a_reason(method: str, tmp_path: Path) -> None:
+    ends: Counter[str] = Counter()
+    for choice in choices():
+        if choice["method"] == method:
+            ends[judged(case(choice), tmp_path)] += 1
+    assert ends["released"] >= RELEASED * ends.total(), ends
+
+
+def judged(drawn: Case, folder: Path) -> str:
+    """Run a case in a folder of its own; an end that is none is told with the choice that it came from."""
+    place = folder / str(drawn.choice["number"])
+    place.mkdir()
+    try:
+        with of_size(drawn.choice["size"]):
+            return ended(drawn, place)
+    except Exception as error:
+        raise AssertionError(f"{type(error).__name__} in the case of {drawn.choice}") from error
+
+
+@contextmanager
+def of_size(size: str) -> Iterator[None]:
+    """Let tables of a few records take the way of large ones: the thresholds of the partitioners, lowered."""
+    modules = [
+        importlib.import_module(found.name) for found in pkgutil.iter_modules(partition.__path__, "kinfold.partition.")
+    ]
+    bounded = [module for module in modules if hasattr(module, "SMALL")] if size == "large" else []
+    with pytest.MonkeyPatch.context() as patch:
+        for module in bounded:
+            patch.setattr(module, "SMALL", LARGE)
+        yield
+
+
+def ended(drawn: Case, folder: Path) -> str:
+    """Run a case and judge how it ended; return the end."""
+    source = drawn.source(folder)
+    try:
+        release = kinfold.anonymize(source, drawn.policy)
+    except REFUSALS as error:
+        refused_well(error, drawn)
+        return type(error).__name__
+    json.dumps(release.measures.to_dict(), allow_nan=False)
+    frame = release.frame
+    rows = rows_of(frame)
+    keeps_promises(rows, drawn)
+    if drawn.unit:
+        keeps_people_apart(rows, release.plan.recoding.kept, drawn)
+    elif not drawn.choice["saved"] and drawn.choice["source"] != "csv":  # the frame of a CSV file is text
+        assert kinfold.verify(frame, drawn.policy).holds
+    if drawn.choice["saved"]:
+        release.save(folder / "out")
+        keeps_promises(rows_in(folder / "out" / "public"), drawn)
+    return "released"
+
+
+def keeps_promises(rows: Sequence[Row], drawn: Case) -> None:
+    assert rows
+    assert broken(rows, drawn.quasi, drawn.k, drawn.promises, drawn.confidential if drawn.joint else ()) == []
+
+
+def keeps_people_apart(rows: Sequence[Row], kept: np.ndarray, drawn: Case) -> None:
+    """In every class there are k people."""
+    people = [who for who, stays in zip(drawn.table.column(drawn.unit).to_pylist(), kept, strict=True) if stays]
+    classes: dict[Any, set[str]] = {}
+    for row, who in zip(rows, people, strict=True):
+        classes.setdefault(tuple(text(row[name]) for name in drawn.quasi), set()).add(who)
+    assert min(map(len, classes.values())) >= drawn.k
+
+
+def refused_well(error: kinfold.KinfoldError, drawn: Case) -> None:
+    assert all(problem.what and problem.fix for problem in error.problems)
+    assert not [value for value in drawn.values() if value in str(error)]
+    if isinstance(error, kinfold.Unreachable) and not needs(drawn.choice["method"]).rows and not drawn.unit:
+        rows = drawn.as_one()
+        joint = drawn.confidential if drawn.joint else ()
+        assert rows is None or not rows or broken(rows, drawn.quasi, drawn.k, drawn.promises, joint)

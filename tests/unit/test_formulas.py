@@ -1,0 +1,206 @@
+"""Cells that a spreadsheet would run: found, told, and quoted so that no two values become one."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kinfold
+from command import run, text
+from kinfold.engines.duckdb import DuckDB
+from kinfold.formulas import is_formula, quoted, unquoted
+from kinfold.recoding import Keep, Recoding, unquoting
+
+TEXTS = st.text(st.sampled_from("'=+-@ \t\ra1.,e%\uff1d\uff0b\u00a0\n"), max_size=6)
+FORMULAS = ["=1+1", "+A1", "-A1", "@SUM(A1)", " =1", "\t=1", "\r=1", "=cmd|' /C calc'!A0", "\uff1d1+1", "-5-3", "- 5"]
+HARMLESS = ["-5", "+5.5", "-1,234.5", "-1e9", " -5 ", "5-3", "a=b", "-", "--", "=", "", "'=1", "-inf", "+3%", "x@y.org"]
+
+
+@pytest.mark.parametrize("cell", FORMULAS)
+def test_formulas(cell: str) -> None:
+    assert is_formula(cell)
+    assert quoted(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("cell", HARMLESS)
+def test_what_is_no_formula(cell: str) -> None:
+    assert not is_formula(cell)
+
+
+@given(st.sets(TEXTS))
+def test_quoting_keeps_values_apart_and_can_be_undone(cells: set[str]) -> None:
+    assert len({quoted(cell) for cell in cells}) == len(cells)
+    assert {unquoted(quoted(cell)) for cell in cells} == cells
+    assert not any(is_formula(quoted(cell)) for cell in cells)
+
+
+@settings(max_examples=25)
+@given(st.lists(TEXTS, min_size=1, max_size=30))
+def test_the_database_quotes_as_python_does(cells: list[str]) -> None:
+    with DuckDB() as engine:
+        frame = engine.read(pa.table({"a": cells, "n": [-1] * len(cells)}))
+        recoding = Recoding(unquoting(["a"], len(cells)).labels, {"a": Keep(), "n": Keep()})
+        there = engine.apply(frame, recoding.quoted(), engine.schema(frame))
+        back = engine.apply(there, unquoting(["a", "n"], len(cells)), engine.schema(there))
+        assert engine.rows(there).column("a").to_pylist() == [quoted(cell) for cell in cells]
+        assert engine.rows(there).column("n").type == pa.int64()
+        assert engine.rows(back).equals(engine.rows(frame))
+
+
+DISEASES = ["=flu", "'=flu", "+cold", "-gout", "=flu", "'=flu", "+cold", "-gout"] * 3
+TREE = {"=lung": ["=flu", "'=flu"], "rest": ["+cold", "-gout"]}
+
+
+def people() -> dict[str, list[Any]]:
+    zips = ["@a1", "@a2", "b1", "b2"] * 6
+    return {"zip": zips, "age": [-1, -2, 3, 4, 5, 6, 7, 8] * 3, "disease": DISEASES, "note": ["=x", "y", "-3"] * 8}
+
+
+def asked(method: str = "mdav", safe: bool = True, **disease: Any) -> dict[str, Any]:
+    tree = {"@": ["@a1", "@a2"], "b": ["b1", "b2"]}
+    columns = {
+        "zip": {"role": "quasi", "type": "nominal", "hierarchy": {"tree": tree}},
+        "age": {"role": "quasi", "type": "continuous", "hierarchy": {"intervals": [5], "origin": -5}},
+        "disease": {"role": "confidential", **disease},
+        "note": {"role": "other"},
+    }
+    output = {"spreadsheet_safe": safe, "others": "refuse"}
+    return {"privacy": {"k": 3, "l": 2, "t": 0.9}, "method": {"name": method}, "columns": columns, "output": output}
+
+
+HELD = {
+    "nominal": {},
+    "ordered": {"type": "ordinal", "order": ["=flu", "'=flu", "+cold", "-gout"]},
+    "in a tree": {"hierarchy": {"tree": TREE}},
+}
+
+
+@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
+@pytest.mark.parametrize("method", ["mdav", "mingen-cell", "datafly"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_safe_release_has_no_formula_and_verifies(held: Any, method: str, form: str, tmp_path: Path) -> None:
+    policy = asked(method, **held)
+    policy["output"]["format"] = form
+    release = kinfold.anonymize(pa.table(people()), policy)
+    release.save(tmp_path / "out")
+    file = tmp_path / "out" / "public" / f"release.{form}"
+    with DuckDB() as engine:
+        rows = engine.rows(engine.read(file))
+    cells = [cell for name in rows.column_names for cell in rows.column(name).to_pylist() if isinstance(cell, str)]
+    assert any(cell.startswith("'") for cell in cells)
+    assert not any(is_formula(cell) for cell in cells)
+    assert set(rows.column("disease").to_pylist()) == {quoted(text) for text in DISEASES}
+    assert run("verify", tmp_path / "out").code == 0
+    found = kinfold.verify(file, policy)
+    assert found.to_dict() == release.verdict.to_dict()
+    assert found.holds
+
+
+@pytest.mark.parametrize("method", ["mdav", "mingen-cell"])
+def test_quoting_changes_neither_promises_nor_measures(method: str) -> None:
+    table = pa.table(people())
+    safe, plain = (kinfold.anonymize(table, asked(method, safe=safe, **HELD["ordered"])) for safe in (True, False))
+    assert safe.verdict.to_dict() == plain.verdict.to_dict()
+    assert safe.measures["loss"] == plain.measures["loss"]
+    again = kinfold.measure(table, safe.frame, asked(method, **HELD["ordered"]))
+    assert again["loss"] == plain.measures["loss"]
+
+
+@pytest.mark.parametrize("kind", ["text", "categories", "ordered"])
+def test_frames_are_quoted_whatever_holds_their_texts(kind: str) -> None:
+    frame = pd.DataFrame(people())
+    names = sorted(set(DISEASES))
+    if kind != "text":
+        frame["disease"] = pd.Categorical(frame["disease"], names, ordered=kind == "ordered")
+    result = kinfold.anonymize(frame, asked()).frame
+    assert result["disease"].tolist() == [quoted(text) for text in DISEASES]
+    if kind != "text":
+        assert result["disease"].cat.categories.tolist() == [quoted(name) for name in names]
+        assert result["disease"].cat.ordered == (kind == "ordered")
+
+
+def test_columns_of_other_types_stay_as_they_are_beside_quoted_ones() -> None:
+    frame = pd.DataFrame(people())
+    frame["note"] = pd.Series([True, None, False] * 8, dtype=object)
+    frame["day"] = pd.date_range("2024-01-01", periods=24, tz="Europe/Berlin", unit="us")
+    frame["part"] = pd.Categorical([3, 1, 2] * 8, [3, 2, 1])
+    frame.index = pd.interval_range(0, 24)
+    policy = asked()
+    policy["output"]["others"] = "release"
+    result = kinfold.anonymize(frame, policy).frame
+    assert result["disease"].tolist() == [quoted(text) for text in DISEASES]
+    pd.testing.assert_frame_equal(result[["note", "day", "part"]], frame[["note", "day", "part"]])
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(sorted(set(DISEASES)))])
+def test_polars_frames_are_quoted(kind: Any) -> None:
+    frame = pl.DataFrame(people()).with_columns(pl.col("disease").cast(kind))
+    result = kinfold.anonymize(frame, asked()).frame
+    assert result["disease"].to_list() == [quoted(text) for text in DISEASES]
+
+
+def test_arrow_dictionaries_are_quoted() -> None:
+    table = pa.table({**people(), "disease": pa.array(DISEASES).dictionary_encode()})
+    result = kinfold.anonymize(table, asked()).frame
+    assert result.schema.field("disease").type == table.schema.field("disease").type
+    assert result.column("disease").to_pylist() == [quoted(text) for text in DISEASES]
+
+
+def test_formulas_are_told_everywhere_with_counts_and_without_values(tmp_path: Path) -> None:
+    release = kinfold.anonymize(pa.table(people()), asked(safe=False))
+    notes = [note for note in release.measures.warnings if "formula" in note]
+    assert any(note.startswith("'disease': 18 cells start like a formula") for note in notes)
+    assert any(note.startswith("'note': 8 cells") and "spreadsheet_safe = true" in note for note in notes)
+    assert not any("=flu" in note or "=x" in note for note in notes)
+    release.save(tmp_path / "out")
+    for page in (tmp_path / "out").glob("*/report.html"):
+        assert "18 cells start like a formula" in page.read_text()
+    warned = kinfold.profile(pa.table(people())).warnings
+    assert any("'note': 8 cells start like a formula" in warning for warning in warned)
+
+
+def test_a_table_with_formulas_is_not_what_a_safe_policy_promises() -> None:
+    raw = kinfold.anonymize(pa.table(people()), asked(safe=False)).frame
+    assert kinfold.verify(raw, asked(safe=False)).holds
+    found = kinfold.verify(raw, asked())
+    assert not found.holds
+    assert any("'disease': 18 cells start like a formula" in problem.what for problem in found.problems)
+
+
+def test_a_safe_release_says_what_was_quoted(tmp_path: Path) -> None:
+    release = kinfold.anonymize(pa.table(people()), asked())
+    assert any("an apostrophe is written before each" in note for note in release.measures.warnings)
+    release.save(tmp_path / "out")
+    assert "like a formula" not in (tmp_path / "out" / "public" / "report.html").read_text()
+
+
+def test_the_command_tells_and_quotes(tmp_path: Path) -> None:
+    lines = [",".join(map(str, row)) for row in zip(*people().values(), strict=True)]
+    data = text(tmp_path, "t.csv", "\n".join(["zip,age,disease,note", *lines]) + "\n")
+    roles = ("--quasi", "age", "--confidential", "disease", "--others", "release", "-k", 3)
+    ran = run("anonymize", data, *roles, "--out", tmp_path / "plain")
+    assert "'disease': 18 cells start like a formula" in ran.out
+    ran = run("anonymize", data, *roles, "--out", tmp_path / "safe", "--set", "output.spreadsheet_safe=true")
+    assert ran.code == 0, ran.err
+    with (tmp_path / "safe" / "public" / "release.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["disease"] for row in rows} == {quoted(cell) for cell in DISEASES}
+    assert {row["note"] for row in rows} == {"'=x", "y", "-3"}  # numbers are no formulas
+
+
+def test_a_column_whose_name_is_a_formula(tmp_path: Path) -> None:
+    table = pa.table({"=age": [1, 2, 3, 4]})
+    policy = {"privacy": {"k": 2}, "columns": {"=age": {"role": "quasi"}}}
+    assert any("name of the column '=age'" in each for each in kinfold.profile(table).warnings)
+    release = kinfold.anonymize(table, policy)
+    assert any("name of the column '=age'" in each for each in release.measures.warnings)
+    with pytest.raises(kinfold.PolicyError, match=r"spreadsheet_safe: the name of the column '=age'[\s\S]*rename"):
+        kinfold.anonymize(table, {**policy, "output": {"spreadsheet_safe": True}})
