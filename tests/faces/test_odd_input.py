@@ -111,7 +111,7 @@ def test_many_columns(tmp_path: Path, columns: int, form: str) -> None:
 def test_a_number_of_very_many_digits(tmp_path: Path, number: str, quasi: str, confidential: str) -> None:
     path = text(tmp_path, "table.csv", "a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(8)) + f"{number},1\n")
     ended("profile", path)
-    asked = ("--quasi", quasi, "--confidential", confidential, "-k", 2, "-t", 0.9)
+    asked = ("--quasi", quasi, "--confidential", confidential, "-k", 2, "-l", 1)
     for more in ((), ("--set", f"columns.{quasi}.type=continuous"), ("--set", f"columns.{quasi}.type=nominal")):
         ended("anonymize", path, *asked, *more, "--out", tmp_path / "out", "--force")
     intervals = ("--set", "columns.a.hierarchy={intervals=[5]}", "--set", "method.name=datafly")
@@ -217,7 +217,6 @@ def test_lines_of_json_that_are_deep(tmp_path: Path, content: str) -> None:
         ("31,", "words,"),
         (f"{MARKER}A,low", f"{MARKER}A,{MARKER}"),
         (f"{MARKER}X\n", f"{MARKER}X,more\n"),
-        (f"{MARKER}X\n", f'{MARKER}"X\n'),
         ("31,", "inf,"),
         ("31,", ","),
     ],
