@@ -63,6 +63,15 @@ coverage: $(READY)  ## lines and branches that the tests run, kernels with the c
 	@$(BIN)/coverage json --quiet --data-file=build/coverage/all -o build/coverage/all.json
 	@$(BIN)/python -m tools.coverage build/coverage/all.json
 
+FUZZ ?= 60  # seconds a reader
+fuzz: $(READY)  ## let atheris, which is installed here, look for inputs that the readers do not expect
+	@$(PIP) "atheris>=3,<4" || { echo "atheris does not install here: the fuzzing of make test has to do"; exit 2; }
+	@for reader in csv policy hierarchy project certificate; do \
+		echo "$$reader: $(FUZZ) seconds" && $(BIN)/python -m tools.fuzz $$reader $(FUZZ) || exit 1; done
+
+mutation: $(READY)  ## plant small mistakes in what judges a release; the tests must notice 95 of 100
+	$(BIN)/python -m tools.mutate
+
 lock:  ## choose the development dependencies anew, with their hashes
 	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install -qq "pip-tools>=7.5,<8"
 	@$(PYTHON) -m tools.lock build/lock
