@@ -48,7 +48,8 @@ $(READY): pyproject.toml requirements/dev.txt requirements/opinion.txt
 # Tests of kernels that are quick enough as plain Python; the hash of a crowd wraps around, as it does when compiled.
 PLAIN := tests/unit/test_annealing.py tests/unit/test_mdav.py tests/unit/test_family.py \
 	tests/unit/test_cell_kernels.py tests/unit/test_family_kernels.py tests/unit/test_search_kernels.py \
-	tests/unit/test_measures_linkage.py tests/unit/test_refine_door.py tests/property/test_mdav_twin.py \
+	tests/unit/test_measures_linkage.py tests/unit/test_refine_door.py tests/unit/test_levels.py \
+	tests/unit/test_generalizers.py tests/property/test_mdav_twin.py \
 	tests/property/test_vmdav_laws.py tests/property/test_approximate_laws.py tests/property/test_univariate_laws.py \
 	tests/property/test_tclose_twin.py tests/property/test_refine.py tests/property/test_repair.py \
 	tests/property/test_exact.py tests/property/test_promises.py tests/property/test_cell_level_laws.py

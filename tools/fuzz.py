@@ -41,7 +41,7 @@ def main() -> int:
 def _seeds(readers: Any, name: str) -> list[bytes]:
     """Something good to start from."""
     return {
-        "csv": [readers.TABLE.encode(), b"a;b\n1;2\n", b'a,b\n"x\ny",2\n'],
+        "csv": [readers.TABLE.encode().split(b"\n", 1)[1], b'"x\ny",2,,\n'],
         "policy": [readers.POLICY.encode()],
         "hierarchy": [b"02138;0213*;*\n02139;0213*;*\n"],
         "project": [readers.packed(readers.study())],

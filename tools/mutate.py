@@ -211,7 +211,7 @@ def main() -> int:
     for part in sys.argv[1:] or PARTS:
         found = [mutant for path in PARTS[part] for mutant in mutants(path)]
         sound = [Mutant(path, 0, "nothing", ast.unparse(ast.parse(path.read_text("utf-8")))) for path in PARTS[part]]
-        if hunted(sound, TESTS[part]) != sound:
+        if len(hunted(sound, TESTS[part])) < len(sound):
             print(f"{part}: its tests fail without any mistake; nothing can be learnt from them")
             return 1
         left = hunted(found, TESTS[part])
