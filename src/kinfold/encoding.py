@@ -155,9 +155,9 @@ def _check_dates(bound: BoundColumn, numbers: Floats) -> None:
 def as_text(bound: BoundColumn, number: float) -> str:
     """Write a number of a column the way its values are written: integers, decimals, ISO dates and times."""
     if bound.kind is Kind.DATE:
-        moment = np.datetime64(round(number * SECONDS), "s")  # which knows years after 9999
+        moment = np.datetime64(round(number * SECONDS), "s")  # of any year; Python's calendar has those from 1 to 9999
         exact = bound.column.storage is Storage.TIMESTAMP
-        return str(moment).replace("T", " ") if exact else str(moment.astype("datetime64[D]"))
+        return str(np.datetime_as_string(moment, "s" if exact else "D")).replace("T", " ")
     whole = bound.column.storage is Storage.INTEGER or bound.column.decimals == 0
     return str(int(number)) if whole else repr(float(number))
 

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.engines import expressions, inference, ordering
+from kinfold.engines.cells import requoted, string
 from kinfold.engines.connection import Connection
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.engines.expressions import Frame
@@ -116,7 +117,7 @@ class DuckDB:
             if isinstance(treatment, Replace) and treatment.as_stored:
                 value = expressions.restored(value, treatment.values.type, frame.type_of(name), schema[name])
             if treatment.quotes and expressions.holds_text(treatment, frame.type_of(name)):
-                value = expressions.quoted(value, treatment.quotes)
+                value = requoted(value, treatment.quotes)
             select.append(f"{value} AS c{i}")
         query = f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {{}} n WHERE n.kept"
         with self._registered(arrow) as view:
@@ -170,7 +171,7 @@ class DuckDB:
     def _without(self, frame: Frame, missing: Sequence[str]) -> Frame:
         """Return the table with null where a text stands for a missing value."""
         texts = [f"c{i}" for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
-        stand = ", ".join(map(expressions.string, missing))
+        stand = ", ".join(map(string, missing))
         held = (
             self._row(f"SELECT {', '.join(f'count_if({c} IN ({stand}))' for c in texts)} FROM {frame.table}")
             if texts
