@@ -60,8 +60,9 @@ def _certified(release: Release, file: Path, report: Path) -> Certificate:
     """Verify the file as written, compare that with what was found on the rows, and write it down."""
     from kinfold.engines.duckdb import DuckDB
 
+    separator = release.engine.separator(release.released) if file.suffix == ".csv" else None
     with DuckDB() as engine:
-        frame = engine.read(file)
+        frame = engine.read(file, separator=separator)  # values may hold what separates fields elsewhere
         verdict = verify(engine, frame, release.terms).require()
         shown = tuple(_shown(column, engine, frame) for column in release.terms.confidential)
         checksum = engine.checksum(frame)
@@ -69,8 +70,7 @@ def _certified(release: Release, file: Path, report: Path) -> Certificate:
         what = "what is found on the file is not what was found on the rows before they were written"
         raise VerifyError(what, fix="nothing was released; please report this")
     told: dict[str, Any] = {"file": file.name, "sha256": checksum, "order": release.policy.policy.output.order}
-    if file.suffix == ".csv":
-        told["separator"] = release.engine.separator(release.released)
+    told |= {"separator": separator} if separator else {}
     if release.verdict.people:
         unit = release.policy.policy.privacy.unit
         counted = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]

@@ -14,8 +14,11 @@ from kinfold.tally import Tally
 class Engine(Protocol):
     """What an engine can do. A frame is whatever it hands out; only the same engine looks inside."""
 
-    def read(self, source: Any, missing: Sequence[str] = ()) -> Any:
-        """Take in a file or an Arrow table; rows keep their order. Texts that stand for a missing value become null."""
+    def read(self, source: Any, missing: Sequence[str] = (), separator: str | None = None) -> Any:
+        """Take in a file or an Arrow table; rows keep their order. Texts that stand for a missing value become null.
+
+        What stands between two fields of a CSV file is found out where nobody says it.
+        """
 
     def names(self, frame: Any) -> tuple[str, ...]:
         """Return the names of the columns, in order."""

@@ -39,15 +39,15 @@ class Dialect:
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record
 
 
-def find_dialect(path: Path) -> Dialect:
-    """Look at a file and say how to read it, or why it cannot be read."""
+def find_dialect(path: Path, separator: str | None = None) -> Dialect:
+    """Look at a file and say how to read it, or why it cannot be read; its separator may be known."""
     with path.open("rb") as file:
         head = file.read(SAMPLE)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise DataError(f"'{path.name}' is empty", fix="give a table with a header and at least one row")
     encoding = find_encoding(path, head)
     text = codecs.getincrementaldecoder(encoding)().decode(head)
-    separator = max(SEPARATORS, key=lambda mark: _agreement(text, mark))
+    separator = separator or max(SEPARATORS, key=lambda mark: _agreement(text, mark))
     try:
         rows = _rows(text, separator)
         blank, header = next((number, row) for number, row in enumerate(rows) if row)

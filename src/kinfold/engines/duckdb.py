@@ -59,9 +59,9 @@ class DuckDB:
         """Forget every row and remove every temporary file; done by itself when nobody holds the engine any more."""
         self._discard()
 
-    def read(self, source: Path | pa.Table, missing: Sequence[str] = ()) -> Frame:
+    def read(self, source: Path | pa.Table, missing: Sequence[str] = (), separator: str | None = None) -> Frame:
         """Take in a CSV, Parquet or JSON-lines file, or an Arrow table; `missing` are texts that become null."""
-        frame = self._read_arrow(source) if isinstance(source, pa.Table) else self._read_file(source)
+        frame = self._read_arrow(source) if isinstance(source, pa.Table) else self._read_file(source, separator)
         return self._without(frame, missing) if frame.typed and missing else frame
 
     def names(self, frame: Frame) -> tuple[str, ...]:
@@ -157,12 +157,12 @@ class DuckDB:
 
     # Reading
 
-    def _read_file(self, path: Path) -> Frame:
+    def _read_file(self, path: Path, separator: str | None) -> Frame:
         """Read a file, and make sure that what was read is what was hashed."""
         form = format_of(path)
         try:
             before = digest(path)
-            frame = self._read_csv(path) if form is Format.CSV else self._read_typed(path, form)
+            frame = self._read_csv(path, separator) if form is Format.CSV else self._read_typed(path, form)
             after = digest(path)
         except OSError as error:
             raise DataError(f"'{path.name}' cannot be read: {error.strerror}", fix="check the file") from None
@@ -188,8 +188,8 @@ class DuckDB:
         blanked = frozenset(name for name in frame.names if frame.at(name) in found)
         return replace(frame, table=self._table(f"SELECT {', '.join(select)} FROM {frame.table}"), blanked=blanked)
 
-    def _read_csv(self, path: Path) -> Frame:
-        dialect = find_dialect(path)
+    def _read_csv(self, path: Path, separator: str | None) -> Frame:
+        dialect = find_dialect(path, separator)
         if dialect.encoding not in ("utf-8", "utf-8-sig"):
             copy = self._transcoded(path, dialect.encoding)
             try:

@@ -1,0 +1,83 @@
+"""Generated releases, saved as anybody would save them, and checked by the plain checker and by nothing of kinfold's own.
+
+The short form makes a few dozen, the long form thousands. A release is false where the checker finds less than what was
+asked for or certified; none may be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger import cases, tally_up
+from releases.court import Judge, released, tried
+from releases.expected import expected
+from releases.requests import request
+
+COUNT, PART = cases(60, 1_000), 20
+REFUSED = 0.3  # of the requests at most
+KNOWN = 1  # a request with confidential texts
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("first", range(0, COUNT, PART))
+def test_no_release_is_false(first: int, tmp_path: Path) -> None:
+    ends, false = tried(map(request, range(first, min(COUNT, first + PART))), tmp_path)
+    tally_up("releases", ends["released"])
+    tally_up("releases checked twice", ends["released"])
+    tally_up("requests refused", ends.total() - ends["released"])
+    tally_up("false releases", len(false))
+    assert not false
+    assert ends.total() - ends["released"] <= REFUSED * ends.total()
+
+
+# The judge can say no
+
+
+CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "k is": lambda asked: {"k": 99},
+    "t of": lambda asked: {"t": dict.fromkeys(asked["confidential"], 0.0)},
+    "l of": lambda asked: {"l": dict.fromkeys(asked["confidential"], 99)},
+    " of ": lambda asked: {"p": 99},
+    "alpha of": lambda asked: {"alpha": 0.01},
+    "entropy": lambda asked: {"entropy": dict.fromkeys(asked["confidential"], 99)},
+    "recursively": lambda asked: {"recursive": dict.fromkeys(asked["confidential"], [2, 0.01])},
+    "the distance is": lambda asked: {"distance": dict.fromkeys(asked["confidential"], "none")},
+    "the original has not": lambda asked: {"values": {name: [] for name in asked["values"]}},
+    "joint promises": lambda asked: {"joint": not asked["joint"]},
+    "other quasi-identifier columns": lambda asked: {"quasi-identifier": asked["quasi-identifier"][1:]},
+    "other confidential columns": lambda asked: {"confidential": asked["confidential"][1:]},
+    " records": lambda asked: {"least": 9999},
+    "records'": lambda asked: {"most": 3},
+    "must not be there": lambda asked: {"gone": asked["kept"][:1]},
+    "one lost": lambda asked: {"kept": ["nowhere"]},
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release with confidential texts."""
+    folder = tmp_path_factory.mktemp("court")
+    assert released(request(KNOWN), folder) == "released"
+    return folder / "out" / "public"
+
+
+@pytest.mark.parametrize("said", CHANGES)
+def test_the_judge_finds_what_is_less_than_was_asked_for(saved: Path, said: str) -> None:
+    asked = expected(request(KNOWN))
+    with Judge() as judge:
+        assert judge.falsehoods(saved, asked) == []
+        assert said in str(judge.falsehoods(saved, {**asked, **CHANGES[said](asked)}))
+
+
+def test_the_judge_finds_a_file_that_was_changed(saved: Path, tmp_path: Path) -> None:
+    for file in saved.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    table = tmp_path / json.loads((tmp_path / "certificate.json").read_text())["release"]["file"]
+    table.write_bytes(table.read_bytes() + b"\n")
+    with Judge() as judge:
+        assert "changed afterwards" in str(judge.falsehoods(tmp_path, expected(request(KNOWN))))

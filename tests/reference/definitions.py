@@ -1,0 +1,62 @@
+"""The models by their definitions: rows as tuples, exact fractions, no shortcut."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from fractions import Fraction
+
+Value = Hashable
+Held = Counter[Value]
+
+
+def classes(keys: Sequence[Hashable], values: Sequence[Value]) -> list[Held]:
+    """Return how often each class of equal keys holds each value."""
+    found: dict[Hashable, Held] = {}
+    for key, value in zip(keys, values, strict=True):
+        found.setdefault(key, Counter())[value] += 1
+    return list(found.values())
+
+
+def entropy(held: Held) -> float:
+    n = held.total()
+    return math.exp(-math.fsum(c / n * math.log(c / n) for c in held.values()))
+
+
+def recursive(held: Held, c: float) -> int:
+    """The largest l with r₁ < c (r_l + … + r_m); 0 if there is none."""
+    counts = sorted(held.values(), reverse=True)
+    reached = [l for l in range(1, len(counts) + 1) if counts[0] < Fraction(repr(c)) * sum(counts[l - 1 :])]
+    return max(reached, default=0)
+
+
+def alpha(held: Held) -> Fraction:
+    return Fraction(max(held.values()), held.total())
+
+
+def equal_emd(held: Held, whole: Held) -> Fraction:
+    """Half the sum of the differences between the shares of each value."""
+    return sum((abs(_share(held, v) - _share(whole, v)) for v in whole), Fraction(0)) / 2
+
+
+def ordered_emd(held: Held, whole: Held, order: Sequence[Value]) -> Fraction:
+    """The sum of the differences between the shares up to each value of the table, over m - 1."""
+    known = [value for value in order if whole[value]]
+    gap, moved = Fraction(0), Fraction(0)
+    for value in known:
+        gap += _share(held, value) - _share(whole, value)
+        moved += abs(gap)
+    return moved / (len(known) - 1) if len(known) > 1 else Fraction(0)
+
+
+def farthest(found: Iterable[Held], measured: Callable[[Held], float | Fraction]) -> float:
+    return float(max(map(measured, found)))
+
+
+def _share(held: Held, value: Value) -> Fraction:
+    return Fraction(held[value], held.total())
+
+
+def size(held: Held) -> int:
+    return held.total()

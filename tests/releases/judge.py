@@ -1,0 +1,137 @@
+"""A judge of releases that uses nothing of kinfold's own: run it with `python -I -S judge.py CHECKER PACKAGES`.
+
+It loads the plain checker from its file (where kinfold is forbidden), takes a line of JSON for each release (its public
+folder and what was asked for, in the words of whoever asked, not of the certificate) and answers with a line: every way
+in which the release is false. What was asked for is held against what the checker finds, and k, l and the columns
+against an even simpler count of the file's lines. PACKAGES is where pyarrow is found, for tables in Parquet.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+Row = dict[str, str]  # nothing is the empty text
+
+
+def load(path: Path) -> ModuleType:
+    """Load the checker as a file of its own."""
+    sys.modules["kinfold"] = None  # type: ignore[assignment]  # whoever imports it fails
+    spec = importlib.util.spec_from_file_location("plain_checker", path)
+    assert spec is not None
+    assert spec.loader is not None
+    checker = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(checker)
+    return checker
+
+
+def falsehoods(checker: ModuleType, folder: Path, asked: Mapping[str, Any]) -> Iterator[str]:
+    """Yield every way in which a release is not what was asked for."""
+    said = checker.examine(folder)
+    if not said["holds"]:
+        yield f"the checker: {said['problems'] or [p for p in said['promises'] if not p['holds']]}"
+        return
+    told = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+    yield from _roles(told, asked)
+    yield from _levels(said["found"], asked)
+    yield from _counts(rows_in(folder, told), said, asked)
+
+
+def _roles(told: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[str]:
+    """The certificate speaks of the columns that were asked for, as what they were said to be."""
+    for role in ("quasi-identifier", "confidential"):
+        names = [column["name"] for column in told["columns"] if column["role"] == role]
+        if sorted(names) != sorted(asked[role]):
+            yield f"other {role} columns than asked for"
+    distances = {column["name"]: column.get("distance") for column in told["columns"]}
+    for name, distance in asked["distance"].items():
+        if distances.get(name) != distance:
+            yield f"{name}: the distance is {distances.get(name)}, not {distance}"
+    if told["joint"] != asked["joint"]:
+        yield "joint promises were asked for, or were not"
+
+
+def _levels(found: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[str]:
+    """The figures that the checker found reach what was asked for."""
+    if found["k"] < asked["k"]:
+        yield f"k is {found['k']}"
+    for name, level in asked["t"].items():
+        if found["t"][name] > level:
+            yield f"t of {name} is {found['t'][name]}"
+    for name in asked["confidential"]:
+        if found["l"][name] < max(asked.get("l", {}).get(name, 1), asked.get("p", 1)):
+            yield f"l of {name} is {found['l'][name]}"
+        if found["alpha"][name] > asked.get("alpha", 1):
+            yield f"alpha of {name} is {found['alpha'][name]}"
+
+
+def _counts(rows: list[Row], said: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of the file, counted: nothing that must not be there, nothing lost, k and every kind of l."""
+    if len(rows) != said["records"] or not asked["least"] <= len(rows) <= asked["most"]:
+        yield f"{len(rows)} records"
+    if {*rows[0]} & {*asked["gone"]} or not {*asked["kept"]} <= {*rows[0]}:
+        yield "a column that must not be there, or one lost"
+    sizes = Counter(tuple(row[name] for name in asked["quasi-identifier"]) for row in rows)
+    if min(sizes.values()) != said["found"]["k"] or len(sizes) != said["classes"]:
+        yield f"k is {min(sizes.values())} in {len(sizes)} classes"
+    for name, values in asked["values"].items():
+        if released := Counter(row[name] for row in rows) - Counter(values):
+            yield f"{name}: {released.total()} values that the original has not"
+    for name in asked["confidential"]:
+        yield from _diversity(rows, name, said, asked)
+
+
+def _diversity(rows: list[Row], name: str, said: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[str]:
+    known = [*asked["quasi-identifier"], *(n for n in asked["confidential"] if asked["joint"] and n != name)]
+    classes: dict[tuple[str, ...], Counter[str]] = {}
+    for row in rows:
+        classes.setdefault(tuple(row[n] for n in known), Counter())[row[name]] += 1
+    if name in asked["told apart by text"] and min(map(len, classes.values())) != said["found"]["l"][name]:
+        yield f"{name} has {min(map(len, classes.values()))} values in a class"
+    if name not in asked["told apart by text"]:
+        return
+    for held in classes.values():
+        counts = sorted(held.values(), reverse=True)
+        n = sum(counts)
+        if math.exp(-sum(c / n * math.log(c / n) for c in counts)) < asked.get("entropy", {}).get(name, 1) - 1e-9:
+            yield f"{name}: the entropy of a class is too low"
+        if name in asked.get("recursive", {}):
+            l, c = asked["recursive"][name]
+            if not counts[0] < Fraction(repr(c)) * sum(counts[l - 1 :]):
+                yield f"{name}: a class is not recursively diverse"
+
+
+def rows_in(folder: Path, told: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of a released file as text."""
+    file = folder / told["release"]["file"]
+    if file.suffix == ".parquet":
+        from pyarrow import parquet
+
+        table = parquet.ParquetFile(file).read()
+        return [{k: "" if v is None else str(v) for k, v in row.items()} for row in table.to_pylist()]
+    with file.open(encoding="utf-8", newline="") as lines:
+        header, *rows = csv.reader(lines, delimiter=told["release"]["separator"])
+    return [dict(zip(header, row or [""], strict=True)) for row in rows]
+
+
+def main(checker_file: str, packages: str) -> None:
+    """Answer every line."""
+    checker = load(Path(checker_file))
+    sys.path.append(packages)  # last, and without the hooks of site: pyarrow
+    for line in sys.stdin:
+        asked = json.loads(line)
+        print(json.dumps(list(falsehoods(checker, Path(asked["folder"]), asked))), flush=True)
+    assert not [name for name, module in sys.modules.items() if name.startswith("kinfold") and module]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

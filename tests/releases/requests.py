@@ -1,0 +1,198 @@
+"""Requests to draw: a table in some form, a policy for it, and what the release of it must be, for a judge to hold it to.
+
+The same number draws the same request. Levels are mild: what cannot be met is refused, and a refusal shows little.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+
+from kinfold.policy import GENERALIZING, METHODS
+from releases.columns import CONFIDENTIAL, NUMBERS, QUASI, Chance, Column
+
+CLOSE = ("t-merge", "k-first", "t-first")  # these need a t
+NAMES = ("age", "date of birth", 'wei"rd', "naïve ☃", "a,b", "x;y", "=sum", "c0", "select", "'", "it\\n", "Ä")
+AVERAGES = {
+    "continuous": ("mean", "mean", "median", "generalize"),
+    "date": ("mean", "median", "generalize"),
+    "ordinal": ("median", "convex-median", "mode", "generalize"),
+    "nominal": ("mode", "generalize"),
+}
+FORMS = ("csv", "csv", "csv", "parquet", "arrow", "pandas", "polars")
+
+
+@dataclass
+class Request:
+    """What is asked of kinfold, put together piece by piece."""
+
+    number: int
+    chance: Chance
+    method: str
+    n: int
+    k: int
+    columns: dict[str, Column] = field(default_factory=dict)
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
+    privacy: dict[str, Any] = field(default_factory=dict)
+    output: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def one_of(self, *choices: Any) -> Any:
+        return choices[int(self.chance.integers(len(choices)))]
+
+    def often(self, share: float) -> bool:
+        return bool(self.chance.random() < share)
+
+    def of(self, role: str) -> list[str]:
+        return [name for name, asked in self.asked.items() if asked["role"] == role]
+
+    @property
+    def generalizing(self) -> bool:
+        return self.method in GENERALIZING
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        method = {"name": self.method, "seed": self.number, **self.settings}
+        return {"privacy": self.privacy, "method": method, "columns": self.asked, "output": self.output}
+
+    def table(self) -> pa.Table:
+        return pa.table({name: column.array() for name, column in self.columns.items()})
+
+    def source(self, folder: Path) -> Any:
+        """The table in one of the forms that kinfold takes."""
+        form = FORMS[self.number % len(FORMS)]
+        if form == "csv":
+            return self._as_csv(folder / "table.csv")
+        if form == "parquet":
+            pyarrow.parquet.write_table(self.table(), folder / "table.parquet")
+            return folder / "table.parquet"
+        if form == "pandas":
+            return self.table().to_pandas(types_mapper=pd.ArrowDtype)
+        return pl.from_arrow(self.table()) if form == "polars" else self.table()
+
+    def _as_csv(self, path: Path) -> Path:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            style = {"delimiter": self.one_of(",", ",", ";", "\t", "|"), "lineterminator": self.one_of("\n", "\r\n")}
+            out = csv.writer(file, quoting=self.one_of(csv.QUOTE_MINIMAL, csv.QUOTE_ALL), **style)
+            out.writerow(self.columns)
+            out.writerows(zip(*(column.texts() for column in self.columns.values()), strict=True))
+        return path
+
+
+def request(number: int) -> Request:
+    """Draw a request."""
+    chance = np.random.default_rng(number)
+    method, k = METHODS[number % len(METHODS)], int(chance.integers(2, 5))
+    drawn = Request(number, chance, method, int(chance.integers(max(10, 3 * k), 61)), k)
+    names = [NAMES[i] for i in chance.permutation(len(NAMES))]
+    _quasi(drawn, names)
+    _confidential(drawn, names)
+    _rest(drawn, names)
+    _promises(drawn)
+    _settings(drawn)
+    order = [[*drawn.columns][i] for i in chance.permutation(len(drawn.columns))]
+    drawn.columns = {name: drawn.columns[name] for name in order}
+    return drawn
+
+
+def _quasi(drawn: Request, names: list[str]) -> None:
+    kinds = NUMBERS if drawn.method == "univariate" else QUASI
+    count = 1 if drawn.method == "univariate" else int(drawn.chance.integers(1, 4))
+    missing = int(drawn.chance.integers(count)) if drawn.often(0.4) else -1
+    for number in range(count):
+        column = drawn.one_of(*kinds)(drawn.n, drawn.chance)
+        if number == missing:
+            column = column.with_nulls(drawn.chance, 0.35)
+        if any(value is not None for value in column.values):
+            _add_quasi(drawn, names.pop(), column)
+
+
+def _add_quasi(drawn: Request, name: str, column: Column) -> None:
+    asked: dict[str, Any] = {"role": "quasi-identifier", **column.asked}
+    if drawn.often(0.7):
+        asked["type"] = column.kind
+    measured = column.kind in ("continuous", "date")
+    if not drawn.generalizing and drawn.often(0.6):
+        asked["average"] = drawn.one_of(*AVERAGES[column.kind])
+    truthful = drawn.generalizing or asked.get("average") == "generalize"
+    if column.hierarchy and (truthful and measured or drawn.often(0.5)):
+        asked["hierarchy"] = column.hierarchy
+    if measured and None in column.values:
+        asked["missing"] = drawn.one_of("separate", "drop", *(() if truthful else ("mean",)))
+    drawn.columns[name], drawn.asked[name] = column, asked
+
+
+def _confidential(drawn: Request, names: list[str]) -> None:
+    for _ in range(int(drawn.chance.integers(1 if drawn.method in CLOSE else 0, 3))):
+        name, column = names.pop(), drawn.one_of(*CONFIDENTIAL)(drawn.n, drawn.chance)
+        if drawn.often(0.25):
+            column = column.with_nulls(drawn.chance, 0.2)
+        asked: dict[str, Any] = {"role": "confidential", **column.asked, "type": column.kind}
+        if column.kind == "nominal" and "levels" in (column.hierarchy or {}) and drawn.often(0.5):
+            asked["hierarchy"] = column.hierarchy
+        elif column.kind != "nominal" and drawn.often(0.2):
+            asked["distance"] = "equal"
+        drawn.columns[name], drawn.asked[name] = column, asked
+
+
+def _rest(drawn: Request, names: list[str]) -> None:
+    """Columns that must go, or stay as they are, named by the policy or not."""
+    if drawn.often(0.4):
+        name = names.pop()
+        drawn.columns[name] = Column([f"person {i}" for i in range(drawn.n)], pa.string(), "nominal")
+        drawn.asked[name] = {"role": "identifier"}
+    if drawn.often(0.3):
+        name = names.pop()
+        drawn.columns[name] = drawn.one_of(*QUASI)(drawn.n, drawn.chance)
+        drawn.output["others"] = drawn.one_of("release", "drop")
+        if drawn.often(0.5):
+            drawn.asked[name] = {"role": "other"}
+
+
+def _promises(drawn: Request) -> None:
+    asked, confidential = drawn.privacy, drawn.of("confidential")
+    asked["k"] = drawn.k
+    if not confidential:
+        return
+    if drawn.method in CLOSE or drawn.often(0.5):
+        asked["t"] = drawn.one_of(0.3, 0.45, 0.6, 0.9)
+    if "t" in asked and drawn.often(0.3):
+        drawn.asked[confidential[0]]["t"] = drawn.one_of(0.4, 0.8)
+    if drawn.often(0.4):
+        kind = drawn.one_of("distinct", "entropy", "recursive")
+        asked |= {"l_kind": kind, "l": {"distinct": 2, "entropy": 1.4, "recursive": 2}[kind]}
+        asked |= {"c": 3.0} if kind == "recursive" else {}
+    if drawn.often(0.2):
+        asked["p"] = 2
+    if drawn.often(0.2):
+        asked["alpha"] = drawn.one_of(0.75, 0.9)
+    if not drawn.generalizing and len(confidential) > 1 and drawn.often(0.1):
+        asked["joint"] = True
+
+
+def _settings(drawn: Request) -> None:
+    output, settings = drawn.output, drawn.settings
+    output["format"] = drawn.one_of("csv", "csv", "parquet")
+    output["order"] = drawn.one_of("sorted", "kept")
+    output["round"] = drawn.often(0.7)
+    if drawn.generalizing:
+        output["suppressed"] = drawn.one_of("drop", "star")
+        coarse = () if drawn.method == "mingen-cell" else ("discernibility",)
+        settings["objective"] = drawn.one_of("granularity", "prec", *coarse)
+    elif drawn.often(0.2):
+        output["preserve"] = "variance"
+    if drawn.method in ("datafly", "lattice", "t-first") and drawn.often(0.7):
+        settings["suppression"] = drawn.one_of(2, 0.1, 0.3)
+    if not drawn.generalizing and drawn.often(0.2):
+        settings["refine_steps"] = int(drawn.chance.integers(1, 200))
+    people = drawn.of("identifier")
+    if people and not drawn.generalizing and drawn.often(0.2):
+        drawn.privacy["unit"] = people[0]
