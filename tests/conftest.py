@@ -6,7 +6,6 @@ The long form (`make trust`) draws more of them, and writes down in a ledger wha
 
 import os
 from collections.abc import Generator
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -25,19 +24,25 @@ settings.load_profile(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what belongs to the long form, and let its properties draw more tables there."""
-    enlarged: set[Any] = set()
+    """Mark what belongs to the long form, and settle how many tables each property draws."""
+    functions = {}
     for item in items:
         kind = TRUSTED.get(item.path.parent.name)
         if kind and not item.get_closest_marker("trust"):
             item.add_marker(pytest.mark.trust(kind))
-        function = getattr(item, "function", None)
-        if kind == "properties" and MORE > 1 and hasattr(function, "hypothesis") and function not in enlarged:
-            enlarged.add(function)
-            # there is no public way to change the settings of a test that has some
-            chosen = function._hypothesis_internal_use_settings  # type: ignore[union-attr]
-            more = settings(chosen, max_examples=round(chosen.max_examples * MORE))
-            function._hypothesis_internal_use_settings = more  # type: ignore[union-attr]
+        functions[getattr(item, "obj", None)] = kind
+    for function, kind in functions.items():
+        asked = getattr(function, "_hypothesis_internal_use_settings", None)
+        if asked is not None:  # there is no public way to change the settings of a test that has some
+            count = _examples(asked.max_examples, kind)
+            function._hypothesis_internal_use_settings = settings(asked, max_examples=count)
+
+
+def _examples(asked: int, kind: str | None) -> int:
+    """With the compiler off no more than the profile says, whatever a test asks for itself; in the long form more."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        return min(asked, 8)
+    return round(asked * MORE) if kind == "properties" and MORE > 1 else asked
 
 
 @pytest.hookimpl(wrapper=True)

@@ -69,7 +69,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"models"},
     "publication": {"disk", "errors"},
     "certificate": {"__version__", "binding", "errors", "hierarchy", "models", "release", "schema"},
-    "inspection": {"certificate", "checker", "engines", "errors", "policy", "promises", "release", "verification"},
+    "inspection": {"certificate", "checker", "engines", "errors", "oddities", "policy", "promises", "release"}
+    | {"verification"},
     "description": {"__version__", "binding", "encoding", "formulas", "measurement", "oddities", "recoding"}
     | {"report", "schema"},
     "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}

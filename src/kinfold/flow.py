@@ -20,12 +20,11 @@ from kinfold.binding import BoundPolicy, bind
 from kinfold.certificate import policy_in
 from kinfold.encoding import encode
 from kinfold.engines import Engine
-from kinfold.errors import PolicyError, Problem
+from kinfold.errors import PolicyError
 from kinfold.folder import save
 from kinfold.header import require_header
-from kinfold.inspection import check_folder, check_table, was_sorted
+from kinfold.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
 from kinfold.measurement import Measures, Questions, Tables, measure_release
-from kinfold.oddities import formulas
 from kinfold.planning import Ask, Plan, Task, plan
 from kinfold.policy import Policy, from_roles
 from kinfold.promises import confidential_values, terms_of, unit_values
@@ -65,9 +64,9 @@ class Release:
     @property
     def frame(self) -> Any:
         """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
-        rows = self.engine.rows(self.released)
         if isinstance(self.source, Path):
-            return rows
+            return self.engine.rows(self.released, self.schema)
+        rows = self.engine.rows(self.released)
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
         blanked = protected & self.engine.blanked(self.original)
@@ -151,7 +150,7 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         verdict = check(engine, frame, terms)
         if twice:
             check_table(source, engine, frame, verdict, terms)
-        verdict = _spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
+        verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
     return verdict if rows_only else verdict.of_rows(terms.unit)
 
 
@@ -163,12 +162,6 @@ def _asked_of(policy: Any, request: Mapping[str, Any], certificate: Certificate)
     for section, keys in policy_values(request).items():
         values[section] = {**values.get(section, {}), **keys}
     return Policy.parse(values)
-
-
-def _spreadsheet_safe(verdict: Verdict, engine: Engine, frame: Any) -> Verdict:
-    """Add what a spreadsheet would run of a table to what is wrong with it."""
-    found = [Problem(told, "do not open this file in a spreadsheet") for told in formulas(engine, frame, safe=False)]
-    return replace(verdict, problems=(*verdict.problems, *found))
 
 
 def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:

@@ -19,6 +19,7 @@ from kinfold.certificate import check_shape, stated, terms_in
 from kinfold.engines import Engine
 from kinfold.engines.source import digest
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, VerifyError
+from kinfold.oddities import formulas
 from kinfold.policy import Policy
 from kinfold.promises import terms_of_release
 from kinfold.release import Certificate, Terms, Verdict
@@ -58,9 +59,17 @@ def check_folder(
         if twice:
             require_agreement(verdict, checker.examine(public))
         if policy is not None:
-            more = terms_of_release(policy(certificate), engine, frame)
+            asked = policy(certificate)
+            more = terms_of_release(asked, engine, frame)
             verdict, terms = verdict.also(verify(engine, frame, more)), replace(terms, unit=terms.unit or more.unit)
+            verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
     return Checked(verdict if rows_only else verdict.of_rows(terms.unit), certificate)
+
+
+def spreadsheet_safe(verdict: Verdict, engine: Engine, frame: Any) -> Verdict:
+    """Add what a spreadsheet would run of a table to what is wrong with it."""
+    found = [Problem(told, "do not open this file in a spreadsheet") for told in formulas(engine, frame, safe=False)]
+    return replace(verdict, problems=(*verdict.problems, *found))
 
 
 def check_table(source: Any, engine: Engine, frame: Any, verdict: Verdict, terms: Terms) -> None:

@@ -1,4 +1,4 @@
-"""Oddities: texts of a column that are not what they seem, counted over its distinct values and told without them."""
+"""Oddities: texts of a column that are not what they seem, counted and told without them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from kinfold.engines import Engine
 from kinfold.formulas import is_formula
 from kinfold.lookalikes import look_alikes as alike_in
-from kinfold.schema import Storage
+from kinfold.schema import Column
 from kinfold.tally import Tally
 
 
@@ -24,8 +24,7 @@ def formulas(engine: Engine, frame: Any, safe: bool) -> Iterator[str]:
     for column in engine.schema(frame):
         if is_formula(column.name):
             yield name_told(column.name)
-        if column.storage is Storage.TEXT:
-            yield from formulas_told(column.name, _texts(engine, frame, column.name), safe=safe)
+        yield from formulas_told(column, safe=safe)
 
 
 def _texts(engine: Engine, frame: Any, name: str) -> dict[str, int]:
@@ -50,14 +49,12 @@ def alike_told(name: str, texts: Mapping[str, int]) -> Iterator[str]:
         )
 
 
-def formulas_told(name: str, texts: Mapping[str, int], *, safe: bool = False) -> Iterator[str]:
+def formulas_told(column: Column, *, safe: bool = False) -> Iterator[str]:
     """Say how many cells of a column a spreadsheet may run."""
-    cells = [count for text, count in texts.items() if is_formula(text)]
-    if not cells:
-        return
-    many = "1 cell starts" if sum(cells) == 1 else f"{sum(cells):,} cells start"
-    after = "an apostrophe is written before each" if safe else "output.spreadsheet_safe = true quotes them"
-    yield f"'{name}': {many} like a formula (=, +, -, @), which a spreadsheet may run; {after}"
+    if column.formulas:
+        many = "1 cell starts" if column.formulas == 1 else f"{column.formulas:,} cells start"
+        after = "an apostrophe is written before each" if safe else "output.spreadsheet_safe = true quotes them"
+        yield f"'{column.name}': {many} like a formula (=, +, -, @), which a spreadsheet may run; {after}"
 
 
 def name_told(name: str) -> str:

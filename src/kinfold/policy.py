@@ -31,6 +31,7 @@ from kinfold.schema import ROLE_SYNONYMS, Kind, Role
 
 PARTITIONING = ("mdav", "v-mdav", "univariate", "approximate", "t-merge", "k-first", "t-first")
 GENERALIZING = ("datafly", "mu-argus", "mingen", "mingen-cell", "lattice")
+LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 METHODS = ("auto", *PARTITIONING, *GENERALIZING)
 
 
@@ -198,14 +199,27 @@ class Policy(_Section):
         return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True))
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """Read TOML; a key of very many parts is refused before the parser spends a minute on it."""
+    if LONG_KEY.search(text):
+        raise RecursionError
+    return tomllib.loads(text)
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file, or say what is wrong with it and where."""
+    if path.exists() and not path.is_file():
+        raise PolicyError(f"policy '{path}' is no ordinary file", fix="name a TOML file")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return parse_toml(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"policy '{path}' is not TOML: {error}", fix="mend that line") from None
+    except RecursionError:
+        raise PolicyError(f"policy '{path}' nests too deeply", fix="write fewer levels into one another") from None
     except UnicodeDecodeError:
         raise PolicyError(f"policy '{path}' is not UTF-8 text", fix="save it as UTF-8") from None
+    except ValueError:
+        raise PolicyError(f"policy '{path}' holds a number that is too long", fix="shorten it") from None
     except OSError as error:
         raise PolicyError(
             f"policy '{path}': {error.strerror}",

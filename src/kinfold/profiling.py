@@ -7,7 +7,7 @@ and by values; they are a start to correct, not a verdict.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -78,7 +78,7 @@ def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
     for column in schema:
         alone = engine.tally(frame, [column.name], {})
         columns.append(_profiled(column, _share_alone(alone)))
-        odd += _oddities(columns[-1], texts_in(alone, column.name))
+        odd += _oddities(column, columns[-1].role, alone)
     telling = [c for c in columns if c.role not in (Role.IDENTIFIER, Role.CONFIDENTIAL) and c.distinct > 1]
     widest = sorted(telling, key=lambda c: -c.distinct)[:WIDEST]
     names = [c.name for c in columns if c in widest]
@@ -99,14 +99,13 @@ def _share_alone(tally: Tally) -> float:
     return float((tally.sizes == 1).sum() / tally.sizes.sum())
 
 
-def _oddities(column: ColumnProfile, texts: Mapping[str, int]) -> Iterator[str]:
+def _oddities(column: Column, role: str, alone: Tally) -> Iterator[str]:
     """Say what is odd about a column; values of an identifier are not told apart by anybody."""
     if is_formula(column.name):
         yield name_told(column.name)
-    if column.kind in (Kind.NOMINAL, Kind.ORDINAL) and column.role != Role.IDENTIFIER:
-        yield from alike_told(column.name, texts)
-    if column.storage == Storage.TEXT:
-        yield from formulas_told(column.name, texts)
+    if not column.kind.measured and role != Role.IDENTIFIER:
+        yield from alike_told(column.name, texts_in(alone, column.name))
+    yield from formulas_told(column)
 
 
 def _profiled(column: Column, unique: float) -> ColumnProfile:

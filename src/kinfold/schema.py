@@ -87,6 +87,7 @@ class Column:
     not_finite: int = 0  # how many are infinite or not a number
     decimals: int | None = None  # the most decimals that a value has; None where that is no small number
     date_format: str | None = None  # how dates are written, where they are text
+    formulas: int = 0  # how many texts a spreadsheet may run
 
     FEW: ClassVar[int] = 2
 

@@ -126,7 +126,7 @@ def case(choice: Choice) -> Case:
 def _quasi(draft: Draft) -> None:
     kinds = SHAPES[draft.choice["columns"]]
     if draft.needed.one_number:  # one of text is refused
-        kinds = kinds[:1] if draft.choice["columns"] not in ("all nominal", "all ordinal") else ("whole",)
+        kinds = ("whole",) if draft.choice["columns"] in ("all nominal", "all ordinal", "one ordinal") else kinds[:1]
     odd = int(draft.chance.integers(len(kinds)))
     for number, kind in enumerate(kinds):
         how = draft.choice["values"]

@@ -308,6 +308,7 @@ def test_a_disk_that_becomes_read_only_meanwhile(
 # Limits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 500, 5_000, 15_000])
 def test_files_that_may_not_grow(desk: Path, most: int) -> None:
     def limit() -> None:
@@ -322,6 +323,7 @@ def test_files_that_may_not_grow(desk: Path, most: int) -> None:
     assert left(desk) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [150, 300, 450, 700, 1000, 1400])
 def test_no_memory(desk: Path, megabytes: int) -> None:
     def limit() -> None:

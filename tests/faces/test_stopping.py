@@ -61,6 +61,7 @@ def test_a_signal_ends_a_run_whatever_it_is_doing(desk: Path, how: str) -> None:
     stopped(desk, signal.SIGTERM, how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["kernel", "database"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
 def test_each_signal_has_its_code(desk: Path, number: signal.Signals, how: str) -> None:

@@ -313,3 +313,23 @@ def test_measuring_needs_the_columns_of_the_policy(made: Path, tmp_path: Path) -
     ran = run("measure", made / "t.csv", rows, "--policy", made / "p.toml")
     assert ran.code == 3
     assert "'disease' is not in the release" in ran.err
+
+
+def test_a_recipient_may_ask_for_a_table_that_a_spreadsheet_does_not_run(tmp_path: Path) -> None:
+    table = text(tmp_path, "t.csv", "age,note\n" + "30,=1+1\n30,@x\n" * 3)
+    for safe in ("false", "true"):
+        asked = ("--quasi", "age", "-k", 3, "--others", "release", "--set", f"output.spreadsheet_safe={safe}")
+        assert run("anonymize", table, *asked, "--out", tmp_path / safe).code == 0
+        ran = run("verify", tmp_path / safe, "--set", "output.spreadsheet_safe=true")
+        assert ran.code == (0 if safe == "true" else 5), ran.err
+
+
+def test_the_frame_of_a_file_has_types_and_verifies_as_the_folder_does(made: Path) -> None:
+    release = kinfold.anonymize(made / "t.csv", made / "p.toml")
+    assert [str(release.frame.schema.field(name).type) for name in ("age", "zip", "wage")] == [
+        "int64",
+        "string",
+        "int64",
+    ]
+    asked = {"quasi": ["age", "zip"], "confidential": ["disease", "wage"], "others": "release", "k": 5}
+    assert kinfold.verify(release.frame, **asked).t == kinfold.verify(made / "out").t

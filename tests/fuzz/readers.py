@@ -95,7 +95,7 @@ def read_certificate(data: bytes) -> None:
 
 
 READERS: dict[str, Callable[[bytes], None]] = {
-    "csv": read_csv,
+    "csv": lambda data: read_csv(b"name,age,zip,level,disease\n" + data),  # a header that is none is another matter
     "policy": read_policy,
     "hierarchy": read_hierarchy,
     "project": read_project,

@@ -30,7 +30,7 @@ from kinfold.planning.partitioners import CLOSE, PARTITIONERS
 from kinfold.policy import METHODS
 from ledger import tally_up
 
-RELEASED = 0.35  # of the cases of a method at least, and half of all
+RELEASED = 0.25  # of the cases of a method at least; two of five in all
 REFUSALS = (kinfold.PolicyError, kinfold.DataError, kinfold.Unreachable)
 LARGE = 8  # records above which the way of large tables is taken, where a case asks for it
 
@@ -49,6 +49,8 @@ def test_every_pair_of_factors_meets() -> None:
             assert met >= wanted, (one, other)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3000)  # with KINFOLD_TRUST_SCALE
 @pytest.mark.parametrize("method", METHODS)
 def test_every_request_ends_in_a_release_that_keeps_its_promises_or_in_a_reason(method: str, tmp_path: Path) -> None:
     ends: Counter[str] = Counter()

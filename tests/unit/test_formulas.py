@@ -50,6 +50,8 @@ def test_the_database_quotes_as_python_does(cells: list[str]) -> None:
         recoding = Recoding(unquoting(["a"], len(cells)).labels, {"a": Keep(), "n": Keep()})
         there = engine.apply(frame, recoding.quoted(), engine.schema(frame))
         back = engine.apply(there, unquoting(["a", "n"], len(cells)), engine.schema(there))
+        assert engine.schema(frame)["a"].formulas == sum(map(is_formula, cells))
+        assert engine.schema(there)["a"].formulas == 0
         assert engine.rows(there).column("a").to_pylist() == [quoted(cell) for cell in cells]
         assert engine.rows(there).column("n").type == pa.int64()
         assert engine.rows(back).equals(engine.rows(frame))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ from kinfold import kernels
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
 from kinfold.partition import mdav
 from kinfold.partition.points import Nested, Ordered, Points
+
+compiles = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="the compiler is off")
 
 
 @pytest.mark.parametrize(
@@ -98,6 +101,7 @@ def test_warmup_loads_every_kernel_and_says_how_far_it_is():
     assert all(f"kinfold.kernels.{name}" in sys.modules for name in kernels.MODULES)
 
 
+@compiles
 def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, tmp_path):
     monkeypatch.setattr(kernels, "_cache", lambda: tmp_path)
     herald = next(finder for finder in sys.meta_path if isinstance(finder, kernels._Herald))
@@ -106,6 +110,7 @@ def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, tmp_path):
     assert "compiling mdav_flat" in caplog.text
 
 
+@compiles
 def test_machine_code_older_than_a_source_is_thrown_away(monkeypatch, tmp_path):
     import os
 

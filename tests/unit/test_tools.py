@@ -6,11 +6,13 @@ import re
 import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tools.coverage import judged
 from tools.licences import licence, page, problems
 from tools.materials import LOCK, bill, checksums
 from tools.shipped import needs, shipped
@@ -72,3 +74,35 @@ def test_the_bill_of_materials_names_each_part_once_and_every_reference_leads_so
     assert {ref for entry in made["dependencies"] for ref in entry["dependsOn"]} <= set(references)
     assert references[0] == f"pkg:pypi/kinfold@{distribution('kinfold').version}"
     assert bill() == made
+
+
+def measured(**files: tuple[list[int], list[list[int]]]) -> dict[str, Any]:
+    """A report of coverage, as `coverage json` writes it."""
+    told = {
+        f"src/kinfold/{name.replace('__', '/')}.py": {
+            "summary": {"missing_lines": len(lines), "missing_branches": len(branches)},
+            "missing_lines": lines,
+            "missing_branches": branches,
+        }
+        for name, (lines, branches) in files.items()
+    }
+    return {"files": told, "totals": {"percent_covered": 95.0, "num_statements": 10}}
+
+
+def test_coverage_fails_where_a_judge_is_not_whole_or_was_not_measured() -> None:
+    names = ("models__emd", "tally", "release", "publication", "verification", "certificate", "checker")
+    whole: dict[str, Any] = {name: ([], []) for name in names}
+    assert judged(measured(**whole))[1] == []
+    assert judged(measured(**whole | {"tally": ([3], [])}))[1] == ["tally.py is not whole: lines 3"]
+    assert judged(measured(**whole | {"models__emd": ([], [[1, 2]])}))[1] == [
+        "models/emd.py is not whole: branches 1->2"
+    ]
+    del whole["checker"]
+    assert judged(measured(**whole))[1] == ["checker.py was not measured"]
+
+
+def test_coverage_fails_where_all_together_is_too_little() -> None:
+    names = ("models__emd", "tally", "release", "publication", "verification", "certificate", "checker")
+    report = measured(**{name: ([], []) for name in names})
+    report["totals"]["percent_covered"] = 92.9
+    assert judged(report)[1] == ["all: 92.90 % is below 93 %"]

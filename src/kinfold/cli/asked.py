@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 from kinfold.certificate import policy_in
 from kinfold.errors import PolicyError, Problem
 from kinfold.inspection import public_part, read_certificate
-from kinfold.policy import Policy, read_toml
+from kinfold.policy import Policy, parse_toml, read_toml
 from kinfold.schema import ROLE_SYNONYMS
 
 Number = TypeVar("Number", int, float)
@@ -86,6 +85,6 @@ def _section(values: dict[str, Any], key: str) -> dict[str, Any]:
 def _value(text: str) -> Any:
     """Read a value as TOML does; what is no TOML value is text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
         return text

@@ -42,8 +42,8 @@ class Engine(Protocol):
         order, nothing for text.
         """
 
-    def rows(self, frame: Any) -> Any:
-        """Return every column as it is stored, as an Arrow table."""
+    def rows(self, frame: Any, schema: Schema | None = None) -> Any:
+        """Return every column as an Arrow table: as it is stored, or in the type that its values have by a schema."""
 
     def apply(self, frame: Any, recoding: Recoding, schema: Schema) -> Any:
         """Carry out a recoding."""

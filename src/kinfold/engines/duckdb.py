@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.engines import expressions, inference, ordering
+from kinfold.engines.cells import requoted, string
 from kinfold.engines.connection import Connection
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.engines.expressions import Frame
@@ -98,9 +99,11 @@ class DuckDB:
         select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         return self._arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(columns))
 
-    def rows(self, frame: Frame) -> pa.Table:
-        """Return every column as it is stored."""
-        return self._arrow(f"SELECT * FROM {frame.table} ORDER BY rowid").rename_columns(list(frame.names))
+    def rows(self, frame: Frame, schema: Schema | None = None) -> pa.Table:
+        """Return every column as it is stored, or in the type that its values have by a schema."""
+        values = self._columns(frame) if schema is None else [self._typed(frame, name, schema) for name in frame.names]
+        select = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values))
+        return self._arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(frame.names))
 
     def apply(self, frame: Frame, recoding: Recoding, schema: Schema) -> Frame:
         """Carry out a recoding: a new table without the dropped columns and rows, in the same order."""
@@ -116,7 +119,7 @@ class DuckDB:
             if isinstance(treatment, Replace) and treatment.as_stored:
                 value = expressions.restored(value, treatment.values.type, frame.type_of(name), schema[name])
             if treatment.quotes and expressions.holds_text(treatment, frame.type_of(name)):
-                value = expressions.quoted(value, treatment.quotes)
+                value = requoted(value, treatment.quotes)
             select.append(f"{value} AS c{i}")
         query = f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {{}} n WHERE n.kept"
         with self._registered(arrow) as view:
@@ -170,7 +173,7 @@ class DuckDB:
     def _without(self, frame: Frame, missing: Sequence[str]) -> Frame:
         """Return the table with null where a text stands for a missing value."""
         texts = [f"c{i}" for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
-        stand = ", ".join(map(expressions.string, missing))
+        stand = ", ".join(map(string, missing))
         held = (
             self._row(f"SELECT {', '.join(f'count_if({c} IN ({stand}))' for c in texts)} FROM {frame.table}")
             if texts

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kinfold import formulas
 from kinfold.engines import inference
+from kinfold.engines.cells import string
 from kinfold.recoding import Keep, Replace
 from kinfold.schema import Column, Storage
 
@@ -50,11 +50,6 @@ def literal(path: Path) -> str:
     return string(str(path))
 
 
-def string(text: str) -> str:
-    """SQL for a text."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def text(frame: Frame, name: str) -> str:
     """SQL for a column as the text that a file would hold."""
     return f"CAST({frame.at(name)} AS VARCHAR)"
@@ -79,18 +74,6 @@ def restored(value: str, held: pa.DataType, stored: str, column: Column) -> str:
     if stored == "VARCHAR" and pa.types.is_temporal(held):
         return f"strftime({value}, '{column.date_format}')"
     return f"CAST({value} AS {stored})"
-
-
-def quoted(value: str, quotes: int) -> str:
-    """SQL that puts an apostrophe before a text that looks like a formula, or takes one away."""
-    patterns = (formulas.FORMULA, formulas.NUMBER, formulas.NOTHING_BUT_SIGNS)
-    formula, number, signs = (f"regexp_full_match({value}, {string(pattern)})" for pattern in patterns)
-    looks = f"{formula} AND NOT {number} AND NOT {signs}"
-    if quotes > 0:
-        return f"CASE WHEN {looks} THEN {string(formulas.QUOTE)} || {value} ELSE {value} END"
-    return (
-        f"CASE WHEN starts_with({value}, {string(formulas.QUOTE)}) AND {looks} THEN substr({value}, 2) ELSE {value} END"
-    )
 
 
 def holds_text(treatment: Keep | Replace, stored: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kinfold.engines.cells import is_formula
 from kinfold.schema import Column, Storage
 
 WHOLE = r"[+-]?(0|[1-9][0-9]{0,17})"
@@ -46,6 +47,7 @@ def questions(sql_type: str, c: str) -> dict[str, str]:
             "numbers": f"count_if(regexp_full_match({text}, '{NUMBER}') AND isfinite(try_cast({text} AS DOUBLE)))",
             "not_finite": f"count_if(regexp_full_match({text}, '{NOT_FINITE}'))",
             "decimals": f"max(CASE WHEN {text} ILIKE '%e%' THEN 99 ELSE length({fraction}) END)",
+            "formulas": f"count_if({is_formula(c)})",
         }
     elif sql_type in ("FLOAT", "DOUBLE"):
         text = f"CAST({c} AS VARCHAR)"
@@ -99,6 +101,7 @@ def column(stored: Stored, rows: int, found: Mapping[str, int], date_format: str
         not_finite=found["not_finite"],
         decimals=_decimals(storage, decimals, sql_type),
         date_format=date_format,
+        formulas=found["formulas"],
     )
 
 

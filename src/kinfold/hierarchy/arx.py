@@ -11,6 +11,8 @@ from kinfold.hierarchy.hierarchy import Hierarchy
 
 def read_arx(path: Path) -> Hierarchy:
     """Read a hierarchy; the separator is `;`, or `,` where the first line has none."""
+    if path.exists() and not path.is_file():  # a device or a pipe may never end
+        raise DataError(f"hierarchy file '{path}' is no ordinary file", fix="name a CSV file")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()
@@ -19,7 +21,7 @@ def read_arx(path: Path) -> Hierarchy:
             rows = [row for row in csv.reader(file, delimiter=separator) if row]
     except OSError as error:
         raise DataError(f"hierarchy file '{path}': {error.strerror}", fix="check the path and its rights") from error
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         raise DataError(f"hierarchy file '{path}' is not CSV text in UTF-8", fix="save it as UTF-8") from error
     return Hierarchy.of(rows, f"hierarchy file '{path.name}'")
 

@@ -111,7 +111,10 @@ def by_tree(tree: Mapping[str, Any], where: str = "the hierarchy") -> Hierarchy:
     >>> by_tree({"lung": ["flu", "asthma"], "stomach": {"ulcers": ["gastric"]}}).labels[0].tolist()
     ['flu', 'flu', 'lung', '*']
     """
-    branches = list(_branches(tree, ()))
+    try:
+        branches = list(_branches(tree, ()))
+    except RecursionError:
+        raise PolicyError(f"{where} nests too deeply", fix="write fewer levels into one another") from None
     depth = max((len(branch) for branch in branches), default=0)
     return Hierarchy.of([[branch[0]] * (depth - len(branch)) + list(branch) for branch in branches], where)
 
