@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 SCALE = float(os.environ.get("KINFOLD_TRUST_SCALE", "1"))  # the long form has so many times the random cases
-PASSING = re.compile(r"(\d+) passing examples")
+PASSING = re.compile(r"(\d+) passing")  # in the words of hypothesis
 
 
 def tally_up(what: str, count: int = 1, of: str = "") -> None:

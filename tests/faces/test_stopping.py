@@ -174,7 +174,7 @@ def test_folders_that_were_opened_for_the_release_go_again(desk: Path) -> None:
     ids=lambda args: args[0],
 )
 def test_every_command_can_be_stopped(desk: Path, args: tuple[str, ...]) -> None:
-    before = BUSY + "from kinfold.engines.duckdb import DuckDB; DuckDB.read = lambda *_: busy('c')"
+    before = BUSY + "from kinfold.engines.duckdb import DuckDB; DuckDB.read = lambda *_, **__: busy('c')"
     held = content(desk)
     with ending(start(desk, *args, before=before, cwd=desk)) as command:
         command.until("busy")
