@@ -27,6 +27,11 @@ types: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+.PHONY: trust
+trust: $(READY)  ## the long form: 10,000 releases, thousands of opinions, every fault; writes docs/trust.md
+	@$(BIN)/kinfold warmup
+	$(BIN)/python -m tools.trust --workers $(WORKERS)
+
 setup: $(READY)
 
 $(READY): pyproject.toml requirements/dev.txt requirements/opinion.txt

@@ -1,12 +1,19 @@
 """Generated tables: no deadline on a busy machine; CI draws the same ones every time, other runs draw new ones.
 
 With the compiler off (`make coverage`) the kernels are plain Python, a hundred times slower: a few tables of each kind.
+The long form (`make trust`) draws more of them, and writes down in a ledger what was tried.
 """
 
 import os
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
+
+from ledger import SCALE, tally_test
+
+TRUSTED = {"property": "properties", "fuzz": "fuzz tests"}  # folders that are part of the long form as a whole
+MORE = min(SCALE, 2.0)  # times the tables of a property: those that scale by themselves are where the time goes
 
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)
@@ -17,11 +24,29 @@ settings.load_profile(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With the compiler off, let no test draw more tables than the profile says, whatever it asks for itself."""
-    if os.environ.get("NUMBA_DISABLE_JIT") != "1":
-        return
+    """Mark what belongs to the long form, and settle how many tables each property draws."""
+    functions = {}
     for item in items:
-        test = getattr(item, "obj", None)
-        asked = getattr(test, "_hypothesis_internal_use_settings", None)
-        if asked is not None:
-            test._hypothesis_internal_use_settings = settings(asked, max_examples=min(asked.max_examples, 8))
+        kind = TRUSTED.get(item.path.parent.name)
+        if kind and not item.get_closest_marker("trust"):
+            item.add_marker(pytest.mark.trust(kind))
+        functions[getattr(item, "obj", None)] = kind
+    for function, kind in functions.items():
+        asked = getattr(function, "_hypothesis_internal_use_settings", None)
+        if asked is not None:  # there is no public way to change the settings of a test that has some
+            count = _examples(asked.max_examples, kind)
+            function._hypothesis_internal_use_settings = settings(asked, max_examples=count)
+
+
+def _examples(asked: int, kind: str | None) -> int:
+    """With the compiler off no more than the profile says, whatever a test asks for itself; in the long form more."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        return min(asked, 8)
+    return round(asked * MORE) if kind == "properties" and MORE > 1 else asked
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    tally_test(item, report)
+    return report

@@ -29,7 +29,7 @@ from kinfold.models import AlphaK, KAnonymity, LDiversity, PSensitive, TClosenes
 from kinfold.release import Confidential, Terms
 from kinfold.verification import verify
 from reference import definitions as plainly
-from reference.emd import ancestors, emd, steps, unequal
+from reference.emd import ancestors, emd, unequal
 
 QUASI, CONFIDENTIAL = ("age", "zip"), ("wage", "disease", "grade")
 GRADES = ("none", "some", "much")
@@ -84,7 +84,9 @@ def drawn(seed: int) -> Table:
     }
     if seed % 3 == 0:
         gone = {name: chance.random(n) < 0.15 for name in columns}
-        columns = {name: [None if g else v for v, g in zip(vs, gone[name], strict=True)] for name, vs in columns.items()}
+        columns = {
+            name: [None if g else v for v, g in zip(vs, gone[name], strict=True)] for name, vs in columns.items()
+        }
     types = {"age": "Int64", "wage": "Int64"} if seed % 3 == 0 else {}
     distances = {
         "wage": str(chance.choice(["ordered", "ordered", "equal"])),
@@ -137,8 +139,9 @@ def _terms(table: Table) -> Terms:
 
 
 def _written(model: Any) -> dict[str, Any]:
-    asked = {key: getattr(model, key) for key in ("k", "t", "alpha", "p", "l", "kind", "c", "column")
-             if hasattr(model, key)}
+    asked = {
+        key: getattr(model, key) for key in ("k", "t", "alpha", "p", "l", "kind", "c", "column") if hasattr(model, key)
+    }
     return {"model": type(model).__name__, "parameters": asked, "promise": ""}
 
 
@@ -168,7 +171,9 @@ def definitions(table: Table) -> Iterator[tuple[Figure, float]]:
         yield ("alpha", name), float(max(map(plainly.alpha, held)))
         if table.distances[name] != "hierarchical":
             order = table.values(name) if table.distances[name] == "ordered" else None
-            t = float(max(plainly.ordered_emd(of, whole, order) if order else plainly.equal_emd(of, whole) for of in held))
+            t = float(
+                max(plainly.ordered_emd(of, whole, order) if order else plainly.equal_emd(of, whole) for of in held)
+            )
             yield ("t", name), t
             yield ("t promised", name), t
 
@@ -208,7 +213,7 @@ def pycanons(table: Table) -> Iterator[tuple[Figure, float]]:
         yield ("alpha", name), anonymity.alpha_k_anonymity(*asked)[0]
         yield ("whole entropy", name), anonymity.entropy_l_diversity(*asked)
         equal = table.distances[name] == "equal"
-        if name == "disease" and equal or name == "wage" and not equal and len(table.values(name)) > 1:
+        if (name == "disease" and equal) or (name == "wage" and not equal and len(table.values(name)) > 1):
             yield ("t", name), anonymity.t_closeness(*asked)
 
 

@@ -241,8 +241,7 @@ def moment(text: str, form: str | None) -> Any:
 def read(path: Path, certificate: Mapping[str, Any]) -> dict[str, Column]:
     """Return the columns of a released table as text, and make sure that they are those of the certificate."""
     table = _parquet(path) if path.suffix == ".parquet" else _csv(path, certificate["release"]["separator"])
-    expected = [column["name"] for column in certificate["columns"] if column["role"] != "identifier"]
-    if sorted(table) != sorted(expected):
+    if sorted(table) != sorted(c["name"] for c in certificate["columns"] if c["role"] != "identifier"):
         raise Wrong("the table has other columns than the certificate names")
     return table
 
@@ -265,9 +264,12 @@ def _csv(path: Path, separator: str) -> dict[str, Column]:
 def _parquet(path: Path) -> dict[str, Column]:
     try:
         from pyarrow import parquet, types
+
+        table = parquet.ParquetFile(path).read()
     except ImportError:
         raise SystemExit("a table in Parquet needs pyarrow: pip install pyarrow") from None
-    table = parquet.ParquetFile(path).read()
+    except (OSError, ValueError):
+        raise Wrong("the table is no Parquet file") from None
     for i, field in enumerate(table.schema):
         if types.is_temporal(field.type):  # all ticks of the clock: a datetime has not as many
             table = table.set_column(i, field.name, table.column(i).cast(f"int{field.type.bit_width}"))
@@ -289,8 +291,14 @@ def _as_told(found: Mapping[str, Any], certificate: Mapping[str, Any]) -> bool:
 
 def _figures(content: Mapping[str, Any], counts: Mapping[str, Any]) -> list[float]:
     k, l, t = (content["found"][key] for key in ("k", "l", "t"))
-    promised = (promise["found"] for promise in content["promises"])
-    return [k, *l.values(), *t.values(), counts["records"], counts["classes"], *promised]
+    return [
+        k,
+        *l.values(),
+        *t.values(),
+        counts["records"],
+        counts["classes"],
+        *(p["found"] for p in content["promises"]),
+    ]
 
 
 if __name__ == "__main__":

@@ -23,9 +23,13 @@ import pytest
 from command import content, run, text
 from kinfold import folder as release_folder
 from kinfold.disk import scratch
+from ledger import tally_up
 from processes import Command, ending, gone, start
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes and mounts as Linux has them")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes and mounts as Linux has them"),
+    pytest.mark.trust("faults"),
+]
 
 SCALE = float(os.environ.get("KINFOLD_TRUST_SCALE", "1"))
 KILLS = min(200, max(1, round(20 * SCALE)))
@@ -124,11 +128,13 @@ def check_told(command: Command, number: signal.Signals, changed: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.trust("runs of kills")
 @pytest.mark.timeout(1500)
 def test_kills_at_random_moments(desk: Path, record_property: Callable[[str, object], None]) -> None:
     rng = random.Random(7)
     length, changes, cut = took(desk), 0, 0
     for trial in range(KILLS):
+        tally_up("faults tried")
         number = rng.choice([signal.SIGKILL, signal.SIGTERM])
         out = "out" if trial % 4 else "fresh"  # to replace, or the first
         shutil.rmtree(desk / "fresh", ignore_errors=True)
@@ -143,6 +149,7 @@ def test_kills_at_random_moments(desk: Path, record_property: Callable[[str, obj
             check_whole(desk / "fresh")
         if number is signal.SIGTERM and command.process.returncode == 143:
             assert not list((desk / "tmp").iterdir()) or cut  # its own, unless an earlier kill left some
+        tally_up("faults passed")
         changes, cut = changes + changed, cut + (command.process.returncode != 0)
         if trial % 5 == 4:
             length = (length + took(desk)) / 2

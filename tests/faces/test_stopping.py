@@ -15,7 +15,10 @@ import pytest
 from command import content, run, text
 from processes import BUSY, PATIENCE, Command, ending, gone, start
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked at through /proc")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked at through /proc"),
+    pytest.mark.trust("faults"),
+]
 
 TABLE = "age,zip,disease\n" + "\n".join(f"{20 + i % 50},{10000 + i % 7},{'abc'[i % 3]}" for i in range(60)) + "\n"
 ARGS = ("--quasi", "age,zip", "--confidential", "disease", "-k", "3", "--method", "mdav")

@@ -28,6 +28,7 @@ from kinfold.planning.generalization import METHODS as GENERALIZERS
 from kinfold.planning.needs import NEEDS, needs
 from kinfold.planning.partitioners import CLOSE, PARTITIONERS
 from kinfold.policy import METHODS
+from ledger import tally_up
 
 RELEASED = 0.25  # of the cases of a method at least; two of five in all
 REFUSALS = (kinfold.PolicyError, kinfold.DataError, kinfold.Unreachable)
@@ -56,6 +57,8 @@ def test_every_request_ends_in_a_release_that_keeps_its_promises_or_in_a_reason(
     for choice in choices():
         if choice["method"] == method:
             ends[judged(case(choice), tmp_path)] += 1
+    tally_up("requests of the battery", ends.total())
+    tally_up("releases of the battery", ends["released"])
     assert ends["released"] >= RELEASED * ends.total(), ends
 
 

@@ -1,6 +1,6 @@
-"""Outside opinions on random tables: both checkers against pycanon, scipy and the definitions; classes against microagg1d.
+"""Outside opinions on random tables: pycanon, scipy, definitions on both checkers, and microagg1d on optimal classes.
 
-Short here, thousands of tables in the long form. No disagreement is allowed; where pycanon is known to be wrong, what it
+A few tables here, thousands in the long form. No disagreement is allowed; where pycanon is known to be wrong, what it
 says is explained in `opinions` and counted.
 """
 
@@ -10,11 +10,9 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
+import microagg1d
 import numpy as np
 import pytest
-
-microagg1d = pytest.importorskip("microagg1d", reason="microagg1d is not installed")
-pytest.importorskip("pycanon", reason="pycanon is not installed")
 
 from kinfold import checker
 from kinfold.engines.duckdb import DuckDB
@@ -128,7 +126,9 @@ def test_microagg1d_is_not_optimal_by_its_default_way() -> None:
         assert ours <= default, seed
         worse += ours < default
     assert worse
-    tally_up("explained: microagg1d's default way (simple, stable=1) misses the optimum that its other ways find", worse)
+    tally_up(
+        "explained: microagg1d's default way (simple, stable=1) misses the optimum that its other ways find", worse
+    )
 
 
 def test_microagg1d_labels_sorted_values_where_there_are_two_classes_at_most() -> None:

@@ -20,6 +20,7 @@ from kinfold.planning import microaggregation
 from kinfold.tally import Tally, is_null, of_labels
 
 Edit = Callable[[pa.Table], pa.Table]
+pytestmark = pytest.mark.trust("planted errors")
 
 
 def table(seed: int = 0) -> pa.Table:

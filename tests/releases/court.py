@@ -1,4 +1,4 @@
-"""The court: requests made into saved releases, and each handed to a judge in a process that nothing of kinfold enters."""
+"""The court: requests are made into saved releases, each for a judge in a process that nothing of kinfold enters."""
 
 from __future__ import annotations
 

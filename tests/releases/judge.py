@@ -129,7 +129,7 @@ def main(checker_file: str, packages: str) -> None:
     sys.path.append(packages)  # last, and without the hooks of site: pyarrow
     for line in sys.stdin:
         asked = json.loads(line)
-        print(json.dumps(list(falsehoods(checker, Path(asked["folder"]), asked))), flush=True)
+        print(json.dumps(list(falsehoods(checker, Path(asked["folder"]), asked))), flush=True)  # noqa: T201
     assert not [name for name, module in sys.modules.items() if name.startswith("kinfold") and module]
 
 

@@ -1,4 +1,4 @@
-"""Requests to draw: a table in some form, a policy for it, and what the release of it must be, for a judge to hold it to.
+"""Requests to draw: a table in one of the forms that kinfold takes, and a policy for it.
 
 The same number draws the same request. Levels are mild: what cannot be met is refused, and a refusal shows little.
 """
@@ -105,7 +105,7 @@ def request(number: int) -> Request:
 
 def _quasi(drawn: Request, names: list[str]) -> None:
     kinds = NUMBERS if drawn.method == "univariate" else QUASI
-    count = 1 if drawn.method == "univariate" else int(drawn.chance.integers(1, 4))
+    count = 1 if drawn.method == "univariate" else drawn.one_of(1, 1, 1, 2, 2, 3)
     missing = int(drawn.chance.integers(count)) if drawn.often(0.4) else -1
     for number in range(count):
         column = drawn.one_of(*kinds)(drawn.n, drawn.chance)
@@ -123,7 +123,7 @@ def _add_quasi(drawn: Request, name: str, column: Column) -> None:
     if not drawn.generalizing and drawn.often(0.6):
         asked["average"] = drawn.one_of(*AVERAGES[column.kind])
     truthful = drawn.generalizing or asked.get("average") == "generalize"
-    if column.hierarchy and (truthful and measured or drawn.often(0.5)):
+    if column.hierarchy and ((truthful and measured) or drawn.often(0.5)):
         asked["hierarchy"] = column.hierarchy
     if measured and None in column.values:
         asked["missing"] = drawn.one_of("separate", "drop", *(() if truthful else ("mean",)))
@@ -131,7 +131,7 @@ def _add_quasi(drawn: Request, name: str, column: Column) -> None:
 
 
 def _confidential(drawn: Request, names: list[str]) -> None:
-    for _ in range(int(drawn.chance.integers(1 if drawn.method in CLOSE else 0, 3))):
+    for _ in range(drawn.one_of(1, 1, 2) if drawn.method in CLOSE else drawn.one_of(0, 1, 1, 1, 2)):
         name, column = names.pop(), drawn.one_of(*CONFIDENTIAL)(drawn.n, drawn.chance)
         if drawn.often(0.25):
             column = column.with_nulls(drawn.chance, 0.2)

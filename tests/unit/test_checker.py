@@ -78,6 +78,16 @@ def test_a_recipient_with_nothing_but_python_can_run_it(public: Path, tmp_path: 
     assert set(said["found"]["alpha"]) == {"disease", "wage", "grade"}
 
 
+def test_bytes_that_are_no_parquet_are_told_in_words(public: Path, tmp_path: Path) -> None:
+    told = json.loads((public / "certificate.json").read_text())
+    told["release"]["file"] = "release.parquet"
+    (tmp_path / "certificate.json").write_text(json.dumps(told))
+    (tmp_path / "release.parquet").write_bytes(b"PAR1 and then nothing")
+    said = examine(tmp_path)
+    assert not said["holds"]
+    assert said["problems"][1:] == ["the table is no Parquet file"]
+
+
 def test_a_table_in_parquet_without_pyarrow_says_what_it_needs(public: Path, tmp_path: Path) -> None:
     told = json.loads((public / "certificate.json").read_text())
     told["release"]["file"] = "release.parquet"

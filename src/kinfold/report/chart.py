@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -35,11 +35,17 @@ class Picture:
 
 def draw(picture: Picture, ident: str) -> str:
     """Return the picture as an SVG element for a page: no script, no style, no link; its ids start with `ident`."""
+    drawn = _drawn(json.dumps(specification(picture.name, picture.values, picture.settings)))
+    return inlined(drawn, ident, picture.title, picture.description)
+
+
+@lru_cache(maxsize=32)
+def _drawn(spec: str) -> str:
+    """Return a specification as SVG; the two pages of a release share a third of their charts."""
     import vl_convert  # takes a while to load, and most runs draw nothing
 
-    spec = specification(picture.name, picture.values, picture.settings)
     drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE, config=theme(), allowed_base_urls=[])
-    return inlined(drawn, ident, picture.title, picture.description)
+    return drawn
 
 
 def draw_png(picture: Picture, scale: float = 2.0) -> bytes:
