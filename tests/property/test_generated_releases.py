@@ -6,7 +6,6 @@ asked for or certified; none may be.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
