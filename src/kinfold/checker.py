@@ -130,8 +130,7 @@ def entropy_reaches(held: Class, l: float) -> bool:
     if abs(effective(held) - l) > 1e-9 * l:
         return effective(held) > l
     n, exact = sum(held.values()), Fraction(repr(l))
-    product = math.prod(count**count for count in held.values())
-    return bool(n**n * exact.denominator**n >= exact.numerator**n * product)
+    return bool(n**n * exact.denominator**n >= exact.numerator**n * math.prod(c**c for c in held.values()))
 
 
 def recursive(held: Class, c: Fraction) -> int:
@@ -291,14 +290,8 @@ def _as_told(found: Mapping[str, Any], certificate: Mapping[str, Any]) -> bool:
 
 def _figures(content: Mapping[str, Any], counts: Mapping[str, Any]) -> list[float]:
     k, l, t = (content["found"][key] for key in ("k", "l", "t"))
-    return [
-        k,
-        *l.values(),
-        *t.values(),
-        counts["records"],
-        counts["classes"],
-        *(p["found"] for p in content["promises"]),
-    ]
+    promised = (promise["found"] for promise in content["promises"])
+    return [k, *l.values(), *t.values(), counts["records"], counts["classes"], *promised]
 
 
 if __name__ == "__main__":
