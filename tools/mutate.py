@@ -27,7 +27,12 @@ WORKERS = int(os.environ.get("WORKERS", "2"))
 PATIENCE = 120  # seconds; a mutant that never ends is noticed, too
 MARK = 0.95
 TESTS = {
-    "models": ("tests/unit/test_models.py", "tests/property/test_diversity_twin.py", "tests/property/test_emd_twin.py"),
+    "models": (
+        "tests/unit/test_models.py",
+        "tests/unit/test_model_limits.py",
+        "tests/property/test_diversity_twin.py",
+        "tests/property/test_emd_twin.py",
+    ),
     "verification": (
         "tests/faces/test_verify.py",
         "tests/unit/test_certificates.py",

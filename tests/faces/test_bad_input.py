@@ -134,12 +134,12 @@ def test_a_quote_that_is_never_closed(desk: Path) -> None:
 
 def test_two_columns_of_one_name(desk: Path) -> None:
     change(desk, "name,age,zip", "name,age,age")
-    refused(desk, 3, "more than one column is named 'age'", "rename all but one")
+    refused(desk, 3, "columns 2 and 3 have the same name", "rename all but one")
 
 
 def test_two_columns_whose_names_differ_in_case_only(desk: Path) -> None:
     change(desk, "name,age,zip", "name,age,Age")
-    refused(desk, 3, "'age' and 'Age'", "rename all but one")
+    refused(desk, 3, "columns 2 and 3 have the same name", "rename all but one")
 
 
 def test_a_column_without_a_name(desk: Path) -> None:

@@ -111,7 +111,7 @@ def test_many_columns(tmp_path: Path, columns: int, form: str) -> None:
 def test_a_number_of_very_many_digits(tmp_path: Path, number: str, quasi: str, confidential: str) -> None:
     path = text(tmp_path, "table.csv", "a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(8)) + f"{number},1\n")
     ended("profile", path)
-    asked = ("--quasi", quasi, "--confidential", confidential, "-k", 2, "-l", 1)
+    asked = ("--quasi", quasi, "--confidential", confidential, "-k", 2, "-t", 0.9)
     for more in ((), ("--set", f"columns.{quasi}.type=continuous"), ("--set", f"columns.{quasi}.type=nominal")):
         ended("anonymize", path, *asked, *more, "--out", tmp_path / "out", "--force")
     intervals = ("--set", "columns.a.hierarchy={intervals=[5]}", "--set", "method.name=datafly")
@@ -121,7 +121,8 @@ def test_a_number_of_very_many_digits(tmp_path: Path, number: str, quasi: str, c
 def test_a_cell_of_ten_megabytes(tmp_path: Path) -> None:
     rows = "".join(f"{i},{MARKER}{i % 2}\n" for i in range(8))
     path = text(tmp_path, "table.csv", f"a,b\n{rows}9,{'y' * 10_000_000}\n")
-    ended("profile", path)
+    assert ended("profile", path) == 3
+    assert "1 line is longer than two million bytes (line 10)" in run("profile", path).err
     ended("anonymize", path, "--quasi", "a", "--confidential", "b", "-k", 2, "--out", tmp_path / "out")
     hierarchy = ("--set", "columns.b.hierarchy={mask=1000000000}", "--set", "method.name=datafly")
     ended("anonymize", path, "--quasi", "b", "--confidential", "a", "-k", 2, *hierarchy, "--out", tmp_path / "two")

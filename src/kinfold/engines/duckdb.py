@@ -224,15 +224,22 @@ class DuckDB:
         return Frame(table, dialect.header, types, typed=False, separator=separator, doubtful=dialect.doubtful)
 
     def _refuse_rejects(self, name: str) -> None:
-        found = self._connection.execute("SELECT DISTINCT line FROM reject_errors ORDER BY line").fetchall()
-        lines = [line for (line,) in found]
+        long = "bool_or(error_type = 'LINE SIZE OVER MAXIMUM')"
+        found = self._connection.execute(
+            f"SELECT line, {long} FROM reject_errors GROUP BY line ORDER BY line"
+        ).fetchall()
         self._connection.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
-        if not lines:
+        if not found:
             return
-        shown = ", ".join(map(str, lines[:LINES_SHOWN])) + (", ..." if len(lines) > LINES_SHOWN else "")
-        plural = "s have" if len(lines) > 1 else " has"
-        what = f"'{name}': {len(lines)} line{plural} other fields than the header, or a broken quote (line {shown})"
-        raise DataError(what, fix="mend those lines; fields that hold the separator must be quoted")
+        shown = ", ".join(str(line) for line, _ in found[:LINES_SHOWN]) + (", ..." if len(found) > LINES_SHOWN else "")
+        plural = len(found) > 1
+        if all(too_long for _, too_long in found):
+            what = f"{len(found)} line{'s are' if plural else ' is'} longer than two million bytes (line {shown})"
+            raise DataError(f"'{name}': {what}", fix="shorten them, or give the table as Parquet")
+        what = f"{len(found)} line{'s have' if plural else ' has'} other fields than the header, or a broken quote"
+        raise DataError(
+            f"'{name}': {what} (line {shown})", fix="mend those lines; fields that hold the separator must be quoted"
+        )
 
     def _read_typed(self, path: Path, form: Format) -> Frame:
         source = expressions.literal(plain_name(path, self._folder, next(self._numbers)))

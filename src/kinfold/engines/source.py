@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -66,16 +65,22 @@ def plain_name(path: Path, folder: Path, number: int) -> Path:
 
 
 def check_names(names: Sequence[str], where: str) -> None:
-    """Refuse columns without a name and columns that share one; names that differ only in case count as shared."""
+    """Refuse columns without a name and columns that share one; names that differ only in case count as shared.
+
+    They are told by their places: a first line that has a name twice may be a record.
+    """
     problems = [
         Problem(f"{where}: column {place} has no name", "name every column")
         for place, name in enumerate(names, 1)
         if not name.strip()
     ]
-    shared = Counter(name.casefold() for name in names if name.strip())
-    twice = [name for name in dict.fromkeys(names) if shared[name.casefold()] > 1]
-    if twice:
-        named = " and ".join(f"'{name}'" for name in twice)
-        problems.append(Problem(f"{where}: more than one column is named {named}", "rename all but one of them"))
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names, 1):
+        places.setdefault(name.casefold(), []).append(place)
+    for name, shared in places.items():
+        if name.strip() and len(shared) > 1:
+            *first, last = map(str, shared)
+            what = f"{where}: columns {', '.join(first)} and {last} have the same name"
+            problems.append(Problem(what, "rename all but one of them"))
     if problems:
         raise DataError(problems)
