@@ -118,7 +118,7 @@ def _heading(run: Run) -> str:
 Written by `make trust` on {datetime.now(UTC):%Y-%m-%d}; every number was counted by that run, which took
 {_time(run.seconds)} with {run.workers} workers. What a release promises is in [promise.md](promise.md)."""
     if run.scale < FULL:
-        told += f"\n\n**A run at {run.scale / FULL:.1%} of the full scale.** `make trust` makes the full one."
+        told += f"\n\n**A run at scale {run.scale:g}.** The full one has {FULL:g}, and 10,000 releases."
     if run.failed:
         told += f"\n\n**{run.failed} tests failed: do not rely on this state.**"
     return told

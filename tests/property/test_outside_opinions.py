@@ -39,7 +39,7 @@ from opinions import (
 from reference.univariate import cost_of_labels
 
 PART = 25
-TABLES, COLUMNS = cases(50, 250), cases(150, 500)
+TABLES, COLUMNS = cases(50, 200), cases(150, 500)
 
 
 @pytest.mark.timeout(900)
