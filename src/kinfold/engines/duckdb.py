@@ -34,6 +34,7 @@ from kinfold.tally import Spread, Tally
 FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
 PIECE = 50  # questions of one query: what a query costs grows faster than its length
+WIDE, STRIP = 400, 100  # columns of a table that is asked in strips, and of a strip
 FIRST_ROWS = 1000  # looked at before all are
 
 
@@ -47,6 +48,7 @@ class DuckDB:
         self._connection.execute("SET lock_configuration = true")
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
+        self._cut: dict[str, list[Frame]] = {}  # wide tables in strips
         self._discard = weakref.finalize(self, self._connection.close)
 
     def __enter__(self) -> Self:
@@ -84,6 +86,7 @@ class DuckDB:
 
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Group by the text of the key columns and count, then count each confidential column within the groups."""
+        frame = self._strip(frame, (*by, *of))
         keys = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(by))
         names = ", ".join(f"k{i}" for i in range(len(by)))
         groups = self._arrow(
@@ -296,6 +299,10 @@ class DuckDB:
 
     def _asked(self, frame: Frame) -> Schema:
         rows = self._count(frame.table)
+        columns = [column for strip in self._strips(frame) for column in self._described(strip, rows)]
+        return Schema.of(columns, rows, frame.doubtful)
+
+    def _described(self, frame: Frame, rows: int) -> list[Column]:
         distinct = self._distinct(frame)
         asked = [inference.questions(kind, f"c{i}") for i, kind in enumerate(frame.types)]
         # A column of nothing but nulls is not asked: the database stumbles over some questions about none.
@@ -308,11 +315,32 @@ class DuckDB:
             for questions, values in zip(asked, distinct, strict=True)
         ]
         formats = self._date_formats(frame, rows, [inference.may_be_dates(answer) for answer in found])
-        columns = [
+        return [
             inference.column(Stored(name, kind, frame.typed), rows, answer, form)
             for name, kind, answer, form in zip(frame.names, frame.types, found, formats, strict=True)
         ]
-        return Schema.of(columns, rows, frame.doubtful)
+
+    def _strips(self, frame: Frame) -> list[Frame]:
+        """Return a table in strips that are cheap to ask: what a query costs grows with the width of its table."""
+        if len(frame.names) <= WIDE:
+            return [frame]
+        if frame.table not in self._cut:
+            starts = range(0, len(frame.names), STRIP)
+            self._cut[frame.table] = [self._copied(frame, slice(start, start + STRIP)) for start in starts]
+        return self._cut[frame.table]
+
+    def _copied(self, frame: Frame, part: slice) -> Frame:
+        columns = self._columns(frame)[part]
+        select = ", ".join(f"{c} AS c{i}" for i, c in enumerate(columns))
+        table = self._table(f"SELECT {select} FROM {frame.table}")
+        return replace(frame, table=table, names=frame.names[part], types=frame.types[part])
+
+    def _strip(self, frame: Frame, names: Sequence[str]) -> Frame:
+        """Return the strip that has these columns, or the table where it is narrow or they are in several."""
+        if len(frame.names) <= WIDE or not names:
+            return frame
+        strips = {frame.names.index(name) // STRIP for name in names}
+        return self._strips(frame)[strips.pop()] if len(strips) == 1 else frame
 
     def _distinct(self, frame: Frame) -> list[int]:
         # Far cheaper than as many count(DISTINCT ...) in one query.
