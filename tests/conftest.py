@@ -5,6 +5,7 @@ The long form (`make trust`) draws more of them, and writes down in a ledger wha
 """
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -21,6 +22,14 @@ settings.register_profile("plain", deadline=None, derandomize=True, max_examples
 settings.load_profile(
     "plain" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "repeat" if os.environ.get("CI") else "explore"
 )
+
+
+def pytest_configure() -> None:
+    """Heed signals whoever started the tests: a background job of a shell is deaf to them, and so are its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) == signal.SIG_IGN:
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
