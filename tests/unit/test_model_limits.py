@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from kinfold.errors import PolicyError
 from kinfold.gauge import Gauge
 from kinfold.hierarchy import Hierarchy
-from kinfold.models import AlphaK, Finding, KAnonymity, LDiversity, PSensitive, TCloseness
+from kinfold.models import AlphaK, Finding, KAnonymity, LDiversity, PSensitive, TCloseness, emd
 from kinfold.models.l_diversity import distinct, effective
 from kinfold.tally import Spread, Tally, of_labels
 
@@ -114,3 +116,78 @@ def test_a_hierarchy_where_none_belongs_and_none_where_one_does() -> None:
         TCloseness(0.2, "v", "hierarchical")
     with pytest.raises(PolicyError, match="'v' has a hierarchy"):
         TCloseness(0.2, "v", "equal", Hierarchy.of([("a", "x"), ("b", "x")]))
+
+
+# Where sums of whole numbers end, and what is rounded
+
+
+def heavy(*sizes: int) -> tuple[Spread, np.ndarray]:
+    """One class for each size, and a value of its own for each: sums as large as one likes without the records."""
+    places = np.arange(len(sizes))
+    return Spread(places, places, np.array(sizes), places), np.array(sizes)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kind"),
+    [
+        ((2**29, 2**29), "i"),  # 2 values · 2^30 records · 2^29 in the largest class = 2^60
+        ((2**30, 2**30), "f"),  # 2 · 2^31 · 2^30 = 2^62: no room for one more addition
+        ((2**30 - 1, 2**30 - 1), "i"),
+    ],
+)
+def test_over_an_order_sums_are_whole_as_long_as_they_fit(sizes: tuple[int, int], kind: str) -> None:
+    assert emd.ordered_work(*heavy(*sizes)).moved.dtype.kind == kind
+    assert emd.ordered(*heavy(*sizes)).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "height", "kind"),
+    [
+        ((2**30, 2**29), 1, "i"),  # 2 levels' worth · 1.5 · 2^30 · 2^30 = 1.5 · 2^61
+        ((2**30, 2**30), 1, "f"),  # 2 · 2^31 · 2^30 = 2^62
+        ((2**30 - 1, 2**30 - 1), 1, "i"),
+        ((2**29, 2**29), 4, "f"),  # 8 · 2^30 · 2^29 = 2^62
+        ((2**29, 2**29), 3, "i"),
+        ((2**30 - 2**27, 2**30 - 2**27), 1, "i"),  # thrice instead of twice would not fit
+    ],
+)
+def test_over_levels_sums_are_whole_as_long_as_they_fit(sizes: tuple[int, int], height: int, kind: str) -> None:
+    paths = np.repeat(np.arange(2)[:, None], height, axis=1)
+    work = emd.nested_work(*heavy(*sizes), paths)
+    assert work.moved.dtype.kind == kind
+    assert work.shares().tolist() == pytest.approx([1 - size / sum(sizes) for size in sizes])
+
+
+def test_values_that_nobody_holds_do_not_count() -> None:
+    spread = Spread(np.array([0, 1]), np.array([0, 1]), np.array([1, 1]), np.arange(3))
+    assert emd.ordered(spread, np.array([1, 1])).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("moved", "unit"), [(21461764540187894, 172684251209479402), (202306337559954800, 280401395683725124)]
+)
+def test_a_quotient_that_doubles_round_up_is_looked_at_exactly(moved: int, unit: int) -> None:
+    work = emd.Work(np.array([moved]), np.array([1]), unit)
+    limit = float(Fraction(moved, unit))
+    assert work.shares()[0] > limit  # rounded three times instead of once
+    assert work.above(limit).tolist() == [False]
+    assert work.above(np.nextafter(limit, 0.0)).tolist() == [True]
+
+
+def test_a_class_without_records_is_not_far_from_anything() -> None:
+    work = emd.Work(np.array([0, 1]), np.array([0, 1]), 1)
+    assert work.shares().tolist() == [0.0, 1.0]
+    assert work.above(0.0).tolist() == [False, True]
+
+
+def test_what_is_forgiven_of_floats_is_forgiven_whole() -> None:
+    work = emd.Work(np.array([0.5 + emd.ROUNDING, 0.5 + 3 * emd.ROUNDING]), np.array([1, 1]), 1)
+    assert work.above(0.5).tolist() == [False, True]
+
+
+def test_what_is_forgiven_of_logarithms_is_forgiven_whole() -> None:
+    hair = 1 / (1 - 1e-12)  # less the tolerance this is one again
+    alike = tally_of("aaa")
+    assert LDiversity(hair, "v", "entropy").check(alike).holds
+    assert not LDiversity(hair, "v", "entropy").failing(alike).any()
+    assert LDiversity(1, "v", "recursive", hair).check(tally_of("a")).found == 0  # equality is a miss
