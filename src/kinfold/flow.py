@@ -30,7 +30,7 @@ from kinfold.policy import Policy, from_roles
 from kinfold.promises import confidential_values, terms_of, unit_values
 from kinfold.recoding import unquoting
 from kinfold.release import Certificate, Terms, Verdict
-from kinfold.schema import Role, Schema
+from kinfold.schema import AS_TEXT, Role, Schema
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
 from kinfold.written import as_written
@@ -65,12 +65,19 @@ class Release:
     def frame(self) -> Any:
         """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
         if isinstance(self.source, Path):
-            return self.engine.rows(self.released, self.schema)
+            return self.engine.rows(self.released, self.written)
         rows = self.engine.rows(self.released)
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
         blanked = protected & self.engine.blanked(self.original)
         return frames.recoded(self.source, rows, self.plan.recoding, unnamed, blanked)
+
+    @property
+    def written(self) -> Schema:
+        """What the columns are to whoever writes them: categories keep their text, whatever it looks like."""
+        protected = {column.name for column in self.terms.confidential if column.reading == AS_TEXT}
+        categories = {column.name for column in self.policy.columns if not column.kind.measured}
+        return self.schema.literally(protected | categories)
 
     @property
     def labels(self) -> NDArray[np.int64]:

@@ -44,7 +44,7 @@ def _fill(release: Release, made: Path) -> None:
     internal.mkdir()
     output = release.policy.policy.output
     file = public / f"release.{output.format}"
-    release.engine.write(release.released, file, release.schema, ordered=output.order == "sorted")
+    release.engine.write(release.released, file, release.written, ordered=output.order == "sorted")
     _write_reports(release, public, internal)
     certificate = _certified(release, file, public / "report.html")
     (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")

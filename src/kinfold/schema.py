@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Literal
 
@@ -87,6 +87,7 @@ class Column:
     not_finite: int = 0  # how many are infinite or not a number
     decimals: int | None = None  # the most decimals that a value has; None where that is no small number
     date_format: str | None = None  # how dates are written, where they are text
+    literal: bool = False  # told apart by its text as written: no type may change that
     formulas: int = 0  # how many texts a spreadsheet may run
 
     FEW: ClassVar[int] = 2
@@ -125,6 +126,11 @@ class Schema:
 
     def __contains__(self, name: object) -> bool:
         return name in self.names
+
+    def literally(self, names: Collection[str]) -> Schema:
+        """Return the schema in which these columns are told apart by their text as written."""
+        columns = tuple(replace(column, literal=True) if column.name in names else column for column in self.columns)
+        return replace(self, columns=columns)
 
     def get(self, name: str) -> Column | None:
         """The column of this name, if there is one."""

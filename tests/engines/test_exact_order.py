@@ -232,3 +232,20 @@ def test_a_duckdb_with_nanoseconds_and_zones_goes_the_whole_way(tmp_path: Path) 
         found = kinfold.verify(tmp_path / form, twice=True)
         assert found.l == {"at": 3, "zoned": 3}
         assert np.isclose(found.t["at"], found.t["zoned"])
+
+
+@pytest.mark.parametrize("values", [["1.50", "1.5", "2"], ["+1", "1", "2"], ["1e3", "1000", "2"], ["1", "2", "3"]])
+@pytest.mark.parametrize("role", ["quasi", "confidential"])
+def test_categories_keep_their_text_in_parquet(tmp_path: Path, values: list[str], role: str) -> None:
+    rows = "".join(f"{i // 3},{values[i % 3]}\n" for i in range(30))
+    columns = {"a": {"role": "quasi"}, "v": {"role": role, "type": "nominal"}}
+    if role == "confidential":
+        columns["v"] |= {"hierarchy": {"levels": [[value, "any"] for value in values]}}
+    asked = {"privacy": {"k": 3}, "method": {"name": "mdav"}, "columns": columns, "output": {"format": "parquet"}}
+    release = kinfold.anonymize(text(tmp_path, "t.csv", "a,v\n" + rows), asked)
+    release.save(tmp_path / "out")
+    held = pq.ParquetFile(tmp_path / "out/public/release.parquet").read().column("v")
+    assert {str(value) for value in held.to_pylist()} <= {*values}
+    assert pa.types.is_integer(held.type) == (values == ["1", "2", "3"])
+    assert release.frame.column("v").type == held.type
+    assert kinfold.verify(tmp_path / "out", twice=True).holds

@@ -441,10 +441,16 @@ class DuckDB:
         c, kind, column = frame.at(name), frame.type_of(name), schema.get(name)
         if frame.typed or kind != "VARCHAR" or column is None or name in frame.labelled:
             return c
+        typed = self._by_storage(frame, column)
+        changed = f"SELECT count_if(CAST({typed} AS VARCHAR) IS DISTINCT FROM {c}) FROM {frame.table}"
+        return c if column.literal and self._row(changed)[0] else typed
+
+    def _by_storage(self, frame: Frame, column: Column) -> str:
+        c = frame.at(column.name)
         if column.storage is Storage.INTEGER:
             return f"CAST(trim({c}) AS BIGINT)"
         if column.storage is Storage.NUMBER:
-            return self._as_numbers(frame, name)
+            return self._as_numbers(frame, column.name)
         if column.storage in (Storage.DATE, Storage.TIMESTAMP):
             return f"CAST(strptime(trim({c}), '{column.date_format}') AS {column.storage.upper()})"
         return c
