@@ -24,7 +24,7 @@ from kinfold.recoding import Drop, Keep, Replace
 from kinfold.report.changes import moved, related
 from kinfold.report.facts import Bins, ColumnFacts, Facts, Shares
 from kinfold.report.gather import bins, edges_of, labels_of, shares
-from kinfold.schema import Column, Kind, Role
+from kinfold.schema import AS_TEXT, Column, Kind, Reading, Role
 
 if TYPE_CHECKING:
     from kinfold.flow import Release
@@ -103,7 +103,7 @@ def _column(release: Release, bound: BoundColumn, column: Column | None, interna
         treatment=treatment_of(bound, treatment),
         released=released,
         original=original,
-        singles_out=_singling(after) if isinstance(treatment, Keep) else 0.0,
+        singles_out=_singling(release, bound, column) if isinstance(treatment, Keep) else 0.0,
     )
 
 
@@ -119,12 +119,16 @@ def treatment_of(bound: BoundColumn, treatment: Keep | Replace) -> str:
 
 def _values(release: Release, frame: Any, column: Column, bound: BoundColumn) -> Any:
     """Return a column as numbers where it can be read as such, else as text."""
-    readable = bound.kind.measured and (column.storage.kind.measured or bool(column.date_format))
+    readable = _is_readable(bound, column)
     table = release.engine.collect(frame, {bound.name: column if readable else None})
     if not readable:
         return table.column(0).to_pylist()
     numbers = table.column(0).to_numpy(zero_copy_only=False).astype(np.float64)
     return np.where(np.isfinite(numbers), numbers, np.nan)  # no chart has a place for the infinite
+
+
+def _is_readable(bound: BoundColumn, column: Column) -> bool:
+    return bound.kind.measured and (column.storage.kind.measured or bool(column.date_format))
 
 
 def _distributions(
@@ -148,6 +152,13 @@ def _day(bound: BoundColumn, edge: float) -> str:
     return as_text(bound, min(max(edge, first), last))
 
 
-def _singling(values: Any) -> float:
-    counts = Counter(np.nan_to_num(values, nan=np.inf).tolist() if isinstance(values, np.ndarray) else values)
-    return sum(1 for count in counts.values() if count == 1) / max(len(values), 1)
+def _singling(release: Release, bound: BoundColumn, column: Column) -> float:
+    """Return the share of records whose value no other record holds, told apart exactly: charts have doubles only."""
+    spread = release.engine.tally(release.released, (), {bound.name: _reading(bound, column)}).spreads[bound.name]
+    return float((spread.totals() == 1).sum() / max(spread.totals().sum(), 1))
+
+
+def _reading(bound: BoundColumn, column: Column) -> Reading:
+    if not _is_readable(bound, column) or column.not_finite:
+        return AS_TEXT
+    return Reading("moment", column.date_format) if bound.kind is Kind.DATE else Reading("number")

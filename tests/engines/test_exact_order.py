@@ -125,6 +125,7 @@ def test_accounts_beyond_doubles_are_not_one_value(tmp_path: Path, form: str) ->
     release.save(tmp_path / "out")
     found = kinfold.verify(tmp_path / "out", twice=True)
     assert found.l["account"] == 5
+    assert "singles out 100%" in (tmp_path / "out/public/report.html").read_text()
     assert found.t["account"] == pytest.approx(0.4487, abs=1e-4)  # as if they were 0 to 39
 
 
