@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.engines import expressions, inference, ordering
-from kinfold.engines.cells import requoted, string
 from kinfold.engines.connection import Connection
 from kinfold.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.engines.expressions import Frame
+from kinfold.engines.formula_cells import requoted, string
 from kinfold.engines.inference import Stored
 from kinfold.engines.source import Format, check_names, digest, format_of, plain_name
 from kinfold.errors import DataError, PolicyError, Problem

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from kinfold.engines import inference
-from kinfold.engines.cells import string
+from kinfold.engines.formula_cells import string
 from kinfold.recoding import Keep, Replace
 from kinfold.schema import Column, Storage
 

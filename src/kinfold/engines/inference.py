@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kinfold.engines.cells import is_formula
+from kinfold.engines.formula_cells import is_formula
 from kinfold.schema import Column, Storage
 
 WHOLE = r"[+-]?(0|[1-9][0-9]{0,17})"

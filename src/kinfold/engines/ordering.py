@@ -24,39 +24,39 @@ ISO = (
 
 
 @dataclass(frozen=True)
-class Ordered:
+class ExactOrder:
     """SQL for a value in its order, and for whether a value that is there can be read so."""
 
     value: str
     fits: str
 
 
-def ordered(c: str, sql_type: str, reading: Reading) -> Ordered | None:
+def ordered(c: str, sql_type: str, reading: Reading) -> ExactOrder | None:
     """Return how to order a column, or None for numbers written as text: `digits` tells more of those."""
     if reading.sort == "text":
-        return Ordered(f"CAST({c} AS VARCHAR)", "TRUE")
+        return ExactOrder(f"CAST({c} AS VARCHAR)", "TRUE")
     if reading.sort == "moment":
         return _moments(c, sql_type, reading.date_format)
     if sql_type in WHOLE_TYPES or sql_type.startswith("DECIMAL"):
-        return Ordered(c, "TRUE")
+        return ExactOrder(c, "TRUE")
     if sql_type in ("FLOAT", "DOUBLE"):
-        return Ordered(c, f"isfinite({c})")
-    return None if sql_type == "VARCHAR" else Ordered(c, "FALSE")
+        return ExactOrder(c, f"isfinite({c})")
+    return None if sql_type == "VARCHAR" else ExactOrder(c, "FALSE")
 
 
-def _moments(c: str, sql_type: str, date_format: str | None) -> Ordered:
+def _moments(c: str, sql_type: str, date_format: str | None) -> ExactOrder:
     if sql_type == "DATE" or sql_type.startswith("TIMESTAMP"):
-        return Ordered(c, "TRUE")
+        return ExactOrder(c, "TRUE")
     if sql_type != "VARCHAR":
-        return Ordered(c, "FALSE")
+        return ExactOrder(c, "FALSE")
     text = f"trim({c})"
     if date_format:
         read = "try_strptime({}, '{}')".format(text, date_format.replace("'", "''"))
-        return Ordered(read, f"{read} IS NOT NULL")
+        return ExactOrder(read, f"{read} IS NOT NULL")
     fraction = rf"regexp_extract({text}, '\.([0-9]+)', 1)"
     second = rf"try_cast(regexp_replace({text}, '\.[0-9]+', '') AS TIMESTAMPTZ)"
     value = f"CASE WHEN {c} IS NOT NULL THEN struct_pack(at := {second}, beyond := rtrim({fraction}, '0')) END"
-    return Ordered(value, f"regexp_full_match({text}, '{ISO}') AND {second} IS NOT NULL")
+    return ExactOrder(value, f"regexp_full_match({text}, '{ISO}') AND {second} IS NOT NULL")
 
 
 def digits(c: str) -> str:
