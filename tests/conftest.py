@@ -14,7 +14,7 @@ from hypothesis import settings
 from ledger import SCALE, tally_test
 
 TRUSTED = {"property": "properties", "fuzz": "fuzz tests"}  # folders that are part of the long form as a whole
-MORE = min(SCALE, 2.0)  # times the tables of a property: those that scale by themselves are where the time goes
+MORE = min(SCALE, 1.5)  # times the tables of a property: those that scale by themselves are where the time goes
 
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)

@@ -74,7 +74,19 @@ def carried_out(tests: list[str], scale: float, workers: int) -> Run:
         ledger, results = Path(place) / "ledger", Path(place) / "results.xml"
         ledger.touch()
         environment = {**os.environ, "KINFOLD_TRUST_SCALE": str(scale), "KINFOLD_LEDGER": str(ledger)}
-        command = [sys.executable, "-m", "pytest", "-q", "-m", "trust", "-n", str(workers), "--dist", "worksteal"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-m",
+            "trust",
+            "-n",
+            str(workers),
+            "--dist",
+            "worksteal",
+            "--durations=20",
+        ]
         started = time.monotonic()
         subprocess.run([*command, f"--junitxml={results}", *tests], cwd=ROOT, env=environment, check=False)  # noqa: S603
         seconds = time.monotonic() - started

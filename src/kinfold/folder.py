@@ -20,7 +20,7 @@ from kinfold.engines import Engine
 from kinfold.engines.source import digest
 from kinfold.errors import VerifyError
 from kinfold.hierarchy import Hierarchy
-from kinfold.inspection import check_folder, figures, same
+from kinfold.inspection import check_read, figures, same
 from kinfold.publication import publish
 from kinfold.release import Certificate, Confidential
 from kinfold.verification import verify
@@ -46,31 +46,36 @@ def _fill(release: Release, made: Path) -> None:
     file = public / f"release.{output.format}"
     release.engine.write(release.released, file, release.written, ordered=output.order == "sorted")
     _write_reports(release, public, internal)
-    certificate = _certified(release, file, public / "report.html")
-    (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
     twice = release.verdict.records <= CHECKED_TWICE
-    check_folder(public, rows_only=True, twice=twice).verdict.require()
+    _certify(release, file, public, twice=twice)
     (internal / "audit.json").write_text(_json(audit(release, file) | {"checked_twice": twice}), encoding="utf-8")
     (internal / "policy.toml").write_text(
         release.policy.applied(release.plan.method, release.plan.steps).toml(), encoding="utf-8"
     )
 
 
-def _certified(release: Release, file: Path, report: Path) -> Certificate:
-    """Verify the file as written, compare that with what was found on the rows, and write it down."""
+def _certify(release: Release, file: Path, public: Path, *, twice: bool) -> None:
+    """Read the file as written, write down what is found on it, and check the whole as a recipient would."""
     from kinfold.engines.duckdb import DuckDB
 
     separator = release.engine.separator(release.released) if file.suffix == ".csv" else None
     with DuckDB() as engine:
         frame = engine.read(file, separator=separator)  # values may hold what separates fields elsewhere
-        verdict = verify(engine, frame, release.terms).require()
-        shown = tuple(_shown(column, engine, frame) for column in release.terms.confidential)
-        checksum = engine.checksum(frame)
+        certificate = _certified(release, engine, frame, public / "report.html")
+        (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
+        check_read(public, engine, frame, twice=twice).require()
+
+
+def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Certificate:
+    """Verify the file as written, compare that with what was found on the rows, and write it down."""
+    verdict = verify(engine, frame, release.terms).require()
+    shown = tuple(_shown(column, engine, frame) for column in release.terms.confidential)
     if not same(figures(verdict), figures(release.verdict)):
         what = "what is found on the file is not what was found on the rows before they were written"
         raise VerifyError(what, fix="nothing was released; please report this")
-    told: dict[str, Any] = {"file": file.name, "sha256": checksum, "order": release.policy.policy.output.order}
-    told |= {"separator": separator} if separator else {}
+    output = release.policy.policy.output
+    told: dict[str, Any] = {"file": f"release.{output.format}", "sha256": engine.checksum(frame), "order": output.order}
+    told |= {"separator": engine.separator(frame)} if output.format == "csv" else {}
     if release.verdict.people:
         unit = release.policy.policy.privacy.unit
         counted = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]

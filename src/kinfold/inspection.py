@@ -48,22 +48,34 @@ def check_folder(
     public = public_part(folder)
     certificate = read_certificate(public)
     _check_files(public, certificate)
-    terms = terms_in(certificate)
     with DuckDB() as engine:
         told = certificate.content["release"]
         frame = engine.read(public / told["file"], separator=told.get("separator"))
-        if engine.checksum(frame) != told["sha256"]:
-            raise VerifyError("the release was changed while it was read", fix="do not use this file")
-        verdict = verify(engine, frame, terms)
-        _require_same(verdict, certificate)
-        if twice:
-            require_agreement(verdict, checker.examine(public))
+        verdict, terms = _checked(public, certificate, engine, frame, twice=twice), terms_in(certificate)
         if policy is not None:
             asked = policy(certificate)
             more = terms_of_release(asked, engine, frame)
             verdict, terms = verdict.also(verify(engine, frame, more)), replace(terms, unit=terms.unit or more.unit)
             verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
     return Checked(verdict if rows_only else verdict.of_rows(terms.unit), certificate)
+
+
+def check_read(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
+    """Verify a release whose file an engine has read already, as its recipient does; people are left aside."""
+    certificate = read_certificate(public)
+    _check_files(public, certificate)
+    return _checked(public, certificate, engine, frame, twice=twice)
+
+
+def _checked(public: Path, certificate: Certificate, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
+    """Hold what was read against the certificate, by one checker or by two."""
+    if engine.checksum(frame) != certificate.content["release"]["sha256"]:
+        raise VerifyError("the release was changed while it was read", fix="do not use this file")
+    verdict = verify(engine, frame, terms_in(certificate))
+    _require_same(verdict, certificate)
+    if twice:
+        require_agreement(verdict, checker.examine(public))
+    return verdict
 
 
 def spreadsheet_safe(verdict: Verdict, engine: Engine, frame: Any) -> Verdict:

@@ -1,6 +1,6 @@
 """The factors of the battery: everything that may meet in one request. A new method joins by being registered.
 
-KINFOLD_TRUST_SCALE multiplies the cases.
+KINFOLD_TRUST_SCALE multiplies the cases, up to three times.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from battery.covering import Choice, covering
 from kinfold.policy import METHODS
 
 SEED = 11
-SCALE = float(os.environ.get("KINFOLD_TRUST_SCALE", "1"))
+LONGER = min(float(os.environ.get("KINFOLD_TRUST_SCALE", "1")), 3.0)  # times the cases; more cost minutes
 MORE = 100  # random rows beside those that cover every pair
 
 OFTEN = ("as they come",) * 4  # a value that stands more than once is drawn more often: what can be met at all
@@ -83,5 +83,5 @@ FACTORS: dict[str, tuple[Any, ...]] = {
 def choices() -> list[Choice]:
     """Return the choices of this run, numbered."""
     rows = covering(FACTORS, SEED, MORE)
-    rows += covering(FACTORS, SEED + 1, round((SCALE - 1) * len(rows))) if SCALE > 1 else []
+    rows += covering(FACTORS, SEED + 1, round((LONGER - 1) * len(rows))) if LONGER > 1 else []
     return [{**row, "number": number} for number, row in enumerate(rows)]

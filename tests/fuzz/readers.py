@@ -18,8 +18,8 @@ from typing import Any
 import arx_projects
 from kinfold import flow
 from kinfold.errors import KinfoldError
-from kinfold.folder import check_folder
 from kinfold.hierarchy import read_arx
+from kinfold.inspection import check_folder
 from kinfold.interchange import convert, read_deid
 from kinfold.policy import Policy
 

@@ -17,7 +17,7 @@ from releases.court import Judge, released, tried
 from releases.expected import expected
 from releases.requests import Request, request
 
-COUNT, PART = cases(60, 1_150), cases(20, 10)  # in the long form enough for 10,000 releases, with those refused
+COUNT, PART = cases(60, 1_080), cases(20, 10)  # in the long form enough for 10,000 releases, with those refused
 REFUSED = 0.3  # of the requests at most
 
 
