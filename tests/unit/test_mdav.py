@@ -103,34 +103,50 @@ def test_warmup_loads_every_kernel_and_says_how_far_it_is():
 
 @compiles
 def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, tmp_path):
-    monkeypatch.setattr(kernels, "_cache", lambda: tmp_path)
-    herald = next(finder for finder in sys.meta_path if isinstance(finder, kernels._Herald))
+    loaded = []
+    monkeypatch.setattr(kernels, "_machine_code", lambda: tmp_path)
+    monkeypatch.setattr(kernels.importlib, "import_module", loaded.append)
+    monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav_flat", raising=False)
     with caplog.at_level(logging.INFO, "kinfold"):
-        herald.find_spec("kinfold.kernels.mdav_flat", None)
+        kernels.load("mdav_flat")
     assert "compiling mdav_flat" in caplog.text
+    assert loaded == ["kinfold.kernels.mdav_flat"]
 
 
 @compiles
-def test_machine_code_older_than_a_source_is_thrown_away(monkeypatch, tmp_path):
+def test_machine_code_older_than_a_source_is_thrown_away(tmp_path):
     import os
 
-    monkeypatch.setattr(kernels, "_cache", lambda: tmp_path)
-    index = tmp_path / "mdav_flat.advance-1.py311.nbi"
-    index.write_bytes(b"")
-    assert kernels._fresh("mdav_flat")
-    os.utime(index, (1, 1))
-    assert not kernels._fresh("mdav_flat")
-    assert not index.exists()
+    old, new = tmp_path / "mdav_flat.advance-1.py311.nbi", tmp_path / "mdav_tree.advance-1.py311.nbi"
+    old.write_bytes(b"")
+    new.write_bytes(b"")
+    os.utime(old, (1, 1))
+    assert kernels._current(tmp_path) == tmp_path
+    assert new.exists()
+    assert not old.exists()
 
 
-def test_a_kernel_that_does_not_compile_leaves_the_collector_on():
+@compiles
+def test_a_kernel_that_does_not_compile_leaves_the_collector_on(monkeypatch, tmp_path):
     import gc
 
-    class Broken:
-        def exec_module(self, _module):
-            assert not gc.isenabled()
-            raise RuntimeError("no compiler")
+    def broken(_name):
+        assert not gc.isenabled()
+        raise RuntimeError("no compiler")
 
+    monkeypatch.setattr(kernels, "_machine_code", lambda: tmp_path)
+    monkeypatch.setattr(kernels.importlib, "import_module", broken)
+    monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav_flat", raising=False)
     with pytest.raises(RuntimeError, match="no compiler"):
-        kernels._Compiling(Broken()).exec_module(sys)
+        kernels.load("mdav_flat")
     assert gc.isenabled()
+
+
+@compiles
+def test_an_inner_kernel_called_from_python_runs_as_plain_python():
+    from kinfold.kernels import exact
+
+    assert type(exact.add).__name__ == "_Inner"
+    sums, digits = np.zeros((1, exact.LIMBS), np.int64), np.zeros(exact.DIGITS, np.int64)
+    exact.add(sums, 0, int(np.float64(1.5).view(np.int64)), 1)
+    assert exact.rounded(sums, 0, digits) == 1.5

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold import kernels
 from kinfold.generalize.domain import Codes, Domain, Floats
 from kinfold.generalize.loss import CellLoss
 from kinfold.tally import Ints
@@ -48,7 +49,7 @@ class Trees:
     @property
     def forest(self) -> Any:
         """The nodes as the kernels take them."""
-        from kinfold.kernels.statements import Forest
+        Forest = kernels.load("statements").Forest
 
         return Forest(self.low, self.high, self.parent, self.lost)
 

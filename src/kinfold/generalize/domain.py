@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold import kernels
 from kinfold.errors import PolicyError, Problem
 from kinfold.hierarchy import Hierarchy
 from kinfold.tally import Ints, Spread, Tally, Values, is_null
@@ -133,7 +134,7 @@ class Domain:
                 used = np.flatnonzero(factor)
                 found = (labels[start[used] + self.codes[rows][:, used]].astype(np.int64) * factor[used]).sum(axis=1)
             else:
-                from kinfold.kernels import rollup
+                rollup = kernels.load("rollup")
 
                 found = rollup.keys(self.codes, rows, labels, start, factor)
             part, parts = numbered(found, space)
@@ -152,7 +153,7 @@ def numbered(keys: Ints, space: int) -> tuple[Ints, int]:
         rank = np.empty(len(first), np.int64)
         rank[np.argsort(first)] = np.arange(len(first))
         return rank[inverse], len(first)
-    from kinfold.kernels import rollup
+    rollup = kernels.load("rollup")
 
     into = np.empty(len(keys), np.int64)
     return into, int(rollup.number(keys, space, into))
@@ -177,7 +178,7 @@ def _gathered(into: Ints, rows: Ints, sizes: Ints, classes: int) -> tuple[Ints, 
         first = np.full(classes, -1, np.int64)
         first[into[::-1]] = rows[::-1]
         return first, np.bincount(into, sizes, classes).astype(np.int64)
-    from kinfold.kernels import rollup
+    rollup = kernels.load("rollup")
 
     first, total = np.empty(classes, np.int64), np.empty(classes, np.int64)
     rollup.gather(into, rows, sizes, first, total)

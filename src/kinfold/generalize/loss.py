@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.generalize.domain import FEW, Domain, Floats, Levels, Mask, View
 from kinfold.hierarchy import Hierarchy
@@ -81,7 +82,7 @@ class CellLoss:
     def _lost(self, view: View, classes: NDArray[np.intp]) -> float:
         rows, sizes = view.rows[classes], view.tally.sizes[classes]
         if len(classes) > FEW:
-            from kinfold.kernels import rollup
+            rollup = kernels.load("rollup")
 
             flat, start = self._flat
             at = np.array([first[level] for first, level in zip(start, view.levels, strict=True)])

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.errors import Unreachable
 from kinfold.generalize.cells import Trees
 from kinfold.generalize.domain import Codes, Floats, Mask
@@ -115,7 +116,7 @@ def _healing(classes: Merged, trees: Trees, models: Models, asked: Ints) -> tupl
 
 def nearest_classes(trees: Trees, says: Codes, sizes: Ints, asked: Ints, count: int) -> tuple[Codes, Floats]:
     """The classes that cost least to merge with each class asked for, cheapest first, -1 where there are no more."""
-    from kinfold.kernels.nearness import partners
+    partners = kernels.load("nearness").partners
 
     found = np.full((len(asked), count), -1, np.int32)
     costs = np.full((len(asked), count), np.inf)
@@ -124,7 +125,8 @@ def nearest_classes(trees: Trees, says: Codes, sizes: Ints, asked: Ints, count: 
 
 
 def _built(trees: Trees, says: Codes, sizes: Ints) -> Any:
-    from kinfold.kernels.nearness import Boxes, build
+    nearness = kernels.load("nearness")
+    Boxes, build = nearness.Boxes, nearness.build
 
     count, q = says.shape
     room = 2 * count + 2
@@ -137,7 +139,7 @@ def _built(trees: Trees, says: Codes, sizes: Ints) -> Any:
 
 
 def _widen(trees: Trees, says: Codes, into: int, other: int) -> None:
-    from kinfold.kernels.statements import widen
+    widen = kernels.load("statements").widen
 
     widen(trees.forest, says[into], says[other])
 

@@ -22,6 +22,7 @@ from itertools import product
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.annealing import Budget
 from kinfold.errors import DataError, PolicyError, Unreachable
 from kinfold.generalize.cells import Trees
@@ -102,7 +103,7 @@ def common_level(paths: Codes, low: Ints, high: Ints) -> Ints:
 
 def divided(loss: CellLoss, models: Models) -> Ints:
     """Return the labels of the cheapest division of a few records, or say that there is none."""
-    from kinfold.kernels.subsets import divide
+    divide = kernels.load("subsets").divide
 
     n = len(loss.domain)
     cost = subset_costs(loss)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.annealing import Budget, Refinement, Walk
 from kinfold.generalize.cells import Trees
 from kinfold.generalize.domain import Codes, Floats, Mask
@@ -62,7 +63,7 @@ class Statements:
     chunk = CHUNK
 
     def __init__(self, trees: Trees, records: Codes, make_ups: MakeUps) -> None:
-        from kinfold.kernels.rebuild import Parts
+        Parts = kernels.load("rebuild").Parts
 
         self.trees, self.records, self.make_ups = trees, records, make_ups
         self.near, self.stream = _near(trees, records), np.array(STREAM, np.int64)
@@ -75,7 +76,7 @@ class Statements:
 
     def begin(self, labels: Ints) -> None:
         """Go on from these classes."""
-        from kinfold.kernels import rebuild
+        rebuild = kernels.load("rebuild")
 
         (n, q), held = self.records.shape, self.make_ups
         self.classes = rebuild.Classes(
@@ -88,7 +89,7 @@ class Statements:
 
     def take(self, heats: Floats) -> None:
         """Take a step for each heat."""
-        from kinfold.kernels import rebuild
+        rebuild = kernels.load("rebuild")
 
         self.cost += rebuild.rebuild(self.classes, self.trees.forest, self.parts, heats)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from kinfold.kernels import classes, mixed, promises
 from kinfold.kernels.classes import Classes, has_room, join, leave, members_of, move_cost, swap, swap_cost
-from kinfold.kernels.compiled import entry, inner
+from kinfold.kernels.compiling import entry, inner
 from kinfold.kernels.draws import below, draw
 from kinfold.kernels.mixed import Mixed
 from kinfold.kernels.promises import Promises, miss

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import float64, int32, int64, njit, types, void
 
-from kinfold.kernels.compiled import inner
+from kinfold.kernels.compiling import inner
 from kinfold.kernels.space import SPACE, Space
 from kinfold.kernels.sums import add, rounded
 from kinfold.kernels.tree import FOUND, TREE, Found, Tree, farthest, nearest, remove

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import Flag, Int, Real, inner, part
+from kinfold.kernels.compiling import Flag, Int, Real, inlined, inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +79,7 @@ def soil(points: int, numbers: int, codes: int, leaf: int) -> Tree:
     )  # fmt: skip
 
 
-@part
+@inlined
 def plant(tree: Tree, crowd: Crowd, sort: Sort) -> None:
     """Sort the points into the leaves."""
     order = sort.order
@@ -95,7 +95,7 @@ def plant(tree: Tree, crowd: Crowd, sort: Sort) -> None:
         _settle(tree, crowd, leaf, order, begin, order.size * (leaf + 1) // leaves)
 
 
-@part
+@inlined
 def _value(crowd: Crowd, record: Int, j: Int) -> Real:
     """Return attribute j of a record, numbers first."""
     numbers = crowd.numbers.shape[1]
@@ -104,7 +104,7 @@ def _value(crowd: Crowd, record: Int, j: Int) -> Real:
     return float(crowd.codes[record, j - numbers])
 
 
-@part
+@inlined
 def _halve(crowd: Crowd, sort: Sort, begin: Int, end: Int, middle: Int) -> None:
     """Put the lower half of order[begin:end] before `middle`, along the attribute that is widest in a sample."""
     order, key, spread = sort
@@ -123,7 +123,7 @@ def _halve(crowd: Crowd, sort: Sort, begin: Int, end: Int, middle: Int) -> None:
     _select(key, order, begin, end - 1, middle)
 
 
-@part
+@inlined
 def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: Int, right: Int, rank: Int) -> None:
     """Quickselect: smaller keys than the one of this rank before it, larger ones after; `order` goes along."""
     while left < right:
@@ -148,7 +148,7 @@ def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: Int, right
             return
 
 
-@part
+@inlined
 def _settle(tree: Tree, crowd: Crowd, leaf: Int, order: NDArray[np.int32], begin: Int, end: Int) -> None:
     """Copy the points order[begin:end] into a leaf."""
     wide = crowd.codes.shape[1]
@@ -165,7 +165,7 @@ def _settle(tree: Tree, crowd: Crowd, leaf: Int, order: NDArray[np.int32], begin
             tree.c[leaf, j, i] = crowd.codes[record, j]
 
 
-@part
+@inlined
 def forget(tree: Tree, leaf: Int, slot: Int) -> None:
     """Take the point at this slot of a leaf away and mark the ends that go with it; `shrink` measures them."""
     last, numbers = tree.size[leaf] - 1, tree.x.shape[1]
@@ -198,7 +198,7 @@ def shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
         block = tree.parent[block] >> 3
 
 
-@part
+@inlined
 def _measure_leaf(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Flag:
     """Measure what is marked of a leaf's box; tell whether it changed."""
     above = tree.parent[tree.child.size + leaf]
@@ -235,7 +235,7 @@ def _measure_leaf(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Flag:
     return changed
 
 
-@part
+@inlined
 def _reach(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Real:
     """Return the largest squared distance of a leaf's numbers from the hub; `far` is room for a leaf."""
     size = tree.size[leaf]
@@ -252,7 +252,7 @@ def _reach(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Real:
     return reach
 
 
-@part
+@inlined
 def _measure_block(tree: Tree, block: Int) -> Flag:
     """Measure the box around a block's boxes; tell whether it changed."""
     parent, t = tree.parent[block] >> 3, tree.parent[block] & 7

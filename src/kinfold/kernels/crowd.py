@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import Flag, Int, part
+from kinfold.kernels.compiling import Flag, Int, inlined
 from kinfold.kernels.exact import DIGITS, LIMBS, add, rounded
 from kinfold.kernels.gaps import HEIGHT, START, Place, Scales, move
 
@@ -48,7 +48,7 @@ def middle(numbers: int, codes: int) -> Middle:
     return Middle(np.zeros((numbers, LIMBS), np.int64), np.zeros(DIGITS, np.int64), np.zeros(codes, np.int64))
 
 
-@part
+@inlined
 def fold(crowd: Crowd, table: NDArray[np.int32]) -> Int:
     """Fill `point`, `member`, `start` and `head`, points in the order of their first records; return how many.
 
@@ -77,7 +77,7 @@ def fold(crowd: Crowd, table: NDArray[np.int32]) -> Int:
     return points
 
 
-@part
+@inlined
 def _hash(crowd: Crowd, record: Int) -> Int:
     mixed = np.int64(0)
     for j in range(crowd.bits.shape[1]):
@@ -90,7 +90,7 @@ def _hash(crowd: Crowd, record: Int) -> Int:
     return mixed
 
 
-@part
+@inlined
 def _equal(crowd: Crowd, one: Int, other: Int) -> Flag:
     for j in range(crowd.numbers.shape[1]):
         if crowd.numbers[one, j] != crowd.numbers[other, j]:
@@ -101,7 +101,7 @@ def _equal(crowd: Crowd, one: Int, other: Int) -> Flag:
     return same
 
 
-@part
+@inlined
 def count(crowd: Crowd, scales: Scales, middle: Middle, record: Int, times: Int) -> None:
     """Add a record to the centre (times = 1) or take it away (-1)."""
     for j in range(crowd.bits.shape[1]):
@@ -110,7 +110,7 @@ def count(crowd: Crowd, scales: Scales, middle: Middle, record: Int, times: Int)
         middle.counts[scales.where[j, START] + crowd.codes[record, j]] += times
 
 
-@part
+@inlined
 def to_centre(left: Int, scales: Scales, middle: Middle, place: Place) -> None:
     """Move the place to the centre of the `left` records that were counted."""
     for j in range(place.numbers.size):
@@ -130,7 +130,7 @@ def to_centre(left: Int, scales: Scales, middle: Middle, place: Place) -> None:
         move(scales, place, j, code - start)
 
 
-@part
+@inlined
 def to_record(crowd: Crowd, scales: Scales, place: Place, record: Int) -> None:
     """Move the place to a record."""
     for j in range(place.numbers.size):

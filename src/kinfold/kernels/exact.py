@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.kernels.compiled import Int, Real, inner, part
+from kinfold.kernels.compiling import Int, Real, inlined, inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +72,7 @@ def rounded(sums: NDArray[np.int64], row: Int, digits: NDArray[np.int64]) -> Rea
     return math.ldexp(float(sign * word), 32 * (top - 3) - shift + 2 + _UNIT)
 
 
-@part
+@inlined
 def _carry(sums: NDArray[np.int64], row: Int, digits: NDArray[np.int64]) -> Int:
     """Write the sum as digits of 32 bits, lowest first after two zeros; return what is beyond the last."""
     digits[0] = 0

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import Flag, Int, Real, inner
+from kinfold.kernels.compiling import Flag, Int, Real, inner
 from kinfold.kernels.mixed import Mixed, code_gap
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import Int, inner
+from kinfold.kernels.compiling import Int, inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

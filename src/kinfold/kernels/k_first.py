@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.kernels.compiled import entry, inner
+from kinfold.kernels.compiling import entry, inner
 from kinfold.kernels.promises import Promises, example, gather, miss, ordered
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinfold.kernels.boxes import NOBODY, Tree, soil
-from kinfold.kernels.compiled import Flag, Int, entry, inner
+from kinfold.kernels.compiling import Flag, Int, entry, inner
 from kinfold.kernels.crowd import to_centre, to_record
 from kinfold.kernels.mdav_task import ENOUGH, FRESH, POINTS, RECORDS, SECOND, Task, example, take
 from kinfold.kernels.search import distances, gather, look

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kinfold.kernels.boxes import Sort, Tree, forget, plant, soil
-from kinfold.kernels.compiled import Flag, Int, entry, inner, part
+from kinfold.kernels.compiling import Flag, Int, entry, inlined, inner
 from kinfold.kernels.crowd import Crowd, Middle, count, fold, middle
 from kinfold.kernels.gaps import Place, Scales, no_scales, place
 from kinfold.kernels.search import LEAF, RECORD, SLOT, Room, room
@@ -94,7 +94,7 @@ def _sort_slots(found: NDArray[np.int64]) -> None:
         found[p, SLOT] = slot
 
 
-@part
+@inlined
 def take(tree: Tree, task: Task) -> None:
     """Make a cluster of the records in the room: label them, and let them leave. The boxes are left as they are."""
     found, state = task.room.found, task.state

@@ -7,7 +7,7 @@ Paper, ties and cost: see `partition.mdav`.
 from __future__ import annotations
 
 from kinfold.kernels.boxes import Tree, shrink, soil
-from kinfold.kernels.compiled import Int, entry, part
+from kinfold.kernels.compiling import Int, entry, inlined
 from kinfold.kernels.crowd import to_centre, to_record
 from kinfold.kernels.mdav_task import ENOUGH, FRESH, POINTS, RECORDS, SECOND, SEEN, Task, example, take
 from kinfold.kernels.search import LEAF, Room, farthest, nearest
@@ -20,7 +20,7 @@ def cap(points: int) -> int:
     return 100 if points < _MANY else 56
 
 
-@part
+@inlined
 def _move_hub(tree: Tree, task: Task) -> None:
     """Move the hub to the place and measure every box again, if the tree is fresh or that is due."""
     state = task.state
@@ -34,7 +34,7 @@ def _move_hub(tree: Tree, task: Task) -> None:
         state[FRESH] = state[SEEN] = 0
 
 
-@part
+@inlined
 def _shrink_all(tree: Tree, room: Room) -> None:
     """Shrink the boxes of the leaves that lost records."""
     found = room.found

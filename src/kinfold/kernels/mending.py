@@ -31,7 +31,7 @@ from kinfold.kernels.classes import (
     swap_cost,
     toward,
 )
-from kinfold.kernels.compiled import entry, inner
+from kinfold.kernels.compiling import entry, inner
 from kinfold.kernels.mixed import Mixed
 from kinfold.kernels.promises import Promises, miss
 

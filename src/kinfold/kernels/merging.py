@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kinfold.kernels import mixed, promises
-from kinfold.kernels.compiled import entry, inner
+from kinfold.kernels.compiling import entry, inner
 from kinfold.kernels.mixed import Mixed, centre_code, code_gap
 from kinfold.kernels.promises import NESTED, ORDERED, Promises, equal, frequency_miss, ordered
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import inner
+from kinfold.kernels.compiling import inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,12 +13,11 @@ Sums are whole numbers in doubles, exact below 2^53.   Cost: O(class size), or O
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiled import entry, inner
+from kinfold.kernels.compiling import entry, inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,26 +51,6 @@ def example() -> Promises:
     """Return the smallest promise, to compile for."""
     whole, real, rows = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1), np.int32)
     return Promises(whole, real, real, whole, rows, whole, real, real, real, rows, rows[0], real)
-
-
-@partial(inner, cache=True)
-def miss(p: Promises, members: Rows, leaving: int, arriving: int) -> float:
-    """How far a class misses its promises, all together; 0 if it keeps them.
-
-    The class is `members` without `leaving` and with `arriving` (-1: nobody).
-    """
-    total = 0.0
-    for r in range(p.kind.size):
-        kind = p.kind[r]
-        if kind == NESTED:
-            total += nested_miss(p, r, members, leaving, arriving)
-            continue
-        size = gather(p, p.row[r], members, leaving, arriving)
-        if kind == ORDERED:
-            total += max(0.0, ordered(p, p.row[r], size) - p.limit[r])
-        else:
-            total += frequency_miss(p, r, size)
-    return total
 
 
 @inner
@@ -196,6 +175,26 @@ def count_runs(held: Rows, size: int, heaps: Floats) -> int:
             runs += 1
         heaps[runs - 1] += 1.0
     return runs
+
+
+@entry(example(), np.zeros(1, np.int32), 1, 1)
+def miss(p: Promises, members: Rows, leaving: int, arriving: int) -> float:
+    """How far a class misses its promises, all together; 0 if it keeps them.
+
+    The class is `members` without `leaving` and with `arriving` (-1: nobody).
+    """
+    total = 0.0
+    for r in range(p.kind.size):
+        kind = p.kind[r]
+        if kind == NESTED:
+            total += nested_miss(p, r, members, leaving, arriving)
+            continue
+        size = gather(p, p.row[r], members, leaving, arriving)
+        if kind == ORDERED:
+            total += max(0.0, ordered(p, p.row[r], size) - p.limit[r])
+        else:
+            total += frequency_miss(p, r, size)
+    return total
 
 
 @entry(example(), np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(1))

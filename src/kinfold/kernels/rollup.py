@@ -11,16 +11,14 @@ Cost: O(rows · attributes).   Ties: classes are numbered in the order of their 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-_keys = numba.int64[::1]
-_codes = numba.int32[:, ::1]
-_labels = numba.int32[::1]
-_int = numba.int64
+from kinfold.kernels.compiling import entry
+
+_KEYS, _CODES, _LABELS = np.zeros(1, np.int64), np.zeros((1, 1), np.int32), np.zeros(1, np.int32)
 
 
-@numba.njit(_keys(_codes, _keys, _labels, _keys, _keys), cache=True)
+@entry(_CODES, _KEYS, _LABELS, _KEYS, _KEYS)
 def keys(codes: np.ndarray, rows: np.ndarray, labels: np.ndarray, start: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Return the key of each of these rows."""
     found = np.zeros(rows.size, np.int64)
@@ -34,7 +32,7 @@ def keys(codes: np.ndarray, rows: np.ndarray, labels: np.ndarray, start: np.ndar
     return found
 
 
-@numba.njit(_int(_keys, _int, _keys), cache=True)
+@entry(_KEYS, 1, _KEYS)
 def number(found: np.ndarray, space: int, into: np.ndarray) -> int:
     """Write the class of each key to `into` and return how many classes there are; keys lie below `space`."""
     size = 1
@@ -63,7 +61,7 @@ def number(found: np.ndarray, space: int, into: np.ndarray) -> int:
     return classes
 
 
-@numba.njit(numba.void(_keys, _keys, _keys, _keys, _keys), cache=True)
+@entry(_KEYS, _KEYS, _KEYS, _KEYS, _KEYS)
 def gather(into: np.ndarray, rows: np.ndarray, sizes: np.ndarray, first: np.ndarray, total: np.ndarray) -> None:
     """Write the first row of each class to `first`, and its records, added up, to `total`."""
     first[:] = -1
@@ -74,7 +72,7 @@ def gather(into: np.ndarray, rows: np.ndarray, sizes: np.ndarray, first: np.ndar
         total[into[i]] += sizes[i]
 
 
-@numba.njit(numba.float64(_codes, _keys, _keys, numba.float64[::1], _keys), cache=True)
+@entry(_CODES, _KEYS, _KEYS, np.zeros(1), _KEYS)
 def weigh(codes: np.ndarray, rows: np.ndarray, sizes: np.ndarray, lost: np.ndarray, start: np.ndarray) -> float:
     """Return Σ size · Σ_a lost[start[a] + code], in the order of the rows."""
     total = 0.0

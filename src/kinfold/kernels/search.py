@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kinfold.kernels.boxes import FAN, NOBODY, Tree
-from kinfold.kernels.compiled import Flag, Int, Real, inner, part
+from kinfold.kernels.compiling import Flag, Int, Real, inlined, inner
 from kinfold.kernels.gaps import START, Place, Scales
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def room(k: int, numbers: int, cap: int) -> Room:
     )  # fmt: skip
 
 
-@part
+@inlined
 def distances(tree: Tree, leaf: Int, scales: Scales, place: Place, out: NDArray[np.float64]) -> None:
     """Squared distances of a leaf's points from the place, attribute after attribute.
 
@@ -88,7 +88,7 @@ def distances(tree: Tree, leaf: Int, scales: Scales, place: Place, out: NDArray[
             out[i] += place.row[start + c[leaf, j, i]]
 
 
-@part
+@inlined
 def _least(tree: Tree, block: Int, scales: Scales, place: Place, bound: NDArray[np.float64]) -> None:
     """Bound the distances in each of a block's boxes from below."""
     ends, codes = tree.ends, tree.codes
@@ -108,7 +108,7 @@ def _least(tree: Tree, block: Int, scales: Scales, place: Place, bound: NDArray[
             bound[t] += place.row[start + near]
 
 
-@part
+@inlined
 def _most(tree: Tree, block: Int, place: Place, room: Room) -> None:
     """Bound the distances in each of a block's boxes from above, by its ends."""
     ends, bound, product = tree.ends, room.bound, room.product
@@ -126,7 +126,7 @@ def _most(tree: Tree, block: Int, place: Place, room: Room) -> None:
             product[t] += below if below > above else above
 
 
-@part
+@inlined
 def _tighten(tree: Tree, block: Int, scales: Scales, place: Place, room: Room, far: Real) -> None:
     """Take the hub's bound where it is lower, then add the codes; `far` is |place - hub|²."""
     ends, codes, bound = tree.ends, tree.codes, room.bound
@@ -175,14 +175,14 @@ def nearest(tree: Tree, crowd: Crowd, scales: Scales, place: Place, room: Room) 
                 top += 1
 
 
-@part
+@inlined
 def _behind(distance: Real, record: Int, room: Room) -> Flag:
     """Whether this would come after the last of the nearest."""
     last = room.near.size - 1
     return distance > room.near[last] or (distance == room.near[last] and record > room.found[last, RECORD])
 
 
-@part
+@inlined
 def _within(room: Room, size: Int) -> Int:
     """Count the points of a leaf, whose distances are known, that may be among the nearest: of most leaves, none."""
     limit, many = room.near[room.near.size - 1], 0
@@ -205,7 +205,7 @@ def _sift(room: Room, base: Int, top: Int, sign: Real) -> None:
     room.stack[top, LOWEST] = lowest
 
 
-@part
+@inlined
 def gather(tree: Tree, crowd: Crowd, leaf: Int, room: Room, count: Int) -> Int:
     """Take a leaf's records, whose distances are known, among the `count` nearest; return how many there are now."""
     k, codes = room.near.size, tree.c.shape[1] - 3
@@ -225,7 +225,7 @@ def gather(tree: Tree, crowd: Crowd, leaf: Int, room: Room, count: Int) -> Int:
     return count
 
 
-@part
+@inlined
 def _insert(room: Room, p: Int, distance: Real, record: Int, leaf: Int, slot: Int) -> None:
     near, found = room.near, room.found
     while p > 0 and (near[p - 1] > distance or (near[p - 1] == distance and found[p - 1, RECORD] > record)):
@@ -274,7 +274,7 @@ def farthest(tree: Tree, scales: Scales, place: Place, room: Room) -> Int:
     return found
 
 
-@part
+@inlined
 def look(tree: Tree, leaf: Int, room: Room, best: Real, found: Int) -> tuple[Real, Int]:
     """Compare the farthest so far with a leaf's points, whose distances are known."""
     lowest = tree.c.shape[1] - 2

@@ -7,11 +7,12 @@ Cost: O(3^n) time, O(2^n) memory.   Ties: the subset with the smallest number.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from kinfold.kernels.compiling import entry
 
-@numba.njit(numba.void(numba.float64[::1], numba.float64[::1], numba.int64[::1]), cache=True)
+
+@entry(np.zeros(1), np.zeros(1), np.zeros(1, np.int64))
 def divide(cost: np.ndarray, best: np.ndarray, choice: np.ndarray) -> None:
     """Fill `best` and the class chosen for the first record of each subset; a class of infinite cost is not allowed."""
     best[0] = 0.0

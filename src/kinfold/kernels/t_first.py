@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kinfold.kernels import forest, mixed
-from kinfold.kernels.compiled import Int, entry, inner
+from kinfold.kernels.compiling import Int, entry, inner
 from kinfold.kernels.exact import DIGITS, LIMBS, add, rounded
 from kinfold.kernels.forest import Forest, farthest, grow, nearest, take
 from kinfold.kernels.mixed import Mixed

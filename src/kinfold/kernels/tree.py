@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import float64, int32, int64, njit, types, void
 
-from kinfold.kernels.compiled import inner
+from kinfold.kernels.compiling import inner
 from kinfold.kernels.space import SPACE, Space, distance, gap, least, most
 
 if TYPE_CHECKING:

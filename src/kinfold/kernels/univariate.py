@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, void
+
+from kinfold.kernels.compiling import entry, inner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,10 +29,12 @@ class Path(NamedTuple):
     size: NDArray[np.int32]
 
 
-PATH = types.NamedTuple((float64[::1], float64[::1], int32[::1]), Path)  # type: ignore[no-untyped-call]
+def example() -> Path:
+    """Return the smallest path, to compile for."""
+    return Path(np.zeros(1), np.zeros(1), np.zeros(1, np.int32))
 
 
-@njit(cache=True)
+@inner
 def settle(path: Path, k: int, end: int) -> None:
     """Take a constant off the costs that are still needed, so that sums never outgrow the last few groups."""
     if end >= 2 * k:
@@ -40,7 +43,7 @@ def settle(path: Path, k: int, end: int) -> None:
             path.best[at] -= base
 
 
-@njit(void(PATH, int64, int64, int64), cache=True)
+@entry(example(), 1, 1, 1)
 def scan_squares(path: Path, k: int, begin: int, end: int) -> None:
     """Extend the paths to the values begin to end, by squared deviations from the mean."""
     share = 1.0 / np.arange(1, 2 * k)
@@ -57,7 +60,7 @@ def scan_squares(path: Path, k: int, begin: int, end: int) -> None:
         path.best[last], path.size[last] = least, size
 
 
-@njit(void(PATH, int64, int64, int64), cache=True)
+@entry(example(), 1, 1, 1)
 def scan_absolutes(path: Path, k: int, begin: int, end: int) -> None:
     """Extend the paths to the values begin to end, by absolute deviations from the median."""
     for last in range(begin, end):

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import int64, njit, void
 
-from kinfold.kernels.univariate import PATH, Path, settle
+from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.univariate import Path, example, settle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Sums(NamedTuple):
     squares_low: NDArray[np.float64]
 
 
-@njit(cache=True)
+@inner
 def _added(one: float, other: float) -> tuple[float, float]:
     """Return the sum as the nearest double and the rest."""
     total = one + other
@@ -42,7 +42,7 @@ def _added(one: float, other: float) -> tuple[float, float]:
     return total, (one - (total - part)) + (other - part)
 
 
-@njit(cache=True)
+@inner
 def _times(one: float, other: float) -> tuple[float, float]:
     """Return the product as the nearest double and the rest."""
     product = one * other
@@ -53,7 +53,7 @@ def _times(one: float, other: float) -> tuple[float, float]:
     return product, rest
 
 
-@njit(cache=True)
+@inner
 def _total(values: NDArray[np.float64], first: int, end: int, sums: Sums) -> None:
     """Sum up the differences to the first value, and their squares."""
     sums.high[0] = sums.low[0] = sums.squares_high[0] = sums.squares_low[0] = 0.0
@@ -68,13 +68,13 @@ def _total(values: NDArray[np.float64], first: int, end: int, sums: Sums) -> Non
         sums.squares_high[after], sums.squares_low[after] = _added(high, rest)
 
 
-@njit(cache=True)
+@inner
 def _between(high: NDArray[np.float64], low: NDArray[np.float64], begin: int, end: int) -> tuple[float, float]:
     total, rest = _added(high[end], -high[begin])
     return _added(total, rest + (low[end] - low[begin]))
 
 
-@njit(cache=True)
+@inner
 def _squares(sums: Sums, begin: int, end: int) -> float:
     """Return the sum of squared deviations from the mean: Σy² - (Σy)²/n."""
     total, total_rest = _between(sums.high, sums.low, begin, end)
@@ -88,7 +88,7 @@ def _squares(sums: Sums, begin: int, end: int) -> float:
     return max(0.0, cost + (cost_rest + (squares_rest - ((square - back) - back_rest + rest) / count)))
 
 
-@njit(cache=True)
+@inner
 def _absolutes(sums: Sums, begin: int, end: int) -> float:
     """Return the sum of absolute deviations from the median: the upper half less the lower half."""
     count = end - begin
@@ -98,7 +98,7 @@ def _absolutes(sums: Sums, begin: int, end: int) -> float:
     return max(0.0, cost + (rest + (upper_rest - lower_rest)))
 
 
-@njit(cache=True)
+@inner
 def _reach(path: Path, sums: Sums, last: int, starts: tuple[int, int], squared: bool) -> int:
     """Find the best path to `last` whose last group begins between the two starts, and return its start."""
     least, best = np.inf, starts[0]
@@ -113,7 +113,7 @@ def _reach(path: Path, sums: Sums, last: int, starts: tuple[int, int], squared: 
     return best
 
 
-@njit(cache=True)
+@inner
 def _block(path: Path, sums: Sums, k: int, span: tuple[int, int], squared: bool) -> None:
     """Find the best paths to span[0], ... span[1] - 1, which are at most k."""
     begin, rows = span[0], span[1] - span[0]
@@ -132,7 +132,7 @@ def _block(path: Path, sums: Sums, k: int, span: tuple[int, int], squared: bool)
         stride //= 2
 
 
-@njit(cache=True)
+@inner
 def _blocks(path: Path, k: int, begin: int, end: int, squared: bool) -> None:
     high, low, squares_high, squares_low = np.empty(3 * k), np.empty(3 * k), np.empty(3 * k), np.empty(3 * k)
     for block in range(begin, end, k):
@@ -144,13 +144,13 @@ def _blocks(path: Path, k: int, begin: int, end: int, squared: bool) -> None:
         _block(path, sums, k, (block, stop), squared)
 
 
-@njit(void(PATH, int64, int64, int64), cache=True)
+@entry(example(), 1, 1, 1)
 def halve_squares(path: Path, k: int, begin: int, end: int) -> None:
     """Extend the paths to the values begin to end, by squared deviations from the mean."""
     _blocks(path, k, begin, end, True)
 
 
-@njit(void(PATH, int64, int64, int64), cache=True)
+@entry(example(), 1, 1, 1)
 def halve_absolutes(path: Path, k: int, begin: int, end: int) -> None:
     """Extend the paths to the values begin to end, by absolute deviations from the median."""
     _blocks(path, k, begin, end, False)

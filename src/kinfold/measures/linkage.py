@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.errors import DataError
 from kinfold.measures.arrays import Flags, Floats, Ints, NotApplicable
 from kinfold.measures.boxes import box_tree
@@ -177,7 +178,7 @@ def _compare_all(queries: Floats, classes: tuple[Floats, Ints], own: Ints, gaps:
 
 
 def _search(queries: Floats, classes: tuple[Floats, Ints], own: Ints, gaps: _Gaps, progress: Progress) -> Floats:
-    from kinfold.kernels.nearest import share_credit  # a compiler: loaded only where it pays
+    share_credit = kernels.load("nearest").share_credit  # a compiler: loaded only where it pays
 
     points, sizes = classes
     order, nodes, boxes = box_tree(points, LEAF)

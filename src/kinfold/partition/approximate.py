@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.partition.dependency import BINS, dependency
 from kinfold.partition.nearness import SMALL, centre, centres, distances
 from kinfold.partition.points import Labels, Points, checked_size
@@ -88,8 +89,9 @@ def _form(
 
 def indexed(points: Points, k: int, progress: Progress) -> Labels:
     """Form the same groups as `plain`, by searches in a tree of what is left."""
-    from kinfold.kernels.approximate import Run, begin, form_pairs
-    from kinfold.kernels.sums import PLACES
+    approximate = kernels.load("approximate")
+    Run, begin, form_pairs = approximate.Run, approximate.begin, approximate.form_pairs
+    PLACES = kernels.load("sums").PLACES
     from kinfold.partition.index import plant, replant, room, space_of
 
     count = len(points)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
+
 if TYPE_CHECKING:
     from kinfold.kernels.classes import Classes
     from kinfold.kernels.promises import Promises
@@ -16,7 +18,7 @@ SLACK = 6  # a class may grow to twice its size and this many records
 
 def laid_out(points: Points, labels: Labels, p: Promises) -> Classes:
     """Return the classes with room to grow; sums and misses are for `recount` to fill."""
-    from kinfold.kernels.classes import Classes
+    Classes = kernels.load("classes").Classes
 
     size = np.bincount(labels)
     start = np.concatenate([[0], np.cumsum(np.minimum(2 * size + SLACK, len(labels)))]).astype(np.int64)

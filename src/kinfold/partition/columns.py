@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.annealing import Budget, Walk
 from kinfold.partition.gaps import renumbered, split
 from kinfold.partition.path import path_starts
@@ -142,7 +143,7 @@ def generate(pool: Pool, prices: Floats, until: float, progress: Progress = sile
 
 def price(pool: Pool, prices: Floats, looks: int, wanted: float = 0.0) -> tuple[float, int, bool]:
     """Add the groups with a reduced cost below `wanted`; return a bound, how many are new, and if none is missing."""
-    from kinfold.kernels import pricing
+    pricing = kernels.load("pricing")
 
     least, new, whole = np.zeros(len(prices)), 0, True
     stars = np.full(len(prices), np.inf)

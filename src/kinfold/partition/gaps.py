@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
+
 if TYPE_CHECKING:
     from kinfold.partition.points import Floats, Labels, Points
 
@@ -35,7 +37,7 @@ class Gaps:
         >>> gaps.pairs.tolist(), gaps.near.tolist()
         ([[0.0, 4.0, 9.0], [4.0, 0.0, 1.0], [9.0, 1.0, 0.0]], [[1, 2], [2, 0], [1, 0]])
         """
-        from kinfold.kernels import distances
+        distances = kernels.load("distances")
 
         n = len(points)
         pairs = np.zeros((n, n))

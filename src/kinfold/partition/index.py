@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.partition.points import Floats, Nested, Points
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def space_of(points: Points) -> Space:
     """Return the distance of these points in the form of the kernels."""
-    from kinfold.kernels.space import Space
+    Space = kernels.load("space").Space
 
     first = np.cumsum([0, *(scale.codes for scale in points.scales)]).astype(np.int64)
     nested = [(at, scale) for at, scale in enumerate(points.scales) if isinstance(scale, Nested)]
@@ -65,7 +66,7 @@ def places_of(tree: Tree, count: int) -> NDArray[np.int32]:
 
 def room(size: int) -> Found:
     """Return room for so many nearest records."""
-    from kinfold.kernels.tree import Found
+    Found = kernels.load("tree").Found
 
     return Found(np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64))
 
@@ -73,7 +74,8 @@ def room(size: int) -> Found:
 def _grown(
     values: Floats, rows: NDArray[np.int32], begins: NDArray[np.int64], ends: NDArray[np.int64], space: Space
 ) -> Tree:
-    from kinfold.kernels.tree import LEAF, Tree, build
+    tree = kernels.load("tree")
+    LEAF, Tree, build = tree.LEAF, tree.Tree, tree.build
 
     count, width = values.shape
     nodes = 1

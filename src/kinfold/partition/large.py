@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.annealing import Budget, Mark, Refinement
 from kinfold.partition.cost import cost
 from kinfold.partition.gaps import Gaps, Layout, renumbered
@@ -45,7 +46,7 @@ BATCH = 4  # blocks between two looks at the clock
 
 def warm_blocks() -> None:
     """Load what the search needs, compiling it if need be, before any clock runs."""
-    from kinfold.kernels import sweeps
+    sweeps = kernels.load("sweeps")
 
     assert sweeps  # noqa: S101  loaded for its own sake
     warm()
@@ -106,7 +107,7 @@ class Work:
         self.round += 1
 
     def _sweep(self, rows: Rows) -> float:
-        from kinfold.kernels import sweeps
+        sweeps = kernels.load("sweeps")
 
         layout = Layout.of(renumbered(self.labels[rows]), self.k)
         if len(layout.size) == 1:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.partition.points import Codes, Floats, Labels, Nested, Points
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def centres(points: Points, labels: Labels) -> Points:
 def _means(values: Floats, starts: NDArray[np.int64]) -> Floats:
     means = np.empty((len(starts) - 1, values.shape[1]))
     if len(values) > SMALL:
-        from kinfold.kernels.sums import group_means
+        group_means = kernels.load("sums").group_means
 
         group_means(values, starts, means)
         return means

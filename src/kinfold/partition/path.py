@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.partition.gaps import Gaps, renumbered
 from kinfold.partition.points import Points, checked_size
 
@@ -31,7 +32,7 @@ TOWARDS = 12  # near records that a shorter way may lead to
 
 def path_starts(gaps: Gaps, k: int) -> Iterator[Labels]:
     """Yield the partitions of the two shortened paths."""
-    from kinfold.kernels import paths
+    paths = kernels.load("paths")
 
     path = np.empty(len(gaps), np.int32)
     paths.chain(gaps.pairs, path, int(gaps.pairs.sum(axis=1).argmax()))
@@ -53,7 +54,7 @@ def starts(x: object, k: int) -> Iterator[Labels]:
 
 
 def _shorten(lengths: Floats, near: Labels, path: Labels) -> None:
-    from kinfold.kernels import paths
+    paths = kernels.load("paths")
 
     for _ in range(ROUNDS):
         if paths.shorten(lengths, near, path, TOWARDS) == 0:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def settle(gaps: Gaps, k: int) -> Floats:
 
 def star_bound(gaps: Gaps, k: int, prices: Floats) -> tuple[Floats, Floats]:
     """Return safe prices, with half the least star added, and the slope of their sum."""
-    from kinfold.kernels import pricing
+    pricing = kernels.load("pricing")
 
     n = len(gaps)
     least, slope = np.full(n, np.inf), np.full(n, 0.5)

@@ -93,7 +93,7 @@ def packed(requirements: Sequence[Requirement], records: int) -> Promises:
     area = [np.concatenate([[0.0], np.cumsum(each)]) for each in below]
     size, j = np.divmod(np.arange((KNOWN + 1) ** 2), KNOWN + 1)
     turn = [np.searchsorted(each, j * records // np.maximum(size, 1), side="right") for each in below]
-    return kernel.Promises(  # type: ignore[no-any-return]
+    return kernel.Promises(
         kind=np.array([KINDS.index(each.gauge.statistic) for each in requirements], np.int64),
         limit=np.array([each.gauge.limit for each in requirements], np.float64),
         c=np.array([each.gauge.c for each in requirements], np.float64),
@@ -111,7 +111,7 @@ def packed(requirements: Sequence[Requirement], records: int) -> Promises:
 
 def mixed(points: Points) -> Mixed:
     """Lay points and their scales end to end for the kernels."""
-    from kinfold.kernels.mixed import Mixed
+    Mixed = kernels.load("mixed").Mixed
 
     scales = points.scales
     paths = [np.zeros(0, np.int32) if isinstance(scale, Ordered) else scale.paths.ravel() for scale in scales]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.annealing import Budget, Refinement, Walk
 from kinfold.partition.crossing import cross
 from kinfold.partition.gaps import Layout, renumbered
@@ -51,7 +52,7 @@ class Pairs:
 
     def take(self, heats: Floats) -> None:
         """Take a step for each heat."""
-        from kinfold.kernels import descent
+        descent = kernels.load("descent")
 
         self.lowest = np.empty_like(self.groups.label)
         descent.search(self.groups, self.stream, REACH, heats, self.lowest)
@@ -65,7 +66,7 @@ class Pairs:
 
     def descended(self, starts: Iterable[Labels]) -> tuple[Labels, float]:
         """Return the best partition that a descent from one of these ends at, and its cost."""
-        from kinfold.kernels import descent
+        descent = kernels.load("descent")
 
         ends = []
         for labels in starts:
@@ -113,7 +114,9 @@ def warm() -> None:
     """Load what the search needs, compiling it if need be, before any clock runs."""
     import scipy.sparse.csgraph
 
-    from kinfold.kernels import descent, distances, paths
+    descent = kernels.load("descent")
+    distances = kernels.load("distances")
+    paths = kernels.load("paths")
 
     assert all((descent, distances, paths, scipy.sparse.csgraph))  # noqa: S101  loaded for their own sake
 
@@ -126,7 +129,7 @@ def stream_of(seed: int) -> Labels:
 
 def arranged(gaps: Gaps, labels: Labels, k: int) -> Groups:
     """Return the groups of these labels as the kernels take them, room for the search included."""
-    from kinfold.kernels import groups
+    groups = kernels.load("groups")
 
     layout = Layout.of(labels, k, len(labels) // k + 1)
     n, (rows, most) = len(labels), layout.members.shape

@@ -90,7 +90,7 @@ def merged(
 
 
 def _merger(points: Points, labels: Labels, p: Promises) -> Merger:
-    from kinfold.kernels.merging import Merger
+    Merger = kernels.load("merging").Merger
 
     size = np.bincount(labels)
     classes = len(size)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.partition.nearness import SMALL
 from kinfold.partition.points import Floats, Labels, Points, checked_size
@@ -84,14 +85,14 @@ def plain(values: Floats, k: int, cost: Cost) -> NDArray[np.int32]:
 def compiled(values: Floats, k: int, cost: Cost, progress: Progress) -> NDArray[np.int32]:
     """Return the same as `plain`, from kernels; for k above 50 paths of one cost may differ."""
     if k <= WIDE:
-        from kinfold.kernels import univariate as narrow
+        narrow = kernels.load("univariate")
 
         extend = narrow.scan_squares if cost == "sse" else narrow.scan_absolutes
     else:
-        from kinfold.kernels import univariate_wide as wide
+        wide = kernels.load("univariate_wide")
 
         extend = wide.halve_squares if cost == "sse" else wide.halve_absolutes
-    from kinfold.kernels.univariate import Path
+    Path = kernels.load("univariate").Path
 
     count = len(values)
     path = Path(values, np.full(count + 1, np.inf), np.zeros(count + 1, np.int32))

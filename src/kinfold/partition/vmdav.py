@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.partition.nearness import SMALL, centre, centres, distances
 from kinfold.partition.points import Floats, Labels, Points, checked_size
@@ -99,7 +100,8 @@ def _extend(points: Points, labels: Labels, left: NDArray[np.intp], label: int, 
 
 def indexed(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
     """Form the same groups as `plain`, by searches in a tree of what is left."""
-    from kinfold.kernels.vmdav import Run, form_groups
+    vmdav = kernels.load("vmdav")
+    Run, form_groups = vmdav.Run, vmdav.form_groups
     from kinfold.partition.index import places_of, plant, replant, room, space_of
 
     count = len(points)

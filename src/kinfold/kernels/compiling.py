@@ -1,0 +1,57 @@
+"""How kernels are compiled: one module, three ways.
+
+entry     called from Python: compiled as its module is loaded, for the types of examples, and kept on disk
+inner     called by kernels: compiled as part of the entry that calls it
+inlined   called by one kernel: put into it before anything is optimized, for the smallest of functions
+
+No fastmath: sums keep their order, so the same table gives the same release everywhere. An entry lets other threads
+run. With the compiler off (NUMBA_DISABLE_JIT=1) all three are plain Python.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from numba import njit, typeof
+from numba.core.registry import CPUDispatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Kernel: TypeAlias = Any
+# single values inside a kernel: numba infers what they are
+Int: TypeAlias = Any
+Real: TypeAlias = Any
+Flag: TypeAlias = Any
+
+_NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # nobody calls through a pointer
+_NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True}  # takes long to compile, and Python never calls
+
+
+class _Inner(CPUDispatcher):
+    """A kernel that has no way in from Python: called from there it runs as the plain function that it is made of."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+
+def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
+    """Compile for the types of these examples as the module is loaded."""
+    signature = tuple(typeof(example) for example in examples)  # type: ignore[no-untyped-call]
+    decorator: Callable[[Callable[..., Any]], Kernel] = njit(
+        [signature], cache=True, nogil=True, error_model="numpy", **_NO_C
+    )
+    return decorator
+
+
+def inner(function: Callable[..., Any]) -> Kernel:
+    """Compile as part of an entry; a call from Python, as tests make it, runs the plain function."""
+    compiled = njit(error_model="numpy", **_NO_C, **_NO_WAY_IN)(function)
+    if isinstance(compiled, CPUDispatcher):
+        compiled.__class__ = _Inner
+    return compiled
+
+
+def inlined(function: Callable[..., Any]) -> Kernel:
+    """Put into the kernel that calls it: an inner one is optimized again at each level, this one once."""
+    return njit(inline="always", error_model="numpy")(function)
