@@ -66,7 +66,7 @@ def timed(method: str, x: np.ndarray, k: int, run: Callable[[np.ndarray, int], n
 
 
 def univariate_rows(records: int) -> list[Row]:
-    from kinfold.partition.univariate import univariate
+    from kinfold.methods.partition.univariate import univariate
 
     x = np.random.default_rng(1).normal(size=(records, 1))
     rows = []
@@ -79,7 +79,7 @@ def univariate_rows(records: int) -> list[Row]:
 
 
 def vmdav_rows(records: int) -> list[Row]:
-    from kinfold.partition.vmdav import vmdav
+    from kinfold.methods.partition.vmdav import vmdav
 
     vmdav(mixture(4_000, 2), 10)
     rows = []
@@ -93,8 +93,8 @@ def vmdav_rows(records: int) -> list[Row]:
 
 
 def approximate_rows(records: int) -> list[Row]:
-    from kinfold.partition.approximate import approximate
-    from kinfold.partition.mdav import mdav
+    from kinfold.methods.partition.approximate import approximate
+    from kinfold.methods.partition.mdav import mdav
 
     census = standardized(latent_census(records))
     tables = [(census[: int(share * records)], 20) for share in SHARES]

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from kinfold.generalize.domain import Domain
-from kinfold.generalize.lattice import Lattice
-from kinfold.generalize.mingen_cell import bound, mingen_cell
 from kinfold.hierarchy import Hierarchy, read_arx
+from kinfold.methods.generalize.domain import Domain
+from kinfold.methods.generalize.lattice import Lattice
+from kinfold.methods.generalize.mingen_cell import bound, mingen_cell
 from kinfold.models import KAnonymity, LDiversity, TCloseness
-from kinfold.tally import Tally, of_labels
+from kinfold.rows.tally import Tally, of_labels
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("KINFOLD_DATA", ROOT.parent / "shared" / "data")) / "adult"

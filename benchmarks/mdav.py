@@ -15,10 +15,10 @@ import numpy as np
 from benchmarks.measuring import Row, exponent, memory, seconds
 from benchmarks.tables import adult, latent_classes, mixture, replicated_census, standardized
 from kinfold import kernels
+from kinfold.methods.partition.mdav_compiled import mdav_compiled
 from kinfold.partition import mdav
-from kinfold.partition.mdav_compiled import mdav_compiled
-from kinfold.partition.points import Points
 from kinfold.progress import silent
+from kinfold.rows.points import Points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Time of every measure: a million records and ten quasi-identifiers, the linkage attack, and pycanon beside.
 
-The same once more through `kinfold.measurement`, with tables read, paired and described, averaged and generalized.
+The same once more through `kinfold.evaluation`, with tables read, paired and described, averaged and generalized.
 
 python -m benchmarks.measures [records]
 """
@@ -17,10 +17,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from kinfold.binding import bind
-from kinfold.encoding import encode
-from kinfold.engines.duckdb import DuckDB
-from kinfold.measurement import Tables, measure_release
+from kinfold.evaluation import Tables, measure_release
 from kinfold.measures import (
     attacker,
     categorical,
@@ -40,10 +37,13 @@ from kinfold.measures.probabilistic import pil
 from kinfold.measures.propensity import propensity_mse
 from kinfold.measures.weights import Weights
 from kinfold.models import TCloseness
-from kinfold.policy import Policy
-from kinfold.promises import terms_of
-from kinfold.schema import Role
-from kinfold.tally import of_labels
+from kinfold.request.binding import bind
+from kinfold.request.encoding import encode
+from kinfold.request.policy import Policy
+from kinfold.request.terms import terms_of
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.schema import Role
+from kinfold.rows.tally import of_labels
 from kinfold.verification import verify
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def measured(original: pa.Table, released: pa.Table, policy: dict[str, object]) 
     tables = Tables(engine, before, after, np.arange(bound.rows))
 
     def measure() -> float:
-        with patch("kinfold.measurement.risk.link", return_value=None):
+        with patch("kinfold.evaluation.risk.link", return_value=None):
             return float(measure_release(tables, bound, verdict, attributes)["risk"]["dr_max"])
 
     return measure
@@ -253,7 +253,7 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
     total += show("categories", coded(x, y, labels))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"\neverything but linkage: {total:.1f} s, peak memory {peak:.2f} GiB")
-    show(f"through kinfold.measurement, {n:,} records, {QUASI} quasi-identifiers, without linkage", wired(n))
+    show(f"through kinfold.evaluation, {n:,} records, {QUASI} quasi-identifiers, without linkage", wired(n))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"  peak memory {peak:.2f} GiB, both tables in the engine included")
     show("the linkage attack", attack())

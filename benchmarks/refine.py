@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from kinfold.partition.cost import cost
-from kinfold.partition.exact import exact
-from kinfold.partition.points import Points
-from kinfold.partition.refine import improve
+from kinfold.methods.partition.cost import cost
+from kinfold.methods.partition.exact import exact
+from kinfold.methods.partition.refine import improve
+from kinfold.rows.points import Points
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("KINFOLD_DATA", ROOT.parent / "shared" / "data"))

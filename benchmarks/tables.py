@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinfold.partition.points import Nested, Ordered, Points
+from kinfold.rows.points import Nested, Ordered, Points
 
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
 CARDINALITIES = (78, 2, 17, 6, 9, 8, 83, 50, 50)  # paper 001's census extract

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from kinfold.partition.points import Nested, Ordered, Points
+from kinfold.rows.points import Nested, Ordered, Points
 
 TREE = np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 1, 0]], np.int32)
 NUMBERS = {

@@ -23,10 +23,10 @@ from pycanon import anonymity
 from scipy.stats import wasserstein_distance
 
 from kinfold import checker
-from kinfold.engines.duckdb import DuckDB
 from kinfold.hierarchy import by_rows
 from kinfold.models import AlphaK, KAnonymity, LDiversity, PSensitive, TCloseness
-from kinfold.release import Confidential, Terms
+from kinfold.models.terms import Confidential, Terms
+from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.verification import verify
 from reference import definitions as plainly
 from reference.emd import ancestors, emd, unequal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinfold.partition.points import Nested, Ordered, Points, Scale
+from kinfold.rows.points import Nested, Ordered, Points, Scale
 
 SHAPES = (
     "gaussian",

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from kinfold.models import Finding
-from kinfold.report.facts import Bins, ColumnFacts, Facts, Moved, Related, Shares, Summary
+from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Moved, Related, Shares, Summary
 
 EDUCATION = ("primary", "secondary", "bachelor", "master", "doctorate")
 DISEASES = ("hypertension", "diabetes", "asthma", "influenza", "fracture", "depression", "pneumonia", "migraine")

@@ -1,11 +1,12 @@
-"""Who may import whom: data flows one way, and the checker does not know the maker.
+"""Who may import whom, by the table of CONTRIBUTING: data flows one way, and the checker does not know the maker.
 
-Imports inside functions count too; so do those for types alone, but for the ones listed with their reason.
+Imports inside functions count too, and so do those for types alone.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,137 +18,68 @@ import kinfold
 
 SRC = Path(kinfold.__file__).parent
 
-GROUND = {"errors", "progress", "schema"}
-MAY_IMPORT: dict[str, set[str]] = {
-    # ground
-    "errors": set(),
-    "progress": set(),
-    "gauge": set(),
-    "formulas": set(),
-    "lookalikes": set(),
-    "tally": set(),
-    "recoding": set(),
-    "aggregate": set(),
-    "schema": set(),
-    "disk": set(),
-    "hierarchy": {"errors"},
-    "kernels": {"progress"},
-    "annealing": {"progress"},
-    # judgement
-    "models": {"errors", "gauge", "hierarchy", "tally"},
-    "measures": {"errors", "kernels", "progress"},
-    "release": {"errors", "hierarchy", "models", "schema"},
-    # request
-    "header": {"errors", "schema"},
-    "written": {"formulas", "hierarchy", "models", "release"},
-    "policy": {"errors", "schema"},
-    "binding": {"errors", "formulas", "header", "policy", "schema"},
-    "ladders": {"binding", "errors", "hierarchy"},
-    # rows
-    "engines": {"disk", "errors", "formulas", "header", "recoding", "schema", "tally"},
-    "fresh": set(),
-    "oddities": {"engines", "formulas", "lookalikes", "schema", "tally"},
-    "frames": {"errors", "formulas", "fresh", "recoding"},
-    # methods: models arrive as arguments
-    "partition": {"annealing", "errors", "gauge", "kernels", "progress", "tally"},
-    "generalize": {"annealing", "errors", "hierarchy", "kernels", "progress", "tally"},
-    # check
-    "verification": {"errors", "models", "release", "schema", "tally"},
-    "checker": set(),
-    # from a bound policy to arrays and back
-    "encoding": GROUND | {"binding", "engines", "hierarchy", "ladders", "partition"},
-    "covering": {"aggregate", "encoding", "hierarchy", "schema"},
-    "averaging": {"aggregate", "covering", "encoding", "policy", "recoding", "schema"},
-    "promises": GROUND | {"binding", "engines", "formulas", "ladders", "models", "policy", "release", "written"},
-    "planning": GROUND
-    | {"averaging", "binding", "covering", "encoding", "generalize", "hierarchy", "measures", "models"}
-    | {"partition", "policy", "recoding", "tally"},
-    "measurement": GROUND
-    | {"binding", "covering", "encoding", "engines", "hierarchy", "measures", "partition", "policy", "release"}
-    | {"oddities"},
-    # a release on disk
-    "report": {"models"},
-    "publication": {"disk", "errors"},
-    "certificate": {"__version__", "binding", "errors", "hierarchy", "models", "release", "schema"},
-    "inspection": {"certificate", "checker", "engines", "errors", "oddities", "policy", "promises", "release"}
-    | {"verification"},
-    "description": {"__version__", "binding", "encoding", "formulas", "measurement", "oddities", "recoding"}
-    | {"report", "schema"},
-    "folder": {"__version__", "certificate", "description", "engines", "errors", "hierarchy", "measures"}
-    | {"inspection", "publication", "release", "report", "verification"},
-    # flow
-    "profiling": {"engines", "formulas", "header", "oddities", "progress", "schema", "tally"},
-    "starter": {"profiling", "schema"},
-    "interchange": {"disk", "errors", "hierarchy", "schema"},
-    "flow": GROUND
-    | {"binding", "encoding", "engines", "folder", "frames", "measurement", "planning", "policy", "profiling"}
-    | {"certificate", "generalize", "header", "hierarchy", "inspection", "oddities", "promises", "recoding"}
-    | {"release", "verification", "written"},
-    "comparison": GROUND | {"__version__", "disk", "flow", "frames", "measures", "policy", "report"},
-    "demo": {"disk", "errors", "flow", "policy"},
-    # faces
-    "cli": {"__version__", "certificate", "comparison", "demo", "disk", "errors", "inspection"}
-    | {"flow", "folder", "kernels", "models", "policy"}
-    | {"generalize", "hierarchy", "interchange", "measurement", "profiling", "publication", "release", "report"}
-    | {"schema", "starter"},
-    "__init__": {"comparison", "errors", "flow", "partition", "policy"},
-}
-FOR_TYPES = {
-    ("folder.py", "flow"): "a release is saved by the room that it lives above",
-    ("description.py", "flow"): "a report describes a release",
-}
+TABLE = Path(__file__).parents[1] / "CONTRIBUTING.md"
+ANY_ROOM = {"__init__", "__version__"}  # the package itself: its version is for everybody
+
+
+def rows() -> list[tuple[list[str], set[str]]]:
+    """The table of CONTRIBUTING: the rooms of each row, and those that it may import."""
+    found: list[tuple[list[str], set[str]]] = []
+    above: set[str] = set()
+    for line in TABLE.read_text().partition("| room | ")[2].partition("\n\n")[0].splitlines()[2:]:
+        rooms, _, imports = (cell.strip() for cell in line.strip("|").split(" | "))
+        named = set(names(imports))
+        allowed = above - named if imports.startswith("everything above") else named
+        found.append((names(rooms), allowed))
+        above |= set(names(rooms))
+    return found
+
+
+def names(cell: str) -> list[str]:
+    return [part.strip("`/") for part in re.findall(r"`[a-z_]+/?`", cell)]
+
+
+def may_import() -> dict[str, set[str]]:
+    """For each room those that it may import: what its row says, and the rooms before it in the row."""
+    return {room: allowed | set(rooms[:place]) for rooms, allowed in rows() for place, room in enumerate(rooms)}
+
+
 ONLY_IN = {
-    "duckdb": {"engines/connection.py", "engines/duckdb.py"},
+    "duckdb": {"rows/engines/connection.py", "rows/engines/duckdb.py"},
     "numba": {"kernels"},
     "typer": {"cli"},
     "rich": {"cli"},
-    "narwhals": {"frames.py"},
-    "polars": {"frames.py", "fresh.py"},
-    "pandas": {"frames.py"},
-    "pydantic": {"certificate.py", "policy.py"},
-    "tomlkit": {"interchange", "policy.py", "starter.py"},
-    "vl_convert": {"report"},
-    "jinja2": {"report"},
-    "markupsafe": {"report"},
-    "scipy": {"generalize", "partition"},
+    "narwhals": {"rows/frames.py"},
+    "polars": {"rows/frames.py", "rows/fresh.py"},
+    "pandas": {"rows/frames.py"},
+    "pydantic": {"release/certification.py", "request/policy.py"},
+    "tomlkit": {"interchange", "request/policy.py", "profiling/starter_policy.py"},
+    "vl_convert": {"release/report"},
+    "jinja2": {"release/report"},
+    "markupsafe": {"release/report"},
+    "scipy": {"methods/generalize", "methods/partition"},
     "pyarrow": {
-        "averaging.py",
         "checker.py",
-        "comparison/kept.py",
+        "comparison/cache.py",
         "demo",
-        "encoding.py",
-        "engines",
-        "frames.py",
-        "fresh.py",
-        "planning",
+        "methods/averaging.py",
+        "methods/planning",
+        "request/encoding.py",
+        "rows",
     },
-    "pyspark": {"engines/spark.py"},
-    "starlette": {"studio"},
-    "uvicorn": {"studio"},
 }
 ANYWHERE = {"numpy"}
 FILES = sorted(SRC.rglob("*.py"))
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Every module that a file imports, wherever in it, and whether it does so for types alone."""
-    tree = ast.parse(path.read_text())
-    for_types = {
-        id(node)
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
-        for node in ast.walk(block)
-    }
-    for node in ast.walk(tree):
+def imports(path: Path) -> Iterator[str]:
+    """Every module that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}: say whole names, not relative ones"
-            names = [f"kinfold.{a.name}" for a in node.names] if node.module == "kinfold" else [str(node.module)]
-        else:
-            continue
-        for name in names:
-            yield name, id(node) in for_types
+            yield from [f"kinfold.{a.name}" for a in node.names] if node.module == "kinfold" else [str(node.module)]
 
 
 def room(path: Path) -> str:
@@ -155,20 +87,15 @@ def room(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
-def test_a_room_knows_only_the_rooms_below_it(path: Path) -> None:
-    place = str(path.relative_to(SRC))
-    known = {
-        name.split(".")[1]
-        for name, for_types in imports(path)
-        if name.startswith("kinfold.") and not (for_types and (place, name.split(".")[1]) in FOR_TYPES)
-    }
-    assert known <= MAY_IMPORT[room(path)] | {room(path)}
+def test_a_room_knows_only_the_rooms_that_the_table_allows(path: Path) -> None:
+    known = {name.split(".")[1] for name in imports(path) if name.startswith("kinfold.")} - ANY_ROOM - {room(path)}
+    assert room(path) == "__init__" or known <= may_import()[room(path)]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
 def test_each_third_party_has_its_room(path: Path) -> None:
     place = str(path.relative_to(SRC))
-    for name, _ in imports(path):
+    for name in imports(path):
         package = name.split(".")[0]
         if package == "kinfold" or package in sys.stdlib_module_names or package in ANYWHERE:
             continue
@@ -176,25 +103,36 @@ def test_each_third_party_has_its_room(path: Path) -> None:
         assert any(place == home or place.startswith(f"{home}/") for home in rooms), f"{package} in {place}"
 
 
-def test_the_table_has_no_circle() -> None:
-    left, order = dict(MAY_IMPORT), []
-    while left:
-        free = [name for name, known in left.items() if not (known - {"__version__"}) & left.keys() - {name}]
-        assert free, f"these know each other: {sorted(left)}"
-        order += free
-        left = {name: known for name, known in left.items() if name not in free}
-    assert set(order) == MAY_IMPORT.keys()
+def test_every_row_imports_rows_above_it_only() -> None:
+    above: set[str] = set()
+    for rooms, allowed in rows():
+        assert allowed <= above
+        assert above.isdisjoint(rooms)
+        above |= set(rooms)
 
 
-def test_every_room_is_in_the_table() -> None:
-    assert {room(path) for path in FILES} <= MAY_IMPORT.keys()
+def test_the_table_has_every_room_once_and_no_other() -> None:
+    there = {room(path) for path in FILES} - {"__init__"}
+    assert sorted(room for rooms, _ in rows() for room in rooms) == sorted(there)
+
+
+def test_the_house_shows_the_way() -> None:
+    assert len(rows()) <= 15
+    assert len([path for path in SRC.glob("*.py") if path.stem != "__init__"]) <= 6
+
+
+def test_what_judges_does_not_know_what_makes() -> None:
+    table = may_import()
+    for judge in ("models", "verification", "checker"):
+        assert table[judge].isdisjoint({"methods", "kernels", "request", "release"})
+    assert not [name for name in imports(SRC / "checker.py") if name.startswith("kinfold")]
 
 
 def test_the_checker_loads_no_maker() -> None:
     code = "import sys, kinfold.verification; print(*(name for name in sys.modules if name.startswith('kinfold.')))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_environment())
-    makers = {"partition", "generalize", "planning", "averaging", "covering", "encoding", "kernels", "engines"}
-    assert {name.split(".")[1] for name in ran.stdout.split()}.isdisjoint(makers)
+    loaded = {name.split(".")[1] for name in ran.stdout.split()}
+    assert loaded <= {"errors", "hierarchy", "models", "rows", "verification"}
 
 
 def _environment() -> dict[str, str]:

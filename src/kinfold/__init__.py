@@ -11,17 +11,18 @@ if TYPE_CHECKING:
     from kinfold import partition
     from kinfold.comparison import compare
     from kinfold.errors import Cancelled, DataError, KinfoldError, PolicyError, Unreachable, VerifyError
-    from kinfold.flow import Release, anonymize, measure, profile, verify
-    from kinfold.policy import Policy
+    from kinfold.flow import anonymize, measure, profile, verify
+    from kinfold.release.release import Release
+    from kinfold.request.policy import Policy
 
 # Each public name and the room it lives in, opened when it is first asked for: importing kinfold costs next to nothing.
 _ROOMS = {
     "Cancelled": "errors",
     "DataError": "errors",
     "KinfoldError": "errors",
-    "Policy": "policy",
+    "Policy": "request.policy",
     "PolicyError": "errors",
-    "Release": "flow",
+    "Release": "release.release",
     "Unreachable": "errors",
     "VerifyError": "errors",
     "anonymize": "flow",
@@ -51,7 +52,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "partition":
-        return importlib.import_module("kinfold.partition")
+        return importlib.import_module("kinfold.methods.partition")
     if name in _ROOMS:
         return getattr(importlib.import_module(f"kinfold.{_ROOMS[name]}"), name)
     raise AttributeError(f"module 'kinfold' has no attribute {name!r}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,78 +15,37 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold import frames
-from kinfold.binding import BoundPolicy, bind
-from kinfold.certificate import policy_in
-from kinfold.encoding import encode
-from kinfold.engines import Engine
 from kinfold.errors import PolicyError
-from kinfold.folder import save
-from kinfold.header import require_header
-from kinfold.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
-from kinfold.measurement import Measures, Questions, Tables, measure_release
-from kinfold.planning import Ask, Plan, Task, plan
-from kinfold.policy import Policy, from_roles
-from kinfold.promises import confidential_values, terms_of, unit_values
-from kinfold.recoding import unquoting
-from kinfold.release import Certificate, Terms, Verdict
-from kinfold.schema import AS_TEXT, Role, Schema
+from kinfold.evaluation import Measures, Questions, Tables, measure_release
+from kinfold.methods.planning import Ask, Plan, Task, plan
+from kinfold.models.terms import Terms
+from kinfold.models.verdict import Verdict
+from kinfold.release.certificate import Certificate
+from kinfold.release.certification import policy_in
+from kinfold.release.folder import save
+from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
+from kinfold.release.release import Release
+from kinfold.request.binding import bind
+from kinfold.request.encoding import encode
+from kinfold.request.policy import Policy, from_roles
+from kinfold.request.quoted_terms import as_written
+from kinfold.request.terms import confidential_values, terms_of, unit_values
+from kinfold.rows import frames
+from kinfold.rows.engines import Engine
+from kinfold.rows.header import require_header
+from kinfold.rows.recoding import unquoting
+from kinfold.rows.schema import Role
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
-from kinfold.written import as_written
 
 if TYPE_CHECKING:
-    from kinfold.generalize.lattice import Lattice
     from kinfold.hierarchy import Hierarchy
-    from kinfold.profiling import Profile
+    from kinfold.methods.generalize.lattice import Lattice
+    from kinfold.profiling.profile import Profile
 
 MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV file cannot tell them apart
 
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """A verified release, not yet on disk: its rows, what was found on them, and what it cost."""
-
-    verdict: Verdict
-    measures: Measures
-    policy: BoundPolicy
-    terms: Terms
-    plan: Plan
-    schema: Schema
-    seconds: float
-    source: Any = field(repr=False)
-    engine: Engine = field(repr=False)
-    original: Any = field(repr=False)  # the engine's frames
-    released: Any = field(repr=False)
-
-    @property
-    def frame(self) -> Any:
-        """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
-        if isinstance(self.source, Path):
-            return self.engine.rows(self.released, self.written)
-        rows = self.engine.rows(self.released)
-        unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
-        protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
-        blanked = protected & self.engine.blanked(self.original)
-        return frames.recoded(self.source, rows, self.plan.recoding, unnamed, blanked)
-
-    @property
-    def written(self) -> Schema:
-        """What the columns are to whoever writes them: categories keep their text, whatever it looks like."""
-        protected = {column.name for column in self.terms.confidential if column.reading == AS_TEXT}
-        categories = {column.name for column in self.policy.columns if not column.kind.measured}
-        return self.schema.literally(protected | categories)
-
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        """The equivalence class of each row of `frame`."""
-        return frames.classes(self.plan.recoding)
-
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write the release folder; it gets its name only after the file in it has been verified."""
-        return save(self, Path(folder), force=force)
 
 
 def anonymize(
@@ -127,7 +86,7 @@ def anonymize(
     tell("done", 1, 1)
     seconds = time.perf_counter() - started
     return Release(
-        verdict, measures, bound, written, planned, schema, seconds, _named(source), engine, original, released
+        verdict, measures, bound, written, planned, schema, seconds, _named(source), engine, original, released, save
     )
 
 
@@ -175,7 +134,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     """Compare a release with its original, row by row where they can be paired.
 
     Loss is measured over the quasi-identifiers, or over `columns="all"` that are in both tables. What else can be asked
-    for is in `measurement.questions`: weights=, population=, sampling_weights=, threshold=, linkage_subsets=,
+    for is in `evaluation.questions`: weights=, population=, sampling_weights=, threshold=, linkage_subsets=,
     linkage_untouched= and task=; the rest of the keywords are a policy, as for `anonymize`.
     """
     questions, request = Questions.taken(request)
@@ -208,7 +167,7 @@ def _pairs(released: Any, before: int, after: int) -> NDArray[np.intp] | str:
 
 def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
     """Return the generalization lattice of a table, to be looked at node by node; its optimum is found."""
-    from kinfold.planning.generalization import lattice_of
+    from kinfold.methods.planning.generalization import lattice_of
 
     values = requested(policy, request)
     asked = values.model_copy(update={"method": values.method.model_copy(update={"name": "lattice"})})
@@ -236,7 +195,7 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
 
 def profile(source: Any, *, progress: Stage | None = None) -> Profile:
     """Say what each column of a table is and which combinations single people out."""
-    from kinfold.profiling import profile as look
+    from kinfold.profiling.profile import profile as look
 
     tell = progress or _unheard
     with open_engine() as engine:
@@ -271,7 +230,7 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section(key: str) -> str:
-    from kinfold.policy import Method, Output
+    from kinfold.request.policy import Method, Output
 
     if key in Method.model_fields:
         return "method"
@@ -280,14 +239,14 @@ def _section(key: str) -> str:
 
 def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
     """Return the terms of a table that is already released: identifiers are gone, quasi-identifiers may be labels."""
-    from kinfold.promises import terms_of_release
+    from kinfold.request.terms import terms_of_release
 
     return terms_of_release(policy, engine, frame)
 
 
 def open_engine() -> Any:
     """Start the embedded engine."""
-    from kinfold.engines.duckdb import DuckDB
+    from kinfold.rows.engines.duckdb import DuckDB
 
     return DuckDB()
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from kinfold.errors import DataError, Problem
 from kinfold.models import Finding, TCloseness
-from kinfold.release import Confidential, Terms, Verdict
-from kinfold.schema import Reading
-from kinfold.tally import Spread, Tally, counted_once
+from kinfold.models.terms import Confidential, Terms
+from kinfold.models.verdict import Verdict
+from kinfold.rows.schema import Reading
+from kinfold.rows.tally import Spread, Tally, counted_once
 
 
 class Rows(Protocol):

@@ -15,9 +15,9 @@ import pyarrow.parquet
 from battery.covering import Choice
 from battery.plain import Promise
 from battery.tables import KINDS, SHAPES, Made, column
-from kinfold.binding import AVERAGES
-from kinfold.planning.needs import Needs, needs
-from kinfold.schema import Kind
+from kinfold.methods.planning.needs import Needs, needs
+from kinfold.request.binding import AVERAGES
+from kinfold.rows.schema import Kind
 
 ORDERED = ("whole", "decimal", "grade", "rank", "day")  # kinds of a confidential column with an order
 LITTLE = {"t": 0.5, "l": 2, "entropy": 1.3, "c": 4.0, "p": 2, "alpha": 0.9}

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from battery.covering import Choice, covering
-from kinfold.policy import METHODS
+from kinfold.request.policy import METHODS
 
 SEED = 11
 LONGER = min(float(os.environ.get("KINFOLD_TRUST_SCALE", "1")), 3.0)  # times the cases; more cost minutes

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import kinfold
 from command import run, text
-from kinfold.engines.duckdb import DuckDB
 from kinfold.errors import DataError, KinfoldError, PolicyError
-from kinfold.schema import Reading
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.schema import Reading
 
 ACCOUNT = 123456789012345678
 

@@ -12,9 +12,9 @@ import pytest
 
 import kinfold
 from command import run
-from kinfold.engines import source
-from kinfold.engines.duckdb import DuckDB
 from kinfold.errors import DataError, PolicyError
+from kinfold.rows.engines import source
+from kinfold.rows.engines.duckdb import DuckDB
 
 NAMES = [
     "table[1]",
@@ -117,7 +117,7 @@ def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path, monke
         path.write_text(path.read_text() + "3,3\n")
         return plain(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("kinfold.engines.duckdb.plain_name", changed)
+    monkeypatch.setattr("kinfold.rows.engines.duckdb.plain_name", changed)
     with DuckDB() as engine, pytest.raises(DataError, match="changed while it was read"):
         engine.read(path)
 

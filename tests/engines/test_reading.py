@@ -13,9 +13,9 @@ import pytest
 from pyarrow import parquet
 
 from command import text
-from kinfold.engines.duckdb import DuckDB
 from kinfold.errors import DataError
-from kinfold.schema import AS_TEXT, Column, Kind, Storage
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.schema import AS_TEXT, Column, Kind, Storage
 
 
 def rows(path: Path) -> list[tuple[Any, ...]]:

@@ -13,10 +13,10 @@ import pytest
 from pyarrow import parquet
 
 from command import text
-from kinfold.engines.duckdb import DuckDB
 from kinfold.errors import DataError, PolicyError
-from kinfold.recoding import Drop, Keep, Recoding, Replace
-from kinfold.schema import AS_TEXT, Reading
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
+from kinfold.rows.schema import AS_TEXT, Reading
 
 AWKWARD = ["a\rb", "a\nb", 'q"q', " lead", "trail ", "NULL", "a,b", "a;b", "#x", "'", " ", "\\N", "ü\u2028x", "\t", "*"]
 

@@ -415,7 +415,7 @@ def test_roles_over_a_policy_that_is_no_set_of_columns(desk: Path) -> None:
 
 LIMITED = """
 import resource
-from kinfold import folder
+from kinfold.release import folder
 publish = folder.publish
 
 def limited(*args, **options):

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from command import Ran, run
-from kinfold import planning
 from kinfold.cli.app import app
+from kinfold.methods import planning
 
 TABLE = "age,sex\n" + "".join(f"{age},{sex}\n" for age in range(71234, 71240) for sex in "fm")
 ERRORS = {
@@ -62,7 +62,7 @@ def test_an_unexpected_exception_is_code_1_with_its_place_and_no_value(
 ) -> None:
     ran = shown(failing(ERRORS[name]))
     assert ran.code == 1
-    assert "in kinfold/planning/partitioners.py, line " in ran.err
+    assert "in kinfold/methods/planning/partitioners.py, line " in ran.err
     assert "  fix: " in ran.err
     assert "71234" not in ran.err.replace(str(tmp_path), "") + ran.out
     assert "Traceback" not in ran.err

@@ -21,7 +21,7 @@ from command import run, text
 from kinfold.comparison import Outcome, Setting, rank, save, settings, workers
 from kinfold.comparison import run as run_grid
 from kinfold.errors import Cancelled
-from kinfold.policy import Policy
+from kinfold.request.policy import Policy
 
 NAME = "<b>a & 'b'</b>"
 FRAME = pd.DataFrame({NAME: [(i * 37) % 101 for i in range(40)], "y": [(i * i) % 67 for i in range(40)]})

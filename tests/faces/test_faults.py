@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from command import content, run, text
-from kinfold import folder as release_folder
 from kinfold.disk import scratch
+from kinfold.release import folder as release_folder
 from ledger import tally_up
 from processes import Command, ending, gone, start
 
@@ -197,7 +197,7 @@ def test_a_source_that_changes_while_it_is_read(desk: Path, encoding: str) -> No
     text(desk, "table.csv", (TABLE + "\nJosé,30,10001,b\n").encode(encoding))
     before = content(desk / "out")
     growing = (
-        "from kinfold.engines.duckdb import DuckDB; load = DuckDB._load_csv\n"
+        "from kinfold.rows.engines.duckdb import DuckDB; load = DuckDB._load_csv\n"
         "def changed(*args):\n"
         f"    open({str(desk / 'table.csv')!r}, 'a').write('p,30,10001,b\\n')\n"
         "    return load(*args)\n"

@@ -12,8 +12,8 @@ from html.parser import HTMLParser
 import pytest
 
 from kinfold.models import Finding
-from kinfold.report.facts import Bins, ColumnFacts, Facts, Shares
-from kinfold.report.page import page
+from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
+from kinfold.release.report.page import page
 from report_facts import HOSTILE, hospital, hostile, many
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import chromium
-from kinfold.report.page import page
+from kinfold.release.report.page import page
 from report_facts import hospital, hostile, many
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]

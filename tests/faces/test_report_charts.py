@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinfold.report import class_sizes, risk_utility
-from kinfold.report.chart import VEGA_LITE, Picture, draw, draw_png, specification, theme
-from kinfold.report.facts import Bins, ColumnFacts, Shares
-from kinfold.report.risk_utility import Trial, pareto, sides
-from kinfold.report.spreads import pictures
-from kinfold.report.svg import inlined
+from kinfold.release.report import class_sizes, risk_utility
+from kinfold.release.report.chart import VEGA_LITE, Picture, draw, draw_png, specification, theme
+from kinfold.release.report.facts import Bins, ColumnFacts, Shares
+from kinfold.release.report.risk_utility import Trial, pareto, sides
+from kinfold.release.report.spreads import pictures
+from kinfold.release.report.svg import inlined
 
-CHARTS = files("kinfold.report").joinpath("charts")
+CHARTS = files("kinfold.release.report").joinpath("charts")
 NAMES = sorted(item.name.removesuffix(".json") for item in CHARTS.iterdir() if item.name != "theme.json")
 TRIALS = [Trial(method, k, 1 / k, k / 20 + i / 9) for i, method in enumerate(("mdav", "<lattice>")) for k in (3, 5, 10)]
 
@@ -68,7 +68,7 @@ def test_a_setting_that_the_specification_does_not_have_is_an_error() -> None:
 
 
 def test_the_style_sheet_and_the_charts_have_the_same_colours() -> None:
-    style = files("kinfold.report").joinpath("templates", "page.css").read_text("utf-8")
+    style = files("kinfold.release.report").joinpath("templates", "page.css").read_text("utf-8")
     before, after = theme()["range"]["category"][:2]
     assert f"--before: {before};" in style
     assert f"--after: {after};" in style
@@ -139,8 +139,8 @@ def test_dates_are_placed_without_regard_to_the_time_zone() -> None:
 
 def test_a_time_axis_looks_the_same_everywhere_on_earth() -> None:
     code = (
-        "from kinfold.report.chart import draw; from kinfold.report.spreads import pictures;"
-        "from kinfold.report.facts import *;"
+        "from kinfold.release.report.chart import draw; from kinfold.release.report.spreads import pictures;"
+        "from kinfold.release.report.facts import *;"
         "b = Bins(('2024-01-01', '2024-01-11', '2024-01-21'), (1, 2), dates=True);"
         "print(draw(*pictures(ColumnFacts('x', 'other', 'date', False, '', b)), 'c'))"
     )

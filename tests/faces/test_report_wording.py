@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinfold.models import Finding
-from kinfold.report import verdict
-from kinfold.report.wording import apart, quantity, share, shortened, text_width, visible
+from kinfold.release.report import verdict
+from kinfold.release.report.wording import apart, quantity, share, shortened, text_width, visible
 from report_facts import hospital
 
 

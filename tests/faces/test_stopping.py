@@ -26,7 +26,7 @@ SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 UNCHANGED = "stopped; nothing was changed"
 IN_PLACE = "stopped; the new release is in place at '{}'"
 
-READING = BUSY + "from kinfold.engines.duckdb import DuckDB; DuckDB.schema = lambda *_: busy({!r})"
+READING = BUSY + "from kinfold.rows.engines.duckdb import DuckDB; DuckDB.schema = lambda *_: busy({!r})"
 WRITTEN = BUSY + "from kinfold.cli import told; told.tell_release = lambda *_: busy({!r})"
 
 
@@ -151,7 +151,7 @@ def test_the_exchange_is_not_cut(desk: Path, steps: str) -> None:
 
 
 def test_folders_that_were_opened_for_the_release_go_again(desk: Path) -> None:
-    before = BUSY + "from kinfold import folder; folder._fill = lambda *_: busy('c')"
+    before = BUSY + "from kinfold.release import folder; folder._fill = lambda *_: busy('c')"
     with ending(
         start(desk, "anonymize", desk / "table.csv", *ARGS, "--out", desk / "a" / "b" / "out", before=before)
     ) as command:
@@ -174,7 +174,7 @@ def test_folders_that_were_opened_for_the_release_go_again(desk: Path) -> None:
     ids=lambda args: args[0],
 )
 def test_every_command_can_be_stopped(desk: Path, args: tuple[str, ...]) -> None:
-    before = BUSY + "from kinfold.engines.duckdb import DuckDB; DuckDB.read = lambda *_, **__: busy('c')"
+    before = BUSY + "from kinfold.rows.engines.duckdb import DuckDB; DuckDB.read = lambda *_, **__: busy('c')"
     held = content(desk)
     with ending(start(desk, *args, before=before, cwd=desk)) as command:
         command.until("busy")
@@ -247,7 +247,7 @@ def test_a_run_that_is_ended_by_something_else_is_explained_and_tidied_up(
 def test_a_run_that_was_told_not_to_hear_of_hangups_goes_on(desk: Path) -> None:
     before = (
         "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "import os, sys; from kinfold.engines.duckdb import DuckDB; schema = DuckDB.schema\n"
+        "import os, sys; from kinfold.rows.engines.duckdb import DuckDB; schema = DuckDB.schema\n"
         "def hung_up(*args):\n"
         "    os.kill(os.getppid(), signal.SIGHUP)\n"
         "    return schema(*args)\n"
@@ -277,7 +277,7 @@ import os, signal, sys, threading, time
 import kinfold
 assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-from kinfold.engines.duckdb import DuckDB
+from kinfold.rows.engines.duckdb import DuckDB
 query = "SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b"
 engine = DuckDB()
 try:
@@ -290,7 +290,7 @@ except KeyboardInterrupt:
 """
 QUIET = """
 import os, signal, threading, time
-from kinfold.engines.duckdb import DuckDB
+from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.errors import Cancelled
 signal.signal(signal.SIGINT, lambda *_: print("heard"))
 engine, done = DuckDB(), threading.Event()

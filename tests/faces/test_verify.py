@@ -14,7 +14,7 @@ import pytest
 import kinfold
 from command import Ran, run, text
 from kinfold.errors import PolicyError, VerifyError
-from kinfold.release import Certificate
+from kinfold.release.certificate import Certificate
 
 TABLE = "pid,age,zip,disease,wage,note\n" + "".join(
     f"{i // 2},{20 + i},{'ab'[i % 2]},{['flu', 'cold', 'hiv'][i % 3]},{1000 + i},n{i}\n" for i in range(30)
@@ -301,7 +301,7 @@ def test_a_table_that_has_problems_is_not_asked_twice(tmp_path: Path) -> None:
 
 
 def test_a_release_that_changes_while_it_is_read_fails(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kinfold.inspection.digest", lambda path: json.loads(told)[path.stem]["sha256"])
+    monkeypatch.setattr("kinfold.release.inspection.digest", lambda path: json.loads(told)[path.stem]["sha256"])
     told = (public / "certificate.json").read_text()
     (public / "release.csv").write_text((public / "release.csv").read_text().replace("flu", "cold"))
     with pytest.raises(VerifyError, match="changed while it was read"):

@@ -19,9 +19,9 @@ import arx_projects
 from kinfold import flow
 from kinfold.errors import KinfoldError
 from kinfold.hierarchy import read_arx
-from kinfold.inspection import check_folder
 from kinfold.interchange import convert, read_deid
-from kinfold.policy import Policy
+from kinfold.release.inspection import check_folder
+from kinfold.request.policy import Policy
 
 MARKER = "Xanthippe"  # planted in the data: no message may tell it
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from kinfold.generalize.domain import Domain
-from kinfold.generalize.lattice import Lattice
-from kinfold.generalize.mingen_cell import bound, mingen_cell
 from kinfold.hierarchy import read_arx
+from kinfold.methods.generalize.domain import Domain
+from kinfold.methods.generalize.lattice import Lattice
+from kinfold.methods.generalize.mingen_cell import bound, mingen_cell
 from kinfold.models import KAnonymity, LDiversity, TCloseness
-from kinfold.tally import Tally, of_labels
+from kinfold.rows.tally import Tally, of_labels
 from reference.public_data import adult, found
 
 

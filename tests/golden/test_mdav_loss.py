@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kinfold.methods.partition.mdav import mdav_plain
 from kinfold.partition import mdav
-from kinfold.partition.mdav import mdav_plain
-from kinfold.partition.points import Points
 from kinfold.progress import silent
+from kinfold.rows.points import Points
 from reference.mdav import mdav as twin
 
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kinfold.partition.approximate import approximate
-from kinfold.partition.dependency import conditional_entropy, dependency, entropy, joint_entropy
+from kinfold.methods.partition.approximate import approximate
+from kinfold.methods.partition.dependency import conditional_entropy, dependency, entropy, joint_entropy
 
 ROWS = "000111 011010 110100 001111 011100 001001 111001 011000 111011 011101 011100 111111"
 TABLE = np.array([[int(cell) for cell in row] for row in ROWS.split()])

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinfold.partition.k_first import k_first
-from kinfold.partition.refine_under import refine_under
-from kinfold.partition.repair import repair
-from kinfold.partition.requirement import Requirement
-from kinfold.partition.t_first import t_first
-from kinfold.partition.t_merge import t_merge
+from kinfold.methods.partition.k_first import k_first
+from kinfold.methods.partition.refine_under import refine_under
+from kinfold.methods.partition.repair import repair
+from kinfold.methods.partition.requirement import Requirement
+from kinfold.methods.partition.t_first import t_first
+from kinfold.methods.partition.t_merge import t_merge
 
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not (DATA / "census.csv").exists(), reason="the Census file is not here (KINFOLD_DATA)")

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinfold.partition.bounds import lower_bound, nearest_bound
-from kinfold.partition.exact import exact
-from kinfold.partition.points import Points
-from kinfold.partition.refine import improve
+from kinfold.methods.partition.bounds import lower_bound, nearest_bound
+from kinfold.methods.partition.exact import exact
+from kinfold.methods.partition.refine import improve
+from kinfold.rows.points import Points
 from reference.mdav_plain import mdav_plain
 from reference.partitions import sse_plain
 

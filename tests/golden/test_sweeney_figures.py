@@ -2,12 +2,12 @@
 
 import pytest
 
-from kinfold.generalize.datafly import datafly
-from kinfold.generalize.generalization import Generalization
-from kinfold.generalize.lattice import Lattice
-from kinfold.generalize.loss import generalizations, is_below
-from kinfold.generalize.mingen import is_minimal_distortion, is_minimal_generalization, mingen
-from kinfold.generalize.mu_argus import Ranks, combinations_tested, find_outliers, mu_argus
+from kinfold.methods.generalize.datafly import datafly
+from kinfold.methods.generalize.generalization import Generalization
+from kinfold.methods.generalize.lattice import Lattice
+from kinfold.methods.generalize.loss import generalizations, is_below
+from kinfold.methods.generalize.mingen import is_minimal_distortion, is_minimal_generalization, mingen
+from kinfold.methods.generalize.mu_argus import Ranks, combinations_tested, find_outliers, mu_argus
 from kinfold.models import KAnonymity
 from reference.sweeney_tables import NAMES, figure_4, figure_7
 

@@ -7,11 +7,11 @@ sex for all other records, and then <S0,Z0> and <S1,Z0> could not differ. A thir
 import numpy as np
 import pytest
 
-from kinfold.generalize.domain import Domain
-from kinfold.generalize.lattice import Lattice
 from kinfold.hierarchy import by_rows
+from kinfold.methods.generalize.domain import Domain
+from kinfold.methods.generalize.lattice import Lattice
 from kinfold.models import KAnonymity
-from kinfold.tally import Tally
+from kinfold.rows.tally import Tally
 
 SEX = by_rows([["male"], ["female"], ["not stated"]])
 ZIP = by_rows([["41075", "410**"], ["41076", "410**"], ["48201", "482**"]])

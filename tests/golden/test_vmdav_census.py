@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinfold.partition.vmdav import vmdav
+from kinfold.methods.partition.vmdav import vmdav
 
 DATA = Path(os.environ.get("KINFOLD_DATA") or Path(__file__).parents[2] / "../shared/data")
 

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kinfold.partition.approximate import approximate, indexed, plain, project
-from kinfold.partition.dependency import dependency, key_attributes, spanning_tree
-from kinfold.partition.points import Points
+from kinfold.methods.partition.approximate import approximate, indexed, plain, project
+from kinfold.methods.partition.dependency import dependency, key_attributes, spanning_tree
 from kinfold.progress import silent
+from kinfold.rows.points import Points
 from mixed_tables import tables
 from reference import approximate as reference
 

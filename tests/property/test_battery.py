@@ -23,11 +23,11 @@ import kinfold
 from battery.cases import Case, case
 from battery.factors import FACTORS, choices
 from battery.plain import Row, broken, rows_in, rows_of, text
-from kinfold import partition
-from kinfold.planning.generalization import METHODS as GENERALIZERS
-from kinfold.planning.needs import NEEDS, needs
-from kinfold.planning.partitioners import CLOSE, PARTITIONERS
-from kinfold.policy import METHODS
+from kinfold.methods import partition
+from kinfold.methods.planning.generalization import METHODS as GENERALIZERS
+from kinfold.methods.planning.needs import NEEDS, needs
+from kinfold.methods.planning.partitioners import CLOSE, PARTITIONERS
+from kinfold.request.policy import METHODS
 from ledger import tally_up
 
 RELEASED = 0.25  # of the cases of a method at least; two of five in all
@@ -77,7 +77,8 @@ def judged(drawn: Case, folder: Path) -> str:
 def of_size(size: str) -> Iterator[None]:
     """Let tables of a few records take the way of large ones: the thresholds of the partitioners, lowered."""
     modules = [
-        importlib.import_module(found.name) for found in pkgutil.iter_modules(partition.__path__, "kinfold.partition.")
+        importlib.import_module(found.name)
+        for found in pkgutil.iter_modules(partition.__path__, f"{partition.__name__}.")
     ]
     bounded = [module for module in modules if hasattr(module, "SMALL")] if size == "large" else []
     with pytest.MonkeyPatch.context() as patch:

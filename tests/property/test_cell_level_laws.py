@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinfold.errors import DataError, Unreachable
-from kinfold.generalize.domain import Domain
-from kinfold.generalize.generalization import Generalization
-from kinfold.generalize.lattice import lattice
-from kinfold.generalize.mingen_cell import bound, mingen_cell
+from kinfold.methods.generalize.domain import Domain
+from kinfold.methods.generalize.generalization import Generalization
+from kinfold.methods.generalize.lattice import lattice
+from kinfold.methods.generalize.mingen_cell import bound, mingen_cell
 from kinfold.models import KAnonymity, LDiversity, TCloseness
-from kinfold.tally import Tally
+from kinfold.rows.tally import Tally
 from reference import cell_level, full_domain
 from reference.sweeney_tables import figure_7
 

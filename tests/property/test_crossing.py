@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinfold.partition.crossing import cross
-from kinfold.partition.gaps import Gaps
-from kinfold.partition.points import Points
+from kinfold.methods.partition.crossing import cross
+from kinfold.methods.partition.gaps import Gaps
+from kinfold.rows.points import Points
 
 
 def random_partition(rng: np.random.Generator, n: int, k: int) -> np.ndarray:

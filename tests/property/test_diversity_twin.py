@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinfold.models import AlphaK, KAnonymity, LDiversity, PSensitive, TCloseness
-from kinfold.tally import of_labels
+from kinfold.rows.tally import of_labels
 
 records = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=30)
 models = st.one_of(

@@ -10,7 +10,7 @@ from scipy.stats import wasserstein_distance
 
 from kinfold.hierarchy import Hierarchy
 from kinfold.models import TCloseness
-from kinfold.tally import of_labels
+from kinfold.rows.tally import of_labels
 from reference import emd as twin
 
 TREE = [

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from kinfold.errors import Unreachable
 from kinfold.kernels import pricing
-from kinfold.partition.bounds import lower_bound, nearest_bound
-from kinfold.partition.columns import Pool, generate, price
-from kinfold.partition.exact import exact
-from kinfold.partition.gaps import Gaps
-from kinfold.partition.points import Nested, Ordered, Points
-from kinfold.partition.prices import climb, star_bound
+from kinfold.methods.partition.bounds import lower_bound, nearest_bound
+from kinfold.methods.partition.columns import Pool, generate, price
+from kinfold.methods.partition.exact import exact
+from kinfold.methods.partition.gaps import Gaps
+from kinfold.methods.partition.prices import climb, star_bound
+from kinfold.rows.points import Nested, Ordered, Points
 from reference.mdav_plain import mdav_plain
 from reference.partitions import least_cost, pair_cost, sse_plain
 

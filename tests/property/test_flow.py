@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import kinfold
 from command import content, run
 from flow_tables import Case, case
-from kinfold import Release, Unreachable, VerifyError, planning
+from kinfold import Release, Unreachable, VerifyError
+from kinfold.methods import planning
 
 EXAMPLES = settings(max_examples=15, deadline=None)
 cases = st.integers(0, 10**6).map(case)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from arx_projects import project, study
 from kinfold.errors import DataError
 from kinfold.interchange import Attribute, Project, convert, read_deid
-from kinfold.policy import Policy
-from kinfold.schema import Role
+from kinfold.request.policy import Policy
+from kinfold.rows.schema import Role
 
 TEXTS = st.text(max_size=8)
 VALUES = TEXTS | st.sampled_from(["1", "2.5", "2024-01-02", "NULL", ""])

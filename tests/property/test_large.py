@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from kinfold.kernels import sweeps
-from kinfold.partition import large
-from kinfold.partition.cost import cost
-from kinfold.partition.gaps import Gaps, Layout, split
-from kinfold.partition.points import Nested, Ordered, Points
-from kinfold.partition.refine import improve
-from kinfold.partition.search import Budget
+from kinfold.methods.partition import large
+from kinfold.methods.partition.cost import cost
+from kinfold.methods.partition.gaps import Gaps, Layout, split
+from kinfold.methods.partition.refine import improve
+from kinfold.methods.partition.search import Budget
+from kinfold.rows.points import Nested, Ordered, Points
 from reference.partitions import sse_plain
 
 

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinfold.errors import Cancelled, Unreachable
-from kinfold.generalize import lattice_cuts
-from kinfold.generalize.lattice import Lattice, lattice
-from kinfold.generalize.lattice_cuts import CutSearch
-from kinfold.generalize.loss import OBJECTIVES
-from kinfold.generalize.mingen import mingen
+from kinfold.methods.generalize import lattice_cuts
+from kinfold.methods.generalize.lattice import Lattice, lattice
+from kinfold.methods.generalize.lattice_cuts import CutSearch
+from kinfold.methods.generalize.loss import OBJECTIVES
+from kinfold.methods.generalize.mingen import mingen
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from reference import full_domain
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from numba import njit
 
 from kinfold.kernels.exact import DIGITS, LIMBS, add, rounded
+from kinfold.methods.partition.centre import Centre
+from kinfold.methods.partition.mdav import mdav_plain
+from kinfold.methods.partition.mdav_compiled import mdav_compiled
 from kinfold.partition import mdav
-from kinfold.partition.centre import Centre
-from kinfold.partition.mdav import mdav_plain
-from kinfold.partition.mdav_compiled import mdav_compiled
-from kinfold.partition.points import Nested, Points
 from kinfold.progress import silent
+from kinfold.rows.points import Nested, Points
 from point_tables import any_points, mixed, numbers, scale
 from reference.mdav import mdav as twin
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from kinfold import checker
-from kinfold.engines.duckdb import DuckDB
 from kinfold.models import LDiversity
 from kinfold.partition import univariate
-from kinfold.tally import of_labels
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.tally import of_labels
 from ledger import cases, tally_up
 from opinions import (
     CONFIDENTIAL,

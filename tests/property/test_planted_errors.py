@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 import kinfold
-from kinfold.engines.duckdb import DuckDB, Frame
 from kinfold.errors import VerifyError
+from kinfold.methods.planning import microaggregation
 from kinfold.models import KAnonymity, TCloseness, emd
-from kinfold.planning import microaggregation
-from kinfold.tally import Tally, is_null, of_labels
+from kinfold.rows.engines.duckdb import DuckDB, Frame
+from kinfold.rows.tally import Tally, is_null, of_labels
 
 Edit = Callable[[pa.Table], pa.Table]
 pytestmark = pytest.mark.trust("planted errors")

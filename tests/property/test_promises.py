@@ -9,9 +9,9 @@ import pytest
 from numba import njit
 
 from kinfold.hierarchy import Hierarchy
+from kinfold.methods.partition.requirement import Requirement, missed
 from kinfold.models import AlphaK, LDiversity, PSensitive, TCloseness
-from kinfold.partition.requirement import Requirement, missed
-from kinfold.tally import of_labels
+from kinfold.rows.tally import of_labels
 
 TREE = Hierarchy.of([(str(leaf), f"b{leaf // 2}", f"c{leaf // 4}") for leaf in range(9)])
 MODELS = [
@@ -59,7 +59,7 @@ def callable_from_here():
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_a_class_with_one_record_changed_is_read_like_the_changed_class(model):
-    from kinfold.partition.requirement import packed
+    from kinfold.methods.partition.requirement import packed
 
     miss = callable_from_here()
     chance = np.random.default_rng(2)

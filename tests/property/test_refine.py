@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinfold.partition.gaps import Gaps
-from kinfold.partition.points import Nested, Ordered, Points
-from kinfold.partition.refine import improve, refine
+from kinfold.methods.partition.gaps import Gaps
+from kinfold.methods.partition.refine import improve, refine
+from kinfold.rows.points import Nested, Ordered, Points
 from reference.mdav_plain import mdav_plain
 from reference.partitions import least_cost, sse_plain
 

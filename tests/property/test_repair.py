@@ -7,13 +7,13 @@ import pytest
 
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.hierarchy import Hierarchy
+from kinfold.methods.partition.mdav import mdav
+from kinfold.methods.partition.refine_under import refine_under
+from kinfold.methods.partition.repair import repair
+from kinfold.methods.partition.requirement import Requirement, missed
+from kinfold.methods.partition.t_merge import t_merge
 from kinfold.models import AlphaK, LDiversity, PSensitive, TCloseness
-from kinfold.partition.mdav import mdav
-from kinfold.partition.refine_under import refine_under
-from kinfold.partition.repair import repair
-from kinfold.partition.requirement import Requirement, missed
-from kinfold.partition.t_merge import t_merge
-from kinfold.tally import of_labels
+from kinfold.rows.tally import of_labels
 from point_tables import any_points
 
 TREE = Hierarchy.of([(str(leaf), f"b{leaf // 2}") for leaf in range(8)])

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from kinfold.errors import DataError, PolicyError, Unreachable
-from kinfold.partition.k_first import clustered, k_first
-from kinfold.partition.points import Points
-from kinfold.partition.requirement import Requirement
-from kinfold.partition.t_first import cluster_size, strata, t_first, t_first_plain
-from kinfold.partition.t_first_compiled import t_first_compiled
-from kinfold.partition.t_merge import t_merge
+from kinfold.methods.partition.k_first import clustered, k_first
+from kinfold.methods.partition.requirement import Requirement
+from kinfold.methods.partition.t_first import cluster_size, strata, t_first, t_first_plain
+from kinfold.methods.partition.t_first_compiled import t_first_compiled
+from kinfold.methods.partition.t_merge import t_merge
 from kinfold.progress import silent
+from kinfold.rows.points import Points
 from point_tables import any_points
 from reference import tclose as twin
 

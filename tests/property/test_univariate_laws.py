@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kinfold.kernels import univariate as narrow
 from kinfold.kernels import univariate_wide as wide
-from kinfold.partition.univariate import compiled, plain, univariate
+from kinfold.methods.partition.univariate import compiled, plain, univariate
 from kinfold.progress import silent
 from reference.univariate import cost_of_labels, cost_of_sizes, least_cost
 

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kinfold.partition.points import Points
-from kinfold.partition.vmdav import indexed, plain, vmdav
+from kinfold.methods.partition.vmdav import indexed, plain, vmdav
 from kinfold.progress import silent
+from kinfold.rows.points import Points
 from mixed_tables import tables
 from reference import vmdav as reference
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kinfold.generalize.domain import Domain
+from kinfold.methods.generalize.domain import Domain
 from reference import full_domain
 
 

@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 
-from kinfold.generalize.domain import Domain
 from kinfold.hierarchy import Hierarchy, by_rows
-from kinfold.tally import Tally, of_labels
+from kinfold.methods.generalize.domain import Domain
+from kinfold.rows.tally import Tally, of_labels
 
 VALUES = 6
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from kinfold.partition.points import Nested, Ordered, Points
+from kinfold.rows.points import Nested, Ordered, Points
 
 
 def gap(scale: Ordered | Nested, a: int, b: int) -> float:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from kinfold.partition.points import Ordered, Points
+from kinfold.rows.points import Ordered, Points
 
 
 def gap(scale, one, other):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from kinfold.generalize.domain import Domain
 from kinfold.hierarchy import Hierarchy, by_mask, by_rows
-from kinfold.tally import Tally
+from kinfold.methods.generalize.domain import Domain
+from kinfold.rows.tally import Tally
 
 RACE = by_rows([["asian", "person"], ["black", "person"], ["white", "person"]])
 GENDER = by_rows([["male"], ["female"]])

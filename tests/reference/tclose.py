@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from kinfold.partition.points import Points
+from kinfold.rows.points import Points
 from reference.mdav import centre, distance
 
 

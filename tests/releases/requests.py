@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
-from kinfold.policy import GENERALIZING, METHODS
+from kinfold.request.policy import GENERALIZING, METHODS
 from releases.columns import CONFIDENTIAL, NUMBERS, QUASI, Chance, Column
 
 CLOSE = ("t-merge", "k-first", "t-first")  # these need a t

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from kinfold.annealing import Budget, Cycle, Walk
+from kinfold.methods.annealing import Budget, Cycle, Walk
 
 
 class Downhill:

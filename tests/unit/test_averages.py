@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kinfold import aggregate
-from kinfold.averaging import Averaged, averaged
-from kinfold.binding import AVERAGES, BoundColumn
-from kinfold.covering import covering
-from kinfold.encoding import Attribute, Coded, Measured, as_text, encode
-from kinfold.engines.duckdb import DuckDB
 from kinfold.errors import DataError
-from kinfold.partition.points import Ordered
-from kinfold.policy import ColumnPolicy, Output
+from kinfold.methods import aggregate
+from kinfold.methods.averaging import Averaged, averaged
+from kinfold.methods.covering import covering
+from kinfold.request.binding import AVERAGES, BoundColumn
+from kinfold.request.encoding import Attribute, Coded, Measured, as_text, encode
+from kinfold.request.policy import ColumnPolicy, Output
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.points import Ordered
 
 ONE = np.zeros
 

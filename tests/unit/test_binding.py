@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kinfold.binding import BoundPolicy, bind
 from kinfold.errors import DataError, KinfoldError, PolicyError
-from kinfold.policy import Policy
-from kinfold.schema import Column, Kind, Role, Schema, Storage
+from kinfold.request.binding import BoundPolicy, bind
+from kinfold.request.policy import Policy
+from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
 
 AGE = Column("age", Storage.INTEGER, 10, distinct=9, numbers=10, decimals=0)
 SEX = Column("sex", Storage.TEXT, 10, nulls=1, distinct=2)

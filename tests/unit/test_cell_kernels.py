@@ -5,15 +5,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from kinfold.generalize.cells import Trees
-from kinfold.generalize.loss import CellLoss
-from kinfold.generalize.merging import Merged, _unions, merge_until, nearest_classes
-from kinfold.generalize.mingen_cell import released_by, subset_costs
-from kinfold.generalize.rebuilding import MakeUps, Statements
 from kinfold.kernels import statements
 from kinfold.kernels.subsets import divide
+from kinfold.methods.generalize.cells import Trees
+from kinfold.methods.generalize.loss import CellLoss
+from kinfold.methods.generalize.merging import Merged, _unions, merge_until, nearest_classes
+from kinfold.methods.generalize.mingen_cell import released_by, subset_costs
+from kinfold.methods.generalize.rebuilding import MakeUps, Statements
 from kinfold.models import KAnonymity, LDiversity, TCloseness
-from kinfold.tally import Tally
+from kinfold.rows.tally import Tally
 from reference import cell_level, full_domain
 from uncompiled import uncompiled
 

@@ -13,12 +13,13 @@ import pytest
 
 import kinfold
 from command import run, text
-from kinfold.certificate import certify, terms_in
 from kinfold.errors import DataError, KinfoldError, VerifyError
 from kinfold.hierarchy import by_tree
-from kinfold.inspection import check_folder, was_sorted
 from kinfold.models import KAnonymity, LDiversity, TCloseness
-from kinfold.release import Certificate, Confidential, Terms
+from kinfold.models.terms import Confidential, Terms
+from kinfold.release.certificate import Certificate
+from kinfold.release.certification import certify, terms_in
+from kinfold.release.inspection import check_folder, was_sorted
 
 TABLE = """\
 name;age;zip;disease;note

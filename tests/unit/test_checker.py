@@ -23,7 +23,7 @@ import kinfold
 from kinfold import checker
 from kinfold.checker import Wrong, consider, effective, entropy_reaches, examine, moment, over_an_order, over_levels
 from kinfold.errors import VerifyError
-from kinfold.inspection import check_folder, require_agreement
+from kinfold.release.inspection import check_folder, require_agreement
 
 FILE = Path(checker.__file__)
 counts = st.dictionaries(st.integers(0, 5), st.integers(1, 4), min_size=1)
@@ -328,7 +328,7 @@ def test_a_release_leaves_only_if_both_agree(tmp_path: Path, monkeypatch: pytest
     def other(folder: Path) -> dict[str, Any]:
         return real(folder) | {"classes": 99}
 
-    monkeypatch.setattr("kinfold.inspection.checker.examine", other)
+    monkeypatch.setattr("kinfold.release.inspection.checker.examine", other)
     with pytest.raises(VerifyError, match="do not agree on classes"):
         release.save(tmp_path / "out")
     assert not list(tmp_path.iterdir())

@@ -25,7 +25,7 @@ from arx_projects import (
 from kinfold.errors import DataError
 from kinfold.interchange import archive, read_deid
 from kinfold.interchange.criteria import Criterion, parse_criterion, promises
-from kinfold.schema import Role
+from kinfold.rows.schema import Role
 
 # What is read
 

@@ -10,11 +10,11 @@ import pytest
 
 import kinfold
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
-from kinfold.partition.approximate import approximate
-from kinfold.partition.dependency import dependency
-from kinfold.partition.points import Nested, Ordered, Points
-from kinfold.partition.univariate import univariate
-from kinfold.partition.vmdav import vmdav
+from kinfold.methods.partition.approximate import approximate
+from kinfold.methods.partition.dependency import dependency
+from kinfold.methods.partition.univariate import univariate
+from kinfold.methods.partition.vmdav import vmdav
+from kinfold.rows.points import Nested, Ordered, Points
 
 METHODS = [vmdav, univariate, approximate]
 LINE = np.arange(12.0).reshape(-1, 1)
@@ -138,9 +138,9 @@ def test_one_attribute_is_its_own_key():
 def test_small_tables_never_load_the_compiler():
     lines = [
         "import sys, numpy as np",
-        "from kinfold.partition.vmdav import vmdav",
-        "from kinfold.partition.univariate import univariate",
-        "from kinfold.partition.approximate import approximate",
+        "from kinfold.methods.partition.vmdav import vmdav",
+        "from kinfold.methods.partition.univariate import univariate",
+        "from kinfold.methods.partition.approximate import approximate",
         "x = np.random.default_rng(0).normal(size=(500, 1))",
         "vmdav(x, 3), univariate(x, 3), univariate(x, 60), approximate(x, 3)",
         "sys.exit('numba' in sys.modules)",

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinfold.kernels import space, sums, tree, univariate, univariate_wide
-from kinfold.partition.index import plant, room, space_of
-from kinfold.partition.nearness import centres
+from kinfold.methods.partition.index import plant, room, space_of
+from kinfold.methods.partition.nearness import centres
 from mixed_tables import tables
 from reference.plain_space import distance as plain_distance
 from uncompiled import uncompiled

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import kinfold
 from command import run, text
-from kinfold.engines.duckdb import DuckDB
-from kinfold.formulas import is_formula, quoted, unquoted
-from kinfold.recoding import Keep, Recoding, unquoting
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.formulas import is_formula, quoted, unquoted
+from kinfold.rows.recoding import Keep, Recoding, unquoting
 
 TEXTS = st.text(st.sampled_from("'=+-@ \t\ra1.,e%\uff1d\uff0b\u00a0\n"), max_size=6)
 FORMULAS = ["=1+1", "+A1", "-A1", "@SUM(A1)", " =1", "\t=1", "\r=1", "=cmd|' /C calc'!A0", "\uff1d1+1", "-5-3", "- 5"]

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 from kinfold.errors import PolicyError, Unreachable
-from kinfold.generalize.datafly import Weights, datafly
-from kinfold.generalize.domain import FEW, Domain, numbered
-from kinfold.generalize.generalization import Generalization
-from kinfold.generalize.lattice import Lattice, lattice
-from kinfold.generalize.loss import generalizations, leaves_lost
-from kinfold.generalize.mingen import mingen, preferred
-from kinfold.generalize.mingen_cell import mingen_cell
-from kinfold.generalize.mu_argus import Ranks, mu_argus
-from kinfold.generalize.promises import completed, threshold
 from kinfold.hierarchy import by_rows, by_tree
+from kinfold.methods.generalize.datafly import Weights, datafly
+from kinfold.methods.generalize.domain import FEW, Domain, numbered
+from kinfold.methods.generalize.generalization import Generalization
+from kinfold.methods.generalize.lattice import Lattice, lattice
+from kinfold.methods.generalize.loss import generalizations, leaves_lost
+from kinfold.methods.generalize.mingen import mingen, preferred
+from kinfold.methods.generalize.mingen_cell import mingen_cell
+from kinfold.methods.generalize.mu_argus import Ranks, mu_argus
+from kinfold.methods.generalize.promises import completed, threshold
 from kinfold.models import KAnonymity, TCloseness
-from kinfold.tally import Tally, of_labels
+from kinfold.rows.tally import Tally, of_labels
 from reference import full_domain
 from reference.sweeney_tables import domain, figure_4, figure_7
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command import run, text
-from kinfold.header import values_in
+from kinfold.rows.header import values_in
 
 NAMES = {
     "plain": ("name,age,sex", "Ann,34,f", "Ben,51,m"),

@@ -12,7 +12,7 @@ import pytest
 import kinfold
 from kinfold.comparison.outcome import Setting
 from kinfold.errors import PolicyError, Unreachable
-from kinfold.policy import Policy
+from kinfold.request.policy import Policy
 
 ZIPS = ["02138", "02138", "02139", "02139", "02141", "02142", "94305"]
 SEXES = ["f", "f", "m", "f", "m", "m", "f"]

@@ -10,7 +10,7 @@ import pytest
 
 import kinfold
 from command import run, text
-from kinfold.lookalikes import folded, look_alikes
+from kinfold.rows.lookalikes import folded, look_alikes
 
 ALIKE = [
     ("HIV", "hiv"),

@@ -11,7 +11,7 @@ import pytest
 from kinfold import kernels
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
 from kinfold.partition import mdav
-from kinfold.partition.points import Nested, Ordered, Points
+from kinfold.rows.points import Nested, Ordered, Points
 
 compiles = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="the compiler is off")
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from kinfold.errors import PolicyError
-from kinfold.gauge import Gauge
 from kinfold.hierarchy import Hierarchy
 from kinfold.models import AlphaK, Finding, KAnonymity, LDiversity, PSensitive, TCloseness, emd
+from kinfold.models.gauge import Gauge
 from kinfold.models.l_diversity import distinct, effective
-from kinfold.tally import Spread, Tally, of_labels
+from kinfold.rows.tally import Spread, Tally, of_labels
 
 
 def tally_of(*classes: str) -> Tally:

@@ -8,7 +8,7 @@ import pytest
 from kinfold.errors import DataError, PolicyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models import AlphaK, KAnonymity, LDiversity, PSensitive, TCloseness, emd
-from kinfold.tally import Spread, Tally, of_labels
+from kinfold.rows.tally import Spread, Tally, of_labels
 
 TREE = Hierarchy.of([("flu", "lungs"), ("cold", "lungs"), ("ulcer", "stomach")])
 

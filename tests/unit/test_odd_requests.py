@@ -12,9 +12,9 @@ import pytest
 
 import kinfold
 from command import run, text
-from kinfold.partition.points import Nested, Points
-from kinfold.partition.refine_under import refine_under
-from kinfold.partition.requirement import Requirement
+from kinfold.methods.partition.refine_under import refine_under
+from kinfold.methods.partition.requirement import Requirement
+from kinfold.rows.points import Nested, Points
 
 N = 60
 

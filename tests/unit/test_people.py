@@ -8,7 +8,7 @@ import pytest
 
 import kinfold
 from kinfold.errors import PolicyError, Unreachable
-from kinfold.inspection import check_folder
+from kinfold.release.inspection import check_folder
 
 ROLES = {
     "pid": {"role": "identifier"},

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from command import text
 from kinfold.errors import PolicyError
 from kinfold.flow import policy_values, requested
-from kinfold.policy import Policy
-from kinfold.schema import Role
+from kinfold.request.policy import Policy
+from kinfold.rows.schema import Role
 
 
 def problems(values: dict[str, Any]) -> list[str]:

@@ -11,10 +11,10 @@ import pytest
 import kinfold
 from command import run, text
 from kinfold.demo.table import patients
-from kinfold.policy import Policy
-from kinfold.profiling import propose
-from kinfold.schema import Column, Role, Storage
-from kinfold.starter import starter
+from kinfold.profiling.profile import propose
+from kinfold.profiling.starter_policy import starter
+from kinfold.request.policy import Policy
+from kinfold.rows.schema import Column, Role, Storage
 from reference.public_data import found
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kinfold.report.limits import LIMITS
-from kinfold.report.page import page
+from kinfold.release.report.limits import LIMITS
+from kinfold.release.report.page import page
 from report_facts import hospital
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ import pytest
 from command import content
 from kinfold.disk import exchange, journal, scratch
 from kinfold.errors import DataError, PolicyError
-from kinfold.publication import publish
+from kinfold.release.publication import publish
 
 CERTIFICATE = b'{"made_with": {"kinfold": "0"}}'
 OLD = {"public/release.csv": b"old", "public/certificate.json": CERTIFICATE, "internal/audit.json": b"old"}
@@ -359,7 +359,8 @@ def test_a_folder_in_a_place_that_may_not_be_written(tmp_path: Path) -> None:
 
 
 RACER = """
-import sys; from pathlib import Path; from kinfold.errors import PolicyError; from kinfold.publication import publish
+import sys; from pathlib import Path; from kinfold.errors import PolicyError
+from kinfold.release.publication import publish
 def fill(folder):
     for part in ("public", "internal"):
         (folder / part).mkdir()
@@ -416,7 +417,7 @@ def test_folders_opened_for_a_release_that_failed_go_again(tmp_path: Path) -> No
 
 def test_a_killed_run_leaves_the_old_release_whole(out: Path) -> None:
     code = (
-        "import os, signal, sys; from pathlib import Path; from kinfold.publication import publish\n"
+        "import os, signal, sys; from pathlib import Path; from kinfold.release.publication import publish\n"
         "def fill(folder):\n"
         "    (folder / 'public').mkdir(); (folder / 'public' / 'release.csv').write_text('half')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kinfold.models import AlphaK, KAnonymity, LDiversity, TCloseness
-from kinfold.tally import of_labels
+from kinfold.rows.tally import of_labels
 
 pd = pytest.importorskip("pandas")
 anonymity = pytest.importorskip("pycanon.anonymity")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kinfold.errors import Cancelled, PolicyError
-from kinfold.partition.refine import improve, refine
+from kinfold.methods.partition.refine import improve, refine
 from reference.mdav_plain import mdav_plain
 from reference.partitions import sse_plain
 

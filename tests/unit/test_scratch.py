@@ -176,8 +176,8 @@ def test_a_name_that_is_taken_is_left_to_whoever_has_it(tmp_path: Path, monkeypa
 
 
 def test_a_temporary_folder_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinfold.engines.connection import Connection
     from kinfold.errors import PolicyError
+    from kinfold.rows.engines.connection import Connection
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(PolicyError, match="cannot make a temporary folder: No such file") as caught:
@@ -193,7 +193,7 @@ def test_sweeping_where_there_is_nothing_or_no_folder_is_quiet(tmp_path: Path) -
 def test_a_copy_of_the_original_goes_as_soon_as_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import tempfile
 
-    from kinfold.engines.duckdb import DuckDB
+    from kinfold.rows.engines.duckdb import DuckDB
 
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kinfold.kernels import descent, distances, draws, groups, moves, paths
-from kinfold.partition.gaps import Gaps
-from kinfold.partition.points import Points
-from kinfold.partition.search import arranged, stream_of
+from kinfold.methods.partition.gaps import Gaps
+from kinfold.methods.partition.search import arranged, stream_of
+from kinfold.rows.points import Points
 from reference.mdav_plain import mdav_plain
 from uncompiled import uncompiled
 

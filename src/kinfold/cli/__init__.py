@@ -16,7 +16,7 @@ def main() -> None:
 
 def _run() -> None:
     from kinfold.cli.app import app
-    from kinfold.cli.shown import errors
+    from kinfold.cli.terminal import errors
 
     with errors():  # also around what a command does before its own
         app()

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from kinfold.cli import told
-from kinfold.cli.asked import numbers, policy_from, verifying
+from kinfold.cli import output
+from kinfold.cli.options import numbers, policy_from, verifying
 from kinfold.cli.plain import Commands
-from kinfold.cli.shown import Bar, asking, errors, out, print_json
+from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError
 
@@ -66,7 +66,7 @@ def demo(out_: Annotated[Path, typer.Option("--out", help="Folder; made again ea
 
     with errors(), Bar() as bar:
         release = show(out_, bar)
-        told.tell_release(release, out_ / "release")
+        output.tell_release(release, out_ / "release")
         out.print(f"  the table was  {out_ / 'patients.csv'}, the policy {out_ / 'policy.toml'}", soft_wrap=True)
 
 
@@ -82,7 +82,7 @@ def profile(
     Example: `kinfold profile patients.csv --write-policy policy.toml`
     """
     from kinfold.flow import profile as look
-    from kinfold.starter import starter
+    from kinfold.profiling.starter_policy import starter
 
     with errors(), Bar() as bar:
         if write_policy and write_policy.exists() and not force:
@@ -93,7 +93,7 @@ def profile(
         if json:
             print_json(found.to_dict())
             return
-        told.tell_profile(found)
+        output.tell_profile(found)
         if write_policy:
             then = f"kinfold anonymize {data} --policy {write_policy} --out DIR"
             out.print()
@@ -131,7 +131,7 @@ def anonymize(
     `kinfold anonymize patients.csv --quasi age,sex,zip --confidential disease --identifier name -k 5 --out release`
     """
     from kinfold.flow import anonymize as run
-    from kinfold.publication import check_place
+    from kinfold.release.publication import check_place
 
     keys = {
         "privacy.k": k,
@@ -152,9 +152,9 @@ def anonymize(
         release = run(data, asked, progress=bar, ask=asking if ask else None)
         release.save(out_, force=force)
         if json:
-            print_json({**told.summary(release), "folder": str(out_)})
+            print_json({**output.summary(release), "folder": str(out_)})
         else:
-            told.tell_release(release, out_)
+            output.tell_release(release, out_)
 
 
 @app.command()
@@ -189,7 +189,7 @@ def verify(
         if json:
             print_json(verdict.to_dict())
         else:
-            told.tell_verdict(verdict)
+            output.tell_verdict(verdict)
         verdict.require()
 
 
@@ -248,7 +248,7 @@ def measure(
         if json:
             print_json({**found.to_dict(), "statistics": found.statistics.to_dict()})
         else:
-            told.tell_measures(found)
+            output.tell_measures(found)
 
 
 @app.command()
@@ -287,7 +287,7 @@ def compare(
         if json:
             print_json(found.to_dict())
         else:
-            told.tell_comparison(found, out_)
+            output.tell_comparison(found, out_)
 
 
 @app.command()
@@ -303,9 +303,9 @@ def lattice(data: Data, policy: PolicyFile = None, settings: Settings = None, js
             raise PolicyError("what to generalize is in the policy", fix="add --policy FILE")
         found = look(data, policy_from(policy, {}, {}, settings or ()))
         if json:
-            print_json(told.lattice_facts(found))
+            print_json(output.lattice_facts(found))
         else:
-            told.tell_lattice(found)
+            output.tell_lattice(found)
 
 
 @app.command()
@@ -327,7 +327,7 @@ def convert(
         if json:
             print_json({"folder": str(out_), "hierarchies": list(made.hierarchies), "notes": list(made.notes)})
         else:
-            told.tell_conversion(made, out_)
+            output.tell_conversion(made, out_)
 
 
 @app.command()

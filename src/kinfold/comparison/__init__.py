@@ -23,9 +23,9 @@ HEAD = ("method", "k", "t", "risk", "loss", "score", "pareto", "classes", "suppr
 
 def save(comparison: Comparison, folder: Path) -> None:
     """Write the table, the facts, and the R-U map as a page and as pictures."""
-    from kinfold.report.chart import draw, draw_png
-    from kinfold.report.comparing import comparison_page
-    from kinfold.report.risk_utility import picture
+    from kinfold.release.report.chart import draw, draw_png
+    from kinfold.release.report.comparing import comparison_page
+    from kinfold.release.report.risk_utility import picture
 
     risk, loss = comparison.titles
     drawn = picture(comparison.trials(), f"risk: {risk.lower()}", f"loss: {loss.lower()}")
@@ -84,7 +84,7 @@ def compare(
     `rank`, `run` and `save` of this package are the steps one by one: other measures, results that are kept, pages.
     """
     from kinfold.flow import rows_of
-    from kinfold.policy import Policy
+    from kinfold.request.policy import Policy
 
     rows_of(source)  # what is no table is an error here, not in a worker
     return rank(run(source, Policy.of(policy), settings(methods, k, t), progress=progress))

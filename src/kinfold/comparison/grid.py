@@ -11,12 +11,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from kinfold.comparison.kept import Kept
+from kinfold.comparison.cache import Kept
 from kinfold.comparison.outcome import Outcome, Setting
 from kinfold.comparison.workers import tried
 from kinfold.errors import PolicyError
-from kinfold.policy import Policy
 from kinfold.progress import Progress, silent
+from kinfold.request.policy import Policy
 
 
 def settings(methods: Sequence[str], ks: Sequence[int], ts: Sequence[float] = ()) -> list[Setting]:

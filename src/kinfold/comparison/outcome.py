@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kinfold.errors import KinfoldError
-from kinfold.policy import Policy
+from kinfold.request.policy import Policy
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 from kinfold.comparison.outcome import Outcome, Setting
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.measures.catalogue import CATALOGUE
-from kinfold.report.risk_utility import Trial, pareto
-from kinfold.report.wording import percent, share
+from kinfold.release.report.risk_utility import Trial, pareto
+from kinfold.release.report.wording import percent, share
 
 RISKS = ("linkage", "prosecutor_mean", "prosecutor_max", "dr_max", "interval")
 LOSSES = ("sse_ratio", "granularity", "prec", "normalized_sse")

@@ -22,7 +22,7 @@ from typing import Any
 from kinfold.comparison.outcome import Outcome, Setting, attempt
 from kinfold.disk import scratch
 from kinfold.errors import Unreachable
-from kinfold.policy import Policy
+from kinfold.request.policy import Policy
 
 WORKERS = 2
 PREFIX = "kinfold-"

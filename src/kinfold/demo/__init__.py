@@ -8,8 +8,9 @@ from pathlib import Path
 from kinfold.demo.table import patients
 from kinfold.disk import journal
 from kinfold.errors import PolicyError
-from kinfold.flow import Release, Stage, anonymize
-from kinfold.policy import Policy
+from kinfold.flow import Stage, anonymize
+from kinfold.release.release import Release
+from kinfold.request.policy import Policy
 
 PARTS = {"patients.csv", "policy.toml", "release"}
 

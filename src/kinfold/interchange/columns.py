@@ -14,7 +14,7 @@ from kinfold.errors import PolicyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.interchange.kinds import judge
 from kinfold.interchange.project import Attribute, Project
-from kinfold.schema import Kind, Role
+from kinfold.rows.schema import Kind, Role
 
 
 class Columns:

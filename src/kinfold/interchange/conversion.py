@@ -24,7 +24,7 @@ from kinfold.interchange.columns import Columns
 from kinfold.interchange.criteria import promises
 from kinfold.interchange.project import Project
 from kinfold.interchange.toml import policy_text
-from kinfold.schema import Role
+from kinfold.rows.schema import Role
 
 SEPARATORS = ",;\t|"  # that kinfold tells apart by itself
 OBJECTIVES = {"precision": "prec", "discernab": "discernibility", "loss": "granularity"}  # by a part of ARX's name

@@ -29,7 +29,7 @@ from kinfold.errors import DataError
 from kinfold.interchange.archive import Archive
 from kinfold.interchange.criteria import Criterion, parse_criterion
 from kinfold.interchange.project import Attribute, Project, csv_rows
-from kinfold.schema import Role
+from kinfold.rows.schema import Role
 
 VERSION = re.compile(r"[23](\.[0-9]+)*\b.*")
 VOCABULARIES = ("1.0", "2.0")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from kinfold.interchange.project import Attribute
-from kinfold.schema import Kind
+from kinfold.rows.schema import Kind
 
 WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,14})")
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")

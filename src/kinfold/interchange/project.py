@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kinfold.errors import DataError
 from kinfold.interchange.criteria import Criterion
-from kinfold.schema import Role
+from kinfold.rows.schema import Role
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The loop of Algorithm 2 of Sun et al. over a tree of what is left: a bounded number of rounds at a time.
 
-See `kinfold.partition.approximate` for the algorithm. The sums of the numbers are exact and the codes are counted, so
+See `methods.partition.approximate` for the algorithm. The sums of the numbers are exact and the codes are counted, so
 that the centre of what is left is the same to the bit as one taken afresh.
 """
 

@@ -1,6 +1,6 @@
 """Mixed records: numbers and codes, and the squared distance between any two places among them.
 
-The same distance as `kinfold.partition.points`, attribute after attribute, numbers first.
+The same distance as `kinfold.rows.points`, attribute after attribute, numbers first.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The shortest path of univariate microaggregation, a bounded number of steps at a time.
 
-See `kinfold.partition.univariate` for the problem. `best[j]` is the least cost of the first j sorted values, up to a
+See `methods.partition.univariate` for the problem. `best[j]` is the least cost of the first j sorted values, up to a
 constant that is taken off as the path goes on (`settle`), and `size[j]` the size of their last group.
 
 All k sizes of the last group are tried, and its cost grows value by value, downwards: no difference of large sums is

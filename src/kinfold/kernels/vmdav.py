@@ -1,6 +1,6 @@
 """The loop of V-MDAV over a tree of what is left: a bounded number of groups at a time.
 
-See `kinfold.partition.vmdav` for the algorithm.
+See `kinfold.methods.partition.vmdav` for the algorithm.
 """
 
 from __future__ import annotations

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
-from kinfold.gauge import Gauge
 from kinfold.models.finding import Finding, Mask, Promise
-from kinfold.tally import Tally
+from kinfold.models.gauge import Gauge
+from kinfold.rows.tally import Tally
 
 
 @dataclass(frozen=True)
 class AlphaK:
     """In no class is a value of the column more frequent than alpha; null is a value.
 
-    >>> from kinfold.tally import of_labels
+    >>> from kinfold.rows.tally import of_labels
     >>> tally = of_labels(np.array([0, 0, 1, 1]), {"disease": ["flu", "flu", "flu", "cold"]})
     >>> AlphaK(0.5, "disease").check(tally).found
     1.0

@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.tally import Ints, Spread
+from kinfold.rows.tally import Ints, Spread
 
 Floats: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = NDArray[Any]
@@ -68,7 +68,7 @@ def ordered(spread: Spread, sizes: Ints) -> Floats:
 
     The salaries 3, 4 and 5 of Li et al.'s first class among nine salaries are 3/8 away from the table:
 
-    >>> from kinfold.tally import of_labels
+    >>> from kinfold.rows.tally import of_labels
     >>> tally = of_labels(np.array([0, 0, 0, 1, 1, 1, 2, 2, 2]), {"salary": [3, 4, 5, 6, 11, 8, 7, 9, 10]})
     >>> ordered(tally.spreads["salary"], tally.sizes).round(3).tolist()
     [0.375, 0.167, 0.236]
@@ -100,7 +100,7 @@ def ordered_work(spread: Spread, sizes: Ints) -> Work:
 def equal(spread: Spread, sizes: Ints) -> Floats:
     """Distance of each class where any two values are equally far.
 
-    >>> from kinfold.tally import of_labels
+    >>> from kinfold.rows.tally import of_labels
     >>> tally = of_labels(np.array([0, 0, 1, 1]), {"disease": ["flu", "flu", "flu", "cold"]})
     >>> equal(tally.spreads["disease"], tally.sizes).tolist()
     [0.25, 0.25]
@@ -116,7 +116,7 @@ def equal_work(spread: Spread, sizes: Ints) -> Work:
 def nested(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) -> Floats:
     """Distance of each class where `paths[code, level]` numbers the labels of each code, the top left out.
 
-    >>> from kinfold.tally import of_labels
+    >>> from kinfold.rows.tally import of_labels
     >>> tally = of_labels(np.array([0, 0, 1, 1]), {"disease": ["cold", "flu", "gastritis", "ulcer"]})
     >>> nested(tally.spreads["disease"], tally.sizes, np.array([[0, 0], [1, 0], [2, 1], [3, 1]])).tolist()
     [0.5, 0.5]

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.gauge import Gauge
-from kinfold.tally import Tally
+from kinfold.models.gauge import Gauge
+from kinfold.rows.tally import Tally
 
 Mask: TypeAlias = NDArray[np.bool_]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kinfold.errors import PolicyError
 from kinfold.models.finding import Finding, Mask, Promise
-from kinfold.tally import Tally
+from kinfold.rows.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
-from kinfold.gauge import Gauge, Statistic
 from kinfold.models.finding import Finding, Mask, Promise
-from kinfold.tally import Ints, Spread, Tally
+from kinfold.models.gauge import Gauge, Statistic
+from kinfold.rows.tally import Ints, Spread, Tally
 
 TOLERANCE = 1e-12  # relative: logarithms are rounded, and l equally frequent values are l-diverse
 Kind = Literal["distinct", "entropy", "recursive"]
@@ -33,7 +33,7 @@ Kind = Literal["distinct", "entropy", "recursive"]
 class LDiversity:
     """Every class is l-diverse in the column, in the sense that `kind` names.
 
-    >>> from kinfold.tally import of_labels
+    >>> from kinfold.rows.tally import of_labels
     >>> tally = of_labels(np.array([0, 0, 0, 1, 1]), {"disease": ["flu", "flu", "cold", "flu", "cold"]})
     >>> [round(LDiversity(2, "disease", kind).check(tally).found, 3) for kind in ("distinct", "entropy")]
     [2, 1.89]

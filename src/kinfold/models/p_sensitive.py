@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
-from kinfold.gauge import Gauge
 from kinfold.models.finding import Finding, Mask, Promise
+from kinfold.models.gauge import Gauge
 from kinfold.models.l_diversity import distinct
-from kinfold.tally import Tally
+from kinfold.rows.tally import Tally
 
 
 @dataclass(frozen=True)
 class PSensitive:
     """Every class holds at least p different values of the column; null is a value.
 
-    >>> from kinfold.tally import of_labels
+    >>> from kinfold.rows.tally import of_labels
     >>> tally = of_labels(np.array([0, 0, 1, 1]), {"disease": ["flu", "flu", "flu", "cold"]})
     >>> PSensitive(2, "disease").check(tally).failing
     1

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError
-from kinfold.gauge import Gauge
 from kinfold.hierarchy import Hierarchy
 from kinfold.models import emd
 from kinfold.models.finding import Finding, Mask, Promise
-from kinfold.tally import Tally, is_null
+from kinfold.models.gauge import Gauge
+from kinfold.rows.tally import Tally, is_null
 
 Distance = Literal["ordered", "equal", "hierarchical"]
 
@@ -27,7 +27,7 @@ Distance = Literal["ordered", "equal", "hierarchical"]
 class TCloseness:
     """In no class is the distribution of the column farther than t from its distribution in the table.
 
-    >>> from kinfold.tally import of_labels
+    >>> from kinfold.rows.tally import of_labels
     >>> tally = of_labels(np.array([0, 0, 1, 1]), {"wage": [1, 2, 3, 4]})
     >>> TCloseness(0.3, "wage").check(tally).found
     0.3333333333333333

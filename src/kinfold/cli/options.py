@@ -1,0 +1,90 @@
+"""From options to a policy: a file, roles on the command line, or both, with single keys set on top."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kinfold.errors import PolicyError, Problem
+from kinfold.release.certification import policy_in
+from kinfold.release.inspection import public_part, read_certificate
+from kinfold.request.policy import Policy, parse_toml, read_toml
+from kinfold.rows.schema import ROLE_SYNONYMS
+
+Number = TypeVar("Number", int, float)
+
+
+def policy_from(
+    file: Path | None, roles: Mapping[str, str | None], keys: Mapping[str, Any], settings: Sequence[str]
+) -> Policy:
+    """Return the policy of a command: `roles` are comma-separated lists, `keys` dotted, `settings` are key=value."""
+    values: dict[str, Any] = read_toml(file) if file else {}
+    _add_roles(values, roles)
+    for key, value in keys.items():
+        if value is not None:
+            _put(values, key, value)
+    return _set(values, settings, file)
+
+
+def verifying(data: Path, file: Path | None, settings: Sequence[str]) -> Policy | None:
+    """Return what a release is judged by beside its certificate: a file, or the certificate with keys set anew."""
+    if file is None and not settings:
+        return None
+    if file is not None:
+        return policy_from(file, {}, {}, settings)
+    return _set(policy_in(read_certificate(public_part(data))), settings, None)
+
+
+def _set(values: dict[str, Any], settings: Sequence[str], file: Path | None) -> Policy:
+    for setting in settings:
+        key, mark, text = setting.partition("=")
+        if not mark:
+            raise PolicyError(f"--set {setting} has no value", fix="write --set section.key=value")
+        _put(values, key.strip(), _value(text.strip()))
+    values.setdefault("privacy", {})
+    return Policy.parse(values, file)
+
+
+def numbers(text: str | None, kind: type[Number], option: str) -> list[Number]:
+    """Read a comma-separated list of numbers."""
+    try:
+        return [kind(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        raise PolicyError(f"{option} {text} is not a list of numbers", fix=f"write {option} 3,5,10") from None
+
+
+def _add_roles(values: dict[str, Any], roles: Mapping[str, str | None]) -> None:
+    problems = []
+    for role, names in roles.items():
+        for name in filter(None, (part.strip() for part in (names or "").split(","))):
+            column = _section(_section(values, "columns"), name)
+            before = column.setdefault("role", role)
+            if ROLE_SYNONYMS.get(str(before), before) != role:
+                problems.append(
+                    Problem(f"column '{name}' is given as {before} and as {role}", "give each column one role")
+                )
+    if problems:
+        raise PolicyError(problems)
+
+
+def _put(values: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    for part in path:
+        values = _section(values, part)
+    values[last] = value
+
+
+def _section(values: dict[str, Any], key: str) -> dict[str, Any]:
+    section = values.setdefault(key, {})
+    if not isinstance(section, dict):
+        raise PolicyError(f"'{key}' in the policy is not a section", fix=f"write it as a section of keys: [{key}]")
+    return section
+
+
+def _value(text: str) -> Any:
+    """Read a value as TOML does; what is no TOML value is text."""
+    try:
+        return parse_toml(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,61 @@
+"""Cautions: classes whose mean shows their giant, and columns that single records out of their class.
+
+Both may stand beside a promise that holds: k-anonymity says nothing of how unequal the members of a class are, nor of
+columns that are released as they are. Rules and sources: `measures.dominance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
+from kinfold.measures.dominance import dominated, singled_out, within_percent
+from kinfold.request.encoding import Measured
+from kinfold.rows.schema import Kind
+
+GIANT = 75.0  # percent of a class's total that one record may make
+NEAR = 10.0  # percent to within which the second may tell the first
+
+
+def dominance(pair: Pair) -> Iterator[str]:
+    """Say of each continuous quasi-identifier released as an average in how many classes it shows its giant."""
+    for column in pair.columns:
+        if _averaged(column):
+            values = column.attribute.numbers  # type: ignore[union-attr]
+            shown = int(dominated(pair.masked, values, 1, GIANT).sum())
+            told = int(within_percent(pair.masked, values, NEAR).sum())
+            if shown:
+                yield (
+                    f"'{column.name}': one record makes more than {GIANT:g}% of the total in {_classes(shown)}, "
+                    "so that the average shows it ((n,k) rule)"
+                )
+            if told:
+                yield (
+                    f"'{column.name}': in {_classes(told)} the second largest record can tell the largest to within "
+                    f"{NEAR:g}% (p% rule)"
+                )
+
+
+def singling(tables: Tables, classes: Callable[[], NDArray[np.int64]], names: Sequence[str]) -> Iterator[str]:
+    """Say of each column that is released as it is how many records it sets apart from the rest of their class."""
+    for name in names:
+        values = tables.engine.collect(tables.released, {name: None}).column(0).combine_chunks().dictionary_encode()
+        codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        alone = singled_out(classes(), codes)
+        if alone:
+            yield (
+                f"'{name}' is released as it is and sets {alone:,} of {len(codes):,} records apart from all others of "
+                "their class"
+            )
+
+
+def _averaged(column: PairedColumn) -> bool:
+    numbers = isinstance(column.attribute, Measured) and column.numbers is not None
+    return numbers and column.attribute.bound.kind is Kind.CONTINUOUS and not column.generalized
+
+
+def _classes(number: int) -> str:
+    return f"{number:,} class" if number == 1 else f"{number:,} classes"

@@ -1,0 +1,123 @@
+"""The loss sheet: every information loss of the contract over a pair of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.evaluation.pairing import Pair
+from kinfold.evaluation.sheet import Sheet, remembered
+from kinfold.evaluation.statements import Statements, statements
+from kinfold.measures import NotApplicable, categorical, continuous, generalized, variation
+from kinfold.measures.probabilistic import pil
+from kinfold.measures.propensity import propensity_mse
+from kinfold.measures.variation import Moments
+from kinfold.request.encoding import Coded
+from kinfold.rows.points import Ordered
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Value = TypeVar("Value")
+
+
+def loss(found: Pair | str, sizes: Ints, suppressed: int) -> Sheet:
+    """Measure what was lost; a text instead of a pair is the reason why only class sizes can tell."""
+    sheet = Sheet("loss")
+    pair, reason = (None, found) if isinstance(found, str) else (found, "")
+    _numeric(sheet, _given(pair.numbers if pair else None, reason or "no quasi-identifier is released as numbers"))
+    _generalized(sheet, pair, reason)
+    _categorical(sheet, pair, reason)
+    sheet.write("discernibility", lambda: generalized.discernibility(sizes, suppressed))
+    sheet.write("average_class_size", lambda: generalized.average_class_size(sizes))
+    return sheet
+
+
+def _given(value: Value | None, reason: str) -> Callable[[], Value]:
+    def give() -> Value:
+        if value is None:
+            raise NotApplicable(reason)
+        return value
+
+    return give
+
+
+def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]]) -> None:
+    standard = remembered(lambda: continuous.standardized(*tables()))
+    sheet.write("sse", lambda: continuous.sse(*standard()))
+    sheet.write("sst", lambda: continuous.sst(standard()[0]))
+    sheet.write("sse_ratio", lambda: continuous.sse_ratio(*standard()))
+    sheet.write("normalized_sse", lambda: continuous.normalized_sse(*tables()))
+    filled = remembered(lambda: _filled(*tables()))
+    moments = remembered(lambda: tuple(Moments.of(table) for table in filled()))
+    sheet.write("il1", lambda: variation.il1(*tables()))
+    for name in ("il2", "il3", "il4", "il5"):
+        formula = getattr(variation, name)
+        sheet.write(name, lambda formula=formula: formula(*moments()))  # type: ignore[misc]
+    parts = tuple(sheet.values[f"il{i}"] for i in range(1, 6))
+    sheet.write("il", lambda: variation.il(_whole(parts)))
+    sheet.write("il1s", lambda: variation.il1s(*tables()))
+    sheet.write("eigenvalues", lambda: variation.eigenvalue_shift(*moments()))
+    sheet.write("pil", lambda: asdict(pil(*filled())))
+    sheet.write("propensity_mse", lambda: propensity_mse(*tables()))
+
+
+def _filled(original: Floats, released: Floats) -> tuple[Floats, Floats]:
+    """Put the original's means where a value is missing: what is lost is as good as the mean."""
+    means = continuous.column_means(original)
+    return np.where(np.isnan(original), means, original), np.where(np.isnan(released), means, released)
+
+
+def _whole(parts: tuple[Any, ...]) -> Any:
+    if None in parts:
+        raise NotApplicable("one of il1 to il5 does not apply")
+    return parts
+
+
+def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
+    cells = remembered(lambda: [statements(c) for c in pair.columns if c.generalized] if pair else [])
+    weights = [c.attribute.bound.asked.weight for c in pair.columns if c.generalized] if pair else []
+
+    def told() -> list[Statements]:
+        if not cells():
+            raise NotApplicable(reason or "no quasi-identifier is generalized: values are averaged instead")
+        return cells()
+
+    def prec() -> float:
+        return generalized.prec(np.column_stack([s.level for s in told()]), [s.height for s in told()], weights)
+
+    def granularity() -> float:
+        covered = np.column_stack([s.covered for s in told()])
+        return generalized.granularity(covered, [s.values for s in told()], weights)
+
+    def entropy() -> float:
+        held, under = (np.column_stack([getattr(s, part) for s in told()]) for part in ("held", "under"))
+        if (under < held).any():
+            raise NotApplicable("a released statement is not true of its original value")
+        return generalized.non_uniform_entropy(held, under, len(held))
+
+    sheet.write("prec", prec)
+    sheet.write("granularity", granularity)
+    sheet.write("non_uniform_entropy", entropy)
+
+
+def _categorical(sheet: Sheet, pair: Pair | None, reason: str) -> None:
+    coded = [c for c in pair.columns if isinstance(c.attribute, Coded) and not c.generalized] if pair else []
+
+    def tables() -> tuple[Ints, Ints]:
+        if not coded:
+            raise NotApplicable(reason or "no ordinal or nominal quasi-identifier is released as categories")
+        before, after = (np.column_stack([getattr(c, side) for c in coded]) for side in ("before", "after"))
+        return before, np.maximum(after, -1)  # a record left out has lost its categories
+
+    scales = [c.attribute.scale for c in coded if isinstance(c.attribute, Coded)]
+    ordinal = [scale.size if isinstance(scale, Ordered) else 0 for scale in scales]
+    sizes = [scale.codes - 1 for scale in scales]
+    contingency = remembered(lambda: categorical.contingency_loss(*tables(), sizes))
+    sheet.write("dist", lambda: categorical.dist(*tables(), ordinal))
+    sheet.write("ctbil", lambda: contingency()[0])
+    sheet.write("actbil", lambda: contingency()[0] / contingency()[1])
+    sheet.write("ebil", lambda: categorical.ebil(*tables()))

@@ -1,0 +1,175 @@
+"""Pairing: original and released rows side by side, as the arrays that measures take.
+
+Released row i belongs to the original row `rows[i]`; original rows that were left out have lost every value. Released
+values are read as numbers where they still are, else as labels: a category, a generalized label, a range, or `*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.measures import NotApplicable
+from kinfold.measures.grouping import group_rows
+from kinfold.request.encoding import Attribute, Coded, Measured, records_of
+from kinfold.rows.engines import Engine
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+GONE = -2  # no released value: the record was left out
+
+
+@dataclass(frozen=True, eq=False)
+class PairedColumn:
+    """One column of both tables: `numbers` where the release still has them, else `labels[place[i]]` for record i."""
+
+    attribute: Attribute
+    kept: NDArray[np.bool_]  # False: the record was left out
+    numbers: Floats | None  # NaN for null and for a record that was left out
+    labels: tuple[str, ...] = ()
+    place: Ints | None = None  # -1 null, -2 left out
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.attribute.bound.name
+
+    @cached_property
+    def generalized(self) -> bool:
+        """Whether the release holds statements about values, if only that they are what they are."""
+        if isinstance(self.attribute, Coded) and not self.attribute.null_code:
+            return False  # nothing but nulls: there is nothing to say
+        if self.attribute.bound.average == "generalize":
+            return True
+        if self.numbers is not None:
+            return False
+        if isinstance(self.attribute, Measured):
+            return True
+        return not set(self.labels) <= set(self.attribute.texts[:-1])
+
+    @cached_property
+    def before(self) -> Ints:
+        """Original values as codes: of a measured column the rank among its distinct values; -1 for null."""
+        if isinstance(self.attribute, Coded):
+            codes = self.attribute.codes.astype(np.int64)
+            return np.where(codes == self.attribute.null_code, -1, codes)
+        known = ~self.attribute.null
+        ranks = np.full(len(known), -1, np.int64)
+        ranks[known] = np.unique(self.attribute.numbers[known], return_inverse=True)[1]
+        return ranks
+
+    @cached_property
+    def after(self) -> Ints:
+        """Released values as codes of the same scale; labels that are no category get codes of their own."""
+        if self.place is None:
+            assert self.numbers is not None  # noqa: S101  a column has numbers or labels
+            known = ~np.isnan(self.numbers)
+            codes = np.full(len(known), -1, np.int64)
+            codes[known] = np.unique(self.numbers[known], return_inverse=True)[1]
+            return codes
+        known_texts = {} if isinstance(self.attribute, Measured) else _codes(self.attribute)
+        number = [known_texts.get(label, len(known_texts) + i) for i, label in enumerate(self.labels)]
+        return np.array([*number, GONE, -1], np.int64)[self.place]
+
+
+def _codes(attribute: Coded) -> dict[str, int]:
+    return {text: code for code, text in enumerate(attribute.texts[:-1])}
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Both tables, column by column, and the classes of each record before and after."""
+
+    columns: tuple[PairedColumn, ...]
+    kept: NDArray[np.bool_]
+
+    @cached_property
+    def initial(self) -> Ints:
+        """Class of each original record by its original values."""
+        return group_rows(np.column_stack([column.before for column in self.columns]))[0]
+
+    @cached_property
+    def masked(self) -> Ints:
+        """Class of each original record by its released values, -1 where it was left out."""
+        classes = np.full(len(self.kept), -1, np.int64)
+        classes[self.kept] = group_rows(np.column_stack([c.after[self.kept] for c in self.columns]))[0]
+        return classes
+
+    @cached_property
+    def numbers(self) -> tuple[Floats, Floats] | None:
+        """The columns that are numbers in both tables, records by attributes; None where there is none."""
+        both = [
+            (c.attribute.numbers, c.numbers)
+            for c in self.columns
+            if isinstance(c.attribute, Measured) and c.numbers is not None
+        ]
+        if not both:
+            return None
+        return np.column_stack([x for x, _ in both]), np.column_stack([y for _, y in both])
+
+    def only(self, names: Sequence[str]) -> Pair:
+        """Return the pair on some columns."""
+        return Pair(tuple(column for column in self.columns if column.name in names), self.kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The two tables in their engine; `rows` leads each released row to its original one, or says why it cannot."""
+
+    engine: Engine
+    original: Any
+    released: Any
+    rows: NDArray[np.intp] | str
+
+    def paired(self, attributes: Sequence[Attribute]) -> Pair:
+        """Return the tables side by side, or say that they cannot be."""
+        if isinstance(self.rows, str):
+            raise NotApplicable(self.rows)
+        return pair_up(self.engine, self.released, attributes, self.rows)
+
+    def unpaired(self, attributes: Sequence[Attribute]) -> Pair:
+        """Return the tables side by side, paired if they can be, else in any order: each is right by itself."""
+        if not isinstance(self.rows, str):
+            return self.paired(attributes)
+        released, before = self.engine.schema(self.released).rows, records_of(attributes)
+        if released > before:
+            raise NotApplicable("the release has more rows than the original")
+        return pair_up(self.engine, self.released, attributes, np.arange(released))
+
+
+def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Pair:
+    """Read the released columns and put them beside the original ones."""
+    schema = engine.schema(released)
+    records = records_of(attributes)
+    kept = np.zeros(records, np.bool_)
+    kept[rows] = True
+    readable = {
+        a.bound.name: schema[a.bound.name]
+        if isinstance(a, Measured) and (schema[a.bound.name].storage.kind.measured or schema[a.bound.name].date_format)
+        else None
+        for a in attributes
+    }
+    table = engine.collect(released, readable)
+    columns = []
+    for attribute in attributes:
+        column = table.column(attribute.bound.name)
+        if readable[attribute.bound.name] is not None:
+            numbers = np.full(records, np.nan)
+            numbers[rows] = column.to_numpy(zero_copy_only=False).astype(np.float64)
+            columns.append(PairedColumn(attribute, kept, numbers))
+        else:
+            columns.append(_labelled(attribute, column, kept, rows))
+    return Pair(tuple(columns), kept)
+
+
+def _labelled(attribute: Attribute, column: Any, kept: NDArray[np.bool_], rows: NDArray[np.intp]) -> PairedColumn:
+    encoded = column.combine_chunks().dictionary_encode()
+    place = np.full(len(kept), GONE, np.int64)
+    place[rows] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return PairedColumn(attribute, kept, None, tuple(encoded.dictionary.to_pylist()), place)

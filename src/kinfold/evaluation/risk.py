@@ -1,0 +1,78 @@
+"""The risk sheet: every disclosure risk of the contract over a pair of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.evaluation.attack import link
+from kinfold.evaluation.pairing import Pair
+from kinfold.evaluation.questions import Questions
+from kinfold.evaluation.sheet import Sheet, answered, remembered
+from kinfold.measures import NotApplicable, attacker, disclosure
+from kinfold.measures.disclosure import Classification
+from kinfold.measures.inference import inference_gain, inference_gain_numbers
+from kinfold.measures.interval import interval_by_rank
+from kinfold.measures.uniques import sample_uniques
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the release shows by itself: class sizes, the class of each row, and its confidential columns.
+
+    Confidential columns are codes, or numbers where they are measured.
+    """
+
+    sizes: Ints
+    classes: Callable[[], Ints]
+    confidential: Mapping[str, Any]
+
+
+def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions) -> Sheet:
+    """Measure how likely it is that somebody is found; a text instead of a pair is the reason why there is none."""
+    sheet = Sheet("risk")
+
+    def paired() -> Pair:
+        if isinstance(pair, str):
+            raise NotApplicable(pair)
+        return pair
+
+    matrix = remembered(lambda: Classification.of(paired().initial, paired().masked))
+    sheet.write("dr_min", lambda: disclosure.dr_min(matrix()))
+    sheet.write("dr_max", lambda: disclosure.dr_max(matrix()))
+    sheet.write("dr_weighted", lambda: disclosure.dr_weighted(matrix(), questions.weigh(k, matrix().released)))
+    sheet.write("unique_from_larger", lambda: disclosure.unique_from_larger(matrix()))
+    sheet.write("uncounted", lambda: disclosure.uncounted(matrix()))
+    sheet.write("prosecutor_max", lambda: attacker.prosecutor_max(shown.sizes))
+    sheet.write("prosecutor_mean", lambda: attacker.prosecutor_mean(shown.sizes))
+    sheet.write("linkage", lambda: link(paired(), sheet))
+    sheet.write("interval", lambda: _interval(paired()))
+    sheet.write("inference", lambda: _inference(shown))
+    sheet.write("uniques", lambda: {"sample": sample_uniques(shown.sizes)})
+    return sheet
+
+
+def _interval(pair: Pair) -> float:
+    if pair.numbers is None:
+        raise NotApplicable("no quasi-identifier is released as numbers")
+    return interval_by_rank(*pair.numbers)
+
+
+def _inference(shown: Shown) -> dict[str, float | None]:
+    if not shown.confidential:
+        raise NotApplicable("no column is confidential")
+    found: dict[str, float | None] = {}
+    for name, values in shown.confidential.items():
+        formula = inference_gain_numbers if values.dtype.kind == "f" else inference_gain
+        try:
+            found[name] = answered(partial(formula, shown.classes(), values))
+        except NotApplicable:
+            found[name] = None
+    return found

@@ -1,0 +1,71 @@
+"""MinGen at attribute level: every k-minimal distortion, found without looking at every generalization.
+
+    1    the table as it is, if it keeps the promises
+    2.1  of all generalizations (a level for each attribute)
+    2.2  those that keep the promises
+    2.3  and of these all with the highest Prec
+    2.4  preferred() picks one: the first in the order of the levels, unless told otherwise
+
+Prec adds up over attributes, so generalizations are visited from the highest Prec down, classes of equal Prec
+together, and what `lattice` knows of nodes that fail excludes most of them unseen. Suppression is the top of every
+hierarchy here; no record is dropped.
+
+Paper: Sweeney 2002, Figure 5; several optima can exist, all are returned (of a lattice above two million nodes: the
+best that was found).
+Cost: as `lattice`.   Ties: none are broken before `preferred`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kinfold.errors import Unreachable
+from kinfold.methods.generalize.domain import Domain, Levels
+from kinfold.methods.generalize.lattice import Lattice
+from kinfold.methods.generalize.lattice_search import lowered
+from kinfold.methods.generalize.nodes import TOLERANCE, Node
+from kinfold.methods.generalize.promises import Models
+from kinfold.progress import Progress, silent
+
+Preferred = Callable[[Sequence[Node]], Node]
+
+
+def mingen(
+    domain: Domain, models: Models, weights: Mapping[str, float] | None = None, progress: Progress = silent
+) -> list[Node]:
+    """Return all k-minimal distortions, in the order of their levels.
+
+    >>> import numpy as np
+    >>> from kinfold.hierarchy import by_mask
+    >>> from kinfold.models import KAnonymity
+    >>> from kinfold.rows.tally import Tally
+    >>> zips = np.array(["02138", "02139"], object)
+    >>> table = Domain.of_tally(Tally({"zip": zips}, np.array([1, 1])), {"zip": by_mask(zips, 2)})
+    >>> [node.levels for node in mingen(table, [KAnonymity(2)])]
+    [(1,)]
+    """
+    found = Lattice(domain, models, 0, "prec", weights)
+    best = found.search(progress=progress)
+    # A distortion that is minimal is a minimal generalization (Theorem 2), unless some steps weigh nothing
+    candidates = [node for node in found.nodes.seen.values() if node.holds and node.loss <= best.loss + TOLERANCE]
+    return sorted(candidates, key=lambda node: node.levels)
+
+
+def preferred(minimal: Sequence[Node], by: Preferred | None = None) -> Node:
+    """Return one of several k-minimal distortions: by the rule given, or the first in the order of the levels."""
+    if not minimal:
+        raise Unreachable("there is no generalization to prefer", fix="ask less of the table")
+    return by(minimal) if by else min(minimal, key=lambda node: node.levels)
+
+
+def is_minimal_generalization(domain: Domain, models: Models, levels: Levels) -> bool:
+    """Whether the table keeps the promises at these levels, and at none below (Definition 4), for monotone models."""
+    nodes = Lattice(domain, models).nodes
+    return nodes[levels].holds and not any(nodes[below].holds for below in lowered(levels))
+
+
+def is_minimal_distortion(
+    domain: Domain, models: Models, levels: Levels, weights: Mapping[str, float] | None = None
+) -> bool:
+    """Whether the table keeps the promises at these levels, and at none with a higher Prec (Definition 6)."""
+    return any(node.levels == levels for node in mingen(domain, models, weights))

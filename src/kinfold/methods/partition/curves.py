@@ -1,0 +1,65 @@
+"""Curves: orders of the records in which neighbours in the table stand near each other.
+
+Records are halved again and again by rank along the widest direction of each part; reading the parts from left to right
+is a curve through the table. Turned a little differently, another curve joins what the first one parts. For a search
+that wants some record near another one, a few places to the left or right along a random curve is as good as a
+list of nearest records, and costs no n² to make.
+
+Codes become numbers for this: a rank, or the place among codes that keeps every subtree together.
+
+Cost: O(n log² n) for each curve.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kinfold.rows.points import Ordered
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kinfold.rows.points import Floats, Points
+
+LEAF = 4
+
+
+def curves(points: Points, many: int, seed: int) -> NDArray[np.int32]:
+    """Return so many orders of the records.
+
+    >>> from kinfold.rows.points import Points
+    >>> curves(Points.of([[0.0], [9.0], [1.0], [8.0], [2.0], [7.0], [3.0], [6.0]]), 1, 0)[0, :4].tolist()
+    [0, 2, 4, 6]
+    """
+    x = _numbers(points)
+    chance = np.random.default_rng(seed)
+    orders = [_curve(x)]
+    for _ in range(many - 1):
+        turn = np.linalg.qr(chance.normal(size=(x.shape[1], x.shape[1])))[0]
+        orders.append(_curve(x @ turn))
+    return np.array(orders, np.int32)
+
+
+def _numbers(points: Points) -> Floats:
+    columns = [points.numbers]
+    for scale, codes in zip(points.scales, points.codes.T, strict=True):
+        span = scale.size if isinstance(scale, Ordered) else scale.codes
+        columns.append((np.sqrt(scale.weight) * codes / span)[:, None])
+    return np.column_stack(columns)
+
+
+def _curve(x: Floats) -> NDArray[np.intp]:
+    n = len(x)
+    order = np.arange(n)
+    parts = 1
+    while n // parts > LEAF:
+        part = np.arange(n) * parts // n
+        first = np.searchsorted(part, np.arange(parts))
+        sorted_x = x[order]
+        spread = np.maximum.reduceat(sorted_x, first) - np.minimum.reduceat(sorted_x, first)
+        key = sorted_x[np.arange(n), spread.argmax(axis=1)[part]]
+        order = order[np.lexsort((key, part))]
+        parts *= 2
+    return order

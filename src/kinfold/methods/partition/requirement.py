@@ -1,0 +1,141 @@
+"""Requirements: promises about confidential columns, as a partitioner reads them.
+
+A requirement is a gauge (from a model) and the codes of one column, which number its distinct values in order. Packed
+together they are what the kernels ask of every class, beside its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from kinfold import kernels
+from kinfold.errors import DataError, PolicyError
+from kinfold.models.gauge import Gauge
+from kinfold.rows.points import Ordered
+from kinfold.rows.tally import coded
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from kinfold.kernels.mixed import Mixed
+    from kinfold.kernels.promises import Promises
+    from kinfold.rows.points import Labels, Points
+
+KINDS = ("ordered", "nested", "share", "distinct", "effective", "recursive")
+
+
+class Gauged(Protocol):
+    """A model that hands out a gauge."""
+
+    def gauge(self, values: NDArray[Any]) -> Gauge:
+        """Return the promise as a search reads it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Requirement:
+    """A promise about one column: the gauge, and the code of each record's value."""
+
+    gauge: Gauge
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, model: Gauged, column: ArrayLike) -> Requirement:
+        """Take a model and the values of its column, in the order of the records; an ordinal column as ranks."""
+        values, codes = coded(np.asarray(column))
+        return cls(model.gauge(values), codes)
+
+    @classmethod
+    def close(cls, column: ArrayLike, t: float) -> Requirement:
+        """Ask that in every class the values, which have an order, are within the distance t of the table."""
+        if not 0 < t <= 1:
+            raise PolicyError(f"t is {t}", fix="t is above 0 and at most 1")
+        return cls(Gauge("ordered", float(t)), coded(np.asarray(column))[1])
+
+    def rows(self) -> NDArray[np.int64]:
+        """Codes of the records, one row for each level of a hierarchy, each numbered without gaps."""
+        if self.gauge.statistic != "nested" or self.gauge.paths is None:
+            return self.codes[None, :]
+        levels = [np.unique(path, return_inverse=True)[1] for path in self.gauge.paths.T]
+        return np.stack([level[self.codes] for level in levels]).astype(np.int64)
+
+
+def closeness(confidential: object, t: object, records: int) -> tuple[Requirement, ...]:
+    """Return one requirement for each confidential column: an array, or a sequence of arrays, with one t or one each.
+
+    >>> [each.gauge.limit for each in closeness([[1, 2], [3, 3]], [0.1, 0.2], 2)]
+    [0.1, 0.2]
+    """
+    # a list may hold columns of different types; anything else is one array
+    first = np.asarray(confidential, dtype=object if isinstance(confidential, list | tuple) else None)
+    columns = [first] if first.ndim == 1 and len(first) == records else list(confidential)  # type: ignore[call-overload]
+    levels = [float(level) for level in np.broadcast_to(np.asarray(t, np.float64), len(columns))]
+    wrong = [np.shape(column) for column in columns if np.shape(column) != (records,)]
+    if wrong or not columns:
+        raise DataError(
+            f"confidential columns have the shapes {wrong}", fix=f"give one value for each of the {records} records"
+        )
+    return tuple(Requirement.close(np.asarray(column), level) for column, level in zip(columns, levels, strict=True))
+
+
+def packed(requirements: Sequence[Requirement], records: int) -> Promises:
+    """Lay requirements end to end for the kernels."""
+    kernel = kernels.load("promises")
+    KNOWN = kernel.KNOWN
+    rows = [each.rows() for each in requirements]
+    codes = np.concatenate([*rows, np.zeros((0, records), np.int64)]).astype(np.int32)
+    totals = [np.bincount(row).astype(np.float64) for row in codes]
+    below = [np.cumsum(total) for total in totals]
+    area = [np.concatenate([[0.0], np.cumsum(each)]) for each in below]
+    size, j = np.divmod(np.arange((KNOWN + 1) ** 2), KNOWN + 1)
+    turn = [np.searchsorted(each, j * records // np.maximum(size, 1), side="right") for each in below]
+    return kernel.Promises(
+        kind=np.array([KINDS.index(each.gauge.statistic) for each in requirements], np.int64),
+        limit=np.array([each.gauge.limit for each in requirements], np.float64),
+        c=np.array([each.gauge.c for each in requirements], np.float64),
+        row=np.concatenate([[0], np.cumsum([len(each) for each in rows])]).astype(np.int64),
+        codes=np.ascontiguousarray(codes),
+        start=np.concatenate([[0], np.cumsum([len(total) for total in totals])]).astype(np.int64),
+        total=np.concatenate([np.zeros(0), *totals]),
+        below=np.concatenate([np.zeros(0), *below]),
+        area=np.concatenate([np.zeros(0), *area]),
+        turn=np.array(turn, np.int32).reshape(len(turn), len(j)),
+        codes_held=np.zeros(records + 2, np.int32),
+        heaps=np.zeros(records + 2),
+    )
+
+
+def mixed(points: Points) -> Mixed:
+    """Lay points and their scales end to end for the kernels."""
+    Mixed = kernels.load("mixed").Mixed
+
+    scales = points.scales
+    paths = [np.zeros(0, np.int32) if isinstance(scale, Ordered) else scale.paths.ravel() for scale in scales]
+    return Mixed(
+        numbers=np.require(points.numbers, requirements=["C", "A", "W"]),
+        codes=np.require(points.codes, requirements=["C", "A", "W"]),
+        null=np.array([scale.size if isinstance(scale, Ordered) else -1 for scale in scales], np.int64),
+        height=np.array([0 if isinstance(scale, Ordered) else scale.height for scale in scales], np.int64),
+        weight=np.array([scale.weight for scale in scales], np.float64),
+        start=np.concatenate([[0], np.cumsum([len(path) for path in paths])])[:-1].astype(np.int64),
+        paths=np.concatenate([np.zeros(0, np.int32), *paths]).astype(np.int32),
+    )
+
+
+def missed(requirements: Sequence[Requirement], labels: Labels) -> NDArray[np.float64]:
+    """How far each class misses its requirements, all together; 0 where it keeps them.
+
+    >>> missed([Requirement.close([1, 2, 3, 4], 0.3)], np.array([0, 0, 1, 1], np.int32)).round(3).tolist()
+    [0.033, 0.033]
+    """
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    sizes = np.bincount(labels)
+    result = np.zeros(len(sizes))
+    kernels.load("promises").misses(
+        packed(requirements, len(labels)), order, np.concatenate([[0], np.cumsum(sizes)]), result
+    )
+    return result

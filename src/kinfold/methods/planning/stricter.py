@@ -1,0 +1,102 @@
+"""Promises that a class's own counts of rows do not tell: about people who have several rows, and joint ones.
+
+    unit     k, l and t count each person once in a class, however many rows they have there
+    joint    a promise about one confidential column must hold for whoever knows the others as well
+
+Neither can be steered by the counts that a search keeps, so classes that miss one are merged with their nearest class
+until none does. One class of everything keeps any promise about people that the table keeps; a joint promise it may
+still miss, and then the request cannot be met.
+
+Cost: O(n log n) a round, a round for each merge at worst.   Ties: the lowest label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kinfold.errors import Unreachable
+from kinfold.methods.partition.nearness import centres, distances
+from kinfold.methods.planning.task import Task
+from kinfold.rows.points import Points
+from kinfold.rows.tally import counted_once, of_labels, within
+
+Labels: TypeAlias = NDArray[np.int32]
+Failing: TypeAlias = Callable[[Labels], NDArray[np.bool_]]
+
+
+def stricter(task: Task) -> Failing | None:
+    """Return what marks the classes that miss such a promise; None where nothing of the kind is asked for."""
+    asked: list[Failing] = []
+    if task.unit is not None:
+        asked.append(lambda labels: _by_people(task, labels))
+    if task.policy.policy.privacy.joint and len(task.confidential) > 1:
+        asked.append(lambda labels: _jointly(task, labels))
+    if not asked:
+        return None
+    return lambda labels: np.asarray(np.logical_or.reduce([failing(labels) for failing in asked]))
+
+
+def _by_people(task: Task, labels: Labels) -> NDArray[np.bool_]:
+    assert task.unit is not None  # noqa: S101  asked by `stricter`
+    tally = counted_once(labels, task.unit, task.confidential)
+    return np.asarray(np.logical_or.reduce([model.failing(tally) for model in task.models]))
+
+
+def _jointly(task: Task, labels: Labels) -> NDArray[np.bool_]:
+    missed = np.zeros(int(labels.max()) + 1, np.bool_)
+    for model in task.models:
+        name = getattr(model, "column", None)
+        if name is None:
+            continue
+        finer, owner = within(labels, _others(task.confidential, name))
+        failing = model.failing(of_labels(finer, {name: task.confidential[name]}))
+        missed[owner[failing]] = True
+    return missed
+
+
+def _others(confidential: Mapping[str, NDArray[Any]], name: str) -> list[NDArray[Any]]:
+    return [values for other, values in confidential.items() if other != name]
+
+
+def alike(columns: Sequence[pa.Array]) -> Labels:
+    """Number the classes by the values that they are released with, a column of values for each attribute.
+
+    >>> alike([pa.array([1, 1, 2]), pa.array(["a", "a", None])]).tolist()
+    [0, 0, 1]
+    """
+    codes = [column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False) for column in columns]
+    return np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].astype(np.int32)
+
+
+def merge_until(points: Points, labels: Labels, failing: Failing) -> tuple[Labels, int]:
+    """Merge failing classes, the smallest first, with their nearest ones; return the labels and how many failed."""
+    labels = labels.copy()
+    first = 0
+    while (missed := failing(labels)).any():
+        first = first or int(missed.sum())
+        if len(missed) == 1:
+            what = "a promise about people, or a joint one, fails even with all records in one class"
+            raise Unreachable(what, fix="ask for less, or leave out privacy.joint")
+        labels = _merged(points, labels, missed)
+    return labels, first
+
+
+def _merged(points: Points, labels: Labels, missed: NDArray[np.bool_]) -> Labels:
+    """Give every failing class, the smallest first, to its nearest class; a class takes part in one merge a round."""
+    middles = centres(points, labels)
+    into = np.arange(len(missed))
+    free = np.ones(len(missed), np.bool_)
+    for group in np.lexsort((np.arange(len(missed)), np.bincount(labels)))[: len(missed)]:
+        if not missed[group] or not free[group]:
+            continue
+        away = distances(middles, middles, int(group))
+        away[group] = np.inf
+        near = int(np.argmin(np.where(free, away, np.inf))) if free.sum() > 1 else int(np.argmin(away))
+        into[group] = into[near]
+        free[[group, near]] = False
+    return np.unique(into[labels], return_inverse=True)[1].astype(np.int32)

@@ -1,0 +1,162 @@
+"""Description: the facts of a release, gathered from its rows for the two report pages.
+
+The public page is gathered from the released rows alone, down to the edges of its charts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinfold import __version__
+from kinfold.evaluation import Measures
+from kinfold.release.release import Release
+from kinfold.release.report.changes import moved, related
+from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
+from kinfold.release.report.gather import bins, edges_of, labels_of, shares
+from kinfold.request.binding import BoundColumn
+from kinfold.request.encoding import as_text
+from kinfold.rows.formulas import quoted
+from kinfold.rows.oddities import formulas, look_alikes
+from kinfold.rows.recoding import Drop, Keep, Replace
+from kinfold.rows.schema import AS_TEXT, Column, Kind, Reading, Role
+
+
+def describe(release: Release, *, internal: bool) -> Facts:
+    """Gather what a page shows; a public one holds nothing about the original."""
+    verdict, plan = release.verdict, release.plan
+    after = release.engine.schema(release.released)
+    columns = tuple(_column(release, column, after.get(column.name), internal) for column in release.policy.columns)
+    shown = columns if internal else tuple(c for c in columns if c.released is not None)
+    sizes = release.engine.tally(release.released, release.terms.quasi, {}).sizes
+    return Facts(
+        title=release.source.name if internal and isinstance(release.source, Path) else "Release",
+        findings=(*verdict.findings, *verdict.people),
+        records=release.policy.rows if internal else None,
+        released=verdict.records,
+        suppressed=release.policy.rows - verdict.records if internal else None,
+        classes=verdict.classes,
+        class_sizes=tuple(sorted(Counter(sizes.tolist()).items())),
+        method=plan.method,
+        method_reason=plan.reason if internal else _within(plan.gap),
+        columns=shown,
+        version=__version__,
+        measures=release.measures.to_dict() if internal else {},
+        notes=_notes(release) if internal else (),
+        warnings=() if internal else _oddities(release),
+        internal=internal,
+        **(_compared(release.measures) if internal else {}),
+    )
+
+
+def _oddities(release: Release) -> tuple[str, ...]:
+    """Say what is odd about the texts that are released; the internal page says it of the original as well."""
+    engine, frame = release.engine, release.released
+    return (*look_alikes(engine, frame, release.policy.compared), *formulas(engine, frame, safe=False))
+
+
+def _within(gap: float | None) -> str:
+    return "" if gap is None else f"within {gap:.2%} of the least information loss possible at this k"
+
+
+def _compared(measures: Measures) -> dict[str, Any]:
+    """Return what is known by looking at the original."""
+    found = measures.statistics
+    return {
+        "cautions": measures.warnings,
+        "moved": moved(found.numbers),
+        "related": related(found.correlations),
+    }
+
+
+def _notes(release: Release) -> tuple[str, ...]:
+    inferred = [
+        f"'{c.name}' was taken as {c.kind}" for c in release.policy.columns if c.inferred and c.role is Role.QUASI
+    ]
+    return (*release.plan.notes, *inferred)
+
+
+def _column(release: Release, bound: BoundColumn, column: Column | None, internal: bool) -> ColumnFacts:
+    treatment = release.plan.recoding.columns[bound.name]
+    inferred = internal and bound.inferred  # a recipient need not know how the policy was written
+    facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": inferred}
+    if isinstance(treatment, Drop) or column is None:
+        return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
+    before = (
+        _values(release, release.original, bound.column, bound) if internal and isinstance(treatment, Replace) else None
+    )
+    after, order = _values(release, release.released, column, bound), bound.asked.order
+    if treatment.quotes:  # shown as they are written, on both sides
+        order = order and tuple(map(quoted, order))
+        before = [value and quoted(value) for value in before] if isinstance(before, list) else before
+    released, original = _distributions(bound, after, before, order)
+    return ColumnFacts(
+        **facts,  # type: ignore[arg-type]
+        treatment=treatment_of(bound, treatment),
+        released=released,
+        original=original,
+        singles_out=_singling(release, bound, column) if isinstance(treatment, Keep) else 0.0,
+    )
+
+
+def treatment_of(bound: BoundColumn, treatment: Keep | Replace) -> str:
+    """Say in a few words what was done to a column."""
+    if isinstance(treatment, Keep):
+        return "released as it is"
+    if bound.average == "generalize":
+        how = "its hierarchy" if bound.asked.hierarchy else "ranges"
+        return f"replaced by the narrowest statement that is true of its whole class, by {how}"
+    return f"replaced by the {bound.average.replace('-', ' ')} of its class"
+
+
+def _values(release: Release, frame: Any, column: Column, bound: BoundColumn) -> Any:
+    """Return a column as numbers where it can be read as such, else as text."""
+    readable = _is_readable(bound, column)
+    table = release.engine.collect(frame, {bound.name: column if readable else None})
+    if not readable:
+        return table.column(0).to_pylist()
+    numbers = table.column(0).to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)  # no chart has a place for the infinite
+
+
+def _is_readable(bound: BoundColumn, column: Column) -> bool:
+    return bound.kind.measured and (column.storage.kind.measured or bool(column.date_format))
+
+
+def _distributions(
+    bound: BoundColumn, after: Any, before: Any, order: Sequence[str] | None
+) -> tuple[Bins | Shares, Bins | Shares | None]:
+    """Count both sides over the same edges, or the same labels, where they are of one sort."""
+    known = [column for column in (after, before) if isinstance(column, np.ndarray)]
+    texts = [column for column in (after, before) if isinstance(column, list)]
+    edges, written = edges_of(*known), partial(_day, bound) if bound.kind is Kind.DATE else None
+    labels = labels_of(texts, order)
+
+    def counted(column: Any) -> Bins | Shares:
+        return bins(column, edges, written) if isinstance(column, np.ndarray) else shares(column, labels)
+
+    return counted(after), None if before is None else counted(before)
+
+
+def _day(bound: BoundColumn, edge: float) -> str:
+    """Write an edge of a chart as a date; the calendar ends where four digits of a year do."""
+    first, last = (float((end - date(1970, 1, 1)).days) for end in (date.min, date.max))
+    return as_text(bound, min(max(edge, first), last))
+
+
+def _singling(release: Release, bound: BoundColumn, column: Column) -> float:
+    """Return the share of records whose value no other record holds, told apart exactly: charts have doubles only."""
+    spread = release.engine.tally(release.released, (), {bound.name: _reading(bound, column)}).spreads[bound.name]
+    return float((spread.totals() == 1).sum() / max(spread.totals().sum(), 1))
+
+
+def _reading(bound: BoundColumn, column: Column) -> Reading:
+    if not _is_readable(bound, column) or column.not_finite:
+        return AS_TEXT
+    return Reading("moment", column.date_format) if bound.kind is Kind.DATE else Reading("number")

@@ -1,0 +1,140 @@
+"""The release folder: written beside the old one, verified from its file as a recipient would, then exchanged with it.
+
+public/     release.csv · certificate.json · report.html      what may leave
+internal/   report.html · audit.json · policy.toml            what must not
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kinfold import __version__
+from kinfold.errors import VerifyError
+from kinfold.hierarchy import Hierarchy
+from kinfold.models.terms import Confidential
+from kinfold.release.certificate import Certificate
+from kinfold.release.certification import certify
+from kinfold.release.inspection import check_read, figures, same
+from kinfold.release.publication import publish
+from kinfold.release.release import Release
+from kinfold.rows.engines import Engine
+from kinfold.rows.engines.source import digest
+from kinfold.verification import verify
+
+CHECKED_TWICE = 100_000  # records up to which a second checker, in plain Python, has to agree
+
+
+def save(release: Release, folder: Path, force: bool = False) -> Path:
+    """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails."""
+    publish(folder, lambda made: _fill(release, made), force=force)
+    return folder
+
+
+def _fill(release: Release, made: Path) -> None:
+    """Write everything, the certificate last of the public part, and check it as a recipient would, twice."""
+    public, internal = made / "public", made / "internal"
+    public.mkdir()
+    internal.mkdir()
+    output = release.policy.policy.output
+    file = public / f"release.{output.format}"
+    release.engine.write(release.released, file, release.written, ordered=output.order == "sorted")
+    _write_reports(release, public, internal)
+    twice = release.verdict.records <= CHECKED_TWICE
+    _certify(release, file, public, twice=twice)
+    (internal / "audit.json").write_text(_json(audit(release, file) | {"checked_twice": twice}), encoding="utf-8")
+    (internal / "policy.toml").write_text(
+        release.policy.applied(release.plan.method, release.plan.steps).toml(), encoding="utf-8"
+    )
+
+
+def _certify(release: Release, file: Path, public: Path, *, twice: bool) -> None:
+    """Read the file as written, write down what is found on it, and check the whole as a recipient would."""
+    from kinfold.rows.engines.duckdb import DuckDB
+
+    separator = release.engine.separator(release.released) if file.suffix == ".csv" else None
+    with DuckDB() as engine:
+        frame = engine.read(file, separator=separator)  # values may hold what separates fields elsewhere
+        certificate = _certified(release, engine, frame, public / "report.html")
+        (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
+        check_read(public, engine, frame, twice=twice).require()
+
+
+def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Certificate:
+    """Verify the file as written, compare that with what was found on the rows, and write it down."""
+    verdict = verify(engine, frame, release.terms).require()
+    shown = tuple(_shown(column, engine, frame) for column in release.terms.confidential)
+    if not same(figures(verdict), figures(release.verdict)):
+        what = "what is found on the file is not what was found on the rows before they were written"
+        raise VerifyError(what, fix="nothing was released; please report this")
+    output = release.policy.policy.output
+    told: dict[str, Any] = {"file": f"release.{output.format}", "sha256": engine.checksum(frame), "order": output.order}
+    told |= {"separator": engine.separator(frame)} if output.format == "csv" else {}
+    if release.verdict.people:
+        unit = release.policy.policy.privacy.unit
+        counted = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
+        told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
+    if release.plan.gap is not None:
+        told["within"] = float(f"{release.plan.gap:.6f}")  # of the least loss possible
+    files = {"release": told, "report": {"file": report.name, "sha256": digest(report)}}
+    return certify(release.policy, replace(release.terms, confidential=shown), verdict, files, release.plan.method)
+
+
+def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
+    """Return a confidential column whose order and hierarchy have the released values and no other."""
+    if column.hierarchy is None and column.order is None:
+        return column
+    values = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_pylist()
+    if column.order is not None:
+        column = replace(column, order=tuple(text for text in column.order if text in {*values}))
+    if column.hierarchy is None:
+        return column
+    if not values:
+        return replace(column, distance="equal", hierarchy=None)
+    rows = np.sort(column.hierarchy.index(values))
+    return replace(column, hierarchy=Hierarchy(column.hierarchy.labels[rows]))
+
+
+def _write_reports(release: Release, public: Path, internal: Path) -> None:
+    from kinfold.measures.catalogue import CATALOGUE
+    from kinfold.release.description import describe
+    from kinfold.release.report.page import page
+
+    (public / "report.html").write_text(page(describe(release, internal=False)), encoding="utf-8")
+    (internal / "report.html").write_text(page(describe(release, internal=True), CATALOGUE), encoding="utf-8")
+
+
+def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
+    """Return everything there is to know about how a release was made; it must not leave."""
+    source = release.source if isinstance(release.source, Path) else None
+    policy = release.policy.policy
+    return {
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "kinfold": __version__,
+        "source": {"file": source.name, "sha256": release.engine.checksum(release.original)}
+        if source
+        else {"frame": type(release.source).__module__},
+        "release": {"file": file.name, "sha256": digest(file)} if file else None,
+        "seed": policy.method.seed,
+        "method": release.plan.method,
+        "reason": release.plan.reason,
+        "repaired": release.plan.repaired,
+        "steps": release.plan.steps,
+        "gap": release.plan.gap,
+        "notes": list(release.plan.notes),
+        "seconds": round(release.seconds, 3),
+        "verdict": release.verdict.to_dict(),
+        "measures": release.measures.to_dict(),
+        "statistics": release.measures.statistics.to_dict(),
+        "warnings": list(release.measures.warnings),
+        "policy": policy.model_dump(mode="json", exclude_none=True),
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,67 @@
+"""A verified release, not yet on disk: its rows, what was found on them, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.evaluation import Measures
+from kinfold.methods.planning import Plan
+from kinfold.models.terms import Terms
+from kinfold.models.verdict import Verdict
+from kinfold.request.binding import BoundPolicy
+from kinfold.rows import frames
+from kinfold.rows.engines import Engine
+from kinfold.rows.schema import AS_TEXT, Schema
+
+Save: TypeAlias = Callable[["Release", Path, bool], Path]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A verified release, not yet on disk: its rows, what was found on them, and what it cost."""
+
+    verdict: Verdict
+    measures: Measures
+    policy: BoundPolicy
+    terms: Terms
+    plan: Plan
+    schema: Schema
+    seconds: float
+    source: Any = field(repr=False)
+    engine: Engine = field(repr=False)
+    original: Any = field(repr=False)  # the engine's frames
+    released: Any = field(repr=False)
+    keep: Save = field(repr=False)  # how it gets to disk: only verified
+
+    @property
+    def frame(self) -> Any:
+        """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
+        if isinstance(self.source, Path):
+            return self.engine.rows(self.released, self.written)
+        rows = self.engine.rows(self.released)
+        unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
+        protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
+        blanked = protected & self.engine.blanked(self.original)
+        return frames.recoded(self.source, rows, self.plan.recoding, unnamed, blanked)
+
+    @property
+    def written(self) -> Schema:
+        """What the columns are to whoever writes them: categories keep their text, whatever it looks like."""
+        protected = {column.name for column in self.terms.confidential if column.reading == AS_TEXT}
+        categories = {column.name for column in self.policy.columns if not column.kind.measured}
+        return self.schema.literally(protected | categories)
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The equivalence class of each row of `frame`."""
+        return frames.classes(self.plan.recoding)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the release folder; it gets its name only after the file in it has been verified."""
+        return self.keep(self, Path(folder), force)

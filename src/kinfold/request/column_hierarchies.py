@@ -1,0 +1,81 @@
+"""Ladders: the hierarchy that a policy asks for over the values of a column, and where each value stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import DataError, Problem
+from kinfold.hierarchy import TOP, Hierarchy, by_dates, by_intervals, by_mask, by_rows, by_tree, read_arx
+from kinfold.request.binding import BoundColumn
+
+Codes: TypeAlias = NDArray[np.int32]
+Texts: TypeAlias = NDArray[Any]
+
+
+def hierarchy_of(bound: BoundColumn, values: Sequence[str] | Texts) -> Hierarchy:
+    """Build the hierarchy that the policy asks for over the values of a column."""
+    spec, where = bound.asked.hierarchy, f"the hierarchy of '{bound.name}'"
+    assert spec is not None  # noqa: S101  callers ask only where there is one
+    if not len(values) and (spec.levels, spec.tree, spec.file) == (None, None, None):
+        return Hierarchy.of([("", TOP)])  # of nothing but nulls: there is nothing to generalize
+    if spec.mask is not None:
+        return by_mask(values, spec.mask, where)
+    if spec.intervals is not None:
+        return by_intervals(_numeric(values, where), spec.intervals, spec.origin, where)
+    if spec.dates is not None:
+        return by_dates(_iso(values, where), spec.dates, where)
+    if spec.levels is not None:
+        return by_rows(spec.levels, where)
+    return by_tree(spec.tree, where) if spec.tree is not None else read_arx(Path(str(spec.file)))
+
+
+def rows_of(bound: BoundColumn, hierarchy: Hierarchy, values: Texts) -> Codes:
+    """Return the row of each value in the hierarchy; values that are not there are an error."""
+    rows = hierarchy.index(values)
+    missing = tuple(sorted(values[rows < 0]))
+    if missing:
+        what = f"the hierarchy of '{bound.name}' misses {len(missing)} of its {len(values)} categories"
+        raise DataError(Problem(what, "add them to the hierarchy", missing))
+    return rows
+
+
+def in_order(bound: BoundColumn, values: Texts) -> None:
+    """Refuse categories that the declared order of a column does not have."""
+    unknown = tuple(sorted(set(values) - set(bound.asked.order or values)))
+    if unknown:
+        what = f"column '{bound.name}': {len(unknown)} categories are not in its order"
+        raise DataError(Problem(what, f"add them to columns.{bound.name}.order", unknown))
+
+
+def _numeric(values: Sequence[str] | Texts, where: str) -> Sequence[str]:
+    text = tuple(value for value in values if not _is_number(value))
+    if text:
+        raise DataError(Problem(f"{where}: {len(text)} categories are not numbers", "intervals are for numbers", text))
+    return list(values)
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except ValueError:
+        return False
+
+
+def _iso(values: Sequence[str] | Texts, where: str) -> Sequence[str]:
+    other = tuple(value for value in values if not _is_date(value))
+    if other:
+        raise DataError(Problem(f"{where}: {len(other)} categories are not dates", "write dates as 2024-12-31", other))
+    return list(values)
+
+
+def _is_date(value: str) -> bool:
+    try:
+        return bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False

@@ -1,0 +1,205 @@
+"""Encoding: quasi-identifiers as arrays, every value checked against what the policy declares.
+
+Continuous and date attributes become numbers (NaN for null; dates and times as days), ordinal and nominal ones codes
+on a scale whose last code is null. Nothing past this door meets a value that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kinfold.errors import DataError, Problem
+from kinfold.hierarchy import Hierarchy
+from kinfold.request.binding import BoundColumn
+from kinfold.request.column_hierarchies import hierarchy_of, in_order, rows_of
+from kinfold.rows.engines import Engine
+from kinfold.rows.points import LARGEST, Nested, Ordered, Points, Scale
+from kinfold.rows.schema import Kind, Storage
+
+Floats: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int32]
+Texts: TypeAlias = NDArray[Any]
+
+SECONDS = 86400  # of a day
+LARGEST_DAY = 1e8  # dates are released as 64 bits hold their microseconds
+LARGEST_WHOLE = 2.0**63  # integers are released as 64 bits hold them
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A continuous or date attribute: numbers, NaN for null; a hierarchy where its values are generalized by one."""
+
+    bound: BoundColumn
+    numbers: Floats
+    leaves: Codes | None = None  # row of each record in the hierarchy, -1 for null
+    hierarchy: Hierarchy | None = None
+
+    @property
+    def null(self) -> NDArray[np.bool_]:
+        """Which records lack a value."""
+        return np.isnan(self.numbers)
+
+    def standardized(self) -> Floats:
+        """Numbers with mean 0 and deviation 1, times the root of the weight; a constant column is 0 everywhere."""
+        if self.null.all():
+            return self.numbers
+        centred = self.numbers - np.nanmean(self.numbers)
+        deviation = float(np.sqrt(np.nanmean(centred * centred)))
+        scale = np.sqrt(self.bound.asked.weight) / deviation if deviation > 0 else 0.0
+        return np.asarray(centred * scale, np.float64)
+
+    def take(self, rows: NDArray[np.intp]) -> Measured:
+        """Return the attribute of these records."""
+        leaves = None if self.leaves is None else self.leaves[rows]
+        return Measured(self.bound, self.numbers[rows], leaves, self.hierarchy)
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """An ordinal or nominal attribute: codes on a scale; `texts[code]` is the category, None for the null code."""
+
+    bound: BoundColumn
+    codes: Codes
+    texts: Texts
+    scale: Scale
+    hierarchy: Hierarchy | None = None
+    leaf: Codes | None = None  # row of each code in the hierarchy, -1 for null
+
+    @property
+    def null_code(self) -> int:
+        """The code of null: the last one."""
+        return len(self.texts) - 1
+
+    def take(self, rows: NDArray[np.intp]) -> Coded:
+        """Return the attribute of these records."""
+        return replace(self, codes=self.codes[rows])
+
+
+Attribute: TypeAlias = Measured | Coded
+
+
+def encode(engine: Engine, frame: Any, columns: Sequence[BoundColumn]) -> tuple[Attribute, ...]:
+    """Collect columns of a table; raise with every value problem of every column."""
+    wanted = {column.name: column.column if column.kind.measured else None for column in columns}
+    table = engine.collect(frame, wanted)
+    attributes: list[Attribute] = []
+    problems: list[Problem] = []
+    for bound in columns:
+        try:
+            attributes.append(_encoded(bound, table.column(bound.name)))
+        except DataError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise DataError(problems)
+    return tuple(attributes)
+
+
+def points(attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Points:
+    """Put attributes side by side for a partitioner, standardized over all records, and return those of some rows.
+
+    A missing number counts as the mean: it tells nobody apart among records that all lack it.
+    """
+    measured = [np.nan_to_num(a.standardized()[rows]) for a in attributes if isinstance(a, Measured)]
+    coded = [a for a in attributes if isinstance(a, Coded)]
+    return Points(
+        np.column_stack(measured) if measured else np.empty((len(rows), 0)),
+        np.column_stack([a.codes[rows] for a in coded]) if coded else np.empty((len(rows), 0), np.int32),
+        tuple(a.scale for a in coded),
+    )
+
+
+def records_of(attributes: Sequence[Attribute]) -> int:
+    """Return how many records the attributes describe."""
+    first = attributes[0]
+    return len(first.numbers if isinstance(first, Measured) else first.codes)
+
+
+def leaves_of(attribute: Attribute) -> Codes:
+    """Row of each record's value in the attribute's hierarchy, -1 for null."""
+    if isinstance(attribute, Measured):
+        assert attribute.leaves is not None  # noqa: S101  encoded with its hierarchy
+        return attribute.leaves
+    assert attribute.leaf is not None  # noqa: S101  encoded with its hierarchy
+    return np.asarray(attribute.leaf[attribute.codes], np.int32)
+
+
+def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
+    if bound.kind.measured:
+        return _measured(bound, column.to_numpy(zero_copy_only=False).astype(np.float64))
+    encoded = column.combine_chunks().dictionary_encode()
+    categories = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return _ordinal(bound, categories, index) if bound.kind is Kind.ORDINAL else _nominal(bound, categories, index)
+
+
+def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
+    _check_dates(bound, numbers)
+    limit = LARGEST_WHOLE if bound.column.storage is Storage.INTEGER else LARGEST
+    if np.nanmax(np.abs(numbers), initial=0.0) >= limit:
+        raise DataError(f"column '{bound.name}' holds values beyond {limit:.0e}", fix="give it in larger units")
+    if not bound.asked.hierarchy or bound.average != "generalize":
+        return Measured(bound, numbers)
+    distinct, inverse = np.unique(numbers[~np.isnan(numbers)], return_inverse=True)
+    texts = np.array([as_text(bound, value) for value in distinct], object)
+    hierarchy = hierarchy_of(bound, texts)
+    leaves = np.full(len(numbers), -1, np.int32)
+    leaves[~np.isnan(numbers)] = rows_of(bound, hierarchy, texts)[inverse]
+    return Measured(bound, numbers, leaves, hierarchy)
+
+
+def _check_dates(bound: BoundColumn, numbers: Floats) -> None:
+    """Refuse dates that no average can be written for: beyond the microseconds of 64 bits, or infinite."""
+    beyond = int((np.abs(numbers) >= LARGEST_DAY).sum()) if bound.kind is Kind.DATE else 0
+    if beyond:
+        what = f"column '{bound.name}' holds {beyond} dates that are infinite or more than 270,000 years away"
+        raise DataError(what, fix="correct or empty them")
+
+
+def as_text(bound: BoundColumn, number: float) -> str:
+    """Write a number of a column the way its values are written: integers, decimals, ISO dates and times."""
+    if bound.kind is Kind.DATE:
+        moment = np.datetime64(round(number * SECONDS), "s")  # of any year; Python's calendar has those from 1 to 9999
+        exact = bound.column.storage is Storage.TIMESTAMP
+        return str(np.datetime_as_string(moment, "s" if exact else "D")).replace("T", " ")
+    whole = bound.column.storage is Storage.INTEGER or bound.column.decimals == 0
+    return str(int(number)) if whole else repr(float(number))
+
+
+def _ordinal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:
+    in_order(bound, categories)
+    order = bound.asked.order or tuple(sorted(categories, key=float))
+    place = {text: rank for rank, text in enumerate(order)}
+    null = len(order)
+    codes = np.array([*(place[text] for text in categories), null], np.int32)[index]
+    coded = Coded(bound, codes, np.array([*order, None], object), Ordered(null, bound.asked.weight))
+    if not bound.asked.hierarchy:
+        return coded
+    hierarchy = hierarchy_of(bound, order)
+    leaf = np.array([*rows_of(bound, hierarchy, np.array(order, object)), -1], np.int32)
+    return replace(coded, hierarchy=hierarchy, leaf=leaf)
+
+
+def _nominal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:
+    if not bound.asked.hierarchy:
+        texts = np.array(sorted(categories), object)
+        place = {text: code for code, text in enumerate(texts)}
+        codes = np.array([*(place[text] for text in categories), len(texts)], np.int32)[index]
+        return Coded(bound, codes, np.array([*texts, None], object), Nested.flat(len(texts) + 1, bound.asked.weight))
+    hierarchy = hierarchy_of(bound, categories)
+    codes = np.array([*rows_of(bound, hierarchy, categories), len(hierarchy)], np.int32)[index]
+    texts = np.array([*hierarchy.values, None], object)
+    leaf = np.array([*range(len(hierarchy)), -1], np.int32)
+    return Coded(bound, codes, texts, nested(hierarchy, bound.asked.weight), hierarchy, leaf)
+
+
+def nested(hierarchy: Hierarchy, weight: float) -> Nested:
+    """Return the scale of a hierarchy's values, with null as one more value that meets the others at the top."""
+    below = hierarchy.paths.max(axis=0) + 1
+    null = np.where(np.arange(hierarchy.height + 1) < hierarchy.height, below, 0)
+    return Nested(np.vstack([hierarchy.paths, null]).astype(np.int32), weight)

@@ -1,0 +1,339 @@
+"""The policy: what each column is, what is promised, and by which method. A TOML file or Python, nothing hidden.
+
+Every key that is not known is an error, and every problem is reported at once, with its key and what to do.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import tomlkit
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    model_validator,
+)
+
+from kinfold.errors import PolicyError, Problem
+from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
+
+PARTITIONING = ("mdav", "v-mdav", "univariate", "approximate", "t-merge", "k-first", "t-first")
+GENERALIZING = ("datafly", "mu-argus", "mingen", "mingen-cell", "lattice")
+LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+METHODS = ("auto", *PARTITIONING, *GENERALIZING)
+
+
+def _role(value: Any) -> Any:
+    return ROLE_SYNONYMS.get(value, value) if isinstance(value, str) else value
+
+
+def _texts(value: Any) -> Any:
+    # Categories written as numbers in TOML or Python mean the text of the number.
+    return [_text(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _text(item: Any) -> str:
+    return str(item).lower() if isinstance(item, bool) else str(item)
+
+
+def _whole(value: Any) -> Any:
+    # numpy's integers are whole numbers too; True is not one
+    return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
+
+
+def _method(value: Any) -> Any:
+    if value in METHODS:
+        return value
+    raise ValueError(f"no method {value!r}{did_you_mean(str(value), METHODS)}; known are {', '.join(METHODS)}")
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Whole = Annotated[StrictInt, BeforeValidator(_whole)]
+Number = Annotated[float, Field(strict=True)]  # "0.2" and true are none
+Positive = Annotated[Number, Field(gt=0)]
+Share = Annotated[Number, Field(gt=0, le=1)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Privacy(_Section):
+    """What is promised about every class of the release."""
+
+    k: Annotated[Whole, Field(ge=2)]
+    t: Share | None = None
+    l: Annotated[Number, Field(ge=1)] | None = None
+    l_kind: Literal["distinct", "entropy", "recursive"] = "distinct"
+    c: Positive | None = None
+    p: Annotated[Whole, Field(ge=1)] | None = None
+    alpha: Share | None = None
+    unit: str | None = None
+    joint: StrictBool = False
+
+
+class Method(_Section):
+    """How the release is made."""
+
+    name: Annotated[str, BeforeValidator(_method)] = "auto"
+    refine: Annotated[Number, Field(ge=0)] | Literal["auto"] = 0.0
+    refine_steps: Annotated[Whole, Field(ge=0)] | None = None
+    suppression: Annotated[Whole, Field(ge=0)] | Annotated[Number, Field(ge=0, le=1)] = 0  # a count, or a share
+    objective: Literal["granularity", "prec", "discernibility"] = "granularity"
+    prove: Annotated[Number, Field(ge=0)] = 0.0  # seconds to find out how far a partition is from the best possible
+    choices: Texts = ()  # mu-argus: attributes that the data holder generalizes once more, in this order
+    levels: dict[str, Annotated[Whole, Field(ge=0)]] | None = None  # lattice: release this node, do not search
+    seed: Annotated[Whole, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _levels_of_a_lattice(self) -> Self:
+        if self.levels is not None and self.name != "lattice":
+            raise ValueError(f'levels are for name = "lattice", and the method is {self.name}')
+        return self
+
+
+class HierarchySpec(_Section):
+    """How a column's hierarchy is made: exactly one of mask, intervals, dates, levels, file and tree."""
+
+    mask: Annotated[Whole, Field(ge=1)] | None = None
+    intervals: tuple[Number, ...] | None = None
+    origin: Number = 0.0
+    dates: tuple[str, ...] | None = None
+    levels: tuple[Texts, ...] | None = None
+    file: Path | None = None
+    tree: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        forms = ("mask", "intervals", "dates", "levels", "file", "tree")
+        if sum(getattr(self, form) is not None for form in forms) != 1:
+            raise ValueError(f"a hierarchy has exactly one of {', '.join(forms)}")
+        return self
+
+
+class ColumnPolicy(_Section):
+    """What one column is and how it is treated."""
+
+    role: Annotated[Role, BeforeValidator(_role)]
+    type: Kind | None = None
+    missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
+    order: Texts | None = None
+    average: Literal["mean", "median", "convex-median", "mode", "generalize"] | None = None
+    hierarchy: HierarchySpec | None = None
+    weight: Positive = 1.0
+    t: Share | None = None
+    l: Annotated[Number, Field(ge=1)] | None = None
+    distance: Literal["ordered", "hierarchical", "equal"] | None = None
+    identifying: Literal["identifying", "more", "most"] = "identifying"  # mu-argus
+
+
+class Output(_Section):
+    """What the release looks like."""
+
+    round: StrictBool = True
+    order: Literal["sorted", "kept"] = "sorted"
+    preserve: Literal["means", "variance"] = "means"
+    others: Literal["refuse", "release", "drop"] = "refuse"
+    suppressed: Literal["drop", "star"] = "drop"
+    format: Literal["csv", "parquet"] = "csv"
+    spreadsheet_safe: StrictBool = False  # an apostrophe before every text that a spreadsheet would run
+
+
+class Policy(_Section):
+    """Roles, promises, method and output."""
+
+    privacy: Privacy
+    method: Method = Method()
+    columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
+    output: Output = Output()
+
+    @classmethod
+    def of(cls, given: Policy | Mapping[str, Any] | str | Path) -> Policy:
+        """Take a policy as it is, from a mapping, or from a TOML file."""
+        if isinstance(given, Policy):
+            return given
+        return cls.parse(given) if isinstance(given, Mapping) else cls.load(Path(given))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """Read a TOML file; paths of hierarchy files in it start from its folder."""
+        return cls.parse(read_toml(Path(path)), where=Path(path))
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any], where: Path | None = None) -> Policy:
+        """Check every key and value, and report all problems together."""
+        try:
+            policy = cls.model_validate(values)
+        except ValidationError as error:
+            raise PolicyError(_problems(error, where)) from None
+        return policy.based_on(where.parent) if where else policy
+
+    def based_on(self, folder: Path) -> Policy:
+        """Return the policy with the paths of its hierarchy files starting from a folder, and good from anywhere."""
+        columns = {
+            name: column.model_copy(
+                update={
+                    "hierarchy": column.hierarchy.model_copy(update={"file": folder.absolute() / column.hierarchy.file})
+                }
+            )
+            if column.hierarchy and column.hierarchy.file
+            else column
+            for name, column in self.columns.items()
+        }
+        return self.model_copy(update={"columns": columns})
+
+    def toml(self) -> str:
+        """Return the policy as a TOML text that `load` reads back."""
+        return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Read TOML; a key of very many parts is refused before the parser spends a minute on it."""
+    if LONG_KEY.search(text):
+        raise RecursionError
+    return tomllib.loads(text)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file, or say what is wrong with it and where."""
+    if path.exists() and not path.is_file():
+        raise PolicyError(f"policy '{path}' is no ordinary file", fix="name a TOML file")
+    try:
+        return parse_toml(path.read_text(encoding="utf-8-sig"))
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"policy '{path}' is not TOML: {error}", fix="mend that line") from None
+    except RecursionError:
+        raise PolicyError(f"policy '{path}' nests too deeply", fix="write fewer levels into one another") from None
+    except UnicodeDecodeError:
+        raise PolicyError(f"policy '{path}' is not UTF-8 text", fix="save it as UTF-8") from None
+    except ValueError:
+        raise PolicyError(f"policy '{path}' holds a number that is too long", fix="shorten it") from None
+    except OSError as error:
+        raise PolicyError(
+            f"policy '{path}': {error.strerror}",
+            fix="check the path, or write one: kinfold profile DATA --write-policy FILE",
+        ) from None
+
+
+def from_roles(
+    *,
+    quasi: Sequence[str] = (),
+    confidential: Sequence[str] = (),
+    identifier: Sequence[str] = (),
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the values of a policy from lists of columns; a column in two lists is an error."""
+    lists = {Role.QUASI: quasi, Role.CONFIDENTIAL: confidential, Role.IDENTIFIER: identifier}
+    columns: dict[str, dict[str, Any]] = {}
+    problems = []
+    for role, names in lists.items():
+        for name in names:
+            if name in columns:
+                what = f"column '{name}' is given as {columns[name]['role']} and as {role}"
+                problems.append(Problem(what, "give each column one role"))
+            columns[name] = {"role": str(role)}
+    if problems:
+        raise PolicyError(problems)
+    return {**settings, "columns": columns}
+
+
+def toml_key(name: str) -> str:
+    """Write a column's name as a key of a TOML file.
+
+    >>> toml_key("age"), toml_key("date of birth")
+    ('age', '"date of birth"')
+    """
+    return str(tomlkit.key(name).as_string())
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """Return a hint at the known word that looks most like this one, or nothing.
+
+    >>> did_you_mean("zpi", ["age", "zip"])
+    ", did you mean 'zip'?"
+    """
+    close = get_close_matches(word, known, 1, 0.6)
+    return f", did you mean '{close[0]}'?" if close else ""
+
+
+def _problems(error: ValidationError, where: Path | None) -> list[Problem]:
+    place = f"policy '{where}'" if where else "the policy"
+    details = error.errors(include_url=False)
+    # Of a key that may hold one thing or another, each complains: one is enough, in words that fit both.
+    alike = Counter(_key(detail) for detail in details)
+    once = {_key(detail): detail for detail in details}
+    return [
+        Problem(f"{place}: '{key}' is none of what it may be", _hint(key))
+        if alike[key] > 1
+        else _problem(detail, key, place)
+        for key, detail in once.items()
+    ]
+
+
+def _key(detail: Any) -> str:
+    path = [str(part) for part in detail["loc"]]
+    if path[0] == "columns":
+        head, rest = path[:2], [part for part in path[2:] if part != "[key]"]
+        return ".".join([*head, *rest])
+    return ".".join(path[:2])
+
+
+def _problem(detail: Any, key: str, place: str) -> Problem:
+    path = [str(part) for part in detail["loc"]]
+    if detail["type"] == "extra_forbidden":
+        known = _known_keys(path[:-1])
+        return Problem(
+            f"{place}: unknown key '{key}'{did_you_mean(path[-1], known)}", f"known keys there: {', '.join(known)}"
+        )
+    if detail["type"] == "missing":
+        return Problem(f"{place}: '{key}' is missing", _hint(key) or "add it")
+    message = detail["msg"].removeprefix("Value error, ")
+    return Problem(f"{place}: '{key}' {_reason(message)}", _hint(key))
+
+
+def _reason(message: str) -> str:
+    plain = re.sub(r"valid dictionary( or instance of \w+)?", "section of keys", message)
+    plain = plain.replace("valid integer", "whole number").replace("valid tuple", "list").replace("valid ", "")
+    return plain.removeprefix("Input ") if plain.startswith("Input ") else f"is refused: {plain}"
+
+
+def _hint(key: str) -> str:
+    hints = {
+        "privacy": "add [privacy] with k = 5",
+        "privacy.k": "k is a whole number from 2 up, for example k = 5",
+        "privacy.t": "t is above 0 and at most 1",
+        "method.suppression": "a whole number is a count of records, a number from 0 to 1 a share of them",
+        "method.refine": 'a number of seconds, or "auto"',
+        "method.levels": "a whole number from 0 up for each quasi-identifier, for example { zip = 2, age = 1 }",
+    }
+    if key.endswith(".role"):
+        return "roles are " + ", ".join(Role)
+    return hints.get(key, "correct it in the policy")
+
+
+def _known_keys(path: Sequence[str]) -> list[str]:
+    section: Any = Policy
+    for part in path:
+        if part in getattr(section, "model_fields", {}):
+            section = {
+                "privacy": Privacy,
+                "method": Method,
+                "output": Output,
+                "columns": dict,
+                "hierarchy": HierarchySpec,
+            }.get(part, dict)
+        elif section is dict:
+            section = ColumnPolicy
+    return list(getattr(section, "model_fields", {}))

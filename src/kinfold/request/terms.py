@@ -1,0 +1,138 @@
+"""Promises: from what a bound policy asks to the terms by which its release is judged.
+
+A model that cannot be enforced is an error, never ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import PolicyError, Problem, Unreachable
+from kinfold.models import AlphaK, KAnonymity, LDiversity, Model, PSensitive, TCloseness
+from kinfold.models.terms import Confidential, Terms
+from kinfold.request.binding import BoundColumn, BoundPolicy, bind
+from kinfold.request.column_hierarchies import hierarchy_of, in_order, rows_of
+from kinfold.request.policy import Policy
+from kinfold.request.quoted_terms import as_written
+from kinfold.rows.engines import Engine
+from kinfold.rows.formulas import unquoted
+from kinfold.rows.schema import Kind, Role
+
+
+def terms_of(policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = False) -> Terms:
+    """Return what a policy, bound to a source, promises of its release; `quoted` where formulas in the rows are."""
+
+    def names(role: Role) -> tuple[str, ...]:
+        return tuple(column.name for column in policy.of(role))
+
+    confidential = tuple(_confidential(column, engine, frame, quoted) for column in policy.of(Role.CONFIDENTIAL))
+    models = _models(policy, confidential)
+    privacy = policy.policy.privacy
+    joint = privacy.joint and len(confidential) > 1
+    removed = names(Role.IDENTIFIER)
+    return Terms(names(Role.QUASI), confidential, names(Role.OTHER), removed, models, joint, privacy.unit)
+
+
+def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
+    """Return the terms of a table that is already released: identifiers are gone, quasi-identifiers may be labels."""
+    schema = engine.schema(frame)
+    removed = tuple(name for name, column in policy.columns.items() if column.role is Role.IDENTIFIER)
+    kept = {name: column for name, column in policy.columns.items() if column.role is not Role.IDENTIFIER}
+    output = policy.output.model_copy(update={"others": "release"})
+    rows = policy.privacy.model_copy(update={"unit": None})  # people cannot be counted any more
+    columns = {name: column for name, column in kept.items() if name in schema}
+    here = policy.model_copy(update={"columns": columns, "output": output, "privacy": rows})
+    bound = bind(here, schema, released=True)
+    terms = terms_of(bound, engine, frame, quoted=policy.output.spreadsheet_safe)
+    absent = tuple(name for name in kept if name not in schema)
+    unnamed = tuple(name for name in terms.other if name not in policy.columns)
+    named = tuple(name for name in terms.other if name in kept)
+    gone = unnamed if policy.output.others == "drop" else ()  # the policy says that they are not released
+    released = unnamed if policy.output.others == "release" else ()
+    other, removed = (*named, *released, *absent), (*removed, *gone)
+    terms = replace(terms, other=other, removed=removed, unit=policy.privacy.unit)
+    return as_written(terms) if policy.output.spreadsheet_safe else terms
+
+
+def _models(policy: BoundPolicy, confidential: Sequence[Confidential]) -> tuple[Model, ...]:
+    problems = _unprotected(policy, confidential)
+    models: list[Model] = [KAnonymity(policy.policy.privacy.k)]
+    for column in confidential:
+        try:
+            models += _column_models(policy, column)
+        except PolicyError as error:
+            problems += error.problems
+    if problems:
+        raise PolicyError(problems)
+    return tuple(models)
+
+
+def _unprotected(policy: BoundPolicy, confidential: Sequence[Confidential]) -> list[Problem]:
+    asked = [key for key in ("t", "l", "p", "alpha") if getattr(policy.policy.privacy, key) is not None]
+    if not asked or confidential:
+        return []
+    return [Problem(f"'privacy.{key}' is asked for, but no column is confidential", "name one") for key in asked]
+
+
+def _column_models(policy: BoundPolicy, column: Confidential) -> Iterator[Model]:
+    privacy, asked = policy.policy.privacy, policy[column.name]
+    t, l = asked.asked.t or privacy.t, asked.asked.l or privacy.l
+    if t is not None:
+        yield TCloseness(t, column.name, column.distance, column.hierarchy)  # type: ignore[arg-type]
+    if l is not None:
+        yield LDiversity(l, column.name, privacy.l_kind, privacy.c or 1.0)
+    if privacy.p is not None:
+        yield PSensitive(privacy.p, column.name)
+    if privacy.alpha is not None:
+        yield AlphaK(privacy.alpha, column.name)
+
+
+def confidential_values(engine: Engine, frame: Any, terms: Terms) -> dict[str, NDArray[Any]]:
+    """Return the confidential columns as values whose order is theirs: places in it (NaN for null), or text."""
+    values = {}
+    for column in terms.confidential:
+        held = engine.collect(frame, {column.name: column.reading}).column(0)
+        array = held.to_numpy(zero_copy_only=False)
+        if column.order is not None:
+            place = {text: float(rank) for rank, text in enumerate(column.order)}
+            array = np.array([place.get(text, np.nan) for text in array])
+        values[column.name] = array
+    return values
+
+
+def unit_values(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[Any] | None:
+    """Return whose row each row is, where the policy counts people; rows without a unit count as one person's."""
+    name = policy.policy.privacy.unit
+    if name is None:
+        return None
+    unit: NDArray[Any] = engine.collect(frame, {name: None}).column(0).to_numpy(zero_copy_only=False)
+    people, k = len({*unit}), policy.policy.privacy.k
+    if people < k:
+        raise Unreachable(f"k is {k}, but '{name}' names only {people} people", fix="lower k, or bring more people")
+    return unit
+
+
+def _confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool) -> Confidential:
+    hierarchy, distance = None, _distance(column)
+    if column.asked.hierarchy or column.asked.order:
+        texts = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_numpy(zero_copy_only=False)
+        texts = np.array([unquoted(text) for text in texts], object) if quoted else texts
+        in_order(column, texts)
+    if distance == "hierarchical":
+        hierarchy = hierarchy_of(column, texts)
+        rows_of(column, hierarchy, texts)
+    order, date_format = column.asked.order, column.column.date_format if column.kind is Kind.DATE else None
+    return Confidential(column.name, str(column.kind), distance, order, hierarchy, date_format)
+
+
+def _distance(column: BoundColumn) -> str:
+    if column.asked.distance:
+        return column.asked.distance
+    if column.kind is not Kind.NOMINAL:
+        return "ordered"
+    return "hierarchical" if column.asked.hierarchy else "equal"

@@ -1,0 +1,1 @@
+"""Where rows live: engines, frames, schemas, tallies, recodings, records as points."""

@@ -1,0 +1,58 @@
+"""Engines: where rows live. The seam is a handful of verbs; everything above speaks to any engine through them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from kinfold.rows.recoding import Recoding
+from kinfold.rows.schema import Column, Reading, Schema
+from kinfold.rows.tally import Tally
+
+
+class Engine(Protocol):
+    """What an engine can do. A frame is whatever it hands out; only the same engine looks inside."""
+
+    def read(self, source: Any, missing: Sequence[str] = (), separator: str | None = None) -> Any:
+        """Take in a file or an Arrow table; rows keep their order. Texts that stand for a missing value become null.
+
+        What stands between two fields of a CSV file is found out where nobody says it.
+        """
+
+    def names(self, frame: Any) -> tuple[str, ...]:
+        """Return the names of the columns, in order."""
+
+    def checksum(self, frame: Any) -> str | None:
+        """Return the SHA-256 of the bytes that were read; None where they were no file."""
+
+    def schema(self, frame: Any) -> Schema:
+        """Say what every column is."""
+
+    def blanked(self, frame: Any) -> frozenset[str]:
+        """Return the columns in which a text stood for a missing value."""
+
+    def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
+        """Count classes by the text of the key columns, and within them values, in the exact order of their reading."""
+
+    def collect(self, frame: Any, columns: Mapping[str, Column | Reading | None]) -> Any:
+        """Return columns as an Arrow table.
+
+        A `Column` asks for numbers (doubles; dates as days), a `Reading` for the place of each value in its exact
+        order, nothing for text.
+        """
+
+    def rows(self, frame: Any, schema: Schema | None = None) -> Any:
+        """Return every column as an Arrow table: as it is stored, or in the type that its values have by a schema."""
+
+    def apply(self, frame: Any, recoding: Recoding, schema: Schema) -> Any:
+        """Carry out a recoding."""
+
+    def separator(self, frame: Any) -> str:
+        """Return what stands between two fields where the table is written as CSV."""
+
+    def write(self, frame: Any, path: Path, schema: Schema, *, ordered: bool) -> None:
+        """Write a file, in the format of its ending."""
+
+    def close(self) -> None:
+        """Forget every row and remove every temporary file."""

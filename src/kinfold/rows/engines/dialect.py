@@ -1,0 +1,123 @@
+"""How a CSV file is written: its encoding, its separator and its column names, found out from the file itself.
+
+encoding    UTF-8, with or without a byte-order mark; UTF-16 with one; else Windows-1252, where every byte of the
+            file is a character of it. Anything else is refused rather than guessed.
+separator   the one of , ; tab | that gives the most records the same number of fields as the header (more than one)
+quoting     double quotes, doubled inside; fields may hold line breaks
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from kinfold.errors import DataError
+from kinfold.rows.engines.source import check_names
+from kinfold.rows.header import no_header, values_in
+
+SEPARATORS = (",", ";", "\t", "|")
+SAMPLE = 1 << 18
+SAMPLE_ROWS = 1000
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The encoding, the separator and the header of a CSV file."""
+
+    encoding: str
+    separator: str
+    header: tuple[str, ...]
+    blank: int = 0  # empty lines before the header
+    doubtful: tuple[int, ...] = ()  # places where the first line looks like a record
+
+
+def find_dialect(path: Path, separator: str | None = None) -> Dialect:
+    """Look at a file and say how to read it, or why it cannot be read; its separator may be known."""
+    with path.open("rb") as file:
+        head = file.read(SAMPLE)
+    if not head.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise DataError(f"'{path.name}' is empty", fix="give a table with a header and at least one row")
+    encoding = find_encoding(path, head)
+    text = codecs.getincrementaldecoder(encoding)().decode(head)
+    separator = separator or max(SEPARATORS, key=lambda mark: _agreement(text, mark))
+    try:
+        rows = _rows(text, separator)
+        blank, header = next((number, row) for number, row in enumerate(rows) if row)
+    except csv.Error:
+        what = f"'{path.name}': the header cannot be read: a quote is open, or a name is very long"
+        raise DataError(what, fix="mend the first line") from None
+    doubtful = values_in(header, _sampled(rows, cut=len(head) == SAMPLE))
+    _check_names(header, doubtful, path)
+    return Dialect(encoding, separator, tuple(header), blank, doubtful)
+
+
+def _check_names(header: Sequence[str], doubtful: Sequence[int], path: Path) -> None:
+    """Refuse names that are missing or shared; what may be a record is not quoted."""
+    try:
+        check_names(header, f"'{path.name}'")
+    except DataError:
+        if doubtful:
+            raise no_header(doubtful) from None
+        raise
+
+
+def find_encoding(path: Path, head: bytes) -> str:
+    """Return the encoding by which every byte of the file is text."""
+    marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    for encoding in ["utf-16"] if marked else ["utf-8-sig", "cp1252"]:
+        if _decodes(path, encoding):
+            return encoding
+    raise DataError(
+        f"'{path.name}' is not text in UTF-8, UTF-16 or Windows-1252",
+        fix="save it as UTF-8, or check that it is a CSV file",
+    )
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                if "\0" in decoder.decode(chunk):
+                    return False
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def transcode(path: Path, encoding: str, copy: Path) -> None:
+    """Write a UTF-8 copy of a file in another encoding."""
+    with path.open(encoding=encoding, newline="") as source, copy.open("w", encoding="utf-8", newline="") as target:
+        while chunk := source.read(CHUNK):
+            target.write(chunk)
+
+
+def _rows(text: str, separator: str) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+
+
+def _sampled(rows: Iterator[list[str]], *, cut: bool) -> list[list[str]]:
+    """Return the first records below the header; where the sample ends within the file, its last record may be cut."""
+    found: list[list[str]] = []
+    with suppress(csv.Error):  # the engine says which line is broken
+        found.extend(islice((row for row in rows if row), SAMPLE_ROWS))
+    return found[:-1] if cut and len(found) < SAMPLE_ROWS else found
+
+
+def _agreement(text: str, separator: str) -> tuple[float, int]:
+    """Share of the sample's records with as many fields as the header, and that number; nothing for one field."""
+    try:
+        widths = [len(row) for row in _rows(text, separator) if row]
+    except csv.Error:
+        return (0.0, 0)
+    fields, widths = widths[0], widths[:-1] or widths  # the last record may be cut
+    return (Counter(widths)[fields] / len(widths), fields) if fields > 1 else (0.0, 0)

@@ -1,0 +1,83 @@
+"""SQL for the columns of a table inside the database: as text, as numbers, in the type that they had, quoted.
+
+Columns are called c0, c1, ... there: a name in the data never becomes part of an expression, but as a quoted one when
+a file is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from kinfold.rows.engines import inference
+from kinfold.rows.engines.formula_cells import string
+from kinfold.rows.recoding import Keep, Replace
+from kinfold.rows.schema import Column, Storage
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table inside the engine: its name there, the columns' own names and SQL types, in order."""
+
+    table: str
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    typed: bool  # False where every field is text as written: CSV
+    separator: str = ","
+    labelled: frozenset[str] = frozenset()  # columns that hold generalized labels instead of what the source had
+    checksum: str | None = None  # of the bytes that were read
+    blanked: frozenset[str] = frozenset()  # columns where texts that stand for a missing value became null
+    doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
+
+    def at(self, name: str) -> str:
+        """The name of a column inside the engine."""
+        return f"c{self.names.index(name)}"
+
+    def type_of(self, name: str) -> str:
+        """The SQL type of a column."""
+        return self.types[self.names.index(name)]
+
+
+def identifier(name: str) -> str:
+    """SQL for the name of a column."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(path: Path) -> str:
+    """SQL for a path."""
+    return string(str(path))
+
+
+def text(frame: Frame, name: str) -> str:
+    """SQL for a column as the text that a file would hold."""
+    return f"CAST({frame.at(name)} AS VARCHAR)"
+
+
+def number(frame: Frame, column: Column) -> str:
+    """SQL for a column as a number: dates and times as days since 1970."""
+    c, kind = frame.at(column.name), frame.type_of(column.name)
+    if kind == "VARCHAR" and column.date_format:
+        c = f"strptime(trim({c}), '{column.date_format}')"
+    elif kind == "VARCHAR":
+        return f"CAST(trim({c}) AS DOUBLE)"
+    elif kind != "DATE" and not kind.startswith("TIMESTAMP"):
+        return f"CAST({c} AS DOUBLE)"
+    if column.storage is Storage.TIMESTAMP or (column.date_format or "") in inference.TIME_FORMATS:
+        return f"epoch(CAST({c} AS TIMESTAMP)) / 86400"
+    return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
+
+
+def restored(value: str, held: pa.DataType, stored: str, column: Column) -> str:
+    """SQL that brings a class value, held as an Arrow type, back into the type that the column had."""
+    if stored == "VARCHAR" and pa.types.is_temporal(held):
+        return f"strftime({value}, '{column.date_format}')"
+    return f"CAST({value} AS {stored})"
+
+
+def holds_text(treatment: Keep | Replace, stored: str) -> bool:
+    """Whether a column is text after its treatment."""
+    if isinstance(treatment, Replace) and not treatment.as_stored:
+        return bool(pa.types.is_string(treatment.values.type) or pa.types.is_large_string(treatment.values.type))
+    return stored == "VARCHAR"

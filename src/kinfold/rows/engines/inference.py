@@ -1,0 +1,135 @@
+"""What the columns of a table are, asked in SQL of all their values.
+
+Text that looks like a number is a number only if writing it back would give the same text but for its sign and
+decimals: `02138` stays text. Dates are read in one of a few formats, which must fit every value; where day and month
+could be exchanged for every value, the column stays text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kinfold.rows.engines.formula_cells import is_formula
+from kinfold.rows.schema import Column, Storage
+
+WHOLE = r"[+-]?(0|[1-9][0-9]{0,17})"
+NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+NOT_FINITE = r"(?i)[+-]?(nan|inf|infinity)"
+DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y")
+TIME_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M")
+FORMATS = DATE_FORMATS + TIME_FORMATS
+MOST_DECIMALS = 12
+
+WHOLE_TYPES = (
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "UHUGEINT",
+)
+
+
+def questions(sql_type: str, c: str) -> dict[str, str]:
+    """Aggregates that tell what the column `c` is, by name."""
+    asked = {"filled": f"count({c})"}
+    if sql_type == "VARCHAR":
+        text = f"trim({c})"
+        fraction = f"nullif(split_part({text}, '.', 2), '')"
+        asked |= {
+            "whole": f"count_if(regexp_full_match({text}, '{WHOLE}'))",
+            "numbers": f"count_if(regexp_full_match({text}, '{NUMBER}') AND isfinite(try_cast({text} AS DOUBLE)))",
+            "not_finite": f"count_if(regexp_full_match({text}, '{NOT_FINITE}'))",
+            "decimals": f"max(CASE WHEN {text} ILIKE '%e%' THEN 99 ELSE length({fraction}) END)",
+            "formulas": f"count_if({is_formula(c)})",
+        }
+    elif sql_type in ("FLOAT", "DOUBLE"):
+        text = f"CAST({c} AS VARCHAR)"
+        fraction = f"CASE WHEN {text} LIKE '%e%' THEN 99 ELSE length(nullif(split_part({text}, '.', 2), '0')) END"
+        asked |= {
+            "not_finite": f"count_if(NOT isfinite({c}))",
+            "decimals": f"max(CASE WHEN isfinite({c}) THEN {fraction} END)",
+        }
+    elif sql_type.startswith("TIMESTAMP"):
+        asked["whole_days"] = f"count_if({c} = date_trunc('day', {c}))"
+    return asked
+
+
+def may_be_dates(found: Mapping[str, int]) -> bool:
+    """Whether a column holds text that is not all numbers."""
+    return "whole" in found and found["numbers"] + found["not_finite"] < found["filled"]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How a column comes: its name, its SQL type, and whether its source knows types."""
+
+    name: str
+    sql_type: str
+    typed: bool
+
+
+def column(stored: Stored, rows: int, found: Mapping[str, int], date_format: str | None) -> Column:
+    """Judge a column by the answers; in a `typed` source text is text, whatever it looks like."""
+    name, sql_type = stored.name, stored.sql_type
+    filled, decimals = found["filled"], found.get("decimals", 0)
+    base: dict[str, Any] = {"rows": rows, "nulls": rows - filled, "distinct": found["distinct"]}
+    if sql_type != "VARCHAR":
+        storage = Storage.DATE if filled and found.get("whole_days") == filled else _stored(sql_type)
+        not_finite = found.get("not_finite", 0)
+        numbers = filled - not_finite if storage in (Storage.INTEGER, Storage.NUMBER) else 0
+        return Column(
+            name,
+            storage,
+            **base,
+            numbers=numbers,
+            not_finite=not_finite,
+            decimals=_decimals(storage, decimals, sql_type),
+        )
+    storage = Storage.TEXT if stored.typed else _written(found, filled, date_format)
+    return Column(
+        name,
+        storage,
+        **base,
+        numbers=found["numbers"],
+        not_finite=found["not_finite"],
+        decimals=_decimals(storage, decimals, sql_type),
+        date_format=date_format,
+        formulas=found["formulas"],
+    )
+
+
+def _stored(sql_type: str) -> Storage:
+    if sql_type in WHOLE_TYPES:
+        return Storage.INTEGER
+    if sql_type in ("FLOAT", "DOUBLE") or sql_type.startswith("DECIMAL"):
+        return Storage.NUMBER
+    if sql_type.startswith("TIMESTAMP"):
+        return Storage.TIMESTAMP
+    return {"DATE": Storage.DATE, "BOOLEAN": Storage.BOOLEAN}.get(sql_type, Storage.TEXT)
+
+
+def _written(found: Mapping[str, Any], filled: int, date_format: str | None) -> Storage:
+    if not filled:
+        return Storage.TEXT
+    if found["whole"] == filled:
+        return Storage.INTEGER
+    if found["numbers"] and found["numbers"] + found["not_finite"] == filled:
+        return Storage.NUMBER
+    if date_format:
+        return Storage.TIMESTAMP if date_format in TIME_FORMATS else Storage.DATE
+    return Storage.TEXT
+
+
+def _decimals(storage: Storage, found: int, sql_type: str) -> int | None:
+    if sql_type.startswith("DECIMAL"):
+        return int(sql_type.rstrip(")").split(",")[1])
+    if storage not in (Storage.INTEGER, Storage.NUMBER, Storage.TEXT):
+        return None
+    return found if found <= MOST_DECIMALS else None

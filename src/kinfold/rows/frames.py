@@ -1,0 +1,234 @@
+"""Frames of other libraries: pandas, polars and pyarrow in, the same kind out.
+
+A pandas index is a column like any other, and where the policy does not name it `output.others` decides: refused,
+dropped (a range instead) or released, as the index again. An index that the policy names becomes a column, as by
+`reset_index`. Only a plain range carries nothing and is no column: an index without a name that is a `RangeIndex`, or
+whole numbers from 0 up without a gap; it is counted anew in the release, for gaps would tell which records were left
+out. An index without a name, or with that of a column, is called `index` (`level_0`, ... if that is taken).
+
+Columns that a release does not touch have the caller's values, bit for bit; replaced ones go back into the type they
+had where their values still fit it. Either way they are copies (see `fresh`), and nothing that was stored beside the
+values leaves with them: no attributes, no metadata, no categories that do not occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import chain, count
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kinfold.errors import DataError, Problem
+from kinfold.rows import fresh
+from kinfold.rows.formulas import QUOTE, quoted
+from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
+
+
+def is_frame(source: Any) -> bool:
+    """Whether this is a table of a library that is known."""
+    try:
+        return isinstance(nw.from_native(source, eager_only=True, pass_through=True), nw.DataFrame)
+    except nw.exceptions.DuplicateError:
+        what = "the frame has more than one column of the same name"
+        raise DataError(what, fix="rename all but one of them") from None
+
+
+def to_arrow(source: Any) -> pa.Table:
+    """Return a frame's rows as Arrow, its index first where that is more than a plain range."""
+    frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
+    if not all(isinstance(name, str) for name in frame.columns):
+        raise DataError("the frame has columns whose names are not text", fix="rename them: frame.columns = [...]")
+    if not frame.columns:
+        raise DataError("the frame has no columns", fix="give a table with at least one column")
+    try:
+        native = _opened(frame.to_native(), readable=True)
+        table = pa.Table.from_pandas(native, preserve_index=False) if frame.implementation.is_pandas() else native
+        return _plain(table if isinstance(table, pa.Table) else frame.to_arrow())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # whose message quotes a value
+        raise DataError("the frame has a column of mixed values", fix="give each column one type") from None
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return a table whose types other libraries know; pandas' periods and intervals are its own."""
+    problems = [
+        Problem(f"column '{field.name}' of the frame holds {field.type.extension_name}", "turn it into dates or text")
+        for field in table.schema
+        if isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name.startswith("pandas.")
+    ]
+    if problems:
+        raise DataError(problems)
+    return table
+
+
+def index_names(source: Any) -> tuple[str, ...]:
+    """Return what the index of a frame is called where it counts as columns; nothing where it is a plain range."""
+    frame = nw.from_native(source, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or not frame.implementation.is_pandas():
+        return ()
+    index = frame.to_native().index
+    if _carries_nothing(index):
+        return ()
+    taken = {str(name).casefold() for name in frame.columns}
+    names = []
+    for name in index.names:
+        own = isinstance(name, str) and name.strip() and name.casefold() not in taken
+        names.append(name if own else _free(taken))
+        taken.add(names[-1].casefold())
+    return tuple(names)
+
+
+def _carries_nothing(index: Any) -> bool:
+    if index.nlevels > 1 or index.name is not None:
+        return False
+    if type(index).__name__ == "RangeIndex":
+        return True
+    return bool(index.dtype.kind in "iu" and (np.asarray(index) == np.arange(len(index))).all())
+
+
+def _free(taken: Collection[str]) -> str:
+    return next(name for name in chain(["index"], (f"level_{i}" for i in count())) if name not in taken)
+
+
+def _opened(frame: Any, *, readable: bool = False) -> Any:
+    """Return a frame whose index, where it carries something, is columns; `readable` ones are for Arrow."""
+    names = index_names(frame)
+    opened = frame.reset_index(names=list(names)) if names else frame
+    for name in names if readable else ():
+        opened[name] = _readable(opened[name])
+    return opened
+
+
+def _readable(level: Any) -> Any:
+    """Return a level of an index as texts where only pandas knows its type: it may be about to be dropped."""
+    try:
+        kind = pa.array(level).type
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # mixed values
+        return level.astype(str)
+    known = (pa.types.is_primitive, pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
+    single = pa.types.is_decimal(kind) or any(is_kind(kind) for is_kind in known)
+    return level if single and not pa.types.is_duration(kind) else level.astype(str)
+
+
+def recoded(
+    source: Any, released: pa.Table, recoding: Recoding, index: Sequence[str] = (), blanked: Collection[str] = ()
+) -> Any:
+    """Return the caller's frame after a recoding whose rows are known as Arrow.
+
+    `index` columns are the index again; `blanked` ones held texts that stand for a missing value, and are null there.
+    """
+    frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
+    kept = [name for name, treatment in recoding.columns.items() if not isinstance(treatment, Drop)]
+    native = frame.to_native()
+    if frame.implementation.is_pyarrow():
+        return _pyarrow(native.select(kept), released, recoding, blanked)
+    if frame.implementation.is_pandas():
+        rows = _pandas(_opened(native)[kept], released, recoding, blanked)
+        return _indexed(rows, native, [name for name in index if name in kept])
+    return _polars(native.select(kept), released, recoding, blanked)
+
+
+def _places(recoding: Recoding) -> NDArray[np.intp]:
+    return np.flatnonzero(recoding.kept)
+
+
+def _replaced(recoding: Recoding) -> dict[str, Replace]:
+    return {name: treatment for name, treatment in recoding.columns.items() if isinstance(treatment, Replace)}
+
+
+def _rewritten(recoding: Recoding, released: pa.Table, blanked: Collection[str]) -> dict[str, bool]:
+    """Return the columns whose values are not the caller's any more, and whether they go back into their type."""
+    kept = {name: t for name, t in recoding.columns.items() if isinstance(t, Keep)}
+    changed = {n: True for n, t in kept.items() if n in blanked or (t.quotes and _has_quotes(released.column(n)))}
+    return changed | {name: treatment.as_stored for name, treatment in _replaced(recoding).items()}
+
+
+def _has_quotes(column: pa.ChunkedArray) -> bool:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return False
+    return bool(pc.any(pc.starts_with(column, QUOTE)).as_py())
+
+
+def _is_quoted(recoding: Recoding, name: str) -> bool:
+    treatment = recoding.columns[name]
+    return not isinstance(treatment, Drop) and treatment.quotes != 0
+
+
+def _as_quoted(categories: Sequence[Any], recoding: Recoding, name: str) -> list[Any]:
+    """Return the categories of a column as they are written."""
+    if not _is_quoted(recoding, name):
+        return list(categories)
+    return [quoted(each) if isinstance(each, str) else each for each in categories]
+
+
+def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding, blanked: Collection[str]) -> pa.Table:
+    rows, rewritten, columns, fields = pa.array(_places(recoding)), _rewritten(recoding, released, blanked), [], []
+    for field in table.schema:
+        column, as_stored = table.column(field.name), rewritten.get(field.name)
+        if as_stored is None:
+            column = fresh.arrow(column, rows)
+        elif as_stored:
+            order = None
+            if pa.types.is_dictionary(field.type):
+                names = _as_quoted(fresh.categories(column).to_pylist(), recoding, field.name)
+                order = pa.array(names, field.type.value_type)
+            column = fresh.into(released.column(field.name), field.type, order)
+        else:
+            column = released.column(field.name)
+        columns.append(column)
+        fields.append(pa.field(field.name, column.type, field.nullable))
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def _pandas(frame: Any, released: pa.Table, recoding: Recoding, blanked: Collection[str]) -> Any:
+    import pandas as pd
+
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, blanked), {}
+    for name in frame.columns:
+        kind, as_stored = frame[name].dtype, rewritten.get(name)
+        if as_stored is None:
+            columns[name] = fresh.pandas(frame[name], rows)
+            continue
+        if isinstance(kind, pd.CategoricalDtype) and _is_quoted(recoding, name):
+            kind = pd.CategoricalDtype(_as_quoted(kind.categories.tolist(), recoding, name), kind.ordered)
+        column = released.column(name).to_pandas()
+        columns[name] = fresh.pandas(column.astype(kind) if as_stored else column, np.arange(len(column)))
+    return pd.DataFrame(columns)
+
+
+def _indexed(frame: Any, source: Any, index: Sequence[str]) -> Any:
+    """Return the frame with these columns as its index, by the names that its levels had."""
+    if not index:
+        return frame
+    names = dict(zip(index_names(source), source.index.names, strict=True))
+    return frame.set_index(list(index)).rename_axis(index=[names[name] for name in index])
+
+
+def _polars(frame: Any, released: pa.Table, recoding: Recoding, blanked: Collection[str]) -> Any:
+    import polars as pl
+
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, blanked), []
+    for column in frame.get_columns():
+        kind, as_stored = column.dtype, rewritten.get(column.name)
+        if as_stored is None:
+            columns.append(fresh.polars(column, rows))
+            continue
+        if kind == pl.Enum:
+            kind = pl.Enum(_as_quoted(kind.categories.to_list(), recoding, column.name))
+        new = pl.Series(column.name, released.column(column.name))
+        columns.append(fresh.polars(new.cast(kind) if as_stored else new, np.arange(len(new))))
+    return pl.DataFrame(columns)
+
+
+def classes(recoding: Recoding) -> NDArray[np.int64]:
+    """Number the classes of the released rows by their released values: equal values, equal number."""
+    columns = [treatment.values for treatment in _replaced(recoding).values()]
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        code = column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        number = np.unique(number * (code.max() + 2) + code + 1, return_inverse=True)[1]
+    return number[recoding.labels[recoding.kept]]
