@@ -21,6 +21,7 @@ import numpy as np
 
 from kinfold.errors import PolicyError
 from kinfold.methods.generalize.domain import Mask
+from kinfold.models import KAnonymity
 from kinfold.rows.tally import Tally
 
 
@@ -28,6 +29,11 @@ class Model(Protocol):
     """A promise about every class of a table (see `kinfold.models`)."""
 
     monotone: ClassVar[bool]
+
+    @property
+    def column(self) -> str | None:
+        """The confidential column that it is about; None where it is about the size of classes alone."""
+        ...
 
     @property
     def absorbing(self) -> bool:
@@ -96,4 +102,4 @@ def threshold(suppression: float, records: int) -> int:
 
 def asked_k(models: Models) -> int:
     """Return the largest k that the models ask for, 1 if none does."""
-    return max((int(getattr(model, "k", 1)) for model in models), default=1)
+    return max((model.k for model in models if isinstance(model, KAnonymity)), default=1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kinfold.methods.planning.task import Task
+from kinfold.methods.task import Task
 from kinfold.models import TCloseness
 
 FEW = 0.1
