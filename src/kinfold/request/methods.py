@@ -28,10 +28,10 @@ Need: TypeAlias = Literal["t", "one number", "hierarchies", "rows"]
 
 AUTO = "auto"  # the name that leaves the choice to `methods.planning`
 IN_WORDS: Mapping[Need, str] = {
-    "t": "a `t` to keep",
+    "t": "a `t`",
     "one number": "a single quasi-identifier, of numbers or dates",
-    "hierarchies": "a hierarchy for every quasi-identifier of numbers or dates",
-    "rows": "promises about rows, each column by itself: neither `unit` nor `joint`",
+    "hierarchies": "hierarchies of numbers and dates",
+    "rows": "promises about rows: no `unit`, no `joint`",
 }
 
 _ROOM = Path(__file__).parents[1] / "methods"
