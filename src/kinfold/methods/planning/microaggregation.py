@@ -37,6 +37,7 @@ from kinfold.rows.schema import Role
 
 Labels: TypeAlias = NDArray[np.int32]
 
+PROVED = 1e-6  # a share of the loss that rounding alone can be
 APART = 1e6  # deviations between strata: nothing is ever nearer across than within
 
 
@@ -81,7 +82,7 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
         here, classes, len(rows), lambda looser: int(_classes(looser, method, refine=False).labels.max()) + 1
     )
     if found.gap is not None:
-        notes.append(f"within {found.gap:.2%} of the least loss that any classes of at least {task.k} can have")
+        notes.append(_told(found.gap, task))
     name = method.name
     return Plan(recoding, name, reason, tuple(notes), found.repaired, name, found.steps or None, found.gap)
 
@@ -164,6 +165,14 @@ def _kept_apart(task: Task, apart: Labels) -> Points:
 def _gap(task: Task, every: Points, labels: Labels) -> float | None:
     seconds = task.method.prove
     return proved_gap(every, labels, task.k, seconds, task.progress) if seconds and stricter(task) is None else None
+
+
+def _told(gap: float, task: Task) -> str:
+    # of categories larger classes may lose less, and no bound speaks of those
+    sizes = f"of {task.k} to {2 * task.k - 1}" if task.points().scales else f"of at least {task.k}"
+    if gap <= PROVED:
+        return f"proved: no classes {sizes} records lose less"
+    return f"within {gap:.2%} of the least loss that any classes {sizes} can have"
 
 
 def _refuse_mixed(labels: Labels, apart: Labels) -> None:
