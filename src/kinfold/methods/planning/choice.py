@@ -6,9 +6,9 @@ nothing the one that needs most: it knows most of what was asked.
     generalize    where values must stay true: every quasi-identifier says `average = "generalize"` and has a hierarchy
     partition     otherwise, and where no generalizer can keep what is promised or would be done in minutes
 
-Measured on Adult with ARX's hierarchies, k = 5, granularity kept by `mingen-cell` and by `mdav` with refinement (processor
-seconds): 1,000 records 0.826 (2 s) and 0.817 (3 s); 5,000 records 0.898 (9 s) and 0.884 (26 s), with l = 2 0.819 (2 s) and
-0.761 (32 s); 30,162 records 0.950 (38 s) and 0.921 (8 s). The optimum of `lattice` keeps 0.28 of it at 5,000 records.
+Measured on Adult with ARX's hierarchies, k = 5: the granularity that `mingen-cell` keeps, and `mdav` with refinement
+(processor seconds). 1,000 records: 0.826 (2) and 0.817 (3). 5,000 records: 0.898 (9) and 0.884 (26); with l = 2, 0.819
+(2) and 0.761 (32). 30,162 records: 0.950 (38) and 0.921 (8). `lattice`, at its optimum, keeps 0.285 of 5,000 records.
 """
 
 from __future__ import annotations
