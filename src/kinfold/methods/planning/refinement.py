@@ -40,7 +40,7 @@ KERNELS = (
     "mending",
     "annealing",
 )
-EXACT_UP_TO = 1_000  # records: above, a round of pricing alone takes minutes
+EXACT_UP_TO = 500  # records: above, at k = 5 the integer program alone takes many minutes
 
 
 @dataclass(frozen=True, eq=False)
