@@ -43,7 +43,7 @@ TURNS, WALKING = 2, 0.45  # how often groups are gathered and chosen, and how mu
 STEPS = 60  # rounds of pricing where the clock does not count: three times what tables of 500 records took
 # Without a clock: looks of all roots together in a round of pricing, and while the groups within the gap are gathered;
 # nodes of a choice; steps of a walk for each record. With them 200 records of Census take 17 s, and k = 3 is proved.
-BY_COUNT = {"pricing": 20_000_000, "gathering": 200_000_000, "nodes": 2_000, "walk": 200}
+BY_COUNT = {"pricing": 20_000_000, "gathering": 50_000_000, "nodes": 500, "walk": 50}
 WELL_PRICED = 0.1  # share of the gap that the reduced cost of a group may have, where the choice is not exact
 ROUNDING = 1e-9
 

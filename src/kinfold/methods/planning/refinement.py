@@ -40,7 +40,7 @@ KERNELS = (
     "mending",
     "annealing",
 )
-EXACT_UP_TO = 500  # records: above, at k = 5 the integer program alone takes many minutes
+EXACT_UP_TO = 500  # records: half a minute of processor time at k = 3 to 5; a thousand take many
 
 
 @dataclass(frozen=True, eq=False)
