@@ -66,7 +66,7 @@ def test_a_generalized_release_is_k_anonymous_and_every_value_in_it_is_true(meth
         release = kinfold.anonymize(table, policy(method))
     except Unreachable:
         return  # some tables cannot be met without suppression; that is said, not hidden
-    rows, before = release.frame, table[release.plan.recoding.kept]
+    rows, before = release.frame, table[release.recoding.kept]
     keys = rows[["age", "zip", "sex"]].astype("string").fillna("null")
     assert keys.groupby(["age", "zip", "sex"]).size().min() >= 2
     for column in ("age", "zip", "sex"):

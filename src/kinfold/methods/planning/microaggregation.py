@@ -27,7 +27,7 @@ from kinfold.methods.planning.partitioners import check_method, discarded, parti
 from kinfold.methods.planning.refinement import proved_gap, refined
 from kinfold.methods.planning.requirements import requirements
 from kinfold.methods.planning.stricter import alike, merge_until, stricter
-from kinfold.methods.planning.task import Plan, Task
+from kinfold.methods.planning.task import Plan, Records, Task
 from kinfold.progress import Progress
 from kinfold.request.encoding import points
 from kinfold.rows.points import Points
@@ -60,7 +60,7 @@ def microaggregate(task: Task, method: str, reason: str) -> Plan:
         raise Unreachable(
             f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
         )
-    here = replace(task, attributes=attributes).take(rows)
+    here = replace(task, table=Records(attributes, task.confidential, task.unit)).take(rows)
     if method == "t-first" and (spare := discarded(here)).any():
         notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
         rows, here = rows[~spare], here.take(np.flatnonzero(~spare))

@@ -96,6 +96,14 @@ class DuckDB:
         found = {name: groups.column(f"k{i}").to_numpy(zero_copy_only=False) for i, name in enumerate(by)}
         return Tally(found, groups.column("n").to_numpy().astype(np.int64), spreads)
 
+    def distinct(self, frame: Frame, by: Sequence[str]) -> Frame:
+        """Return the key columns of a tally's classes, in its order, as they are stored."""
+        frame = self._strip(frame, by)
+        texts = ", ".join(expressions.text(frame, name) for name in by)
+        values = ", ".join(f"any_value({frame.at(name)}) AS c{i}" for i, name in enumerate(by))
+        table = self._table(f"SELECT {values} FROM {frame.table} GROUP BY {texts} ORDER BY {texts}")
+        return Frame(table, tuple(by), self._types(table), frame.typed, frame.separator, frame.labelled)
+
     def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
         """Return columns as Arrow: numbers for a `Column`, places in the exact order for a `Reading`, else text."""
         values = {name: self._value(frame, name, how) for name, how in columns.items()}
@@ -124,15 +132,36 @@ class DuckDB:
             if treatment.quotes and expressions.holds_text(treatment, frame.type_of(name)):
                 value = requoted(value, treatment.quotes)
             select.append(f"{value} AS c{i}")
-        query = f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {{}} n WHERE n.kept"
         with self._registered(arrow) as view:
+            rows, order = self._joined(frame, recoding.tuples, view)
             try:
-                table = self._table(query.format(view))
+                table = self._table(f"SELECT {', '.join(select)} FROM {rows} WHERE n.kept {order}")
             except duckdb.ConversionException:
                 what = "a released value does not fit the type that its column had"
                 raise DataError(what, fix="give the column a wider type, or say output.round = false") from None
         labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
         return Frame(table, tuple(treated), self._types(table), frame.typed, frame.separator, labelled)
+
+    def by_row(self, frame: Frame, recoding: Recoding) -> Recoding:
+        """Return the recoding with a label for each row, where it has one for each tuple."""
+        if recoding.tuples is None:
+            return recoding
+        with self._registered(pa.table({"label": recoding.labels})) as view:
+            rows, order = self._joined(frame, recoding.tuples, view)
+            labels = self._arrow(f"SELECT n.label FROM {rows} {order}").column(0).to_numpy()
+        return replace(recoding, labels=labels.astype(np.int32), tuples=None)
+
+    def _joined(self, frame: Frame, tuples: Frame | None, view: str) -> tuple[str, str]:
+        """SQL for the rows `s` of a table beside those of a view, `n`, by their places or by tuple; and their order."""
+        if tuples is None:
+            return f"{frame.table} s POSITIONAL JOIN {view} n", ""
+        keys = range(len(tuples.names))
+        ours = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(tuples.names))
+        theirs = ", ".join(f"{expressions.text(tuples, name)} AS k{i}" for i, name in enumerate(tuples.names))
+        same = " AND ".join(f"s.k{i} IS NOT DISTINCT FROM n.k{i}" for i in keys)
+        rows = f"(SELECT *, rowid AS place, {ours} FROM {frame.table})"
+        named = f"(SELECT {view}.*, {theirs} FROM {tuples.table} POSITIONAL JOIN {view})"
+        return f"{rows} s JOIN {named} n ON {same}", "ORDER BY s.place"
 
     def write(self, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
         """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
