@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import kinfold
 from kinfold.errors import PolicyError, Unreachable
+from kinfold.rows.engines.duckdb import DuckDB
 
 METHODS = ["datafly", "mu-argus", "mingen", "mingen-cell", "lattice"]
 AGES = {"hierarchy": {"intervals": [5, 20]}}
@@ -23,6 +24,16 @@ def policy(method, k=2, **settings_):
     output = {"suppressed": settings_.pop("suppressed", "drop")}
     privacy = {"k": k, **settings_.pop("privacy", {})}
     return {"privacy": privacy, "method": {"name": method, **settings_}, "columns": columns, "output": output}
+
+
+def _told(true, verb, asked):
+    """A verb of the engine that writes down that it was asked, and of which frame."""
+
+    def told(engine, frame, *more):
+        asked.append((verb, frame))
+        return true(engine, frame, *more)
+
+    return told
 
 
 @st.composite
@@ -56,6 +67,19 @@ def covers(label, value, column):
     return (
         column == "zip" and len(label) == len(value) and all(a in ("*", b) for a, b in zip(label, value, strict=True))
     )
+
+
+@pytest.mark.parametrize("method", ["datafly", "mu-argus", "mingen", "lattice"])
+def test_rows_are_not_touched_before_the_recoding_is_applied(method, monkeypatch):
+    asked = []
+    for verb in ("tally", "distinct", "collect", "apply"):
+        true = getattr(DuckDB, verb)
+        monkeypatch.setattr(DuckDB, verb, _told(true, verb, asked))
+    table = pd.DataFrame({"age": [20, 21, 40, 41] * 3, "zip": ["021"] * 12, "sex": ["f"] * 12, "disease": ["flu"] * 12})
+    release = kinfold.anonymize(table, policy(method, suppression=0))
+    before = asked[: [verb for verb, _ in asked].index("apply")]
+    assert {verb for verb, frame in before if frame == release.original} == {"tally", "distinct"}
+    assert len(release.plan.recoding.labels) == 4  # one for each tuple
 
 
 @pytest.mark.parametrize("method", METHODS)
