@@ -80,7 +80,6 @@ def numeric(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Callable[[], ob
     yield "pil", lambda: pil(x, y)
     yield "propensity_mse", lambda: propensity_mse(x, y)
     yield "interval by rank", lambda: interval.interval_by_rank(x, y)
-    yield "interval by deviation", lambda: interval.interval_by_deviation(x, y)
     yield "summaries", lambda: [utility.summary(table[:, j]) for table in (x, y) for j in range(QUASI)]
     yield "regression", lambda: utility.regression_loss(x, y, target=0)
     kinds = np.digitize(x[:, 0], [-1.0, 1.0])

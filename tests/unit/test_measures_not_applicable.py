@@ -88,7 +88,6 @@ WRONG = {
     "columns": lambda: propensity_mse([[1.0, 2.0]], [[1.0]]),
     "gaps": lambda: linkage_credit(Located.of(None, [[0]]), Located.of(None, [[0]])),
     "missing numbers": lambda: Located.of([[NAN]]),
-    "categories": lambda: utility.frequencies([3], size=2),
     "values": lambda: dominance.dominated([0, 0], [1.0]),
     "column": lambda: dominance.singled_out([0, 0], [1]),
     "records": lambda: dr_weighted(Classification.of([0, 1], [0, 0]), Weights.below(2, 3)),

@@ -69,8 +69,9 @@ class Classification:
 
         `initial` and `masked` label each original record; a dropped record is -1 in `masked`.
 
-        >>> Classification.of([0, 1, 2, 2], [0, 0, 1, 1]).dense(3).tolist()
-        [[0, 0, 0], [2, 2, 0], [0, 0, 0]]
+        >>> found = Classification.of([0, 1, 2, 2], [0, 0, 1, 1])
+        >>> found.masked.tolist(), found.initial.tolist(), found.count.tolist()
+        ([2, 2], [1, 2], [2, 2])
         """
         before, after = labels(initial), labels(masked)
         if before.shape != after.shape or (before.size and before.min() < 0):
@@ -89,13 +90,6 @@ class Classification:
     def released(self) -> int:
         """The number of released records, n."""
         return int(self.count.sum())
-
-    def dense(self, size: int) -> Ints:
-        """Return the first `size` rows and columns of the matrix, as printed in the paper."""
-        matrix = np.zeros((size, size), np.int64)
-        shown = (self.masked <= size) & (self.initial <= size)
-        matrix[self.masked[shown] - 1, self.initial[shown] - 1] = self.count[shown]
-        return matrix
 
 
 def dr_min(matrix: Classification) -> float:

@@ -2,7 +2,6 @@
 
     summary           count, mean, variance and quantiles of a numeric column
     correlations      the correlation matrix of the complete records
-    frequencies       the count of each category, null last
     regression_loss   R² on the original records of a least-squares fit to the original, less that of one to the release
     accuracy_loss     share of the original records classified right by logistic regressions (one against the rest)
                       fitted to the original, less that of those fitted to the release
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.errors import DataError
 from kinfold.measures import logistic
 from kinfold.measures.arrays import Floats, Ints, NotApplicable, codes, numbers
 from kinfold.measures.variation import Moments
@@ -79,18 +77,6 @@ def correlations(table: ArrayLike) -> Floats:
     found[moments.constant, :] = np.nan
     found[:, moments.constant] = np.nan
     return found
-
-
-def frequencies(column: ArrayLike, size: int) -> Ints:
-    """Return the number of records with each of `size` categories, and last with none.
-
-    >>> frequencies([0, 2, 2, -1], size=3).tolist()
-    [1, 0, 2, 1]
-    """
-    values = codes(column)[:, 0]
-    if values.size and values.max() >= size:
-        raise DataError(f"a code is beyond the {size} categories", fix="give the number of categories")
-    return np.bincount(np.where(values < 0, size, values), minlength=size + 1)
 
 
 def regression_loss(original: ArrayLike, released: ArrayLike, target: int) -> Task:
