@@ -32,7 +32,7 @@ LOSSES = {
 
 def summary(release: Release) -> dict[str, Any]:
     """Return a release in the keys of the contract."""
-    asked = release.policy.policy.privacy.model_dump(exclude_none=True)
+    asked = release.policy.request.privacy.model_dump(exclude_none=True)
     return {
         **release.measures.to_dict(),
         "asked": asked,

@@ -63,7 +63,7 @@ def measure_release(
     beside = remembered(lambda: tables.unpaired(attributes).only(quasi) if isinstance(known, str) else known)
     shown = Shown(sizes, lambda: beside().masked[beside().kept], _confidential(tables, policy))
     lost = loss(pair, sizes, max(policy.rows - verdict.records, 0))
-    risked = risk(known, shown, policy.policy.privacy.k, asked)
+    risked = risk(known, shown, policy.request.privacy.k, asked)
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known, shown))
     facts = {
@@ -86,7 +86,7 @@ def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Sho
     giants = [] if isinstance(known, str) else list(dominance(known))
     others = [column.name for column in policy.of(Role.OTHER)]
     alike = look_alikes(tables.engine, tables.original, policy.compared)
-    safe = policy.policy.output.spreadsheet_safe
+    safe = policy.request.output.spreadsheet_safe
     return [*giants, *singling(tables, shown.classes, others), *alike, *formulas(tables.engine, tables.released, safe)]
 
 

@@ -79,7 +79,7 @@ def _whole(parts: tuple[Any, ...]) -> Any:
 
 def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
     cells = remembered(lambda: [statements(c) for c in pair.columns if c.generalized] if pair else [])
-    weights = [c.attribute.bound.asked.weight for c in pair.columns if c.generalized] if pair else []
+    weights = [c.attribute.bound.request.weight for c in pair.columns if c.generalized] if pair else []
 
     def told() -> list[Statements]:
         if not cells():

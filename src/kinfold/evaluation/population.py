@@ -101,7 +101,7 @@ class _Numbers:
             self.low, self.high = low, high
         numbers = column.attribute.numbers  # type: ignore[union-attr]
         deviation = float(np.nanstd(numbers))
-        self.weight = column.attribute.bound.asked.weight
+        self.weight = column.attribute.bound.request.weight
         self.unit = 1.0 / deviation if deviation > 0 else 0.0
 
     def read(self, values: Any) -> Floats:

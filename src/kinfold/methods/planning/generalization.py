@@ -60,7 +60,7 @@ def generalize(task: Task, method: str, reason: str) -> Plan:
     here = task.take(rows)
     domain, tuples = domain_of(here, one_by_one=method == "mingen-cell")
     found = METHODS[method](here, domain)
-    starred = task.policy.policy.output.suppressed == "star"
+    starred = task.policy.request.output.suppressed == "star"
     labels = np.full(len(gone), LEFT_OUT, np.int32)
     kept = np.ones(len(domain), np.bool_) if starred else ~found.released.suppressed
     labels[rows] = np.where(kept[tuples], tuples, LEFT_OUT)
@@ -140,9 +140,9 @@ def _check(task: Task, method: str) -> None:
     problems += [
         Problem(f"'{a.bound.name}': generalized values cannot be imputed", 'choose missing = "separate" or "drop"')
         for a in task.attributes
-        if isinstance(a, Measured) and a.bound.asked.missing == "mean" and a.null.any()
+        if isinstance(a, Measured) and a.bound.request.missing == "mean" and a.null.any()
     ]
-    if needed.rows and (task.unit is not None or task.policy.policy.privacy.joint):
+    if needed.rows and (task.unit is not None or task.policy.request.privacy.joint):
         what = f"the method '{method}' cannot keep promises about people (privacy.unit) or joint ones"
         problems.append(Problem(what, "choose a partitioning method, for example mdav"))
     if problems:
@@ -150,7 +150,7 @@ def _check(task: Task, method: str) -> None:
 
 
 def _without_hierarchy(attribute: Attribute, method: str) -> Problem:
-    name, asked = attribute.bound.name, attribute.bound.asked
+    name, asked = attribute.bound.name, attribute.bound.request
     if asked.hierarchy is not None:  # not built, for the values are to be averaged
         what = f"the method '{method}' generalizes '{name}', and columns.{name}.average is {asked.average}"
         return Problem(what, "leave out the average, or choose a partitioning method, for example mdav")
@@ -161,19 +161,19 @@ def _without_hierarchy(attribute: Attribute, method: str) -> Problem:
 
 
 def _weights(task: Task) -> dict[str, float]:
-    return {attribute.bound.name: attribute.bound.asked.weight for attribute in task.attributes}
+    return {attribute.bound.name: attribute.bound.request.weight for attribute in task.attributes}
 
 
 def _finished(task: Task, released: Generalization) -> Generalization:
     """Star as many records as it takes for those starred to keep the promises too."""
-    starred = task.policy.policy.output.suppressed == "star"
+    starred = task.policy.request.output.suppressed == "star"
     return released.completed(task.models, starred=True) if starred else released
 
 
 def _datafly(task: Task, domain: Domain) -> Found:
     from kinfold.methods.generalize.datafly import datafly
 
-    method = task.policy.policy.method
+    method = task.policy.request.method
     allowed = method.suppression if "suppression" in method.model_fields_set else None
     found = datafly(domain, task.models, allowed, progress=task.progress)
     return Found(_finished(task, found.generalization), (_levels(found.generalization),))
@@ -184,12 +184,12 @@ def _mu_argus(task: Task, domain: Domain) -> Found:
 
     named: dict[str, list[str]] = {"identifying": [], "more": [], "most": []}
     for attribute in task.attributes:
-        named[attribute.bound.asked.identifying].append(attribute.bound.name)
+        named[attribute.bound.request.identifying].append(attribute.bound.name)
     ranks = Ranks(*(tuple(named[rank]) for rank in ("identifying", "more", "most")))
-    holder = _holder(task, domain) if task.ask else task.policy.policy.method.choices
+    holder = _holder(task, domain) if task.ask else task.policy.request.method.choices
     found = mu_argus(domain, task.k, ranks, holder, progress=task.progress)
     told = f"mu-Argus itself reaches k = {found.k}; the release is completed by suppression"
-    starred = task.policy.policy.output.suppressed == "star"
+    starred = task.policy.request.output.suppressed == "star"
     return Found(found.complete(task.models, starred), (told,))
 
 
@@ -215,7 +215,7 @@ def _mingen(task: Task, domain: Domain) -> Found:
 def _mingen_cell(task: Task, domain: Domain) -> Found:
     from kinfold.methods.generalize.mingen_cell import mingen_cell
 
-    method = task.policy.policy.method
+    method = task.policy.request.method
     allowed = budget(method) or Budget()
     limits = allowed.steps, allowed.seconds
     found = mingen_cell(domain, task.models, method.objective, _weights(task), *limits, task.progress)
@@ -233,12 +233,12 @@ def lattice_of(task: Task) -> Lattice:
 def _searched(task: Task, domain: Domain) -> Lattice:
     from kinfold.methods.generalize.lattice import lattice
 
-    method = task.policy.policy.method
+    method = task.policy.request.method
     return lattice(domain, task.models, method.suppression, method.objective, _weights(task), task.progress)
 
 
 def _lattice(task: Task, domain: Domain) -> Found:
-    method = task.policy.policy.method
+    method = task.policy.request.method
     if method.levels is not None:
         return _at_levels(task, domain, method.levels)
     found = _searched(task, domain)
@@ -256,7 +256,7 @@ def _at_levels(task: Task, domain: Domain, asked: Mapping[str, int]) -> Found:
     from kinfold.methods.generalize.nodes import Nodes
 
     levels = levels_of(asked, domain)
-    nodes = Nodes(domain, task.models, task.policy.policy.method.suppression)
+    nodes = Nodes(domain, task.models, task.policy.request.method.suppression)
     released = released_at(nodes, levels)
     return Found(_finished(task, released), (_levels(released), "the levels are those of the policy"))
 
