@@ -11,7 +11,7 @@ from kinfold.measures.disclosure import Classification, dr_max, dr_min, dr_weigh
 from kinfold.measures.linkage import Located, linkage, linkage_credit
 from kinfold.measures.probabilistic import pil
 from kinfold.measures.propensity import propensity_mse
-from kinfold.measures.weights import Weights
+from kinfold.measures.weights import WeightMatrix
 
 unhurried = settings(deadline=None, max_examples=40)
 
@@ -106,7 +106,7 @@ def test_class_losses_stay_in_their_range(sizes):
 def test_risks_are_highest_unchanged_and_lowest_in_one_class(x):
     n = len(x)
     own, one = np.arange(n), np.zeros(n, int)
-    everything = Weights.below(n + 1, n)
+    everything = WeightMatrix.below(n + 1, n)
     unchanged, merged = Classification.of(own, own), Classification.of(own, one)
     assert dr_min(unchanged) == dr_max(unchanged) == dr_weighted(unchanged, everything) == 1
     assert dr_min(merged) == 0

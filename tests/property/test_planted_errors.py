@@ -151,7 +151,7 @@ def test_k_off_by_one_in_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_t_over_the_ranks_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def on_ranks(model: TCloseness, tally: Tally) -> emd.Work:
+    def on_ranks(model: TCloseness, tally: Tally) -> emd.ClassDistances:
         spread = tally.spreads[model.column]
         labels = np.repeat(spread.group, spread.count)
         ranks = np.argsort(np.argsort(np.repeat(spread.code, spread.count), kind="stable"), kind="stable")

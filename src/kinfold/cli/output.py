@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from kinfold.cli.plain import plain
+from kinfold.cli.escapes import plain
 from kinfold.cli.terminal import digits, out
 from kinfold.models import Finding
 from kinfold.models.verdict import Verdict

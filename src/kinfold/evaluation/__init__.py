@@ -23,8 +23,8 @@ from kinfold.evaluation.statistics import Statistics, statistics
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute
-from kinfold.rows.oddities import formulas, look_alikes
 from kinfold.rows.schema import Role
+from kinfold.rows.text_warnings import formulas, look_alikes
 
 __all__ = ["Measures", "Questions", "Statistics", "Tables", "measure_release"]
 

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.evaluation.label_coverage import extents, gaps
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
 from kinfold.evaluation.sheet import Sheet
-from kinfold.evaluation.statements import extents, gaps
 from kinfold.measures import NotApplicable
 from kinfold.measures.grouping import group_rows
 from kinfold.measures.linkage import Located, linkage, linkage_credit, telling_subsets

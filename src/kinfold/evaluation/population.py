@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, Problem
+from kinfold.evaluation.label_coverage import extents, gaps
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
-from kinfold.evaluation.statements import extents, gaps
 from kinfold.hierarchy import TOP
 from kinfold.measures import NotApplicable
 from kinfold.measures.attacker import journalist_risk, marketer_risk

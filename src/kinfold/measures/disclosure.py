@@ -28,7 +28,7 @@ from kinfold.measures.arrays import Ints, NotApplicable, class_sizes, labels
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from kinfold.measures.weights import Weights
+    from kinfold.measures.weights import WeightMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +114,13 @@ def dr_max(matrix: Classification) -> float:
     return float((matrix.count[grown] / matrix.masked[grown]).sum() / matrix.released)
 
 
-def dr_weighted(matrix: Classification, weights: Weights) -> float:
+def dr_weighted(matrix: Classification, weights: WeightMatrix) -> float:
     """Share of records expected to be found, each weighted by the sizes of its classes, 0 to 1: less is better.
 
-    >>> from kinfold.measures.weights import Weights
-    >>> dr_weighted(Classification.of([0, 1, 2, 2], [0, 0, 1, 1]), Weights.below(3, 4))
+    >>> from kinfold.measures.weights import WeightMatrix
+    >>> dr_weighted(Classification.of([0, 1, 2, 2], [0, 0, 1, 1]), WeightMatrix.below(3, 4))
     0.5
-    >>> dr_weighted(Classification.of([0, 1, 2, 2], [0, 0, 1, 1]), Weights.below(2, 4))
+    >>> dr_weighted(Classification.of([0, 1, 2, 2], [0, 0, 1, 1]), WeightMatrix.below(2, 4))
     0.0
     """
     if weights.records != matrix.released:

@@ -18,14 +18,14 @@ from kinfold import __version__
 from kinfold.evaluation import Measures
 from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
+from kinfold.release.report.distributions import bins, edges_of, labels_of, shares
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
-from kinfold.release.report.gather import bins, edges_of, labels_of, shares
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
 from kinfold.rows.formulas import quoted
-from kinfold.rows.oddities import formulas, look_alikes
 from kinfold.rows.recoding import Drop, Keep, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Kind, Reading, Role
+from kinfold.rows.text_warnings import formulas, look_alikes
 
 
 def describe(release: Release, *, internal: bool) -> Facts:
