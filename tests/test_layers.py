@@ -45,6 +45,7 @@ def may_import() -> dict[str, set[str]]:
 
 
 ONLY_IN = {
+    "defusedxml": {"interchange/archive.py"},
     "duckdb": {"rows/engines/connection.py", "rows/engines/duckdb.py"},
     "numba": {"kernels"},
     "typer": {"cli"},
@@ -57,7 +58,7 @@ ONLY_IN = {
     "vl_convert": {"release/report"},
     "jinja2": {"release/report"},
     "markupsafe": {"release/report"},
-    "scipy": {"methods/generalize", "methods/partition"},
+    "scipy": {"measures", "methods/generalize", "methods/partition"},
     "pyarrow": {
         "checker.py",
         "comparison/cache.py",
