@@ -79,7 +79,6 @@ def test_the_most_telling_subsets_have_the_most_classes():
     released = Located.of([[1.0], [1.0], [2.0], [2.0]], [[0, 0], [1, 0], [0, 0], [1, 0]])
     assert telling_subsets(released, largest=2, top=3) == [(0, 1), (0,), (1,)]
     assert released.columns == 3
-    assert released.on([0, 2]).joined().tolist() == [[1, 0], [1, 0], [2, 0], [2, 0]]
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 10])
@@ -89,7 +88,8 @@ def test_on_census_the_attack_finds_at_most_1_in_k_on_every_subset(k):
     original, released = Located.of(x), Located.of(class_means(x, mdav_plain(x, k)))
     assert 0 < linkage(linkage_credit(original, released)) <= 1 / k + 1e-12
     for subset in telling_subsets(released, largest=2, top=3):
-        assert linkage(linkage_credit(original.on(subset), released.on(subset))) <= 1 / k + 1e-12
+        sides = [Located.of(side.numbers[:, list(subset)]) for side in (original, released)]
+        assert linkage(linkage_credit(*sides)) <= 1 / k + 1e-12
 
 
 def test_on_census_columns_released_untouched_are_not_bounded_by_1_over_k():

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from kinfold.cli import output
+from kinfold.cli.escapes import Commands
 from kinfold.cli.options import numbers, policy_from, verifying
-from kinfold.cli.plain import Commands
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError

@@ -23,8 +23,8 @@ from kinfold.evaluation.statistics import Statistics, statistics
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute
-from kinfold.rows.oddities import formulas, look_alikes
 from kinfold.rows.schema import Role
+from kinfold.rows.text_warnings import formulas, look_alikes
 
 __all__ = ["Measures", "Questions", "Statistics", "Tables", "measure_release"]
 
@@ -63,7 +63,7 @@ def measure_release(
     beside = remembered(lambda: tables.unpaired(attributes).only(quasi) if isinstance(known, str) else known)
     shown = Shown(sizes, lambda: beside().masked[beside().kept], _confidential(tables, policy))
     lost = loss(pair, sizes, max(policy.rows - verdict.records, 0))
-    risked = risk(known, shown, policy.policy.privacy.k, asked)
+    risked = risk(known, shown, policy.request.privacy.k, asked)
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known, shown))
     facts = {
@@ -86,7 +86,7 @@ def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Sho
     giants = [] if isinstance(known, str) else list(dominance(known))
     others = [column.name for column in policy.of(Role.OTHER)]
     alike = look_alikes(tables.engine, tables.original, policy.compared)
-    safe = policy.policy.output.spreadsheet_safe
+    safe = policy.request.output.spreadsheet_safe
     return [*giants, *singling(tables, shown.classes, others), *alike, *formulas(tables.engine, tables.released, safe)]
 
 

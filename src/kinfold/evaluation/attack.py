@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.evaluation.label_coverage import extents, gaps
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
 from kinfold.evaluation.sheet import Sheet
-from kinfold.evaluation.statements import extents, gaps
 from kinfold.measures import NotApplicable
 from kinfold.measures.grouping import group_rows
 from kinfold.measures.linkage import Located, linkage, linkage_credit, telling_subsets
@@ -106,7 +106,7 @@ def _located(pair: Pair) -> tuple[Located, Located, list[Floats]]:
             x, y = _scaled(column)
             numbers.append((np.nan_to_num(x), np.nan_to_num(y)))
             if column.attribute.null.any():
-                weight = column.attribute.bound.asked.weight
+                weight = column.attribute.bound.request.weight
                 codes.append((np.isnan(x).astype(np.int64), np.isnan(y).astype(np.int64)))
                 tables.append(np.array([[0.0, weight], [weight, 0.0]]))
         else:
@@ -131,7 +131,7 @@ def _scaled(column: PairedColumn) -> tuple[Floats, Floats]:
         released = np.array([*(low + (high - low) / 2), np.nan, np.nan])[column.place]
     centre = np.nanmean(attribute.numbers)
     deviation = float(np.sqrt(np.nanmean((attribute.numbers - centre) ** 2)))
-    unit = np.sqrt(attribute.bound.asked.weight) / deviation if deviation > 0 else 0.0
+    unit = np.sqrt(attribute.bound.request.weight) / deviation if deviation > 0 else 0.0
     return (attribute.numbers - centre) * unit, (released - centre) * unit
 
 

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.evaluation.label_coverage import Coverage, coverage_of
 from kinfold.evaluation.pairing import Pair
 from kinfold.evaluation.sheet import Sheet, remembered
-from kinfold.evaluation.statements import Statements, statements
 from kinfold.measures import NotApplicable, categorical, continuous, generalized, variation
 from kinfold.measures.probabilistic import pil
 from kinfold.measures.propensity import propensity_mse
@@ -78,10 +78,10 @@ def _whole(parts: tuple[Any, ...]) -> Any:
 
 
 def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
-    cells = remembered(lambda: [statements(c) for c in pair.columns if c.generalized] if pair else [])
-    weights = [c.attribute.bound.asked.weight for c in pair.columns if c.generalized] if pair else []
+    cells = remembered(lambda: [coverage_of(c) for c in pair.columns if c.generalized] if pair else [])
+    weights = [c.attribute.bound.request.weight for c in pair.columns if c.generalized] if pair else []
 
-    def told() -> list[Statements]:
+    def told() -> list[Coverage]:
         if not cells():
             raise NotApplicable(reason or "no quasi-identifier is generalized: values are averaged instead")
         return cells()

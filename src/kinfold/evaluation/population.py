@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, Problem
+from kinfold.evaluation.label_coverage import extents, gaps
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
-from kinfold.evaluation.statements import extents, gaps
 from kinfold.hierarchy import TOP
 from kinfold.measures import NotApplicable
 from kinfold.measures.attacker import journalist_risk, marketer_risk
@@ -101,7 +101,7 @@ class _Numbers:
             self.low, self.high = low, high
         numbers = column.attribute.numbers  # type: ignore[union-attr]
         deviation = float(np.nanstd(numbers))
-        self.weight = column.attribute.bound.asked.weight
+        self.weight = column.attribute.bound.request.weight
         self.unit = 1.0 / deviation if deviation > 0 else 0.0
 
     def read(self, values: Any) -> Floats:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
-from kinfold.measures.weights import Weights
+from kinfold.measures.weights import WeightMatrix
 
 TASKS = ("regression", "classification")
 
@@ -69,13 +69,13 @@ class Questions:
             )
         return sort, target
 
-    def weigh(self, k: int, records: int) -> Weights:
+    def weigh(self, k: int, records: int) -> WeightMatrix:
         """Return the weights of the weighted disclosure risk for so many released records."""
         if isinstance(self.weights, str) and self.weights == "k":
-            return Weights.below(k, records)
+            return WeightMatrix.below(k, records)
         if isinstance(self.weights, str | Path):
-            return Weights.of(_matrix(Path(self.weights)), records)
-        return Weights.of(self.weights, records)
+            return WeightMatrix.of(_matrix(Path(self.weights)), records)
+        return WeightMatrix.of(self.weights, records)
 
 
 def _matrix(file: Path) -> NDArray[np.float64]:

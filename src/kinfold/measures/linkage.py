@@ -72,14 +72,6 @@ class Located:
         """All attributes as one table, codes as whole numbers."""
         return np.ascontiguousarray(np.hstack([self.numbers, self.codes.astype(np.float64)]))
 
-    def on(self, columns: Sequence[int]) -> Located:
-        """Return the records on some attributes only."""
-        split = self.numbers.shape[1]
-        return Located(
-            self.numbers[:, [c for c in columns if c < split]],
-            self.codes[:, [c - split for c in columns if c >= split]],
-        )
-
 
 def linkage(credit: Floats) -> float:
     """Return the share of released records that the attacker is expected to find, 0 to 1: less is better.

@@ -16,9 +16,9 @@ from kinfold.progress import Progress, silent
 from kinfold.rows.engines import Engine
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
-from kinfold.rows.oddities import alike_told, formulas_told, name_told, texts_in
 from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
 from kinfold.rows.tally import Tally
+from kinfold.rows.text_warnings import alike_told, formulas_told, name_told, texts_in
 
 IDENTIFYING = (
     r"(?i:(^|[_\W])(id|name|ssn|passport|e-?mail|phone|mobile|address|street|iban|mrn|uuid|insurance_?no)([_\W]|$))"

@@ -18,14 +18,14 @@ from kinfold import __version__
 from kinfold.evaluation import Measures
 from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
+from kinfold.release.report.distributions import bins, edges_of, labels_of, shares
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
-from kinfold.release.report.gather import bins, edges_of, labels_of, shares
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
 from kinfold.rows.formulas import quoted
-from kinfold.rows.oddities import formulas, look_alikes
 from kinfold.rows.recoding import Drop, Keep, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Kind, Reading, Role
+from kinfold.rows.text_warnings import formulas, look_alikes
 
 
 def describe(release: Release, *, internal: bool) -> Facts:
@@ -91,7 +91,7 @@ def _column(release: Release, bound: BoundColumn, column: Column | None, interna
     before = (
         _values(release, release.original, bound.column, bound) if internal and isinstance(treatment, Replace) else None
     )
-    after, order = _values(release, release.released, column, bound), bound.asked.order
+    after, order = _values(release, release.released, column, bound), bound.request.order
     if treatment.quotes:  # shown as they are written, on both sides
         order = order and tuple(map(quoted, order))
         before = [value and quoted(value) for value in before] if isinstance(before, list) else before
@@ -110,7 +110,7 @@ def treatment_of(bound: BoundColumn, treatment: Keep | Replace) -> str:
     if isinstance(treatment, Keep):
         return "released as it is"
     if bound.average == "generalize":
-        how = "its hierarchy" if bound.asked.hierarchy else "ranges"
+        how = "its hierarchy" if bound.request.hierarchy else "ranges"
         return f"replaced by the narrowest statement that is true of its whole class, by {how}"
     return f"replaced by the {bound.average.replace('-', ' ')} of its class"
 

@@ -20,9 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kinfold.errors import Unreachable
-from kinfold.methods.generalize.domain import Domain, Levels
+from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.lattice import Lattice
-from kinfold.methods.generalize.lattice_search import lowered
 from kinfold.methods.generalize.nodes import TOLERANCE, Node
 from kinfold.methods.generalize.promises import Models
 from kinfold.progress import Progress, silent
@@ -56,16 +55,3 @@ def preferred(minimal: Sequence[Node], by: Preferred | None = None) -> Node:
     if not minimal:
         raise Unreachable("there is no generalization to prefer", fix="ask less of the table")
     return by(minimal) if by else min(minimal, key=lambda node: node.levels)
-
-
-def is_minimal_generalization(domain: Domain, models: Models, levels: Levels) -> bool:
-    """Whether the table keeps the promises at these levels, and at none below (Definition 4), for monotone models."""
-    nodes = Lattice(domain, models).nodes
-    return nodes[levels].holds and not any(nodes[below].holds for below in lowered(levels))
-
-
-def is_minimal_distortion(
-    domain: Domain, models: Models, levels: Levels, weights: Mapping[str, float] | None = None
-) -> bool:
-    """Whether the table keeps the promises at these levels, and at none with a higher Prec (Definition 6)."""
-    return any(node.levels == levels for node in mingen(domain, models, weights))

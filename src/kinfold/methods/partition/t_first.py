@@ -59,8 +59,8 @@ def t_first(x: object, k: int, *, confidential: object, t: object, progress: Pro
     """
     points = Points.of(x)
     k = checked_size(points, k)
-    column = min(closeness(confidential, t, len(points)), key=lambda each: each.gauge.limit)
-    layers = strata(column.codes, cluster_size(len(points), k, column.gauge.limit))
+    column = min(closeness(confidential, t, len(points)), key=lambda each: each.criterion.limit)
+    layers = strata(column.codes, cluster_size(len(points), k, column.criterion.limit))
     if len(points) <= SMALL:
         return t_first_plain(points, layers, progress)
     from kinfold.methods.partition.t_first_compiled import t_first_compiled

@@ -22,7 +22,7 @@ def plan(task: Task) -> Plan:
 
 
 def _chosen(task: Task) -> tuple[str, str]:
-    name = task.policy.policy.method.name
+    name = task.policy.request.method.name
     if name != "auto":
         return name, "named in the policy"
     if any(isinstance(model, TCloseness) for model in task.models):

@@ -58,7 +58,7 @@ def generalize(task: Task, method: str, reason: str) -> Plan:
             f"k is {task.k}, but there are only {rows.records} records", fix="lower k, or bring more records"
         )
     found = METHODS[method](task, rows.domain)
-    starred = task.policy.policy.output.suppressed == "star"
+    starred = task.policy.request.output.suppressed == "star"
     kept = np.ones(len(rows.domain), np.bool_) if starred else ~found.released.suppressed
     labels = np.full(len(rows.gone), LEFT_OUT, np.int32)
     labels[~rows.gone] = np.where(kept[rows.tuple], rows.tuple, LEFT_OUT)
@@ -165,7 +165,7 @@ def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalizati
 
 
 def _check(task: Task, attributes: Sequence[Attribute], method: str) -> None:
-    needed, privacy = needs(method), task.policy.policy.privacy
+    needed, privacy = needs(method), task.policy.request.privacy
     problems = [
         _without_hierarchy(a, method)
         for a in attributes
@@ -174,7 +174,7 @@ def _check(task: Task, attributes: Sequence[Attribute], method: str) -> None:
     problems += [
         Problem(f"'{a.bound.name}': generalized values cannot be imputed", 'choose missing = "separate" or "drop"')
         for a in attributes
-        if isinstance(a, Measured) and a.bound.asked.missing == "mean" and a.null.any()
+        if isinstance(a, Measured) and a.bound.request.missing == "mean" and a.null.any()
     ]
     if needed.rows and (privacy.unit is not None or privacy.joint):
         what = f"the method '{method}' cannot keep promises about people (privacy.unit) or joint ones"
@@ -184,7 +184,7 @@ def _check(task: Task, attributes: Sequence[Attribute], method: str) -> None:
 
 
 def _without_hierarchy(attribute: Attribute, method: str) -> Problem:
-    name, asked = attribute.bound.name, attribute.bound.asked
+    name, asked = attribute.bound.name, attribute.bound.request
     if asked.hierarchy is not None:  # not built, for the values are to be averaged
         what = f"the method '{method}' generalizes '{name}', and columns.{name}.average is {asked.average}"
         return Problem(what, "leave out the average, or choose a partitioning method, for example mdav")
@@ -195,19 +195,19 @@ def _without_hierarchy(attribute: Attribute, method: str) -> Problem:
 
 
 def _weights(task: Task) -> dict[str, float]:
-    return {column.name: column.asked.weight for column in task.policy.of(Role.QUASI)}
+    return {column.name: column.request.weight for column in task.policy.of(Role.QUASI)}
 
 
 def _finished(task: Task, released: Generalization) -> Generalization:
     """Star as many records as it takes for those starred to keep the promises too."""
-    starred = task.policy.policy.output.suppressed == "star"
+    starred = task.policy.request.output.suppressed == "star"
     return released.completed(task.models, starred=True) if starred else released
 
 
 def _datafly(task: Task, domain: Domain) -> Found:
     from kinfold.methods.generalize.datafly import datafly
 
-    method = task.policy.policy.method
+    method = task.policy.request.method
     allowed = method.suppression if "suppression" in method.model_fields_set else None
     found = datafly(domain, task.models, allowed, progress=task.progress)
     return Found(_finished(task, found.generalization), (_levels(found.generalization),))
@@ -218,12 +218,12 @@ def _mu_argus(task: Task, domain: Domain) -> Found:
 
     named: dict[str, list[str]] = {"identifying": [], "more": [], "most": []}
     for column in task.policy.of(Role.QUASI):
-        named[column.asked.identifying].append(column.name)
+        named[column.request.identifying].append(column.name)
     ranks = Ranks(*(tuple(named[rank]) for rank in ("identifying", "more", "most")))
-    holder = _holder(task, domain) if task.ask else task.policy.policy.method.choices
+    holder = _holder(task, domain) if task.ask else task.policy.request.method.choices
     found = mu_argus(domain, task.k, ranks, holder, progress=task.progress)
     told = f"mu-Argus itself reaches k = {found.k}; the release is completed by suppression"
-    starred = task.policy.policy.output.suppressed == "star"
+    starred = task.policy.request.output.suppressed == "star"
     return Found(found.complete(task.models, starred), (told,))
 
 
@@ -249,7 +249,7 @@ def _mingen(task: Task, domain: Domain) -> Found:
 def _mingen_cell(task: Task, domain: Domain) -> Found:
     from kinfold.methods.generalize.mingen_cell import mingen_cell
 
-    method = task.policy.policy.method
+    method = task.policy.request.method
     allowed = budget(method) or Budget()
     limits = allowed.steps, allowed.seconds
     found = mingen_cell(domain, task.models, method.objective, _weights(task), *limits, task.progress)
@@ -266,12 +266,12 @@ def lattice_of(task: Task) -> Lattice:
 def _searched(task: Task, domain: Domain) -> Lattice:
     from kinfold.methods.generalize.lattice import lattice
 
-    method = task.policy.policy.method
+    method = task.policy.request.method
     return lattice(domain, task.models, method.suppression, method.objective, _weights(task), task.progress)
 
 
 def _lattice(task: Task, domain: Domain) -> Found:
-    method = task.policy.policy.method
+    method = task.policy.request.method
     if method.levels is not None:
         return _at_levels(task, domain, method.levels)
     found = _searched(task, domain)
@@ -289,7 +289,7 @@ def _at_levels(task: Task, domain: Domain, asked: Mapping[str, int]) -> Found:
     from kinfold.methods.generalize.nodes import Nodes
 
     levels = levels_of(asked, domain)
-    nodes = Nodes(domain, task.models, task.policy.policy.method.suppression)
+    nodes = Nodes(domain, task.models, task.policy.request.method.suppression)
     released = released_at(nodes, levels)
     return Found(_finished(task, released), (_levels(released), "the levels are those of the policy"))
 

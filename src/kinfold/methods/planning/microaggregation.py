@@ -89,7 +89,7 @@ def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]
     Alike in the release, they are one class. It keeps any promise about rows that its parts keep; but a person who is
     in both is counted once in it, and so changes the table that classes are compared with.
     """
-    failing, output = stricter(task), task.policy.policy.output
+    failing, output = stricter(task), task.policy.request.output
     while True:
         results = {a.bound.name: averaged(a, found.labels, output) for a in task.attributes}
         if failing is None:
@@ -139,7 +139,7 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
         _refuse_mixed(labels, apart)
     better, steps = labels, 0
     if refine:
-        better, steps = refined(every, labels, task.k, required, task.policy.policy.method, task.progress)
+        better, steps = refined(every, labels, task.k, required, task.policy.request.method, task.progress)
     gap = _gap(task, every, better) if refine and not required and not apart.any() else None
     if failing := stricter(task):
         better, merged = merge_until(every, better, failing)
@@ -157,7 +157,7 @@ def _kept_apart(task: Task, apart: Labels) -> Points:
 
 
 def _gap(task: Task, every: Points, labels: Labels) -> float | None:
-    seconds = task.policy.policy.method.prove
+    seconds = task.policy.request.method.prove
     return proved_gap(every, labels, task.k, seconds, task.progress) if seconds and stricter(task) is None else None
 
 

@@ -71,7 +71,7 @@ def discarded(task: Task) -> NDArray[np.bool_]:
     from kinfold.methods.partition.t_first import cluster_size
 
     records = records_of(task.attributes)
-    method = task.policy.policy.method
+    method = task.policy.request.method
     allowed = method.suppression if isinstance(method.suppression, int) else int(method.suppression * records)
     spare = np.zeros(records, np.bool_)
     extra = records % cluster_size(records, task.k, _strictest(task).t)

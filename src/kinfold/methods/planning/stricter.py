@@ -34,7 +34,7 @@ def stricter(task: Task) -> Failing | None:
     asked: list[Failing] = []
     if task.unit is not None:
         asked.append(lambda labels: _by_people(task, labels))
-    if task.policy.policy.privacy.joint and len(task.confidential) > 1:
+    if task.policy.request.privacy.joint and len(task.confidential) > 1:
         asked.append(lambda labels: _jointly(task, labels))
     if not asked:
         return None

@@ -63,7 +63,7 @@ class Task:
     @property
     def k(self) -> int:
         """The size that every class must have."""
-        return self.policy.policy.privacy.k
+        return self.policy.request.privacy.k
 
     def take(self, rows: NDArray[np.intp]) -> Task:
         """Return the task over some of the records."""

@@ -20,18 +20,18 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.errors import DataError, PolicyError, Problem
-from kinfold.rows.engines import expressions, inference, ordering
+from kinfold.rows.engines import expressions, ordering, type_inference
 from kinfold.rows.engines.connection import Connection
 from kinfold.rows.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted, string
-from kinfold.rows.engines.inference import Stored
 from kinfold.rows.engines.source import Format, check_names, digest, format_of, plain_name
+from kinfold.rows.engines.type_inference import Stored
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.tally import Spread, Tally
 
-FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
+FLAT_TYPES = {*type_inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
 PIECE = 50  # questions of one query: what a query costs grows faster than its length
 WIDE, STRIP = 400, 100  # columns of a table that is asked in strips, and of a strip
@@ -333,7 +333,7 @@ class DuckDB:
 
     def _described(self, frame: Frame, rows: int) -> list[Column]:
         distinct = self._distinct(frame)
-        asked = [inference.questions(kind, f"c{i}") for i, kind in enumerate(frame.types)]
+        asked = [type_inference.questions(kind, f"c{i}") for i, kind in enumerate(frame.types)]
         # A column of nothing but nulls is not asked: the database stumbles over some questions about none.
         select = [
             sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()
@@ -343,9 +343,9 @@ class DuckDB:
             {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
             for questions, values in zip(asked, distinct, strict=True)
         ]
-        formats = self._date_formats(frame, rows, [inference.may_be_dates(answer) for answer in found])
+        formats = self._date_formats(frame, rows, [type_inference.may_be_dates(answer) for answer in found])
         return [
-            inference.column(Stored(name, kind, frame.typed), rows, answer, form)
+            type_inference.column(Stored(name, kind, frame.typed), rows, answer, form)
             for name, kind, answer, form in zip(frame.names, frame.types, found, formats, strict=True)
         ]
 
@@ -382,7 +382,7 @@ class DuckDB:
 
     def _date_formats(self, frame: Frame, rows: int, wanted: Sequence[bool]) -> list[str | None]:
         """The one format that all texts of a column are dates in; the first rows rule most of them out."""
-        every = [inference.FORMATS if asked else () for asked in wanted]
+        every = [type_inference.FORMATS if asked else () for asked in wanted]
         left = self._fitting(f"(SELECT * FROM {frame.table} LIMIT {FIRST_ROWS})", every)
         if rows > FIRST_ROWS:
             left = self._fitting(frame.table, left)
