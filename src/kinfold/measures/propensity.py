@@ -45,7 +45,7 @@ def propensity_mse(original: ArrayLike, released: ArrayLike, degree: int = 2) ->
         raise NotApplicable("the columns are constant: there is nothing to tell the tables apart by")
     chosen = np.arange(len(both)) >= len(x)
     design = logistic.Features.of(both, degree)(both)
-    score = logistic.sigmoid(design @ logistic.fit(design, chosen))
+    score = logistic.chances(design, logistic.fit(design, chosen))
     return float(((score - chosen.mean()) ** 2).mean())
 
 
