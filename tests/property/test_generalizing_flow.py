@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import kinfold
@@ -51,6 +51,16 @@ def tables(draw):
     return table.astype({"age": "Int64", "zip": "string", "sex": "string", "disease": "string"})
 
 
+def released(table, asked):
+    """Release a table; where it cannot be, let hypothesis draw another: it gives up where that happens often."""
+    try:
+        return kinfold.anonymize(table, asked)
+    except Unreachable:
+        assert asked["method"]["name"] in ("datafly", "lattice")  # what may be suppressed can be all of a small table
+        assume(False)
+        raise
+
+
 def covers(label, value, column):
     """Whether a released label says something true about a value."""
     if pd.isna(label):
@@ -86,10 +96,7 @@ def test_rows_are_not_touched_before_the_recoding_is_applied(method, monkeypatch
 @settings(max_examples=12, deadline=None)
 @given(table=tables())
 def test_a_generalized_release_is_k_anonymous_and_every_value_in_it_is_true(method, table):
-    try:
-        release = kinfold.anonymize(table, policy(method))
-    except Unreachable:
-        return  # some tables cannot be met without suppression; that is said, not hidden
+    release = released(table, policy(method))
     rows, before = release.frame, table[release.recoding.kept]
     keys = rows[["age", "zip", "sex"]].astype("string").fillna("null")
     assert keys.groupby(["age", "zip", "sex"]).size().min() >= 2
@@ -104,10 +111,7 @@ def test_a_generalized_release_is_k_anonymous_and_every_value_in_it_is_true(meth
 @settings(max_examples=10, deadline=None)
 @given(table=tables())
 def test_starred_records_are_kept_and_form_a_class_like_any_other(method, table):
-    try:
-        release = kinfold.anonymize(table, policy(method, suppressed="star", suppression=len(table)))
-    except Unreachable:
-        return
+    release = released(table, policy(method, suppressed="star", suppression=len(table) // 2))
     assert len(release.frame) == len(table)
     assert release.verdict.k >= 2
 
