@@ -133,8 +133,8 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     """Compare a release with its original, row by row where they can be paired.
 
     Loss is measured over the quasi-identifiers, or over `columns="all"` that are in both tables. What else can be asked
-    for is in `evaluation.questions`: weights=, population=, sampling_weights=, threshold=, linkage_subsets=,
-    linkage_untouched= and task=; the rest of the keywords are a policy, as for `anonymize`.
+    for is in `evaluation.questions`: measures="all", weights=, population=, sampling_weights=, threshold=,
+    linkage_subsets=, linkage_untouched= and task=; the rest of the keywords are a policy, as for `anonymize`.
     """
     questions, request = Questions.taken(request)
     asked = requested(policy, request)
@@ -215,7 +215,7 @@ def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
 
 def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
     """Sort keywords into the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ..."""
-    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}}
+    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}, "report": {}}
     lists: dict[str, Sequence[str]] = {}
     for key, value in request.items():
         if key in ("quasi", "confidential", "identifier"):
@@ -228,11 +228,10 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section(key: str) -> str:
-    from kinfold.request.policy import Method, Output
+    from kinfold.request.policy import Method, Output, Report
 
-    if key in Method.model_fields:
-        return "method"
-    return "output" if key in Output.model_fields else "privacy"
+    keys = {"method": Method.model_fields, "output": Output.model_fields, "report": Report.model_fields}
+    return next((section for section, known in keys.items() if key in known), "privacy")
 
 
 def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:

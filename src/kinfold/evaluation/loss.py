@@ -1,4 +1,4 @@
-"""The loss sheet: every information loss of the contract over a pair of tables."""
+"""The loss sheet: every information loss of the contract over a pair of tables, and those that are asked for."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ Ints: TypeAlias = NDArray[np.int64]
 Value = TypeVar("Value")
 
 
-def loss(found: Pair | str, sizes: Ints, suppressed: int) -> Sheet:
+def loss(found: Pair | str, sizes: Ints, suppressed: int, *, every: bool) -> Sheet:
     """Measure what was lost; a text instead of a pair is the reason why only class sizes can tell."""
     sheet = Sheet("loss")
     pair, reason = (None, found) if isinstance(found, str) else (found, "")
-    _numeric(sheet, _given(pair.numbers if pair else None, reason or "no quasi-identifier is released as numbers"))
+    tables = _given(pair.numbers if pair else None, reason or "no quasi-identifier is released as numbers")
+    _numeric(sheet, tables)
+    if every:
+        sheet.write("propensity_mse", lambda: propensity_mse(*tables()))
     _generalized(sheet, pair, reason)
     _categorical(sheet, pair, reason)
     sheet.write("discernibility", lambda: generalized.discernibility(sizes, suppressed))
@@ -62,7 +65,6 @@ def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]]) -> None:
     sheet.write("il1s", lambda: variation.il1s(*tables()))
     sheet.write("eigenvalues", lambda: variation.eigenvalue_shift(*moments()))
     sheet.write("pil", lambda: asdict(pil(*filled())))
-    sheet.write("propensity_mse", lambda: propensity_mse(*tables()))
 
 
 def _filled(original: Floats, released: Floats) -> tuple[Floats, Floats]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable
 from kinfold.methods.averaging import Averaged, averaged
-from kinfold.methods.planning.looser import advice
+from kinfold.methods.planning.closeness_advice import advice
 from kinfold.methods.planning.missing import imputed, left_out, strata
 from kinfold.methods.planning.partitioners import check_method, discarded, partition
 from kinfold.methods.planning.refinement import proved_gap, refined

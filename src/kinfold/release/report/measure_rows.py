@@ -18,7 +18,7 @@ GROUPS = {
 }
 SHOWN_ELSEWHERE = frozenset(
     {"records", "released", "suppressed", "classes", "k", "l", "t", "p", "alpha"}
-    | {"asked", "method", "start", "steps", "seconds", "notes"}
+    | {"measures", "asked", "method", "start", "steps", "seconds", "notes"}
 )
 
 
