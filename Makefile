@@ -79,6 +79,10 @@ fuzz: $(READY)  ## let atheris, which is installed here, look for inputs that th
 mutation: $(READY)  ## plant small mistakes in what judges a release; the tests must notice 95 of 100
 	$(BIN)/python -m tools.mutate
 
+.PHONY: docs
+docs: $(READY)  ## the table of methods, from what their files declare
+	$(BIN)/python -m tools.methods
+
 lock:  ## choose the development dependencies anew, with their hashes
 	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install -qq "pip-tools>=7.5,<8"
 	@$(PYTHON) -m tools.lock build/lock

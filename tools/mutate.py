@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src"
 WORKERS = int(os.environ.get("WORKERS", "2"))
-PATIENCE = 120  # seconds; a mutant that never ends is noticed, too
+PATIENCE = 240  # seconds; a mutant that never ends is noticed, too
 MARK = 0.95
 TESTS = {
     "models": (
@@ -40,10 +40,12 @@ TESTS = {
     ),
     "checker": ("tests/unit/test_checker.py",),
 }
+HOUSE = SRC / "kinfold"
+VALUES = [HOUSE / "models" / "terms.py", HOUSE / "models" / "verdict.py"]  # of no model: verification says them
 PARTS = {
-    "models": sorted((SRC / "kinfold" / "models").glob("[a-z]*.py")),
-    "verification": [SRC / "kinfold" / "verification.py"],
-    "checker": [SRC / "kinfold" / "checker.py"],
+    "models": sorted({*(HOUSE / "models").glob("[a-z]*.py")} - {*VALUES}),
+    "verification": [HOUSE / "verification.py", *VALUES],
+    "checker": [HOUSE / "checker.py"],
 }
 OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,

@@ -62,7 +62,7 @@ def judge(tally: Tally, joint: Mapping[str, Tally], terms: Terms) -> Verdict:
     """Ask each model, and say what k, l and t are in any case; `joint` tallies are by the other columns as well."""
     of = {c.name: joint.get(c.name, tally) for c in terms.confidential}
     return Verdict(
-        findings=tuple(model.check(of.get(getattr(model, "column", ""), tally)) for model in terms.models),
+        findings=tuple(model.check(of.get(model.column or "", tally)) for model in terms.models),
         records=tally.records,
         classes=len(tally),
         k=int(tally.sizes.min()) if len(tally) else 0,

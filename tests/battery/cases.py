@@ -15,8 +15,8 @@ import pyarrow.parquet
 from battery.covering import Choice
 from battery.plain import Promise
 from battery.tables import KINDS, SHAPES, Made, column
-from kinfold.methods.planning.needs import Needs, needs
 from kinfold.request.binding import AVERAGES
+from kinfold.request.methods import Need, needs
 from kinfold.rows.schema import Kind
 
 ORDERED = ("whole", "decimal", "grade", "rank", "day")  # kinds of a confidential column with an order
@@ -84,7 +84,7 @@ class Draft:
     made: dict[str, Made] = field(default_factory=dict)
 
     @property
-    def needed(self) -> Needs:
+    def needed(self) -> tuple[Need, ...]:
         return needs(self.choice["method"])
 
     @property
@@ -95,7 +95,7 @@ class Draft:
     def models(self) -> set[str]:
         """The models asked for: those that the method cannot keep only where nothing else is asked for."""
         asked = {self.choice["first"], self.choice["second"]}
-        return asked - {"unit", "joint"} or asked if self.needed.rows else asked
+        return asked - {"unit", "joint"} or asked if "rows" in self.needed else asked
 
     def add(self, name: str, kind: str, how: str, **asked: Any) -> Made:
         made = column(kind, how, self.n, self.chance)
@@ -125,7 +125,7 @@ def case(choice: Choice) -> Case:
 
 def _quasi(draft: Draft) -> None:
     kinds = SHAPES[draft.choice["columns"]]
-    if draft.needed.one_number:  # one of text is refused
+    if "one number" in draft.needed:  # one of text is refused
         kinds = ("whole",) if draft.choice["columns"] in ("all nominal", "all ordinal", "one ordinal") else kinds[:1]
     odd = int(draft.chance.integers(len(kinds)))
     for number, kind in enumerate(kinds):
@@ -142,18 +142,18 @@ def _add_quasi(draft: Draft, name: str, kind: str, how: str) -> None:
     if kind in ("truth", "grade"):
         asked["type"] = made.asked["type"]
     average = draft.choice["average"]
-    if average in AVERAGES[meaning] and (average == "generalize" or not draft.needed.hierarchies):
+    if average in AVERAGES[meaning] and (average == "generalize" or "hierarchies" not in draft.needed):
         asked["average"] = average
     inferred = not draft.choice["declared"]
     if meaning.measured and not (
         inferred and made.array.null_count == draft.n
     ):  # then it is nominal, as far as anybody knows
         asked["missing"] = draft.choice["missing"]
-        truthful = draft.needed.hierarchies or asked.get("average") == "generalize"
+        truthful = "hierarchies" in draft.needed or asked.get("average") == "generalize"
         if truthful and asked["missing"] == "mean":
             asked["missing"] = "separate"
     wanted = draft.choice["hierarchies"]
-    if wanted == "everywhere" or (wanted == "as needed" and draft.needed.hierarchies and meaning.measured):
+    if wanted == "everywhere" or (wanted == "as needed" and "hierarchies" in draft.needed and meaning.measured):
         asked["hierarchy"] = made.hierarchy
 
 
@@ -162,7 +162,7 @@ def _confidential(draft: Draft) -> list[Promise]:
     models, how, t = draft.models, draft.choice["confidential"], draft.levels["t"]
     ordered = str(draft.chance.choice(ORDERED))
     wanted = [model for model in ("t ordered", "t equal", "t hierarchical") if model in models]
-    if not wanted and draft.needed.t:
+    if not wanted and "t" in draft.needed:
         wanted = ["t ordered"]
     promises: list[Promise] = []
     for number, model in enumerate(wanted or ["t ordered"]):

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from battery.covering import Choice, covering
-from kinfold.request.policy import METHODS
+from kinfold.request import methods
 
 SEED = 11
 LONGER = min(float(os.environ.get("KINFOLD_TRUST_SCALE", "1")), 3.0)  # times the cases; more cost minutes
@@ -32,7 +32,7 @@ MODELS = (
     "unit",
 )
 FACTORS: dict[str, tuple[Any, ...]] = {
-    "method": METHODS,
+    "method": methods.names(),
     "first": MODELS,
     "second": MODELS,
     "columns": (

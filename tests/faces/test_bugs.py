@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from command import Ran, run
 from kinfold.cli.app import app
-from kinfold.methods import planning
+from kinfold.request.methods import module_of
 
 TABLE = "age,sex\n" + "".join(f"{age},{sex}\n" for age in range(71234, 71240) for sex in "fm")
 ERRORS = {
@@ -33,7 +34,7 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Except
         def broken(*_: Any, **__: Any) -> None:
             raise error
 
-        monkeypatch.setitem(planning.PARTITIONERS, "mdav", broken)  # type: ignore[arg-type]
+        monkeypatch.setattr(importlib.import_module(module_of("mdav")), "run", broken)
         asked = ("--quasi", "age,sex", "-k", 3, "--method", "mdav", "--out", tmp_path / "out")
         return ("anonymize", tmp_path / "t.csv", *asked)
 
@@ -62,7 +63,7 @@ def test_an_unexpected_exception_is_code_1_with_its_place_and_no_value(
 ) -> None:
     ran = shown(failing(ERRORS[name]))
     assert ran.code == 1
-    assert "in kinfold/methods/planning/partitioners.py, line " in ran.err
+    assert "in kinfold/methods/planning/running.py, line " in ran.err
     assert "  fix: " in ran.err
     assert "71234" not in ran.err.replace(str(tmp_path), "") + ran.out
     assert "Traceback" not in ran.err

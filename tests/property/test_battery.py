@@ -24,10 +24,7 @@ from battery.cases import Case, case
 from battery.factors import FACTORS, choices
 from battery.plain import Row, broken, rows_in, rows_of, text
 from kinfold.methods import partition
-from kinfold.methods.planning.generalization import METHODS as GENERALIZERS
-from kinfold.methods.planning.needs import NEEDS, needs
-from kinfold.methods.planning.partitioners import CLOSE, PARTITIONERS
-from kinfold.request.policy import METHODS
+from kinfold.request.methods import AUTO, names, needs, registry
 from ledger import tally_up
 
 RELEASED = 0.25  # of the cases of a method at least; two of five in all
@@ -36,8 +33,7 @@ LARGE = 8  # records above which the way of large tables is taken, where a case 
 
 
 def test_every_registered_method_is_in_the_battery() -> None:
-    assert {"auto", *PARTITIONERS, *CLOSE, *GENERALIZERS} == set(METHODS) == set(FACTORS["method"])
-    assert set(NEEDS) <= set(METHODS)
+    assert [AUTO, *registry()] == list(FACTORS["method"])
 
 
 def test_every_pair_of_factors_meets() -> None:
@@ -51,7 +47,7 @@ def test_every_pair_of_factors_meets() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)  # with KINFOLD_TRUST_SCALE
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", names())
 def test_every_request_ends_in_a_release_that_keeps_its_promises_or_in_a_reason(method: str, tmp_path: Path) -> None:
     ends: Counter[str] = Counter()
     for choice in choices():
@@ -126,7 +122,7 @@ def keeps_people_apart(rows: Sequence[Row], kept: np.ndarray, drawn: Case) -> No
 def refused_well(error: kinfold.KinfoldError, drawn: Case) -> None:
     assert all(problem.what and problem.fix for problem in error.problems)
     assert not [value for value in drawn.values() if value in str(error)]
-    if isinstance(error, kinfold.Unreachable) and not needs(drawn.choice["method"]).rows and not drawn.unit:
+    if isinstance(error, kinfold.Unreachable) and "rows" not in needs(drawn.choice["method"]) and not drawn.unit:
         rows = drawn.as_one()
         joint = drawn.confidential if drawn.joint else ()
         assert rows is None or not rows or broken(rows, drawn.quasi, drawn.k, drawn.promises, joint)

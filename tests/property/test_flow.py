@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import kinfold
 from command import content, run
 from flow_tables import Case, case
 from kinfold import Release, Unreachable, VerifyError
-from kinfold.methods import planning
+from kinfold.request.methods import module_of
 
 EXAMPLES = settings(max_examples=15, deadline=None)
 cases = st.integers(0, 10**6).map(case)
@@ -188,7 +189,7 @@ def wrong(points: Any, *args: Any, **_: Any) -> np.ndarray:
 
 @pytest.fixture
 def careless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(planning.PARTITIONERS, "mdav", wrong)  # type: ignore[arg-type]
+    monkeypatch.setattr(importlib.import_module(module_of("mdav")), "run", wrong)
 
 
 TABLE = pa.table({"age": [20, 30, 40, 50, 60, 70], "sex": ["f", "m"] * 3})

@@ -16,10 +16,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
-from kinfold.request.policy import GENERALIZING, METHODS
+from kinfold.request.methods import generalizes, names, needs
 from releases.columns import CONFIDENTIAL, NUMBERS, QUASI, Chance, Column
 
-CLOSE = ("t-merge", "k-first", "t-first")  # these need a t
+METHODS = names()
 NAMES = ("age", "date of birth", 'wei"rd', "naïve ☃", "a,b", "x;y", "=sum", "c0", "select", "'", "it\\n", "Ä")
 AVERAGES = {
     "continuous": ("mean", "mean", "median", "generalize"),
@@ -56,7 +56,7 @@ class Request:
 
     @property
     def generalizing(self) -> bool:
-        return self.method in GENERALIZING
+        return generalizes(self.method)
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -104,8 +104,8 @@ def request(number: int) -> Request:
 
 
 def _quasi(drawn: Request, names: list[str]) -> None:
-    kinds = NUMBERS if drawn.method == "univariate" else QUASI
-    count = 1 if drawn.method == "univariate" else drawn.one_of(1, 1, 1, 2, 2, 3)
+    kinds = NUMBERS if "one number" in needs(drawn.method) else QUASI
+    count = 1 if "one number" in needs(drawn.method) else drawn.one_of(1, 1, 1, 2, 2, 3)
     missing = int(drawn.chance.integers(count)) if drawn.often(0.4) else -1
     for number in range(count):
         column = drawn.one_of(*kinds)(drawn.n, drawn.chance)
@@ -131,7 +131,7 @@ def _add_quasi(drawn: Request, name: str, column: Column) -> None:
 
 
 def _confidential(drawn: Request, names: list[str]) -> None:
-    for _ in range(drawn.one_of(1, 1, 2) if drawn.method in CLOSE else drawn.one_of(0, 1, 1, 1, 2)):
+    for _ in range(drawn.one_of(1, 1, 2) if "t" in needs(drawn.method) else drawn.one_of(0, 1, 1, 1, 2)):
         name, column = names.pop(), drawn.one_of(*CONFIDENTIAL)(drawn.n, drawn.chance)
         if drawn.often(0.25):
             column = column.with_nulls(drawn.chance, 0.2)
@@ -162,7 +162,7 @@ def _promises(drawn: Request) -> None:
     asked["k"] = drawn.k
     if not confidential:
         return
-    if drawn.method in CLOSE or drawn.often(0.5):
+    if "t" in needs(drawn.method) or drawn.often(0.5):
         asked["t"] = drawn.one_of(0.3, 0.45, 0.6, 0.9)
     if "t" in asked and drawn.often(0.3):
         drawn.asked[confidential[0]]["t"] = drawn.one_of(0.4, 0.8)

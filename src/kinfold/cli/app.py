@@ -13,6 +13,7 @@ from kinfold.cli.options import numbers, policy_from, verifying
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError
+from kinfold.request.methods import AUTO, names
 
 app = typer.Typer(
     cls=Commands,
@@ -24,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+METHODS = ", ".join(names()) + "."
 Data = Annotated[Path, typer.Argument(help="CSV, Parquet or JSON lines.", show_default=False)]
 PolicyFile = Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).", show_default=False)]
 Quasi = Annotated[str | None, typer.Option(help="Columns that somebody else may know: a,b,c", show_default=False)]
@@ -111,7 +113,7 @@ def anonymize(
     k: K = None,
     t: T = None,
     l: L = None,
-    method: Annotated[str | None, typer.Option(help="mdav, ... or auto.", show_default=False)] = None,
+    method: Annotated[str | None, typer.Option(help=METHODS, show_default=False)] = None,
     settings: Settings = None,
     others: Others = None,
     keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not sort the released rows.")] = False,
@@ -366,16 +368,21 @@ def hierarchy(
 @app.command()
 def warmup(
     everyday: Annotated[bool, typer.Option("--everyday", help="Only what a plain release needs.")] = False,
+    method: Annotated[
+        str | None, typer.Option(help="Only what a release by this method needs.", show_default=False)
+    ] = None,
 ) -> None:
     """Compile the kernels now, so that no later run has to wait for it.
 
     Example: `kinfold warmup`
     """
-    from kinfold.kernels import EVERYDAY, MODULES
+    from kinfold.kernels import MODULES
     from kinfold.kernels import warmup as compiled
+    from kinfold.methods.planning.warming import kernels_of
 
     with errors(), Bar() as bar:
-        compiled(lambda done, total: bar("compiling", done, total), EVERYDAY if everyday else MODULES)
+        modules = kernels_of(method or AUTO) if method or everyday else MODULES
+        compiled(lambda done, total: bar("compiling", done, total), modules)
         out.print("the kernels are compiled")
 
 

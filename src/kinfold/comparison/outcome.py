@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kinfold.errors import KinfoldError
+from kinfold.request.methods import strangers
 from kinfold.request.policy import Policy
 
 
@@ -22,9 +23,9 @@ class Setting:
         """Return the policy at this point, checked like any other."""
         values = policy.model_dump(exclude_unset=True)
         values["privacy"] |= {"k": self.k} | ({} if self.t is None else {"t": self.t})
-        values["method"] = values.get("method", {}) | {"name": self.method}
-        if self.method != "lattice":
-            values["method"].pop("levels", None)  # which the others do not know
+        method = values.get("method", {}) | {"name": self.method}
+        unknown = strangers(self.method)  # keys that other methods have
+        values["method"] = {key: value for key, value in method.items() if key not in unknown}
         return Policy.parse(values)
 
     def __str__(self) -> str:

@@ -27,6 +27,7 @@ from kinfold.interchange.toml import policy_text
 from kinfold.rows.schema import Role
 
 SEPARATORS = ",;\t|"  # that kinfold tells apart by itself
+AS_ARX = "lattice"  # the method that does what ARX does
 OBJECTIVES = {"precision": "prec", "discernab": "discernibility", "loss": "granularity"}  # by a part of ARX's name
 
 
@@ -98,7 +99,7 @@ def _method(project: Project, columns: PolicyColumns) -> tuple[dict[str, Any], l
     if columns.averaged:
         return {"name": "auto"}, []
     quasi = project.of(Role.QUASI)
-    method: dict[str, Any] = {"name": "lattice", "suppression": project.suppression}
+    method: dict[str, Any] = {"name": AS_ARX, "suppression": project.suppression}
     notes = []
     known = [here for part, here in OBJECTIVES.items() if part in project.metric.lower()]
     if known:

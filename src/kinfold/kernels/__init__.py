@@ -34,8 +34,6 @@ MODULES = (
     *("rollup", "subsets", "nearness", "rebuild", "nearest"),
 )
 
-EVERYDAY = ("mdav_task", "mdav_tree", "nearest")  # what a plain release of a larger table needs
-
 _HERE = Path(__file__).parent
 _log = logging.getLogger("kinfold")
 

@@ -7,4 +7,6 @@ reason, so that a caller can show null and say why; it never answers 0 or NaN in
 
 from kinfold.measures.arrays import NotApplicable
 
-__all__ = ["NotApplicable"]
+__all__ = ["KERNELS", "NotApplicable"]
+
+KERNELS = ("nearest",)  # what measuring a release has to compile

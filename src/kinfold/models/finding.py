@@ -38,6 +38,11 @@ class Model(Protocol):
     monotone: ClassVar[bool]  # merging two classes that keep the promise keeps it, so a search may prune
 
     @property
+    def column(self) -> str | None:
+        """The confidential column that it is about; None where it is about the size of classes alone."""
+        ...
+
+    @property
     def absorbing(self) -> bool:
         """Whether a class that keeps the promise keeps it whatever it merges with, so that suppression may prune."""
         ...

@@ -22,6 +22,7 @@ class KAnonymity:
     """
 
     k: int
+    column: ClassVar[None] = None  # it counts records, whatever they hold
     monotone: ClassVar[bool] = True  # sizes add up
     absorbing: ClassVar[bool] = True
 

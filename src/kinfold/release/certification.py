@@ -8,7 +8,6 @@ trusts nothing in it: its shape is checked before its words are used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -208,8 +207,7 @@ def _confidential(told: Mapping[str, Any]) -> Confidential:
 
 def _parameters(model: Model) -> dict[str, Any]:
     """Return what was asked; the ground distance is the column's, and told with it."""
-    names = [field.name for field in fields(model) if field.name not in ("distance", "hierarchy")]  # type: ignore[arg-type]
-    return {name: getattr(model, name) for name in names}
+    return {name: value for name, value in vars(model).items() if name not in ("distance", "hierarchy")}
 
 
 def _model(promise: Mapping[str, Any], confidential: Mapping[str, Confidential]) -> Model:

@@ -102,11 +102,12 @@ def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
 
 def _write_reports(release: Release, public: Path, internal: Path) -> None:
     from kinfold.measures.catalogue import CATALOGUE
-    from kinfold.release.description import describe
+    from kinfold.release.description import Contents, describe
     from kinfold.release.report.page import page
 
-    (public / "report.html").write_text(page(describe(release, internal=False)), encoding="utf-8")
-    (internal / "report.html").write_text(page(describe(release, internal=True), CATALOGUE), encoding="utf-8")
+    contents = Contents(release)
+    (public / "report.html").write_text(page(describe(contents, internal=False)), encoding="utf-8")
+    (internal / "report.html").write_text(page(describe(contents, internal=True), CATALOGUE), encoding="utf-8")
 
 
 def audit(release: Release, file: Path | None = None) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem
-from kinfold.request.policy import GENERALIZING, ColumnPolicy, Policy, did_you_mean, toml_key
+from kinfold.request.methods import generalizes
+from kinfold.request.policy import ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
 from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
@@ -105,7 +106,7 @@ def _bound(column: Column, policy: Policy) -> BoundColumn:
         role = Role.IDENTIFIER if policy.output.others == "drop" else Role.OTHER
         return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", named=False)
     kind = asked.type or (Kind.ORDINAL if asked.order else column.kind)
-    natural = "generalize" if policy.method.name in GENERALIZING else AVERAGES[kind][0]
+    natural = "generalize" if generalizes(policy.method.name) else AVERAGES[kind][0]
     return BoundColumn(column, asked, kind, asked.average or natural)
 
 

@@ -27,12 +27,10 @@ from pydantic import (
 )
 
 from kinfold.errors import PolicyError, Problem
+from kinfold.request import methods
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
 
-PARTITIONING = ("mdav", "v-mdav", "univariate", "approximate", "t-merge", "k-first", "t-first")
-GENERALIZING = ("datafly", "mu-argus", "mingen", "mingen-cell", "lattice")
 LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
-METHODS = ("auto", *PARTITIONING, *GENERALIZING)
 
 
 def _role(value: Any) -> Any:
@@ -54,9 +52,10 @@ def _whole(value: Any) -> Any:
 
 
 def _method(value: Any) -> Any:
-    if value in METHODS:
+    known = methods.names()
+    if value in known:
         return value
-    raise ValueError(f"no method {value!r}{did_you_mean(str(value), METHODS)}; known are {', '.join(METHODS)}")
+    raise ValueError(f"no method {value!r}{did_you_mean(str(value), known)}; known are {', '.join(known)}")
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
@@ -88,7 +87,7 @@ class Method(_Section):
     """How the release is made."""
 
     name: Annotated[str, BeforeValidator(_method)] = "auto"
-    refine: Annotated[Number, Field(ge=0)] | Literal["auto"] = 0.0
+    refine: Annotated[Number, Field(ge=0)] | Literal["auto", "exact"] = 0.0
     refine_steps: Annotated[Whole, Field(ge=0)] | None = None
     suppression: Annotated[Whole, Field(ge=0)] | Annotated[Number, Field(ge=0, le=1)] = 0  # a count, or a share
     objective: Literal["granularity", "prec", "discernibility"] = "granularity"
@@ -97,10 +96,24 @@ class Method(_Section):
     levels: dict[str, Annotated[Whole, Field(ge=0)]] | None = None  # lattice: release this node, do not search
     seed: Annotated[Whole, Field(ge=0)] = 0
 
+    @property
+    def limits(self) -> tuple[int | None, float | None] | None:
+        """Steps and seconds of refinement, neither for as many steps as the size asks for; None for no refinement."""
+        if self.refine_steps is not None:
+            return (self.refine_steps, None) if self.refine_steps else None
+        by_size = self.refine in ("auto", "exact") or (
+            self.name == methods.AUTO and "refine" not in self.model_fields_set
+        )
+        if by_size:
+            return None, None
+        return (None, float(self.refine)) if self.refine else None
+
     @model_validator(mode="after")
-    def _levels_of_a_lattice(self) -> Self:
-        if self.levels is not None and self.name != "lattice":
-            raise ValueError(f'levels are for name = "lattice", and the method is {self.name}')
+    def _keys_of_the_method(self) -> Self:
+        for key, owners in methods.strangers(self.name).items():
+            if self.model_dump()[key] is not None:
+                known = " or ".join(f'name = "{name}"' for name in owners)
+                raise ValueError(f"{key} are for {known}, and the method is {self.name}")
         return self
 
 
@@ -322,7 +335,7 @@ def _hint(key: str) -> str:
         "privacy.k": "k is a whole number from 2 up, for example k = 5",
         "privacy.t": "t is above 0 and at most 1",
         "method.suppression": "a whole number is a count of records, a number from 0 to 1 a share of them",
-        "method.refine": 'a number of seconds, or "auto"',
+        "method.refine": 'a number of seconds, "auto", or "exact" for a table of some hundred records',
         "method.levels": "a whole number from 0 up for each quasi-identifier, for example { zip = 2, age = 1 }",
     }
     if key.endswith(".role"):

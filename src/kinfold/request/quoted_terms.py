@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinfold.hierarchy import Hierarchy
-from kinfold.models import Model
+from kinfold.models import Model, TCloseness
 from kinfold.models.terms import Confidential, Terms
 from kinfold.rows.formulas import quoted
 
@@ -24,8 +24,9 @@ def _column(column: Confidential) -> Confidential:
 
 
 def _model(model: Model) -> Model:
-    hierarchy = getattr(model, "hierarchy", None)
-    return model if hierarchy is None else replace(model, hierarchy=_labels(hierarchy))  # type: ignore[type-var]
+    if not isinstance(model, TCloseness) or model.hierarchy is None:
+        return model
+    return replace(model, hierarchy=_labels(model.hierarchy))
 
 
 def _labels(hierarchy: Hierarchy) -> Hierarchy:

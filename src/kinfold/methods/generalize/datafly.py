@@ -20,15 +20,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.generalize.domain import Domain, Levels, Mask
+from kinfold.methods.generalize.found import Found, finished, levels_told
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.promises import Models, asked_k, completed, failing, outliers, threshold
 from kinfold.progress import Progress, silent
+from kinfold.request.methods import Declaration
 from kinfold.rows.tally import Ints, Values
+
+if TYPE_CHECKING:
+    from kinfold.methods.task import Task
+
+METHOD = Declaration(
+    name="datafly",
+    family="generalize",
+    summary="the column with the most values goes up a level, again and again (paper 002)",
+    page="datafly",
+    needs=("hierarchies", "rows"),
+    kernels=("rollup",),
+    order=1,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +116,13 @@ def datafly(
     if suppressed.all() or (over and _count(domain, suppressed) > allowed):
         raise _unreachable(domain, levels, suppressed)
     return Datafly(Generalization.full(domain, levels, suppressed), tuple(steps))
+
+
+def run(task: Task, domain: Domain) -> Found:
+    """Return what is released of a task; as many records as k may be suppressed where the policy does not say."""
+    allowed = task.method.suppression if "suppression" in task.method.model_fields_set else None
+    found = datafly(domain, task.models, allowed, progress=task.progress).generalization
+    return Found(finished(task, found), (levels_told(found),))
 
 
 def _frequencies(domain: Domain, levels: Levels, names: tuple[str, ...], models: Models) -> FrequencyList:

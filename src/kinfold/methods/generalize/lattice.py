@@ -24,19 +24,37 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable
 from kinfold.methods.generalize.domain import Domain, Floats, Levels
+from kinfold.methods.generalize.found import Found, finished, levels_told
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice_cuts import CutSearch
 from kinfold.methods.generalize.lattice_search import Search, as_levels, raised
+from kinfold.methods.generalize.levels import levels_of, released_at
 from kinfold.methods.generalize.loss import Objective, generalizations
 from kinfold.methods.generalize.nodes import TOLERANCE, Node, Nodes
 from kinfold.methods.generalize.promises import Models
 from kinfold.progress import Progress, silent
+from kinfold.request.methods import Declaration
+
+if TYPE_CHECKING:
+    from kinfold.methods.task import Task
+
+METHOD = Declaration(
+    name="lattice",
+    family="generalize",
+    summary="the optimal level of each column under a suppression threshold (papers 002, 003)",
+    page="lattice",
+    needs=("hierarchies", "rows"),
+    kernels=("rollup",),
+    keys=("levels",),
+    order=5,
+)
 
 WRITTEN_DOWN = 2_000_000  # nodes
 
@@ -166,6 +184,25 @@ def lattice(
     found = Lattice(domain, models, suppression, objective, weights)
     found.search(progress=progress)
     return found
+
+
+def run(task: Task, domain: Domain) -> Found:
+    """Return what is released of a task: the best node, or the one that the policy names."""
+    if task.method.levels is not None:
+        nodes = Nodes(domain, task.models, task.method.suppression)
+        released = released_at(nodes, levels_of(task.method.levels, domain))
+        return Found(finished(task, released), (levels_told(released), "the levels are those of the policy"))
+    found = searched(task, domain)
+    released, best = found.generalization(), found.best.loss if found.best else 0.0
+    doubt = f"not proved optimal: it loses {best:.4f}, and none less than {found.bound:.4f}"
+    told = f"the node is {'proved optimal' if found.proved else doubt} by {task.method.objective}"
+    return Found(finished(task, released), (levels_told(released), told))
+
+
+def searched(task: Task, domain: Domain) -> Lattice:
+    """Return the lattice of a task with its optimum found."""
+    method = task.method
+    return lattice(domain, task.models, method.suppression, method.objective, task.weights, task.progress)
 
 
 def _plain(nodes: Nodes, shape: tuple[int, ...]) -> Floats:

@@ -67,7 +67,7 @@ def merge_until(classes: Merged, trees: Trees, models: Models, progress: Progres
 
 def _round(classes: Merged, trees: Trees, models: Models, missing: Mask) -> Merged:
     asked = np.flatnonzero(missing)
-    if all(_counts_only(model) for model in models):
+    if all(model.column is None for model in models):
         found, costs = nearest_classes(trees, classes.says, classes.tally.sizes, asked, 1)
         partner, cost = found[:, 0].astype(np.int64), costs[:, 0]
     else:
@@ -86,10 +86,6 @@ def _round(classes: Merged, trees: Trees, models: Models, missing: Mask) -> Merg
     number[kept] = np.arange(len(kept))
     into = number[into]
     return Merged(np.ascontiguousarray(says[kept]), classes.tally.merge(into, {}), into[classes.into])
-
-
-def _counts_only(model: object) -> bool:
-    return getattr(model, "k", None) is not None
 
 
 def _healing(classes: Merged, trees: Trees, models: Models, asked: Ints) -> tuple[Ints, Floats]:

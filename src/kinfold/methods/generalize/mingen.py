@@ -18,13 +18,30 @@ Cost: as `lattice`.   Ties: none are broken before `preferred`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kinfold.errors import Unreachable
 from kinfold.methods.generalize.domain import Domain
+from kinfold.methods.generalize.found import Found, levels_told
+from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.generalize.nodes import TOLERANCE, Node
 from kinfold.methods.generalize.promises import Models
 from kinfold.progress import Progress, silent
+from kinfold.request.methods import Declaration
+
+if TYPE_CHECKING:
+    from kinfold.methods.task import Task
+
+METHOD = Declaration(
+    name="mingen",
+    family="generalize",
+    summary="the levels with the highest Prec, nothing suppressed, exact (paper 002)",
+    page="mingen",
+    needs=("hierarchies", "rows"),
+    kernels=("rollup",),
+    order=3,
+)
 
 Preferred = Callable[[Sequence[Node]], Node]
 
@@ -48,6 +65,13 @@ def mingen(
     # A distortion that is minimal is a minimal generalization (Theorem 2), unless some steps weigh nothing
     candidates = [node for node in found.nodes.seen.values() if node.holds and node.loss <= best.loss + TOLERANCE]
     return sorted(candidates, key=lambda node: node.levels)
+
+
+def run(task: Task, domain: Domain) -> Found:
+    """Return what is released of a task, and how many others are as good."""
+    minimal = mingen(domain, task.models, task.weights, task.progress)
+    released = Generalization.full(domain, preferred(minimal).levels)
+    return Found(released, (levels_told(released), f"{len(minimal)} k-minimal distortions exist; the first was taken"))
 
 
 def preferred(minimal: Sequence[Node], by: Preferred | None = None) -> Node:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,13 +28,29 @@ from kinfold.errors import DataError, PolicyError, Unreachable
 from kinfold.methods.annealing import Budget
 from kinfold.methods.generalize.cells import Trees
 from kinfold.methods.generalize.domain import Codes, Domain, Floats, Mask
+from kinfold.methods.generalize.found import Found
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.loss import CellLoss, Objective, generalizations
 from kinfold.methods.generalize.merging import Merged, merge_until
 from kinfold.methods.generalize.promises import Models, failing
 from kinfold.methods.generalize.rebuilding import MakeUps, Statements, rebuilt
 from kinfold.progress import Progress, silent
+from kinfold.request.methods import Declaration
 from kinfold.rows.tally import Ints, Spread, Tally
+
+if TYPE_CHECKING:
+    from kinfold.methods.task import Task
+
+METHOD = Declaration(
+    name="mingen-cell",
+    family="generalize",
+    summary="each class has the narrowest statement that is true of it (paper 002, at cell level)",
+    page="mingen",
+    needs=("hierarchies", "rows"),
+    kernels=("rollup", "subsets", "nearness", "rebuild"),
+    one_by_one=True,
+    order=4,
+)
 
 EXACT = 16  # records
 STEPS_BY_SIZE = 25  # steps for each record where only sizes matter
@@ -79,6 +96,13 @@ def mingen_cell(
     released = released_by(domain, labels)
     lost = loss.cells(released.levels, released.suppressed)
     return CellLevel(labels, released, lost, len(domain) <= EXACT, taken)
+
+
+def run(task: Task, domain: Domain) -> Found:
+    """Return what is released of a task, searched for as long as the policy says."""
+    steps, seconds = task.method.limits or (None, None)
+    found = mingen_cell(domain, task.models, task.method.objective, task.weights, steps, seconds, task.progress)
+    return Found(found.generalization, ("proved optimal at cell level",) if found.exact else (), found.steps)
 
 
 def released_by(domain: Domain, labels: Ints) -> Generalization:
@@ -161,7 +185,7 @@ def _searched(
     domain = loss.domain
     trees = Trees.of(loss)
     rows = trees.statements(domain)
-    by_size = [model for model in models if hasattr(model, "k")]
+    by_size = [model for model in models if model.column is None]
     classes = merge_until(Merged.identical(rows, domain.tally), trees, by_size, progress)
     classes = merge_until(classes, trees, models, progress)
     make_ups = MakeUps.of(domain.tally, models)

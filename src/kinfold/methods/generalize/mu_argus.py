@@ -19,15 +19,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.generalize.domain import Domain, Levels
+from kinfold.methods.generalize.found import Found
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.promises import Models
 from kinfold.progress import Progress, silent
+from kinfold.request.methods import Declaration
+from kinfold.rows.schema import Role
+
+if TYPE_CHECKING:
+    from kinfold.methods.task import Task
+
+METHOD = Declaration(
+    name="mu-argus",
+    family="generalize",
+    summary="frequent values by levels, rare pairs and triples by starred cells (paper 002)",
+    page="mu-argus",
+    needs=("hierarchies", "rows"),
+    kernels=("rollup",),
+    order=2,
+)
 
 Combination: TypeAlias = tuple[str, ...]
 Outliers: TypeAlias = tuple[tuple[Combination, ...], ...]  # of each row of the domain
@@ -99,6 +115,30 @@ def mu_argus(
             a = domain.names.index(name)
             released.levels[row, a] = domain.heights[a]
     return MuArgus(released, levels, found, released.k)
+
+
+def run(task: Task, domain: Domain) -> Found:
+    """Return what is released of a task, with records suppressed until every promise holds."""
+    named: dict[str, list[str]] = {"identifying": [], "more": [], "most": []}
+    for column in task.policy.of(Role.QUASI):
+        named[column.request.identifying].append(column.name)
+    ranks = Ranks(*(tuple(named[rank]) for rank in ("identifying", "more", "most")))
+    found = mu_argus(domain, task.k, ranks, _asked(task, domain) or task.method.choices, progress=task.progress)
+    told = f"mu-Argus itself reaches k = {found.k}; the release is completed by suppression"
+    return Found(found.complete(task.models, task.starred), (told,))
+
+
+def _asked(task: Task, domain: Domain) -> Holder | None:
+    """Put the question of steps 4 and 5 into words (levels by name, records with outliers), if there is whom to ask."""
+    ask = task.ask
+    if ask is None:
+        return None
+
+    def decide(levels: Levels, found: Outliers) -> str | None:
+        records = sum(int(domain.tally.sizes[row]) for row, combos in enumerate(found) if combos)
+        return ask(dict(zip(domain.names, levels, strict=True)), records)
+
+    return decide
 
 
 def combinations_tested(names: Sequence[str], ranks: Ranks, tested: Tested = "all") -> list[Combination]:

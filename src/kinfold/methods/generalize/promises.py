@@ -20,7 +20,7 @@ import numpy as np
 
 from kinfold.errors import PolicyError
 from kinfold.methods.generalize.domain import Mask
-from kinfold.models import Model
+from kinfold.models import KAnonymity, Model
 from kinfold.rows.tally import Tally
 
 Models = Sequence[Model]
@@ -80,4 +80,4 @@ def threshold(suppression: float, records: int) -> int:
 
 def asked_k(models: Models) -> int:
     """Return the largest k that the models ask for, 1 if none does."""
-    return max((int(getattr(model, "k", 1)) for model in models), default=1)
+    return max((model.k for model in models if isinstance(model, KAnonymity)), default=1)

@@ -43,7 +43,7 @@ class MakeUps:
     @classmethod
     def of(cls, tally: Tally, models: Models) -> MakeUps | None:
         """Ask the models about every make-up of up to POOL records; None where there are too many."""
-        names = [name for name in tally.spreads if any(getattr(model, "column", None) == name for model in models)]
+        names = [name for name in tally.spreads if any(model.column == name for model in models)]
         value, values = _values(tally, names)
         pool = POOL
         while (pool + 1) ** values > MAKE_UPS:

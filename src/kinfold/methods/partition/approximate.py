@@ -29,12 +29,24 @@ from kinfold import kernels
 from kinfold.methods.partition.dependency import BINS, dependency
 from kinfold.methods.partition.nearness import SMALL, centre, centres, distances
 from kinfold.progress import Progress, silent
+from kinfold.request.methods import Declaration
 from kinfold.rows.points import Labels, Points, checked_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from kinfold.methods.task import Task
+
+METHOD = Declaration(
+    name="approximate",
+    family="partition",
+    summary="groups on the key attributes of the dependency tree (paper 001)",
+    page="approximate",
+    kernels=("approximate", "sums"),
+    order=4,
+)
 
 
 def approximate(x: object, k: int, *, bins: int = BINS, progress: Progress = silent) -> Labels:
@@ -51,6 +63,11 @@ def approximate(x: object, k: int, *, bins: int = BINS, progress: Progress = sil
     labels = form(projected, k, progress)
     _settle(projected, labels, k)
     return labels
+
+
+def run(records: Points, task: Task, progress: Progress) -> Labels:
+    """Return the classes of a task."""
+    return approximate(records, task.k, progress=progress)
 
 
 def project(points: Points, attributes: Sequence[int]) -> Points:

@@ -14,7 +14,7 @@ Cost: one linear program of n rows and one pricing for each size, each round.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -113,15 +113,24 @@ class Generated:
 
     bound: float
     prices: Floats
+    rounds: int = 0  # that it took
 
 
-def generate(pool: Pool, prices: Floats, until: float, progress: Progress = silent) -> Generated:
+def generate(
+    pool: Pool,
+    prices: Floats,
+    until: float,
+    progress: Progress = silent,
+    rounds: int = ROUNDS,
+    most_looks: int = MOST_LOOKS,
+) -> Generated:
     """Add groups to the pool until none is missing, and return the best bound met."""
     bound, _, _ = price(pool, prices, FIRST_LOOKS)
-    best, looks = Generated(bound, prices), FIRST_LOOKS
-    for step in range(ROUNDS):
+    best, looks, taken = Generated(bound, prices), FIRST_LOOKS, 0
+    for step in range(rounds):
         if time.monotonic() > until or pool.cost - best.bound <= CLOSE * pool.cost:
             break
+        taken = step + 1
         value, at = program(pool, until)
         if at is None:
             break
@@ -134,11 +143,11 @@ def generate(pool: Pool, prices: Floats, until: float, progress: Progress = sile
             if new:
                 break
         if new < FEW:
-            if value - best.bound <= CLOSE * value or (whole and new == 0) or looks >= MOST_LOOKS:
+            if value - best.bound <= CLOSE * value or (whole and new == 0) or looks >= most_looks:
                 break
             looks *= 1 if whole else MORE_LOOKS
-        progress(step, ROUNDS)
-    return best
+        progress(step, rounds)
+    return replace(best, rounds=taken)
 
 
 def price(pool: Pool, prices: Floats, looks: int, wanted: float = 0.0) -> tuple[float, int, bool]:

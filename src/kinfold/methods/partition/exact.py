@@ -8,19 +8,23 @@
 
 To choose is a mixed-integer program, each record once, at least cost, by HiGHS. Where step 2 was solved to its end, the
 result is the optimum. For some thousand records; the time it takes depends on the gap.
+
+How far it goes is a matter of seconds, or of steps (rounds of pricing, and one for all before them): then everything
+else is limited by counts too, no clock is looked at, and the same steps give the same partition.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinfold.errors import Unreachable
 from kinfold.methods.partition.bounds import PRICED_UP_TO, SHARE, SMALL
-from kinfold.methods.partition.columns import Generated, Pool, generate, price, program
+from kinfold.methods.partition.columns import MOST_LOOKS, ROUNDS, Generated, Pool, generate, price, program
 from kinfold.methods.partition.gaps import Gaps, split
 from kinfold.methods.partition.prices import climb
 from kinfold.methods.partition.refine import checked_labels
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
 LOOKS = 20_000  # of a root, while the groups within the gap are gathered
 PRICING = 0.25  # share of the seconds for the bound
 TURNS, WALKING = 2, 0.45  # how often groups are gathered and chosen, and how much of a turn is gathering
+STEPS = 60  # rounds of pricing where the clock does not count; so many are hardly ever needed
+BY_COUNT = {"looks": 100_000, "nodes": 2_000, "walk": 200}  # of a root, of a choice, for each record: without a clock
 WELL_PRICED = 0.1  # share of the gap that the reduced cost of a group may have, where the choice is not exact
 ROUNDING = 1e-9
 
@@ -47,6 +53,7 @@ class Exact:
     labels: Labels
     cost: float
     bound: float
+    steps: int  # that repeat it, where the clock did not count
 
     @property
     def gap(self) -> float:
@@ -54,8 +61,12 @@ class Exact:
         return max(0.0, 1.0 - self.bound / self.cost) if self.cost > 0.0 else 0.0
 
 
-def exact(x: object, k: int, labels: object, *, seconds: float = 60.0, progress: Progress = silent) -> Exact:
+def exact(
+    x: object, k: int, labels: object, *, seconds: float = 60.0, steps: int | None = None, progress: Progress = silent
+) -> Exact:
     """Return a partition that costs no more than the one given, with a lower bound on the cost of all.
+
+    With `steps` the seconds do not count.
 
     >>> found = exact([[0.0], [1.0], [5.0], [6.0], [9.0]], 2, [0, 1, 0, 1, 0])
     >>> found.labels.tolist(), round(found.cost, 6), round(found.gap, 6)
@@ -65,9 +76,10 @@ def exact(x: object, k: int, labels: object, *, seconds: float = 60.0, progress:
     size = checked_size(points, k)
     if len(points) > SMALL:
         raise Unreachable(f"{len(points)} records are too many for the exact end", fix=f"at most {SMALL}, or a bound")
+    seconds = seconds if steps is None else math.inf
     until = time.monotonic() + seconds
     pool = Pool.of(Gaps.of(points), size, checked_labels(labels, len(points), size))
-    best = _priced(pool, PRICING * seconds, progress)
+    best = _priced(pool, PRICING * seconds, ROUNDS if steps is None else max(0, steps - 1), progress)
     bound = best.bound
     if pool.cost - bound > ROUNDING * pool.cost:
         bound = max(bound, _choose_among_all(pool, best, until))
@@ -78,16 +90,18 @@ def exact(x: object, k: int, labels: object, *, seconds: float = 60.0, progress:
             break
         progress(turn, TURNS)
         _choose_among_met(met, turn, share)
-    return Exact(met.labels, met.cost, min(bound, met.cost))
+    return Exact(met.labels, met.cost, min(bound, met.cost), best.rounds + 1)
 
 
-def _priced(pool: Pool, seconds: float, progress: Progress) -> Generated:
+def _priced(pool: Pool, seconds: float, rounds: int, progress: Progress) -> Generated:
     """Return the best bound and its prices, by stars, and by columns where the groups are not too many."""
     prices, value = climb(pool.gaps, pool.k, pool.cost, time.monotonic() + SHARE * seconds, progress)
     best = Generated(value, prices)
     if pool.k <= PRICED_UP_TO or len(pool.gaps) <= 4 * pool.k:
         enough = time.monotonic() + (1.0 - SHARE) * seconds
-        best = max(best, generate(pool, prices, enough, progress), key=lambda generated: generated.bound)
+        looks = MOST_LOOKS if math.isfinite(seconds) else BY_COUNT["looks"]
+        found = generate(pool, prices, enough, progress, rounds, looks)
+        best = found if found.bound > best.bound else replace(best, rounds=found.rounds)
     return best
 
 
@@ -111,7 +125,9 @@ def _choose_among_met(pool: Pool, seed: int, seconds: float) -> None:
 
 
 def _steps_within(pool: Pool, seconds: float) -> int:
-    """How many steps of a walk fit into so many seconds, by trial."""
+    """How many steps of a walk fit into so many seconds, by trial; a fixed number where seconds do not count."""
+    if math.isinf(seconds):
+        return BY_COUNT["walk"] * len(pool.gaps)
     trial = first_cycle(len(pool.gaps), pool.k) // 4 + 1
     since = time.monotonic()
     pool.walk([pool.labels], trial)
@@ -134,7 +150,7 @@ def _solve(pool: Pool, groups: list[Group], until: float) -> float:
         constraints=LinearConstraint(pool.matrix(groups), 1.0, 1.0),
         integrality=np.ones(len(groups), np.int64),
         bounds=Bounds(0.0, 1.0),
-        options={"time_limit": max(0.1, until - time.monotonic()), "mip_rel_gap": 0.0},
+        options=_limits(until),
     )
     if solved.x is None:
         return -np.inf
@@ -143,3 +159,10 @@ def _solve(pool: Pool, groups: list[Group], until: float) -> float:
         labels[list(groups[chosen])] = label
     pool.keep(labels)
     return min(float(solved.mip_dual_bound), pool.cost)
+
+
+def _limits(until: float) -> Any:
+    limit = (
+        {"node_limit": BY_COUNT["nodes"]} if math.isinf(until) else {"time_limit": max(0.1, until - time.monotonic())}
+    )
+    return {"mip_rel_gap": 0.0, **limit}

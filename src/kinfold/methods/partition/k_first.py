@@ -27,11 +27,23 @@ from kinfold.methods.partition.left import Left, points_at
 from kinfold.methods.partition.requirement import Requirement, closeness, packed
 from kinfold.methods.partition.t_merge import merged
 from kinfold.progress import silent
+from kinfold.request.methods import Declaration
 from kinfold.rows.points import Points, checked_size
 
 if TYPE_CHECKING:
+    from kinfold.methods.task import Task
     from kinfold.progress import Progress
     from kinfold.rows.points import Labels
+
+METHOD = Declaration(
+    name="k-first",
+    family="partition",
+    summary="near records, exchanged until each class is t-close (Algorithm 2 of paper 004)",
+    page="t-closeness",
+    needs=("t",),
+    kernels=("k_first", "promises", "merging", "classes", "mending"),
+    order=6,
+)
 
 
 def k_first(x: object, k: int, *, confidential: object, t: object, progress: Progress = silent) -> Labels:
@@ -46,6 +58,11 @@ def k_first(x: object, k: int, *, confidential: object, t: object, progress: Pro
     requirements = closeness(confidential, t, len(points))
     labels = clustered(points, k, requirements, progress=progress)
     return merged(points, labels, requirements)[0]
+
+
+def run(records: Points, task: Task, progress: Progress) -> Labels:
+    """Return the classes of a task; those that still miss a promise are left to repair, as with any method."""
+    return clustered(records, task.k, task.requirements(), progress=progress)
 
 
 def clustered(points: Points, k: int, requirements: Sequence[Requirement], *, progress: Progress = silent) -> Labels:

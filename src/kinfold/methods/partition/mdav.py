@@ -21,13 +21,25 @@ import numpy as np
 
 from kinfold.methods.partition.centre import Centre
 from kinfold.progress import silent
+from kinfold.request.methods import Declaration
 from kinfold.rows.points import Points, checked_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kinfold.methods.task import Task
     from kinfold.progress import Progress
     from kinfold.rows.points import Codes, Floats, Labels
+
+METHOD = Declaration(
+    name="mdav",
+    family="partition",
+    summary="MDAV-generic (paper 000), exact",
+    page="mdav",
+    kernels=("mdav_task", "mdav_tree", "mdav_flat"),
+    auto="the best start for refinement by local search",
+    order=1,
+)
 
 SMALL = 3000  # a tenth of a second here; a compiler would take some seconds once, numba's import half a second always
 
@@ -45,6 +57,11 @@ def mdav(x: object, k: int, *, progress: Progress = silent) -> Labels:
     from kinfold.methods.partition.mdav_compiled import mdav_compiled
 
     return mdav_compiled(points, k, progress)
+
+
+def run(records: Points, task: Task, progress: Progress) -> Labels:
+    """Return the classes of a task."""
+    return mdav(records, task.k, progress=progress)
 
 
 def mdav_plain(points: Points, k: int, progress: Progress) -> Labels:

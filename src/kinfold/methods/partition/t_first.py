@@ -30,18 +30,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold.methods.partition import nearness
 from kinfold.methods.partition.centre import Centre
 from kinfold.methods.partition.left import Left, points_at
-from kinfold.methods.partition.requirement import closeness
+from kinfold.methods.partition.marginality import ranked
+from kinfold.methods.partition.requirement import Requirement, closeness
 from kinfold.progress import silent
+from kinfold.request.methods import Declaration
 from kinfold.rows.points import Points, checked_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kinfold.methods.partition.left import Place
+    from kinfold.methods.task import Task
     from kinfold.progress import Progress
     from kinfold.rows.points import Labels
+
+METHOD = Declaration(
+    name="t-first",
+    family="partition",
+    summary="a record from each stratum of the confidential column (Algorithm 3 of paper 004)",
+    page="t-closeness",
+    needs=("t",),
+    kernels=("t_first", "promises", "merging", "classes", "mending"),
+    auto="t-closeness is asked for, and forming classes across the confidential values loses least",
+    sets_aside=True,
+    order=7,
+)
 
 SMALL = 3000  # where a compiler would take longer than the clusters
 
@@ -66,6 +82,29 @@ def t_first(x: object, k: int, *, confidential: object, t: object, progress: Pro
     from kinfold.methods.partition.t_first_compiled import t_first_compiled
 
     return t_first_compiled(points, layers, progress)
+
+
+def run(records: Points, task: Task, progress: Progress) -> Labels:
+    """Take the strata from the column with the smallest t; what the others ask is met by repair."""
+    strictest = min(task.close, key=lambda model: model.t)
+    rank = ranked(Requirement.of(strictest, task.confidential[strictest.column]))
+    return t_first(records, task.k, confidential=rank, t=strictest.t, progress=progress)
+
+
+def set_aside(task: Task) -> NDArray[np.bool_]:
+    """Mark the records to discard before so that the cluster size divides the rest (paper 004, section 7).
+
+    Only where `method.suppression` allows so many: those farthest from the centre of all, which cost most to keep.
+    """
+    records, suppression = task.records, task.method.suppression
+    allowed = suppression if isinstance(suppression, int) else int(suppression * records)
+    spare = np.zeros(records, np.bool_)
+    extra = records % cluster_size(records, task.k, min(model.t for model in task.close))
+    if 0 < extra <= allowed:
+        every = task.points()
+        away = nearness.distances(every, nearness.centre(every), 0)
+        spare[np.argsort(-away, kind="stable")[:extra]] = True
+    return spare
 
 
 def cluster_size(n: int, k: int, t: float) -> int:

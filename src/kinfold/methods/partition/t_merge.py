@@ -21,6 +21,7 @@ from kinfold.errors import DataError, Unreachable
 from kinfold.methods.partition.mdav import mdav
 from kinfold.methods.partition.requirement import Requirement, closeness, mixed, packed
 from kinfold.progress import silent
+from kinfold.request.methods import Declaration
 from kinfold.rows.points import Points, checked_size
 
 if TYPE_CHECKING:
@@ -28,8 +29,19 @@ if TYPE_CHECKING:
 
     from kinfold.kernels.merging import Merger
     from kinfold.kernels.promises import Promises
+    from kinfold.methods.task import Task
     from kinfold.progress import Progress
     from kinfold.rows.points import Labels
+
+METHOD = Declaration(
+    name="t-merge",
+    family="partition",
+    summary="classes of mdav, merged until each is t-close (Algorithm 1 of paper 004)",
+    page="t-closeness",
+    needs=("t",),
+    kernels=("mdav_task", "mdav_tree", "mdav_flat", "promises", "merging", "classes", "mending"),
+    order=5,
+)
 
 CHUNK = 200  # merges between two looks at the listener
 
@@ -54,6 +66,12 @@ def t_merge(
     if labels.shape != (len(points),):
         raise DataError(f"the labels to start from have the shape {labels.shape}", fix="give one label a record")
     return merged(points, labels, closeness(confidential, t, len(points)), progress=progress)[0]
+
+
+def run(records: Points, task: Task, progress: Progress) -> Labels:
+    """Return the classes of a task, merged until each keeps every promise about its rows."""
+    start = mdav(records, task.k, progress=progress)
+    return merged(records, start, task.requirements(), progress=progress)[0]
 
 
 def merged(

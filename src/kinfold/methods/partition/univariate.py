@@ -27,12 +27,25 @@ from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.methods.partition.nearness import SMALL
 from kinfold.progress import Progress, silent
+from kinfold.request.methods import Declaration
 from kinfold.rows.points import Floats, Labels, Points, checked_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kinfold.methods.task import Task
+
 Cost = Literal["sse", "absolute"]
+
+METHOD = Declaration(
+    name="univariate",
+    family="partition",
+    summary="the optimum for one quasi-identifier",
+    page="univariate",
+    needs=("one number",),
+    kernels=("univariate", "univariate_wide"),
+    order=3,
+)
 
 WIDE = 50  # above this k trying every size of the last group takes longer than halving (measured at 10⁶ values)
 CHUNK = 1 << 18
@@ -64,6 +77,11 @@ def univariate(x: object, k: int, *, cost: Cost = "sse", progress: Progress = si
     labels[order] = np.repeat(np.arange(len(groups), dtype=np.int32), groups)
     progress(len(values), len(values))
     return labels
+
+
+def run(records: Points, task: Task, progress: Progress) -> Labels:
+    """Return the classes of a task."""
+    return univariate(records, task.k, progress=progress)
 
 
 def plain(values: Floats, k: int, cost: Cost) -> NDArray[np.int32]:

@@ -31,10 +31,22 @@ from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.methods.partition.nearness import SMALL, centre, centres, distances
 from kinfold.progress import Progress, silent
+from kinfold.request.methods import Declaration
 from kinfold.rows.points import Floats, Labels, Points, checked_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from kinfold.methods.task import Task
+
+METHOD = Declaration(
+    name="v-mdav",
+    family="partition",
+    summary="MDAV with classes of variable size",
+    page="vmdav",
+    kernels=("vmdav", "sums"),
+    order=2,
+)
 
 GAMMA = 0.2  # the authors' value for scattered data; see docs/methods/vmdav.md for what others give
 
@@ -54,6 +66,11 @@ def vmdav(x: object, k: int, *, gamma: float = GAMMA, progress: Progress = silen
     labels = form(points, k, float(gamma), progress)
     _settle(points, labels)
     return labels
+
+
+def run(records: Points, task: Task, progress: Progress) -> Labels:
+    """Return the classes of a task."""
+    return vmdav(records, task.k, progress=progress)
 
 
 def plain(points: Points, k: int, gamma: float, progress: Progress) -> Labels:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kinfold.methods.planning.task import Task
+from kinfold.methods.task import Task
 from kinfold.models import TCloseness
 
 FEW = 0.1  # of the classes that k alone allows: above it, a note would come with most releases

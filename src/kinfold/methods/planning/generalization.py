@@ -8,7 +8,7 @@ release       the label of each tuple; suppressed records are dropped, or starre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,15 +20,14 @@ from kinfold.errors import PolicyError, Problem, Unreachable
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.measures.grouping import group_rows
 from kinfold.methods.averaging import as_arrow
-from kinfold.methods.generalize.domain import Domain, Levels
+from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.generalization import Generalization
-from kinfold.methods.generalize.mu_argus import Outliers
-from kinfold.methods.planning.levels import levels_of, released_at
 from kinfold.methods.planning.missing import left_out
-from kinfold.methods.planning.needs import needs
-from kinfold.methods.planning.refinement import Budget, budget
-from kinfold.methods.planning.task import Plan, Task
+from kinfold.methods.planning.needs import lacking
+from kinfold.methods.planning.running import generalized
+from kinfold.methods.task import Plan, Task
 from kinfold.request.encoding import Attribute, Coded, Measured, leaves_of
+from kinfold.request.methods import Declaration
 from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace, Treatment
 from kinfold.rows.schema import Role
 from kinfold.rows.tally import Tally, of_labels
@@ -39,39 +38,29 @@ if TYPE_CHECKING:
 Ints: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """What a method releases, and what there is to say about it."""
-
-    released: Generalization
-    notes: tuple[str, ...] = ()
-    steps: int | None = None
-
-
-def generalize(task: Task, method: str, reason: str) -> Plan:
+def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that replaces values by coarser, true statements."""
-    one_by_one = method == "mingen-cell"  # equal records can end up in different classes
-    _check(task, task.attributes if one_by_one else task.tuples.attributes, method)
-    rows = _records(task) if one_by_one else _tuples(task)
+    _check(task, task.attributes if method.one_by_one else task.tuples.attributes, method)
+    rows = _records(task) if method.one_by_one else _tuples(task)
     if rows.records < task.k:
         raise Unreachable(
             f"k is {task.k}, but there are only {rows.records} records", fix="lower k, or bring more records"
         )
-    found = METHODS[method](task, rows.domain)
-    starred = task.policy.request.output.suppressed == "star"
-    kept = np.ones(len(rows.domain), np.bool_) if starred else ~found.released.suppressed
+    found = generalized(method, task, rows.domain)
+    kept = np.ones(len(rows.domain), np.bool_) if task.starred else ~found.released.suppressed
     labels = np.full(len(rows.gone), LEFT_OUT, np.int32)
     labels[~rows.gone] = np.where(kept[rows.tuple], rows.tuple, LEFT_OUT)
     notes = [*found.notes]
     if suppressed := found.released.records_suppressed:
         notes.append(
-            f"{suppressed} records were suppressed" + (" (kept, with * in every quasi-identifier)" if starred else "")
+            f"{suppressed} records were suppressed"
+            + (" (kept, with * in every quasi-identifier)" if task.starred else "")
         )
     if rows.left_out:
         notes.append(f"{rows.left_out} records were left out because a value is missing, as the policy asks")
     treatments = _treatments(task, rows.attributes, found.released)
-    recoding = Recoding(labels, treatments, None if one_by_one else task.tuples.frame)
-    return Plan(recoding, method, reason, tuple(notes), steps=found.steps)
+    recoding = Recoding(labels, treatments, None if method.one_by_one else task.tuples.frame)
+    return Plan(recoding, method.name, reason, tuple(notes), steps=found.steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,149 +153,23 @@ def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalizati
     return Replace(as_arrow(attribute, numbers[code], exact=False))
 
 
-def _check(task: Task, attributes: Sequence[Attribute], method: str) -> None:
-    needed, privacy = needs(method), task.policy.request.privacy
-    problems = [
-        _without_hierarchy(a, method)
-        for a in attributes
-        if needed.hierarchies and isinstance(a, Measured) and a.hierarchy is None
-    ]
+def _check(task: Task, attributes: Sequence[Attribute], method: Declaration) -> None:
+    problems = lacking(method, task)
     problems += [
         Problem(f"'{a.bound.name}': generalized values cannot be imputed", 'choose missing = "separate" or "drop"')
         for a in attributes
         if isinstance(a, Measured) and a.bound.request.missing == "mean" and a.null.any()
     ]
-    if needed.rows and (privacy.unit is not None or privacy.joint):
-        what = f"the method '{method}' cannot keep promises about people (privacy.unit) or joint ones"
-        problems.append(Problem(what, "choose a partitioning method, for example mdav"))
+    if task.method.refine == "exact":
+        what = f'method.refine: "exact" is for methods that partition, and the method is {method.name}'
+        problems.append(Problem(what, "leave it out"))
     if problems:
         raise PolicyError(problems)
 
 
-def _without_hierarchy(attribute: Attribute, method: str) -> Problem:
-    name, asked = attribute.bound.name, attribute.bound.request
-    if asked.hierarchy is not None:  # not built, for the values are to be averaged
-        what = f"the method '{method}' generalizes '{name}', and columns.{name}.average is {asked.average}"
-        return Problem(what, "leave out the average, or choose a partitioning method, for example mdav")
-    return Problem(
-        f"the method '{method}' needs a hierarchy for '{name}'",
-        f"add hierarchy = {{ intervals = [5, 10, 20] }} or another to columns.{name}",
-    )
-
-
-def _weights(task: Task) -> dict[str, float]:
-    return {column.name: column.request.weight for column in task.policy.of(Role.QUASI)}
-
-
-def _finished(task: Task, released: Generalization) -> Generalization:
-    """Star as many records as it takes for those starred to keep the promises too."""
-    starred = task.policy.request.output.suppressed == "star"
-    return released.completed(task.models, starred=True) if starred else released
-
-
-def _datafly(task: Task, domain: Domain) -> Found:
-    from kinfold.methods.generalize.datafly import datafly
-
-    method = task.policy.request.method
-    allowed = method.suppression if "suppression" in method.model_fields_set else None
-    found = datafly(domain, task.models, allowed, progress=task.progress)
-    return Found(_finished(task, found.generalization), (_levels(found.generalization),))
-
-
-def _mu_argus(task: Task, domain: Domain) -> Found:
-    from kinfold.methods.generalize.mu_argus import Ranks, mu_argus
-
-    named: dict[str, list[str]] = {"identifying": [], "more": [], "most": []}
-    for column in task.policy.of(Role.QUASI):
-        named[column.request.identifying].append(column.name)
-    ranks = Ranks(*(tuple(named[rank]) for rank in ("identifying", "more", "most")))
-    holder = _holder(task, domain) if task.ask else task.policy.request.method.choices
-    found = mu_argus(domain, task.k, ranks, holder, progress=task.progress)
-    told = f"mu-Argus itself reaches k = {found.k}; the release is completed by suppression"
-    starred = task.policy.request.output.suppressed == "star"
-    return Found(found.complete(task.models, starred), (told,))
-
-
-def _holder(task: Task, domain: Domain) -> Callable[[Levels, Outliers], str | None]:
-    """Put the question of steps 4 and 5 into words: levels by name, and the records that have outliers."""
-
-    def decide(levels: Levels, found: Outliers) -> str | None:
-        records = sum(int(domain.tally.sizes[row]) for row, combos in enumerate(found) if combos)
-        return task.ask(dict(zip(domain.names, levels, strict=True)), records) if task.ask else None
-
-    return decide
-
-
-def _mingen(task: Task, domain: Domain) -> Found:
-    from kinfold.methods.generalize.mingen import mingen, preferred
-
-    minimal = mingen(domain, task.models, _weights(task), task.progress)
-    chosen = preferred(minimal)
-    released = Generalization.full(domain, chosen.levels)
-    return Found(released, (_levels(released), f"{len(minimal)} k-minimal distortions exist; the first was taken"))
-
-
-def _mingen_cell(task: Task, domain: Domain) -> Found:
-    from kinfold.methods.generalize.mingen_cell import mingen_cell
-
-    method = task.policy.request.method
-    allowed = budget(method) or Budget()
-    limits = allowed.steps, allowed.seconds
-    found = mingen_cell(domain, task.models, method.objective, _weights(task), *limits, task.progress)
-    told = ("proved optimal at cell level",) if found.exact else ()
-    return Found(found.generalization, told, found.steps)
-
-
 def lattice_of(task: Task) -> Lattice:
     """Return the lattice of a task with its optimum found."""
-    _check(task, task.tuples.attributes, "lattice")
-    return _searched(task, _tuples(task).domain)
+    from kinfold.methods.generalize.lattice import METHOD, searched
 
-
-def _searched(task: Task, domain: Domain) -> Lattice:
-    from kinfold.methods.generalize.lattice import lattice
-
-    method = task.policy.request.method
-    return lattice(domain, task.models, method.suppression, method.objective, _weights(task), task.progress)
-
-
-def _lattice(task: Task, domain: Domain) -> Found:
-    method = task.policy.request.method
-    if method.levels is not None:
-        return _at_levels(task, domain, method.levels)
-    found = _searched(task, domain)
-    released = found.generalization()
-    best = found.best.loss if found.best else 0.0
-    told = (
-        "proved optimal"
-        if found.proved
-        else f"not proved optimal: it loses {best:.4f}, and none less than {found.bound:.4f}"
-    )
-    return Found(_finished(task, released), (_levels(released), f"the node is {told} by {method.objective}"))
-
-
-def _at_levels(task: Task, domain: Domain, asked: Mapping[str, int]) -> Found:
-    from kinfold.methods.generalize.nodes import Nodes
-
-    levels = levels_of(asked, domain)
-    nodes = Nodes(domain, task.models, task.policy.request.method.suppression)
-    released = released_at(nodes, levels)
-    return Found(_finished(task, released), (_levels(released), "the levels are those of the policy"))
-
-
-def _levels(released: Generalization) -> str:
-    vector: Sequence[int] = released.vector or ()
-    pairs = [
-        f"{name} {level} of {h}"
-        for name, level, h in zip(released.domain.names, vector, released.domain.heights, strict=True)
-    ]
-    return "levels: " + ", ".join(pairs)
-
-
-METHODS: Mapping[str, Callable[[Task, Domain], Found]] = {
-    "datafly": _datafly,
-    "mu-argus": _mu_argus,
-    "mingen": _mingen,
-    "mingen-cell": _mingen_cell,
-    "lattice": _lattice,
-}
+    _check(task, task.tuples.attributes, METHOD)
+    return searched(task, _tuples(task).domain)

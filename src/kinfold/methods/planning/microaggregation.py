@@ -19,23 +19,25 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import Unreachable
+from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.averaging import Averaged, averaged
 from kinfold.methods.planning.closeness_advice import advice
 from kinfold.methods.planning.missing import imputed, left_out, strata
-from kinfold.methods.planning.partitioners import check_method, discarded, partition
-from kinfold.methods.planning.refinement import proved_gap, refined
-from kinfold.methods.planning.requirements import requirements
+from kinfold.methods.planning.needs import lacking
+from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined
+from kinfold.methods.planning.running import partition, set_aside
 from kinfold.methods.planning.stricter import alike, merge_until, stricter
-from kinfold.methods.planning.task import Plan, Records, Task
+from kinfold.methods.task import Plan, Records, Task
 from kinfold.progress import Progress
 from kinfold.request.encoding import points
+from kinfold.request.methods import Declaration
 from kinfold.rows.points import Points
 from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Treatment
 from kinfold.rows.schema import Role
 
 Labels: TypeAlias = NDArray[np.int32]
 
+PROVED = 1e-6  # a share of the loss that rounding alone can be
 APART = 1e6  # deviations between strata: nothing is ever nearer across than within
 
 
@@ -49,9 +51,10 @@ class Classes:
     gap: float | None = None
 
 
-def microaggregate(task: Task, method: str, reason: str) -> Plan:
+def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that gives every record the average of its class."""
-    check_method(method, task)
+    if problems := lacking(method, task):
+        raise PolicyError(problems)
     attributes, notes = imputed(task.attributes)
     gone = left_out(attributes)
     missing = int(gone.sum())
@@ -61,7 +64,7 @@ def microaggregate(task: Task, method: str, reason: str) -> Plan:
             f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
         )
     here = replace(task, table=Records(attributes, task.confidential, task.unit)).take(rows)
-    if method == "t-first" and (spare := discarded(here)).any():
+    if (spare := set_aside(method, here)).any():
         notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
         rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
     found = _classes(here, method)
@@ -79,8 +82,9 @@ def microaggregate(task: Task, method: str, reason: str) -> Plan:
         here, classes, len(rows), lambda looser: int(_classes(looser, method, refine=False).labels.max()) + 1
     )
     if found.gap is not None:
-        notes.append(f"within {found.gap:.2%} of the least loss that any classes of at least {task.k} can have")
-    return Plan(recoding, method, reason, tuple(notes), found.repaired, method, found.steps or None, found.gap)
+        notes.append(_told(found.gap, task))
+    name = method.name
+    return Plan(recoding, name, reason, tuple(notes), found.repaired, name, found.steps or None, found.gap)
 
 
 def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]:
@@ -113,8 +117,10 @@ def _treatments(task: Task, results: Mapping[str, Averaged]) -> dict[str, Treatm
     return treatments
 
 
-def _classes(task: Task, method: str, *, refine: bool = True) -> Classes:
+def _classes(task: Task, method: Declaration, *, refine: bool = True) -> Classes:
     apart = strata(task.attributes, task.k)
+    if problems := [*not_exact(task, apart)]:
+        raise PolicyError(problems)
     labels = np.empty(len(apart), np.int32)
     done = classes = 0
     for stratum in range(int(apart.max()) + 1):
@@ -130,22 +136,22 @@ def _classes(task: Task, method: str, *, refine: bool = True) -> Classes:
 def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classes:
     """Repair what misses a promise, then refine."""
     every = _kept_apart(task, apart)
-    required, repaired = requirements(task), 0
+    required, repaired = task.requirements(), 0
     if required:
         from kinfold.methods.partition.repair import repair
 
         mended = repair(every, labels, task.k, required, progress=task.progress)
         labels, repaired = mended.labels, mended.repaired
         _refuse_mixed(labels, apart)
-    better, steps = labels, 0
-    if refine:
-        better, steps = refined(every, labels, task.k, required, task.policy.request.method, task.progress)
-    gap = _gap(task, every, better) if refine and not required and not apart.any() else None
+    found = refined(every, labels, task.k, required, task.method, task.progress) if refine else Refined(labels)
+    better, gap = found.labels, found.gap
+    if gap is None and refine and not required and not apart.any():
+        gap = _gap(task, every, better)
     if failing := stricter(task):
         better, merged = merge_until(every, better, failing)
         repaired += merged
     _refuse_mixed(better, apart)
-    return Classes(better, repaired, steps, gap)
+    return Classes(better, repaired, found.steps, gap)
 
 
 def _kept_apart(task: Task, apart: Labels) -> Points:
@@ -157,8 +163,16 @@ def _kept_apart(task: Task, apart: Labels) -> Points:
 
 
 def _gap(task: Task, every: Points, labels: Labels) -> float | None:
-    seconds = task.policy.request.method.prove
+    seconds = task.method.prove
     return proved_gap(every, labels, task.k, seconds, task.progress) if seconds and stricter(task) is None else None
+
+
+def _told(gap: float, task: Task) -> str:
+    # of categories larger classes may lose less, and no bound speaks of those
+    sizes = f"of {task.k} to {2 * task.k - 1}" if task.points().scales else f"of at least {task.k}"
+    if gap <= PROVED:
+        return f"proved: no classes {sizes} records lose less"
+    return f"within {gap:.2%} of the least loss that any classes {sizes} can have"
 
 
 def _refuse_mixed(labels: Labels, apart: Labels) -> None:

@@ -1,32 +1,63 @@
-"""What each method needs of a request, said once: a request that lacks it is refused by it, and tests choose by it."""
+"""What a request lacks of what a method declares that it needs: told before any work, and what `auto` chooses by."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 
-from kinfold.request.policy import GENERALIZING
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What a method cannot do without; a method that is not listed below needs nothing."""
-
-    t: bool = False  # a t to keep while it forms classes
-    one_number: bool = False  # a single quasi-identifier, of numbers or dates
-    hierarchies: bool = False  # one for every quasi-identifier of numbers or dates
-    rows: bool = False  # promises about rows, each column by itself: neither `unit` nor `joint`
+from kinfold.errors import Problem
+from kinfold.methods.task import Task
+from kinfold.request.binding import BoundColumn
+from kinfold.request.methods import Declaration, Need, everyday
+from kinfold.rows.schema import Role
 
 
-NEEDS: Mapping[str, Needs] = {
-    "univariate": Needs(one_number=True),
-    "t-merge": Needs(t=True),
-    "k-first": Needs(t=True),
-    "t-first": Needs(t=True),
-    **dict.fromkeys(GENERALIZING, Needs(hierarchies=True, rows=True)),
+def lacking(method: Declaration, task: Task) -> list[Problem]:
+    """Return what keeps a method from this task."""
+    return [problem for need in method.needs for problem in _LACKS[need](method, task)]
+
+
+def _t(method: Declaration, task: Task) -> Iterator[Problem]:
+    if not task.close:
+        yield Problem(f"the method '{method.name}' needs a t to keep", "add t to [privacy], or choose another method")
+
+
+def _one_number(method: Declaration, task: Task) -> Iterator[Problem]:
+    if (quasi := len(task.policy.of(Role.QUASI))) > 1:
+        what = f"the method '{method.name}' is for one quasi-identifier, there are {quasi}"
+        yield Problem(what, f"choose {everyday().name}, or give the others another role")
+
+
+def _hierarchies(method: Declaration, task: Task) -> Iterator[Problem]:
+    for column in task.policy.of(Role.QUASI):
+        if column.kind.measured and not (column.request.hierarchy and column.average == "generalize"):
+            yield _without_hierarchy(column, method)
+
+
+def _without_hierarchy(column: BoundColumn, method: Declaration) -> Problem:
+    name, asked = column.name, column.request
+    if asked.hierarchy is not None:  # not built, for the values are to be averaged
+        what = f"the method '{method.name}' generalizes '{name}', and columns.{name}.average is {asked.average}"
+        return Problem(what, f"leave out the average, or {_another()}")
+    return Problem(
+        f"the method '{method.name}' needs a hierarchy for '{name}'",
+        f"add hierarchy = {{ intervals = [5, 10, 20] }} or another to columns.{name}",
+    )
+
+
+def _rows(method: Declaration, task: Task) -> Iterator[Problem]:
+    privacy = task.policy.request.privacy
+    if privacy.unit is not None or privacy.joint:
+        what = f"the method '{method.name}' cannot keep promises about people (privacy.unit) or joint ones"
+        yield Problem(what, _another())
+
+
+def _another() -> str:
+    return f"choose a partitioning method, for example {everyday().name}"
+
+
+_LACKS: Mapping[Need, Callable[[Declaration, Task], Iterator[Problem]]] = {
+    "t": _t,
+    "one number": _one_number,
+    "hierarchies": _hierarchies,
+    "rows": _rows,
 }
-
-
-def needs(method: str) -> Needs:
-    """Return what a method needs."""
-    return NEEDS.get(method, Needs())

@@ -1,45 +1,100 @@
-"""Refinement: the classes of a method, improved by local search under every promise.
+"""Refinement: the classes of a method, improved by local search under every promise, or to the exact end.
 
 `method.refine` gives seconds, "auto" a number of steps by the size of the table (so that the result does not depend on
 the clock), `method.refine_steps` the steps themselves. The method "auto" refines by "auto" unless told otherwise. The
 steps taken are recorded: with them a run is repeated to the byte.
+
+"exact" is for tables of some hundred records and no promise but k. The local search goes as far as "auto" does, then
+the exact end (`partition.exact`) chooses among all classes worth it. It proves how far the result is from the best
+there is: often that it is the best. Its steps are rounds of pricing; `method.refine_steps` repeats these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.errors import Problem
 from kinfold.methods.partition.requirement import Requirement
+from kinfold.methods.task import Task
 from kinfold.progress import Progress
 from kinfold.request.policy import Method
 from kinfold.rows.points import Points
 
 Labels: TypeAlias = NDArray[np.int32]
 
+# what improving, repairing and proving have to compile
+KERNELS = (
+    "descent",
+    "paths",
+    "distances",
+    "sweeps",
+    "pricing",
+    "promises",
+    "merging",
+    "classes",
+    "mending",
+    "annealing",
+)
+EXACT_UP_TO = 1_000  # records: above, a round of pricing alone takes minutes
 
-@dataclass(frozen=True)
-class Budget:
-    """How long to refine: seconds, steps, or neither for as many steps as the size asks for."""
 
-    seconds: float | None = None
-    steps: int | None = None
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """Better classes, the steps that repeat them, and how far they are from the best, if that was found out."""
+
+    labels: Labels
+    steps: int = 0
+    gap: float | None = None
 
 
-def budget(method: Method) -> Budget | None:
-    """Return how long a policy lets refinement run; None for not at all."""
-    if method.refine_steps is not None:
-        return Budget(steps=method.refine_steps) if method.refine_steps else None
-    asked = method.refine
-    if method.name == "auto" and "refine" not in method.model_fields_set:
-        asked = "auto"
-    if asked == "auto":
-        return Budget()
-    return Budget(seconds=float(asked)) if asked else None
+def refined(
+    points: Points, labels: Labels, k: int, required: Sequence[Requirement], method: Method, progress: Progress
+) -> Refined:
+    """Return better classes, as far as the policy lets refinement go."""
+    if method.limits is None or len(np.unique(labels)) < 2:
+        return Refined(labels)
+    steps, seconds = method.limits
+    if method.refine == "exact":
+        return _exact(points, labels, k, steps, method.seed, progress)
+    limits = {"seconds": seconds, "steps": steps, "seed": method.seed, "progress": progress}
+    if required:
+        from kinfold.methods.partition.refine_under import refine_under
+
+        found = refine_under(points, labels, k, required, **limits)  # type: ignore[arg-type]
+    else:
+        from kinfold.methods.partition.refine import improve
+
+        found = improve(points, labels, k, **limits)  # type: ignore[arg-type]
+    return Refined(found.labels, found.steps)
+
+
+def _exact(points: Points, labels: Labels, k: int, steps: int | None, seed: int, progress: Progress) -> Refined:
+    from kinfold.methods.partition.exact import STEPS, exact
+    from kinfold.methods.partition.refine import improve
+
+    near = improve(points, labels, k, seed=seed, progress=progress)
+    found = exact(points, k, near.labels, steps=STEPS if steps is None else steps, progress=progress)
+    return Refined(found.labels, found.steps, found.gap)
+
+
+def not_exact(task: Task, apart: Labels) -> Iterator[Problem]:
+    """Say what keeps the exact end from a task; `apart` are strata that no class may cross."""
+    if task.method.refine != "exact":
+        return
+    if task.requirements() or task.unit is not None:
+        what = 'method.refine: "exact" knows no promise but k, and more is promised'
+        yield Problem(what, 'use refine = "auto", which keeps every promise')
+    if apart.any():
+        what = 'method.refine: "exact" needs one table, and records with missing values are grouped apart'
+        yield Problem(what, 'use refine = "auto", or missing = "mean" or missing = "drop"')
+    if len(apart) > EXACT_UP_TO:
+        what = f'method.refine: "exact" is for up to {EXACT_UP_TO:,} records, there are {len(apart):,}'
+        yield Problem(what, 'use refine = "auto"; method.prove says how far the result is from the best')
 
 
 def proved_gap(points: Points, labels: Labels, k: int, seconds: float, progress: Progress) -> float:
@@ -49,22 +104,3 @@ def proved_gap(points: Points, labels: Labels, k: int, seconds: float, progress:
 
     bound = lower_bound(points, k, labels=labels, seconds=seconds, progress=progress)
     return bound.gap(cost(points, labels))
-
-
-def refined(
-    points: Points, labels: Labels, k: int, required: Sequence[Requirement], method: Method, progress: Progress
-) -> tuple[Labels, int]:
-    """Return better classes and the steps that were taken."""
-    allowed = budget(method)
-    if allowed is None or len(np.unique(labels)) < 2:
-        return labels, 0
-    limits = {"seconds": allowed.seconds, "steps": allowed.steps, "seed": method.seed, "progress": progress}
-    if required:
-        from kinfold.methods.partition.refine_under import refine_under
-
-        found = refine_under(points, labels, k, required, **limits)  # type: ignore[arg-type]
-    else:
-        from kinfold.methods.partition.refine import improve
-
-        found = improve(points, labels, k, **limits)  # type: ignore[arg-type]
-    return found.labels, found.steps

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable
 from kinfold.methods.partition.nearness import centres, distances
-from kinfold.methods.planning.task import Task
+from kinfold.methods.task import Task
 from kinfold.rows.points import Points
 from kinfold.rows.tally import counted_once, of_labels, within
 
@@ -50,7 +50,7 @@ def _by_people(task: Task, labels: Labels) -> NDArray[np.bool_]:
 def _jointly(task: Task, labels: Labels) -> NDArray[np.bool_]:
     missed = np.zeros(int(labels.max()) + 1, np.bool_)
     for model in task.models:
-        name = getattr(model, "column", None)
+        name = model.column
         if name is None:
             continue
         finer, owner = within(labels, _others(task.confidential, name))

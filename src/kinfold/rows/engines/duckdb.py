@@ -35,6 +35,7 @@ FLAT_TYPES = {*type_inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN",
 LINES_SHOWN = 5
 PIECE = 50  # questions of one query: what a query costs grows faster than its length
 WIDE, STRIP = 400, 100  # columns of a table that is asked in strips, and of a strip
+REMEMBERED, MODEST = 4, 100_000  # tallies, for pages and checks ask again; cells of one that is worth its memory
 FIRST_ROWS = 1000  # looked at before all are
 
 
@@ -48,6 +49,7 @@ class DuckDB:
         self._connection.execute("SET lock_configuration = true")
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
+        self._tallies: dict[Any, Tally] = {}
         self._cut: dict[str, list[Frame]] = {}  # wide tables in strips
         self._discard = weakref.finalize(self, self._connection.close)
 
@@ -85,6 +87,16 @@ class DuckDB:
         return self._schemas[frame.table]
 
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
+        """Count classes, and confidential values within them; what was counted a moment ago is not counted again."""
+        asked = (frame.table, tuple(by), tuple(of.items()))
+        if asked in self._tallies:
+            return self._tallies[asked]
+        found = self._tallied(frame, by, of)
+        if sum(len(spread.code) for spread in found.spreads.values()) + len(found) <= MODEST:
+            self._tallies = {**dict(list(self._tallies.items())[1 - REMEMBERED :]), asked: found}
+        return found
+
+    def _tallied(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Group by the text of the key columns and count, then count each confidential column within the groups."""
         frame = self._strip(frame, (*by, *of))
         keys = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(by))

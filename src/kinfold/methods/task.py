@@ -1,4 +1,4 @@
-"""A task and its plan: what a method is given, and what it gives back."""
+"""A task and its plan: what a method is given, and what becomes of the table."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.models import Model
+from kinfold.methods.partition.requirement import Requirement
+from kinfold.models import Model, TCloseness
 from kinfold.progress import Progress, silent
 from kinfold.request.binding import BoundPolicy
-from kinfold.request.encoding import Attribute
+from kinfold.request.encoding import Attribute, points, records_of
+from kinfold.request.policy import Method
 from kinfold.request.table import Table, Tuples
+from kinfold.rows.points import Points
 from kinfold.rows.recoding import Recoding
+from kinfold.rows.schema import Role
 
 # Given the level of each attribute and how many records still have outliers, the attribute to generalize next, or None.
 Ask: TypeAlias = Callable[[Mapping[str, int], int], str | None]
@@ -64,6 +68,40 @@ class Task:
     def k(self) -> int:
         """The size that every class must have."""
         return self.policy.request.privacy.k
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return records_of(self.attributes)
+
+    @property
+    def method(self) -> Method:
+        """What the policy says of how the release is made."""
+        return self.policy.request.method
+
+    @property
+    def starred(self) -> bool:
+        """Whether suppressed records are released, with a star in every quasi-identifier."""
+        return self.policy.request.output.suppressed == "star"
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """How much each quasi-identifier counts."""
+        return {column.name: column.request.weight for column in self.policy.of(Role.QUASI)}
+
+    @property
+    def close(self) -> list[TCloseness]:
+        """The promises of t-closeness, each about its column."""
+        return [model for model in self.models if isinstance(model, TCloseness)]
+
+    def points(self) -> Points:
+        """Return the records as points."""
+        return points(self.attributes, np.arange(self.records))
+
+    def requirements(self) -> list[Requirement]:
+        """Return what is asked of each class beyond its size, one for each promise about a confidential column."""
+        asked = [(model, name) for model in self.models if (name := model.column) is not None]
+        return [Requirement.of(model, self.confidential[name]) for model, name in asked]  # type: ignore[arg-type]
 
     def take(self, rows: NDArray[np.intp]) -> Task:
         """Return the task over some of the records."""

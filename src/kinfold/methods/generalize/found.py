@@ -1,0 +1,32 @@
+"""What a generalizer found: the table it releases, and what there is to say about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kinfold.methods.generalize.generalization import Generalization
+
+if TYPE_CHECKING:
+    from kinfold.methods.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a method releases, what there is to say about it, and the steps that its search took."""
+
+    released: Generalization
+    notes: tuple[str, ...] = ()
+    steps: int | None = None
+
+
+def finished(task: Task, released: Generalization) -> Generalization:
+    """Star as many records as it takes for those starred to keep the promises too."""
+    return released.completed(task.models, starred=True) if task.starred else released
+
+
+def levels_told(released: Generalization) -> str:
+    """Say on which level each column is."""
+    domain = released.domain
+    levels = zip(domain.names, released.vector or (), domain.heights, strict=True)
+    return "levels: " + ", ".join(f"{name} {level} of {height}" for name, level, height in levels)

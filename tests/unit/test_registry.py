@@ -1,0 +1,174 @@
+"""The registry: what the files of the methods declare, and that nobody else tells methods apart."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+import kinfold
+from kinfold import kernels, measures
+from kinfold.errors import PolicyError
+from kinfold.kernels import MODULES
+from kinfold.methods.planning import FAMILIES, refinement
+from kinfold.methods.planning.warming import kernels_of
+from kinfold.request import methods
+from kinfold.request.methods import Declaration, module_of, names, registry
+from kinfold.request.policy import Method, Policy
+from tools.methods import problems
+
+SRC = Path(kinfold.__file__).parent
+FILES = sorted(SRC.rglob("*.py"))
+OWN = {SRC.parent / Path(*module_of(name).split(".")).with_suffix(".py") for name in registry()}
+RUNS = {"partition": ["records", "task", "progress"], "generalize": ["task", "domain"]}
+
+
+@pytest.mark.parametrize("name", registry())
+def test_what_is_read_of_a_file_is_what_it_declares(name: str) -> None:
+    module = importlib.import_module(module_of(name))
+    assert registry()[name] == module.METHOD
+    assert list(inspect.signature(module.run).parameters) == RUNS[module.METHOD.family]
+    assert hasattr(module, "set_aside") == module.METHOD.sets_aside
+
+
+def test_methods_stand_in_the_order_that_they_declare() -> None:
+    first = [each.family for each in registry().values()]
+    assert first == sorted(first, key=list(FAMILIES).index)
+    assert names()[:2] == ("auto", "mdav")
+    assert set(FAMILIES) == set(RUNS) == set(first)
+
+
+def test_every_kernel_is_claimed_by_a_method_by_refinement_or_by_measures() -> None:
+    claimed = {kernel for each in registry().values() for kernel in each.kernels}
+    claimed |= {*refinement.KERNELS, *measures.KERNELS}
+    assert claimed == set(MODULES)
+
+
+@pytest.mark.parametrize("name", registry())
+def test_a_method_declares_no_kernel_that_it_never_loads(name: str) -> None:
+    module = module_of(name)
+    loaded = {kernel for each in reached(module) for kernel in loads(path_of(each))}
+    repair = {kernel for kernel in loads(path_of("kinfold.methods.partition.repair")) if "t" in registry()[name].needs}
+    assert set(registry()[name].kernels) <= loaded | repair
+
+
+def path_of(module: str) -> Path:
+    path = SRC.parent / Path(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def reached(module: str) -> set[str]:
+    """The modules of methods that a module imports, directly or not, wherever in it."""
+    found, waiting = set(), [module]
+    while waiting:
+        here = waiting.pop()
+        if here in found or not here.startswith("kinfold.methods."):
+            continue
+        found.add(here)
+        for node in ast.walk(ast.parse(path_of(here).read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+                waiting += [node.module, *(name for name in names if path_of(name).is_file())]
+    return found - {module.rpartition(".")[0]}
+
+
+def loads(path: Path) -> set[str]:
+    """The kernels that a file loads by name, and names that it hands to what loads them."""
+    words = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+    return words & set(MODULES)
+
+
+def test_an_everyday_warm_up_is_what_the_plain_method_and_the_measures_need() -> None:
+    assert kernels_of() == kernels_of("mdav") == (*registry()["mdav"].kernels, *measures.KERNELS)
+    assert set(kernels_of("lattice")) < set(MODULES)
+    with pytest.raises(PolicyError, match="no method 'mda'"):
+        kernels_of("mda")
+
+
+def test_the_kernels_of_a_method_are_compiled_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    from command import run
+
+    loaded: list[str] = []
+    monkeypatch.setattr(kernels, "load", loaded.append)
+    assert run("warmup", "--method", "univariate").code == 0
+    assert tuple(loaded) == kernels_of("univariate")
+    assert run("warmup", "--method", "nobody").code == 2
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path not in OWN], ids=lambda path: str(path.relative_to(SRC))
+)
+def test_nobody_else_has_a_case_by_the_name_of_a_method(path: Path) -> None:
+    cases = [
+        part.value
+        for node in ast.walk(ast.parse(path.read_text()))
+        for part in compared(node)
+        if isinstance(part, ast.Constant)
+    ]
+    assert not {case for case in cases if isinstance(case, str)} & set(registry())
+
+
+def compared(node: ast.AST) -> list[ast.expr]:
+    """What a node compares with, or looks up by."""
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        return [each for side in sides for each in (getattr(side, "elts", None) or [side])]
+    if isinstance(node, ast.Dict):
+        return [key for key in node.keys if key is not None]
+    if isinstance(node, ast.MatchValue):
+        return [node.value]
+    return [node.slice] if isinstance(node, ast.Subscript) else []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
+def test_models_are_not_asked_what_attributes_they_have(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr"):
+            assert ast.unparse(node.args[0]) not in ("model", "self.model")
+
+
+def test_every_method_has_a_page_and_the_table_of_the_documentation_is_theirs() -> None:
+    assert problems() == []
+
+
+def test_a_page_that_is_missing_is_told(tmp_path: Path) -> None:
+    told = problems(tmp_path)
+    assert len(told) == len(registry()) + 1
+    assert any("`t-first`" in line for line in told)
+
+
+# Declarations that are none
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Declaration(name="toy", family="partition", summary="", page="toy", needs=NEEDS)',
+        'Declaration(name="toy", family="partition", summary="", page="toy", needs=("money",))',
+        'Declaration(name="toy", family="clusters", summary="", page="toy")',
+        'Declaration(name="toy", family="partition")',
+        'Declaration(name="toy", family="partition", summary="", page="toy", colour="red")',
+        "Declaration(name=",
+        "None",
+    ],
+)
+def test_a_declaration_that_is_none_is_told_with_its_file(text: str) -> None:
+    with pytest.raises(ValueError, match=r"partition/toy.py is no declaration"):
+        methods._declaration(text, Path("methods/partition/toy.py"))
+
+
+def test_a_declaration_may_be_on_one_line() -> None:
+    text = 'Declaration(name="toy", family="partition", summary="a toy", page="toy")'
+    assert methods._declaration(text, Path()) == Declaration(
+        name="toy", family="partition", summary="a toy", page="toy"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name != "lattice"])
+def test_a_key_that_one_method_declares_is_refused_with_any_other(name: str) -> None:
+    with pytest.raises(PolicyError, match='levels are for name = "lattice"'):
+        Policy.parse({"privacy": {"k": 2}, "method": {"name": name, "levels": {"zip": 1}}})
+    assert all(key in Method.model_fields for each in registry().values() for key in each.keys)
