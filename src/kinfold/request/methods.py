@@ -48,8 +48,10 @@ class Declaration:
     page: str  # of docs/methods, without .md
     needs: tuple[Need, ...] = ()  # what it cannot do without; a request that lacks it is refused
     kernels: tuple[str, ...] = ()  # what a release by it has to compile
+    objectives: tuple[str, ...] = ()  # what it can search by, of `method.objective`; empty: it does not read it
     keys: tuple[str, ...] = ()  # keys of [method] that are refused with a method that does not declare them
     auto: str = ""  # why `auto` takes it where a request has what it needs; empty: it never does
+    auto_up_to: int | None = None  # records beyond which `auto` does not take it, for the time it would need
     sets_aside: bool = False  # partition: the file defines set_aside(task), which marks records not to release
     one_by_one: bool = False  # generalize: rows of the domain are records, also equal ones
     order: int = 100  # its place among those of its family; those of one place go by name

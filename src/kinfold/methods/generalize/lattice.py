@@ -52,6 +52,7 @@ METHOD = Declaration(
     page="lattice",
     needs=("hierarchies", "rows"),
     kernels=("rollup",),
+    objectives=("granularity", "prec", "discernibility"),
     keys=("levels",),
     order=5,
 )

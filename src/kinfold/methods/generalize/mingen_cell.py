@@ -48,6 +48,9 @@ METHOD = Declaration(
     page="mingen",
     needs=("hierarchies", "rows"),
     kernels=("rollup", "subsets", "nearness", "rebuild"),
+    objectives=("granularity", "prec"),
+    auto="values must stay true, and a level for each cell loses less than one for each column or classes by distance",
+    auto_up_to=100_000,
     one_by_one=True,
     order=4,
 )

@@ -4,7 +4,11 @@
 nothing the one that needs most: it knows most of what was asked.
 
     generalize    where values must stay true: every quasi-identifier says `average = "generalize"` and has a hierarchy
-    partition     otherwise, and where no generalizer can keep what is promised
+    partition     otherwise, and where no generalizer can keep what is promised or would be done in minutes
+
+Measured on Adult with ARX's hierarchies, k = 5: the granularity that `mingen-cell` keeps, and `mdav` with refinement
+(processor seconds). 1,000 records: 0.826 (2) and 0.817 (3). 5,000 records: 0.898 (9) and 0.884 (26); with l = 2, 0.819
+(2) and 0.761 (32). 30,162 records: 0.950 (38) and 0.921 (8). `lattice`, at its optimum, keeps 0.285 of 5,000 records.
 """
 
 from __future__ import annotations
@@ -26,7 +30,8 @@ def chosen(task: Task) -> tuple[Declaration, str]:
 
 def _fitting(task: Task, family: Family) -> list[Declaration]:
     of_family = [method for method in registry().values() if method.auto and method.family == family]
-    return [method for method in of_family if not lacking(method, task)]
+    quick = [method for method in of_family if method.auto_up_to is None or task.records <= method.auto_up_to]
+    return [method for method in quick if not lacking(method, task)]
 
 
 def _must_stay_true(task: Task) -> bool:

@@ -13,7 +13,11 @@ from kinfold.rows.schema import Role
 
 def lacking(method: Declaration, task: Task) -> list[Problem]:
     """Return what keeps a method from this task."""
-    return [problem for need in method.needs for problem in _LACKS[need](method, task)]
+    found = [problem for need in method.needs for problem in _LACKS[need](method, task)]
+    if method.objectives and task.method.objective not in method.objectives:
+        what = f"the method '{method.name}' cannot search by {task.method.objective} (method.objective)"
+        found.append(Problem(what, f"choose {' or '.join(method.objectives)}"))
+    return found
 
 
 def _t(method: Declaration, task: Task) -> Iterator[Problem]:
