@@ -47,6 +47,7 @@ def may_import() -> dict[str, set[str]]:
 ONLY_IN = {
     "defusedxml": {"interchange/archive.py"},
     "duckdb": {"rows/engines/connection.py", "rows/engines/duckdb.py"},
+    "loky": {"comparison/workers.py"},
     "numba": {"kernels"},
     "typer": {"cli"},
     "rich": {"cli"},

@@ -85,11 +85,11 @@ def measure_release(
 
 
 def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Shown) -> list[str]:
-    giants = [] if isinstance(known, str) else list(dominance(known))
+    large = [] if isinstance(known, str) else list(dominance(known))
     others = [column.name for column in policy.of(Role.OTHER)]
     alike = look_alikes(tables.engine, tables.original, policy.compared)
     safe = policy.request.output.spreadsheet_safe
-    return [*giants, *singling(tables, shown.classes, others), *alike, *formulas(tables.engine, tables.released, safe)]
+    return [*large, *singling(tables, shown.classes, others), *alike, *formulas(tables.engine, tables.released, safe)]
 
 
 def _confidential(tables: Tables, policy: BoundPolicy) -> dict[str, Any]:

@@ -31,8 +31,8 @@ from kinfold.rows.schema import Kind
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
-CHUNK = 2_000_000  # pairs compared at a time
-MOST_PAIRS = 2_000_000_000
+CHUNK = 2_000_000  # pairs compared at a time: some 16 MB for each column
+MOST_PAIRS = 2_000_000_000  # about a minute; beyond, there is no answer instead of a long wait
 SLACK, TINY = 1 + 1e-9, 1e-12  # what differs by the rounding of an average alone is as near
 
 

@@ -27,7 +27,7 @@ from kinfold.rows.schema import Kind
 
 Floats: TypeAlias = NDArray[np.float64]
 
-MOST_VALUES = 50  # of a column of categories
+MOST_VALUES = 50  # of a column of categories, the most frequent; a column of names would fill the audit
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from kinfold.request.policy import did_you_mean
 
 Floats: TypeAlias = NDArray[np.float64]
 
-MOST_CATEGORIES = 24  # of a feature; rarer ones are the rest
+MOST_CATEGORIES = 24  # of a feature; rarer ones are the rest: a fit takes the square of their number
 
 
 def fit_task(pair: Pair, sort: str, target: str) -> dict[str, Any]:

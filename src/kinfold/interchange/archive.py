@@ -21,6 +21,7 @@ from defusedxml.ElementTree import fromstring
 
 from kinfold.errors import DataError
 
+# Far above what ARX writes, far below what would exhaust a machine.
 LARGEST = 1 << 30  # bytes, of all parts together
 LARGEST_XML = 1 << 24  # bytes, of one document
 MOST_PARTS = 10_000

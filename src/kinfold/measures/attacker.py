@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 LARGE = 48  # from this class size on the sum needs no more than TERMS terms for any p
-TERMS = 64
+TERMS = 64  # at f = 48 and p near 0, the slowest, the last is 1e-32 of the first
 
 
 def prosecutor_risk(classes: ArrayLike) -> Floats:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Empty: TypeAlias = Literal["one", "skip"]
 
-DENSE = 4_000_000  # cells of a table that are counted in one array; larger tables are counted by sorting
+DENSE = 4_000_000  # cells of a table that are counted in one array (32 MB); larger tables are counted by sorting
 
 
 def dist(original: ArrayLike, released: ArrayLike, scales: Sequence[int]) -> float:

@@ -36,7 +36,7 @@ from kinfold.measures.variation import Moments
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-QUANTILES = np.arange(1, 20) / 20.0
+QUANTILES = np.arange(1, 20) / 20.0  # 5 %, 10 %, …, 95 %, as in the paper
 REACH = 9.0  # bandwidths beyond which a kernel adds less than rounding
 ROUNDING = 1e-9  # of se: a mean that is kept exactly is off by the rounding of its sum
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
+SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)  # quartiles, and tails that no single record makes
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@
 Reading of paper 004: section 2.2 counts over distinct values, section 7 over record ranks. Here it is over distinct
 values, as in Li et al. 2007. Only values that the table holds count; null is one more value, which sorts first.
 
+By hand, for scipy's wasserstein_distance takes one class at a time, in floats, and no hierarchy.
+
 Sums are whole numbers, divided and rounded once: a class at the limit is at the limit, and one beyond it by a hair is
 beyond. Where m·n·(largest class) passes 2^62 (a column of two million
 distinct values in one class) sums are floats, and a hair is `ROUNDING`.

@@ -28,9 +28,9 @@ CONFIDENTIAL = (
     r"disease|diagnos|condition|income|salary|wage|debt|religio|politic|sexual|therapy|crime"
     r"|(?<![a-z])(charge|cost|drug|hiv)"  # but not discharge, Pentecost, archive
 )
-ALMOST_ALL = 0.95
+ALMOST_ALL = 0.95  # share of different values from which a column is taken for an identifier
 WIDEST = 8  # columns whose pairs and triples are looked at
-SHOWN = 10
+SHOWN = 10  # combinations, those that single out the most first
 
 
 @dataclass(frozen=True)
