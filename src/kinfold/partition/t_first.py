@@ -32,7 +32,7 @@ import numpy as np
 
 from kinfold.partition.centre import Centre
 from kinfold.partition.left import Left, points_at
-from kinfold.partition.points import Points, checked_size
+from kinfold.partition.points import SMALL, Points, checked_size
 from kinfold.partition.requirement import closeness
 from kinfold.progress import silent
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from kinfold.partition.left import Place
     from kinfold.partition.points import Labels
     from kinfold.progress import Progress
-
-SMALL = 3000  # where a compiler would take longer than the clusters
 
 
 def t_first(x: object, k: int, *, confidential: object, t: object, progress: Progress = silent) -> Labels:

@@ -25,8 +25,7 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.errors import PolicyError
-from kinfold.partition.nearness import SMALL
-from kinfold.partition.points import Floats, Labels, Points, checked_size
+from kinfold.partition.points import SMALL, Floats, Labels, Points, checked_size
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from kinfold.encoding import points, records_of
 from kinfold.errors import PolicyError
 from kinfold.models import TCloseness
 from kinfold.partition import approximate, mdav, t_first, univariate, vmdav
+from kinfold.partition.geometry import centre, distances
 from kinfold.partition.marginality import ranked
-from kinfold.partition.nearness import centre, distances
 from kinfold.partition.points import Points
 from kinfold.partition.requirement import Requirement
 from kinfold.planning.needs import needs

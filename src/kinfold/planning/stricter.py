@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable
-from kinfold.partition.nearness import centres, distances
+from kinfold.partition.geometry import centres, distances
 from kinfold.partition.points import Points
 from kinfold.planning.task import Task
 from kinfold.tally import counted_once, of_labels, within
