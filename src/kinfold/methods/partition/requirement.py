@@ -14,8 +14,8 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.errors import DataError, PolicyError
+from kinfold.methods.partition.index import laid_out
 from kinfold.models.class_criterion import ClassCriterion
-from kinfold.rows.points import Ordered
 from kinfold.rows.tally import coded
 
 if TYPE_CHECKING:
@@ -111,19 +111,7 @@ def packed(requirements: Sequence[Requirement], records: int) -> Promises:
 
 def mixed(points: Points) -> Mixed:
     """Lay points and their scales end to end for the kernels."""
-    Mixed = kernels.load("mixed").Mixed
-
-    scales = points.scales
-    paths = [np.zeros(0, np.int32) if isinstance(scale, Ordered) else scale.paths.ravel() for scale in scales]
-    return Mixed(
-        numbers=np.require(points.numbers, requirements=["C", "A", "W"]),
-        codes=np.require(points.codes, requirements=["C", "A", "W"]),
-        null=np.array([scale.size if isinstance(scale, Ordered) else -1 for scale in scales], np.int64),
-        height=np.array([0 if isinstance(scale, Ordered) else scale.height for scale in scales], np.int64),
-        weight=np.array([scale.weight for scale in scales], np.float64),
-        start=np.concatenate([[0], np.cumsum([len(path) for path in paths])])[:-1].astype(np.int64),
-        paths=np.concatenate([np.zeros(0, np.int32), *paths]).astype(np.int32),
-    )
+    return laid_out(points)
 
 
 def missed(requirements: Sequence[Requirement], labels: Labels) -> NDArray[np.float64]:

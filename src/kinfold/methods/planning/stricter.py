@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable
-from kinfold.methods.partition.nearness import centres, distances
+from kinfold.methods.partition.geometry import centres, distances
 from kinfold.methods.task import Task
 from kinfold.rows.points import Points
 from kinfold.rows.tally import counted_once, of_labels, within
