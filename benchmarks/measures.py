@@ -35,7 +35,7 @@ from kinfold.measures.grouping import group_rows
 from kinfold.measures.linkage import Located, linkage, linkage_credit
 from kinfold.measures.probabilistic import pil
 from kinfold.measures.propensity import propensity_mse
-from kinfold.measures.weights import Weights
+from kinfold.measures.weights import WeightMatrix
 from kinfold.models import TCloseness
 from kinfold.request.binding import bind
 from kinfold.request.encoding import encode
@@ -80,7 +80,6 @@ def numeric(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Callable[[], ob
     yield "pil", lambda: pil(x, y)
     yield "propensity_mse", lambda: propensity_mse(x, y)
     yield "interval by rank", lambda: interval.interval_by_rank(x, y)
-    yield "interval by deviation", lambda: interval.interval_by_deviation(x, y)
     yield "summaries", lambda: [utility.summary(table[:, j]) for table in (x, y) for j in range(QUASI)]
     yield "regression", lambda: utility.regression_loss(x, y, target=0)
     kinds = np.digitize(x[:, 0], [-1.0, 1.0])
@@ -95,7 +94,7 @@ def classes(x: np.ndarray, labels: np.ndarray) -> Iterator[tuple[str, Callable[[
     yield "classification matrix", lambda: matrix.append(Classification.of(before[0], labels))
     yield "size counts", lambda: (SizeCounts.of(before[0]), SizeCounts.of(labels))
     yield "dr_min, dr_max, uncounted", lambda: [part(matrix[0]) for part in (dr_min, dr_max, uncounted)]
-    yield "dr_weighted", lambda: dr_weighted(matrix[0], Weights.below(5, n))
+    yield "dr_weighted", lambda: dr_weighted(matrix[0], WeightMatrix.below(5, n))
     sizes = np.bincount(labels)
     yield "prosecutor", lambda: (attacker.prosecutor_max(sizes), attacker.prosecutor_mean(sizes))
     yield "journalist, marketer", lambda: attacker.marketer_risk(attacker.journalist_risk(labels, sizes * 10))

@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src"
 WORKERS = int(os.environ.get("WORKERS", "2"))
-PATIENCE = 120  # seconds; a mutant that never ends is noticed, too
+PATIENCE = 240  # seconds; a mutant that never ends is noticed, too
 MARK = 0.95
 TESTS = {
     "models": (
@@ -38,12 +38,14 @@ TESTS = {
         "tests/unit/test_certificates.py",
         "tests/property/test_planted_errors.py",
     ),
-    "checker": ("tests/unit/test_checker.py",),
+    "checker": ("tests/unit/test_checker_limits.py", "tests/unit/test_checker.py"),
 }
+HOUSE = SRC / "kinfold"
+VALUES = [HOUSE / "models" / "terms.py", HOUSE / "models" / "verdict.py"]  # of no model: verification says them
 PARTS = {
-    "models": sorted((SRC / "kinfold" / "models").glob("[a-z]*.py")),
-    "verification": [SRC / "kinfold" / "verification.py"],
-    "checker": [SRC / "kinfold" / "checker.py"],
+    "models": sorted({*(HOUSE / "models").glob("[a-z]*.py")} - {*VALUES}),
+    "verification": [HOUSE / "verification.py", *VALUES],
+    "checker": [HOUSE / "checker.py"],
 }
 OTHER: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -172,6 +174,9 @@ def _plant(mutant: Mutant) -> None:
 
         def create_module(self, spec: Any) -> None:  # noqa: ARG002
             return None
+
+        def get_code(self, fullname: str) -> Any:  # noqa: ARG002  for a module that is run as a program
+            return compiled
 
         def exec_module(self, module: Any) -> None:
             module.__file__ = str(mutant.path)

@@ -97,9 +97,9 @@ def answer(promise: Mapping[str, Any], sizes: list[int], spreads: Any, distances
     """Return one promise with what is found and whether it holds."""
     asked = promise["parameters"]
     kind, name = asked.get("kind", promise["model"]), asked.get("column")
-    want, found = next(asked[key] for key in ("k", "t", "alpha", "p", "l") if key in asked), 0.0
+    want = next(asked[key] for key in ("k", "t", "alpha", "p", "l") if key in asked)
     if kind == "KAnonymity":
-        found = min(sizes, default=0)
+        found: float = min(sizes, default=0)
     elif kind in ("TCloseness", "AlphaK"):
         found = float(max(distances[name] if kind == "TCloseness" else map(share, spreads[name]), default=0))
     elif kind == "entropy":
@@ -155,11 +155,11 @@ def distance(values: Sequence[Any], column: Mapping[str, Any]) -> Callable[[Clas
 def over_levels(values: Sequence[Any], levels: Sequence[Mapping[Any, Any]]) -> Callable[[Class], Fraction]:
     """Mean over the levels of ½ Σ |share of a label in the class - in the table|; one level: all values equally far."""
     whole, n = Counter(values), len(values)
-    totals = [_relabelled(whole, level) for level in levels]
+    totals = [(level, _relabelled(whole, level)) for level in levels]
 
     def measured(held: Class) -> Fraction:
         size, moved = sum(held.values()), 0
-        for level, total in zip(levels, totals, strict=True):
+        for level, total in totals:
             moved += n * size  # a label that the class lacks: all of its share in the table
             for label, count in _relabelled(held, level).items():
                 moved += abs(count * n - total[label] * size) - total[label] * size
@@ -246,7 +246,7 @@ def read(path: Path, certificate: Mapping[str, Any]) -> dict[str, Column]:
 
 
 def _csv(path: Path, separator: str) -> dict[str, Column]:
-    limit = csv.field_size_limit(2**31 - 1)  # of the whole process: put back below
+    limit = csv.field_size_limit(0x7FFFFFFF)  # of the whole process: put back below
     try:
         with path.open(encoding="utf-8", newline="") as file:
             header, *lines = csv.reader(file, delimiter=separator, strict=True)

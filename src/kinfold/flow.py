@@ -29,7 +29,8 @@ from kinfold.request.binding import bind
 from kinfold.request.encoding import encode
 from kinfold.request.policy import Policy, from_roles
 from kinfold.request.quoted_terms import as_written
-from kinfold.request.terms import confidential_values, terms_of, unit_values
+from kinfold.request.table import Table
+from kinfold.request.terms import terms_of
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
@@ -65,10 +66,8 @@ def anonymize(
     schema = engine.schema(original)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, original)  # what will be promised
-    attributes = encode(engine, original, bound.of(Role.QUASI))  # quasi-identifiers as arrays
-    held = confidential_values(engine, original, terms)  # what the models protect
-    unit = unit_values(engine, original, bound)  # whose rows they are, where people are counted
-    task = Task(attributes, bound, terms.models, held, unit, lambda done, total: tell("plan", done, total), ask)
+    table = Table(engine, original, bound, terms)  # its tuples, or its records, when a method asks for them
+    task = Task(bound, terms.models, table, lambda done, total: tell("plan", done, total), ask)
     planned = plan(task)  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(original, planned.recoding, schema)  # rows as they are measured
@@ -80,9 +79,9 @@ def anonymize(
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
-    kept = np.flatnonzero(planned.recoding.kept)  # the original row of each released one
+    kept = np.flatnonzero(engine.by_row(original, planned.recoding).kept)  # the original row of each released one
     tables = Tables(engine, original, recoded, kept)  # both, side by side
-    measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
+    measures = measure_release(tables, bound, verdict, table.attributes)  # risk and loss
     tell("done", 1, 1)
     seconds = time.perf_counter() - started
     return Release(
@@ -134,8 +133,8 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     """Compare a release with its original, row by row where they can be paired.
 
     Loss is measured over the quasi-identifiers, or over `columns="all"` that are in both tables. What else can be asked
-    for is in `evaluation.questions`: weights=, population=, sampling_weights=, threshold=, linkage_subsets=,
-    linkage_untouched= and task=; the rest of the keywords are a policy, as for `anonymize`.
+    for is in `evaluation.questions`: measures="all", weights=, population=, sampling_weights=, threshold=,
+    linkage_subsets=, linkage_untouched= and task=; the rest of the keywords are a policy, as for `anonymize`.
     """
     questions, request = Questions.taken(request)
     asked = requested(policy, request)
@@ -176,8 +175,7 @@ def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
         original = engine.read(rows_of(source), MISSING)
         bound = bind(asked, engine.schema(original))
         terms = terms_of(bound, engine, original)
-        attributes = encode(engine, original, bound.of(Role.QUASI))
-        return lattice_of(Task(attributes, bound, terms.models, confidential_values(engine, original, terms)))
+        return lattice_of(Task(bound, terms.models, Table(engine, original, bound, terms)))
 
 
 def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
@@ -218,7 +216,7 @@ def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
 
 def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
     """Sort keywords into the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ..."""
-    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}}
+    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}, "report": {}}
     lists: dict[str, Sequence[str]] = {}
     for key, value in request.items():
         if key in ("quasi", "confidential", "identifier"):
@@ -231,11 +229,10 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section(key: str) -> str:
-    from kinfold.request.policy import Method, Output
+    from kinfold.request.policy import Method, Output, Report
 
-    if key in Method.model_fields:
-        return "method"
-    return "output" if key in Output.model_fields else "privacy"
+    keys = {"method": Method.model_fields, "output": Output.model_fields, "report": Report.model_fields}
+    return next((section for section, known in keys.items() if key in known), "privacy")
 
 
 def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:

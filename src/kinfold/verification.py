@@ -17,7 +17,7 @@ from kinfold.models import Finding, TCloseness
 from kinfold.models.terms import Confidential, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.rows.schema import Reading
-from kinfold.rows.tally import Spread, Tally, counted_once
+from kinfold.rows.tally import Tally, counted_once
 
 
 class Rows(Protocol):
@@ -50,7 +50,7 @@ def _tallies(engine: Rows, frame: Any, terms: Terms) -> tuple[Tally, dict[str, T
 
     def counted(by: Sequence[str], columns: Sequence[Confidential]) -> Tally:
         tally = engine.tally(frame, by, {c.name: c.reading for c in columns})
-        return replace(tally, spreads={c.name: _ordered(tally.spreads[c.name], c) for c in columns})
+        return replace(tally, spreads={c.name: c.arranged(tally.spreads[c.name]) for c in columns})
 
     names = _names(terms)
     known = {c.name: [*terms.quasi, *(n for n in names if n != c.name)] for c in terms.confidential if terms.joint}
@@ -106,22 +106,6 @@ def _column_problems(names: Sequence[str], terms: Terms) -> list[Problem]:
         if name not in known
     ]
     return problems
-
-
-def _ordered(spread: Spread, column: Confidential) -> Spread:
-    """Put the values of an ordinal column into their declared order, null first."""
-    if column.order is None:
-        return spread
-    place = {None: -1} | {text: rank for rank, text in enumerate(column.order)}
-    if unknown := sum(value not in place for value in spread.values):
-        raise DataError(
-            f"column '{column.name}': {unknown:,} of its {len(spread.values):,} values are not in its order",
-            fix="add them to the order, or check the file",
-        )
-    order = np.argsort([place[value] for value in spread.values], kind="stable")
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order))
-    return Spread(spread.group, number[spread.code], spread.count, spread.values[order])
 
 
 def _fewest_values(tally: Tally, name: str) -> int:

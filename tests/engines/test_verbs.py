@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -105,6 +106,47 @@ def test_rows_of_a_large_file_keep_their_order(engine: DuckDB, tmp_path: Path) -
     path = text(tmp_path, "t.csv", "i,word\n" + "".join(f"{i},w{i % 97}\n" for i in range(n)))
     frame = engine.read(path)
     assert (engine.collect(frame, {"i": engine.schema(frame)["i"]}).column(0).to_numpy() == np.arange(n)).all()
+
+
+# by tuple
+
+
+TUPLES = {  # what is one by its text is one tuple, null too; 0.0 and -0.0, 1.5 and 1.50 are two
+    "csv": "a,b,c\n1.5,x,1\n1.50,x,2\n,x,3\n1.5,x,4\n1.5,,5\n,x,6\n",
+    "frame": pa.table({"a": [0.0, -0.0, None, 0.0, 0.0, None], "b": ["x", "x", "x", "x", None, "x"], "c": [*range(6)]}),
+}
+
+
+@pytest.fixture(params=TUPLES)
+def tuples(request: pytest.FixtureRequest, engine: DuckDB, tmp_path: Path) -> Any:
+    source = TUPLES[request.param]
+    return engine.read(text(tmp_path, "t.csv", source) if isinstance(source, str) else source)
+
+
+def test_distinct_tuples_stand_in_the_order_of_the_tally(engine: DuckDB, tuples: Any) -> None:
+    tally, found = engine.tally(tuples, ["a", "b"], {}), engine.distinct(tuples, ["a", "b"])
+    keys = engine.collect(found, {"a": None, "b": None})
+    assert [keys.column(name).to_pylist() for name in ("a", "b")] == [tally.keys[n].tolist() for n in ("a", "b")]
+    assert sorted(tally.sizes.tolist()) == [1, 1, 2, 2]
+
+
+def test_a_recoding_by_tuple_is_one_by_row(engine: DuckDB, tuples: Any) -> None:
+    found = engine.distinct(tuples, ["b", "a"])
+    treatments = {"a": Replace(pa.array(["A", "B", "C", "D"]), as_stored=False), "b": Drop(), "c": Keep()}
+    by_tuple = Recoding(np.array([2, -1, 0, 3], np.int32), treatments, found)
+    by_row = engine.by_row(tuples, by_tuple)
+    texts = engine.collect(tuples, {"b": None, "a": None})
+    place = {row: i for i, row in enumerate(_rows(engine.collect(found, {"b": None, "a": None})))}
+    assert by_row.tuples is None
+    assert by_row.labels.tolist() == [[2, -1, 0, 3][place[row]] for row in _rows(texts)]
+    schema = engine.schema(tuples)
+    released = [engine.rows(engine.apply(tuples, recoding, schema)) for recoding in (by_tuple, by_row)]
+    assert released[0].equals(released[1])
+    assert 0 < len(released[0]) < 6
+
+
+def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in table.to_pylist()]
 
 
 # apply

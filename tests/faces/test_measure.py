@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,18 @@ def test_what_the_command_measures_is_what_the_release_recorded(tmp_path: Path) 
         assert [key for key in one if one[key] == "null"] == [key for key in other if other[key] == "null"]
         numbers = [key for key in one if one[key] != "null"]
         assert [one[key] for key in numbers] == pytest.approx([other[key] for key in numbers], rel=1e-9)
+
+
+def test_a_release_says_in_its_audit_and_on_its_page_which_measures_were_computed(tmp_path: Path) -> None:
+    for which, remark in (("standard", "These are the standard measures"), ("all", "These are all measures")):
+        found, _ = anonymized(tmp_path, policy() + f'[report]\nmeasures = "{which}"\n')
+        internal = tmp_path / "out" / "internal"
+        audit = json.loads((internal / "audit.json").read_text("utf-8"))
+        assert found["measures"] == audit["measures"]["measures"] == audit["policy"]["report"]["measures"] == which
+        assert ("propensity_mse" in found["loss"]) == (which == "all")
+        assert remark in (internal / "report.html").read_text("utf-8")
+        assert remark not in (tmp_path / "out" / "public" / "report.html").read_text("utf-8")
+    assert set(measured(tmp_path, "--measures", "standard")["loss"]) == set(found["loss"]) - {"propensity_mse"}
 
 
 def test_every_null_has_its_reason_in_the_notes(tmp_path: Path) -> None:

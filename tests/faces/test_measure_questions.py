@@ -12,6 +12,7 @@ import pytest
 
 import kinfold
 from command import run, text
+from kinfold.evaluation import attack
 
 POLICY = {
     "privacy": {"k": 2},
@@ -35,6 +36,28 @@ RELEASED = ORIGINAL.assign(age=[21.0, 21.0, 32.0, 32.0, 62.0, 62.0], area=["a1",
 
 def asked(**questions: object) -> Any:
     return kinfold.measure(ORIGINAL, RELEASED, POLICY, **questions)
+
+
+def test_all_measures_are_computed_where_they_are_asked_for_and_the_result_says_which_were() -> None:
+    standard, every = asked(), asked(measures="all")
+    assert (standard["measures"], every["measures"]) == ("standard", "all")
+    assert set(every["loss"]) - set(standard["loss"]) == {"propensity_mse"}
+    assert every["loss"]["propensity_mse"] > 0
+    assert every["risk"] == standard["risk"]
+    by_policy = kinfold.measure(ORIGINAL, RELEASED, POLICY | {"report": {"measures": "all"}})
+    assert by_policy.to_dict() == every.to_dict()
+    with pytest.raises(kinfold.PolicyError, match="measures 'most' are not known"):
+        asked(measures="most")
+
+
+def test_with_all_measures_every_record_of_a_large_table_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = asked()["risk"]["linkage"]
+    monkeypatch.setattr(attack, "MOST_ATTACKERS", 4)
+    monkeypatch.setattr(attack, "DRAWN", 1)
+    drawn, every = asked(), asked(measures="all")
+    assert any("drawn at random" in note for note in drawn["notes"])
+    assert not any("drawn at random" in note for note in every["notes"])
+    assert every["risk"]["linkage"] == exact
 
 
 def test_weights_may_be_a_matrix_or_a_file(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinfold.models import Finding
-from kinfold.release.report import verdict
+from kinfold.release.report import verdict_sentences as verdict
 from kinfold.release.report.wording import apart, quantity, share, shortened, text_width, visible
 from report_facts import hospital
 

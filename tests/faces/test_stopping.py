@@ -27,7 +27,7 @@ UNCHANGED = "stopped; nothing was changed"
 IN_PLACE = "stopped; the new release is in place at '{}'"
 
 READING = BUSY + "from kinfold.rows.engines.duckdb import DuckDB; DuckDB.schema = lambda *_: busy({!r})"
-WRITTEN = BUSY + "from kinfold.cli import told; told.tell_release = lambda *_: busy({!r})"
+WRITTEN = BUSY + "from kinfold.cli import output; output.tell_release = lambda *_: busy({!r})"
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from command import Ran, run, text
-from kinfold.cli.plain import Terminal, plain, plain_json
+from kinfold.cli.escapes import Terminal, plain, plain_json
 
 EVIL = "a\x1b[2J\x07\x9b31m\u202e\u2066\u200b\u2028\u00adb"
 ANYTHING = st.text(st.characters(exclude_categories=()))

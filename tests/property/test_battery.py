@@ -96,7 +96,7 @@ def ended(drawn: Case, folder: Path) -> str:
     rows = rows_of(frame)
     keeps_promises(rows, drawn)
     if drawn.unit:
-        keeps_people_apart(rows, release.plan.recoding.kept, drawn)
+        keeps_people_apart(rows, release.recoding.kept, drawn)
     elif not drawn.choice["saved"] and drawn.choice["source"] != "csv":  # the frame of a CSV file is text
         assert kinfold.verify(frame, drawn.policy).holds
     if drawn.choice["saved"]:

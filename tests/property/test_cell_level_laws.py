@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kinfold.errors import DataError, Unreachable
@@ -60,7 +60,9 @@ def test_larger_tables_keep_their_promises_and_every_label_is_true(models, seed,
     try:
         found = mingen_cell(table, models, steps=200)
     except Unreachable:
-        return
+        assert not Generalization.full(table, table.heights).holds(models)  # not even with all in one class
+        assume(False)
+        raise
     assert found.generalization.holds(models)
     assert bound(table, models) - 1e-9 <= found.loss <= 1
     for a, name in enumerate(table.names):

@@ -9,7 +9,7 @@ from kinfold.measures import NotApplicable, categorical, continuous, dominance, 
 from kinfold.measures.disclosure import Classification, dr_max, dr_min, dr_weighted, uncounted, unique_from_larger
 from kinfold.measures.linkage import Located, linkage_credit
 from kinfold.measures.probabilistic import pil
-from kinfold.measures.weights import Weights
+from kinfold.measures.weights import WeightMatrix
 from reference import measures_plain as plain
 
 # multiples of 1/4: sums are exact, so that a constant column is constant for both sides
@@ -112,7 +112,7 @@ def test_disclosure_risk_agrees(before, data):
     assert dict(zip(zip(fast.masked.tolist(), fast.initial.tolist(), strict=True), fast.count, strict=True)) == slow
     assert dr_min(fast) == slow[1, 1] / n
     assert dr_max(fast) == pytest.approx(plain.dr(slow, lambda _i, _j: 1))
-    assert dr_weighted(fast, Weights.below(k, n)) == pytest.approx(plain.dr(slow, lambda i, _j: i < k))
+    assert dr_weighted(fast, WeightMatrix.below(k, n)) == pytest.approx(plain.dr(slow, lambda i, _j: i < k))
     assert unique_from_larger(fast) == sum(c for (i, j), c in slow.items() if i == 1 < j)
     assert uncounted(fast) == sum(c for (i, j), c in slow.items() if j > i)
 
@@ -134,7 +134,6 @@ def test_contingency_losses_agree(dense, pair, dimension, empty):
         found = categorical.contingency_loss(*pair, sizes, dimension, empty)
     loss, cells = plain.contingency(*pair, sizes, dimension, empty)
     assert found == (pytest.approx(loss), cells)
-    assert categorical.actbil(*pair, sizes, dimension, empty) == pytest.approx(loss / cells)
 
 
 @unhurried
@@ -157,7 +156,6 @@ def test_inference_gains_agree(classes, data):
 @given(pair=tables(HOLES), percents=st.lists(st.integers(1, 60), min_size=1, max_size=3))
 def test_interval_disclosures_agree(pair, percents):
     assert interval.interval_by_rank(*pair, percents) == pytest.approx(plain.interval_by_rank(*pair, percents))
-    assert interval.interval_by_deviation(*pair, 0.3) == pytest.approx(plain.interval_by_deviation(*pair, 0.3))
 
 
 @unhurried

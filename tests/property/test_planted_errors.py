@@ -54,8 +54,8 @@ def test_classes_one_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     real = microaggregation.partition
 
     def short(method: str, records: Any, task: Any, progress: Any) -> Any:
-        privacy = task.policy.policy.privacy.model_copy(update={"k": task.k - 1})
-        policy = replace(task.policy, policy=task.policy.policy.model_copy(update={"privacy": privacy}))
+        privacy = task.policy.request.privacy.model_copy(update={"k": task.k - 1})
+        policy = replace(task.policy, request=task.policy.request.model_copy(update={"privacy": privacy}))
         return real(method, records, replace(task, policy=policy), progress)
 
     monkeypatch.setattr(microaggregation, "partition", short)
@@ -151,7 +151,7 @@ def test_k_off_by_one_in_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_t_over_the_ranks_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def on_ranks(model: TCloseness, tally: Tally) -> emd.Work:
+    def on_ranks(model: TCloseness, tally: Tally) -> emd.ClassDistances:
         spread = tally.spreads[model.column]
         labels = np.repeat(spread.group, spread.count)
         ranks = np.argsort(np.argsort(np.repeat(spread.code, spread.count), kind="stable"), kind="stable")

@@ -221,17 +221,6 @@ def interval_by_rank(table, release, percents):
     return inside / cells
 
 
-def interval_by_deviation(table, release, width):
-    reach = []
-    for x in columns(table):
-        values = known(x)
-        reach.append(width * math.sqrt(mean([(a - mean(values)) ** 2 for a in values])) if values else 0.0)
-    inside = 0
-    for x, y in zip(np.asarray(table), np.asarray(release), strict=True):
-        inside += all(abs(a - b) <= r for a, b, r in zip(x, y, reach, strict=True))
-    return inside / len(table)
-
-
 def linkage_credit(original, released, gaps, plain):
     """Compare every record with every released one; the nearest share the credit."""
     shares = []

@@ -116,7 +116,7 @@ def test_an_ordinal_column_of_numbers_has_no_place_for_what_is_none() -> None:
 def test_missing_numbers_ask_for_a_choice(missing: str) -> None:
     table = number(nulls=2, numbers=8)
     assert "2 of its values are missing" in problem({"x": {"role": "key"}}, table, DataError)
-    assert bound({"x": {"role": "key", "missing": missing}}, table)["x"].asked.missing == missing
+    assert bound({"x": {"role": "key", "missing": missing}}, table)["x"].request.missing == missing
 
 
 def test_missing_categories_and_missing_confidential_numbers_need_no_choice() -> None:

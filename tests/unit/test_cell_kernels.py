@@ -148,4 +148,11 @@ def test_what_the_search_gives_up_is_not_its_best():
     assert labels is classes.into
     ground.take(np.zeros(200))
     labels, cheaper = ground.better(classes.into, cost)
-    assert (cheaper < cost) == (labels is not classes.into)
+    parts = [np.flatnonzero(labels == g).tolist() for g in np.unique(labels)]
+    assert sum(cell_level.lost(table, part) for part in parts) == pytest.approx(cheaper, abs=1e-9)
+    assert cheaper < cost
+    ground.take(np.full(200, 50.0))  # so hot that it takes whatever comes
+    assert ground.cost > cheaper
+    kept = ground.better(labels, cheaper)
+    assert kept[0] is labels
+    assert kept[1] == cheaper

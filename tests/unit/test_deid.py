@@ -24,7 +24,7 @@ from arx_projects import (
 )
 from kinfold.errors import DataError
 from kinfold.interchange import archive, read_deid
-from kinfold.interchange.criteria import Criterion, parse_criterion, promises
+from kinfold.interchange.criteria import Criterion, parse_criterion, privacy_keys
 from kinfold.rows.schema import Role
 
 # What is read
@@ -362,13 +362,13 @@ def test_the_strictest_of_equal_promises_counts_and_what_does_not_fit_is_said() 
         Criterion("t", 0.1, "y", "ordered", text="ordered t"),
         Criterion("t", 0.1, "age", "equal", text="t of age"),
     ]
-    found = promises(given, ["x", "y"])
+    found = privacy_keys(given, ["x", "y"])
     assert found.privacy == {"k": 7}
     assert found.columns == {"x": {"l": 3}, "y": {"t": 0.2, "distance": "equal"}}
     assert [note.split(": ")[1] for note in found.notes] == ["entropy of y", "ordered t", "t of age"]
 
 
 def test_without_a_k_two_is_put_in_and_said() -> None:
-    found = promises([Criterion("l", 2, "x", "recursive", 4.0)], ["x"])
+    found = privacy_keys([Criterion("l", 2, "x", "recursive", 4.0)], ["x"])
     assert found.privacy == {"k": 2, "l_kind": "recursive", "c": 4.0}
     assert "k = 2 was put in" in found.notes[0]

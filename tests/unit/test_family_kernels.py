@@ -1,4 +1,4 @@
-"""The kernels of V-MDAV, univariate and approximate, compiled and as plain Python."""
+"""The index that the partitioners share, exact sums and the kernels of univariate, compiled and as plain Python."""
 
 import math
 
@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
-from kinfold.kernels import space, sums, tree, univariate, univariate_wide
-from kinfold.methods.partition.index import plant, room, space_of
-from kinfold.methods.partition.nearness import centres
+from kinfold.kernels import exact, means, queries, univariate, univariate_wide
+from kinfold.kernels.mixed import code_gap, to_record
+from kinfold.kernels.queries import farthest, find, nearest, remove, shrink_around
+from kinfold.methods.partition.geometry import centres
+from kinfold.methods.partition.index import folded_run, grown, grown_apart, laid_out, unfolded_run
 from mixed_tables import tables
 from reference.plain_space import distance as plain_distance
 from uncompiled import uncompiled
@@ -17,69 +20,125 @@ from uncompiled import uncompiled
 FLOATS = st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=30)
 
 
+def summed(values, gone=()):
+    """The exact sum as plain Python; tests/property/test_mdav_twin.py has it compiled."""
+    sums, digits = np.zeros((1, exact.LIMBS), np.int64), np.zeros(exact.DIGITS, np.int64)
+    for some, times in ((values, 1), (gone, -1)):
+        for value in some:
+            uncompiled(exact.add)(sums, 0, int(np.float64(value).view(np.int64)), times)
+    return uncompiled(exact.rounded)(sums, 0, digits)
+
+
 @settings(max_examples=200, deadline=None)
 @given(kept=FLOATS, gone=FLOATS)
 def test_an_exact_sum_forgets_what_is_taken_away(kept, gone):
-    partials, used = np.zeros(sums.PLACES), 0
-    for value in [*gone, *kept, *(-value for value in gone)]:
-        used = sums.add(partials, used, value)
-    assert sums.rounded(partials, used) == math.fsum(kept)
-    assert uncompiled(sums.rounded)(partials, used) == math.fsum(kept)
+    assert summed([*gone, *kept], gone) == math.fsum(kept)
 
 
 @pytest.mark.parametrize(
     "values", [[1e16, 1.0, 1e-16], [1e16, 1.0, -1e-16], [-1e16, -1.0, -1e-16], [5e-324, -5e-324], [0.1] * 10]
 )
 def test_halves_are_rounded_by_what_lies_below_them(values):
-    partials, used = np.zeros(sums.PLACES), 0
-    for value in values:
-        used = uncompiled(sums.add)(partials, used, value)
-    assert sums.rounded(partials, used) == math.fsum(values)
-    assert sums.rounded(partials, 0) == 0.0
+    assert summed(values) == math.fsum(values)
+    assert summed([]) == 0.0
 
 
 def test_group_means_are_those_of_fsum():
     values = np.random.default_rng(0).normal(size=(10, 2)) * 10.0 ** np.arange(10)[:, None]
     starts = np.array([0, 3, 10])
-    for kernel in (sums.group_means, uncompiled(sums.group_means)):
-        means = np.empty((2, 2))
-        kernel(values, starts, means)
-        assert means[1].tolist() == [math.fsum(values[3:, column]) / 7 for column in range(2)]
+    for kernel in (means.group_means, uncompiled(means.group_means)):
+        found = np.empty((2, 2))
+        kernel(values, starts, found)
+        assert found[1].tolist() == [math.fsum(values[3:, column]) / 7 for column in range(2)]
+
+
+def below(tree, node):
+    """The leaves below a node."""
+    blocks = len(tree.child)
+    if node >= blocks:
+        return [node - blocks]
+    above = tree.parent >> 3
+    return [leaf for child in np.flatnonzero(above == node) for leaf in below(tree, child)]
 
 
 @settings(max_examples=150, deadline=None)
 @given(points=tables(max_records=60), data=st.data())
 def test_distances_and_bounds_of_the_kernels_hold_to_the_last_bit(points, data):
-    place = space_of(points)
-    values = np.hstack([points.numbers, points.codes])
-    query = values[data.draw(st.integers(0, len(points) - 1))]
-    some = values[: data.draw(st.integers(1, len(points)))]
-    low, high = some.min(axis=0), some.max(axis=0)
-    at = int(np.flatnonzero((values == query).all(axis=1))[0])
-    away = [space.distance(place, row, query) for row in some]
-    assert away == [plain_distance(points, row, points, at) for row in range(len(some))]
-    assert space.least(place, low, high, query) <= min(away)
-    assert space.most(place, low, high, query) >= max(away)
+    run = unfolded_run(points)
+    tree = grown_apart(run, points, [np.arange(len(points), dtype=np.int32)], 8)
+    at = data.draw(st.integers(0, len(points) - 1))
+    query = run.query
+    plain = {name: uncompiled(getattr(queries, name)) for name in ("distances", "_least", "_most", "_tighten")}
+    uncompiled(to_record)(run.m, query.place, at)
+    away = np.empty(len(points))
+    for leaf, size in enumerate(tree.size):
+        plain["distances"](tree, leaf, query.place, query.distance)
+        away[tree.held[leaf, :size].record] = query.distance[:size]
+    assert away.tolist() == [plain_distance(points, row, points, at) for row in range(len(points))]
+    query.offset[:] = query.place.numbers - tree.hub
+    far = 0.0
+    for step in query.offset:
+        far += step * step
+    for block in range(len(tree.child)):
+        held = {}
+        for child in np.flatnonzero(tree.parent >> 3 == block):
+            leaves = below(tree, child)
+            rows = np.concatenate([tree.held[leaf, : tree.size[leaf]].record for leaf in leaves])
+            held[tree.parent[child] & 7] = away[rows]
+        plain["_least"](tree, block, query.place, query.bound)
+        assert all(query.bound[t] <= some.min() for t, some in held.items() if len(some))
+        with np.errstate(invalid="ignore"):  # the product of an empty box is no number
+            plain["_most"](tree, block, query)
+            plain["_tighten"](tree, block, query, far)
+        assert all(query.bound[t] >= some.max() for t, some in held.items() if len(some))
+
+
+@settings(max_examples=100, deadline=None)
+@given(points=tables(max_records=30), data=st.data())
+def test_the_gap_of_two_codes_is_that_of_their_scale(points, data):
+    m = laid_out(points)
+    for j, scale in enumerate(points.scales):
+        one = data.draw(st.integers(0, scale.codes - 1))
+        assert [code_gap(m, j, one, other) for other in range(scale.codes)] == scale.gaps(one).tolist()
+
+
+@njit
+def found_after(tree, run, gone, record):
+    """Let records leave, lowest of a point first; then ask for the nearest of each tree and the farthest of all."""
+    query = run.query
+    for i in range(gone.size):
+        find(tree, run.folded, query, 0, gone[i])
+        remove(tree, run.folded, query, 1)
+        shrink_around(tree, query, 1)
+    to_record(run.m, query.place, record)
+    near = np.full((tree.root.size, query.found.size), -1)
+    for s in range(tree.root.size):
+        query.asked[0].count = 0
+        query.asked[0].wanted = query.found.size
+        nearest(tree, run.folded, query, s)
+        for i in range(query.asked[0].count):
+            near[s, i] = query.found[i].record
+    return near, farthest(tree, query)
 
 
 @settings(max_examples=100, deadline=None)
 @given(points=tables(max_records=120), data=st.data())
-def test_the_tree_finds_what_a_scan_of_those_left_finds(points, data):
-    place = space_of(points)
-    held = plant(points, place)
-    values = np.hstack([points.numbers, points.codes]) + 0.0
-    left = set(range(len(points)))
-    for _ in range(data.draw(st.integers(0, len(points) - 1))):
-        some = [at for at in range(len(held.values)) if held.next[at] < held.stop[at]]
-        left.remove(tree.remove(held, data.draw(st.sampled_from(some))))
-    query = values[data.draw(st.integers(0, len(points) - 1))]
-    away = {row: space.distance(place, values[row], query) for row in left}
-    far = tree.farthest(held, place, query)
-    assert held.rows[held.next[far]] == max(away, key=lambda row: (away[row], -row))
-    found = room(data.draw(st.integers(1, 8)))
-    count = tree.nearest(held, place, query, found, 0)
-    expected = sorted(away, key=lambda row: (away[row], row))[: len(found.rows)]
-    assert sorted(found.rows[:count].tolist()) == sorted(expected)
+def test_the_trees_find_what_a_scan_of_those_left_finds(points, data):
+    strata = data.draw(st.integers(1, 3))
+    run = folded_run(points, data.draw(st.integers(1, 8))) if strata == 1 else unfolded_run(points)
+    layers = [np.arange(s, len(points), strata, dtype=np.int32) for s in range(strata)]
+    layers = [layer for layer in layers if len(layer)]
+    tree = grown(run, points, lambda _: 8) if strata == 1 else grown_apart(run, points, layers, 8)
+    left = {p: np.flatnonzero(run.folded.point == p).tolist() for p in range(len(run.folded.head))}
+    some = range(data.draw(st.integers(0, len(points) - 1)))
+    gone = [left[data.draw(st.sampled_from([p for p in left if left[p]]))].pop(0) for _ in some]
+    at = data.draw(st.integers(0, len(points) - 1))
+    near, far = found_after(tree, run, np.array(gone, np.int64), at)
+    away = {row: plain_distance(points, row, points, at) for rows in left.values() for row in rows}
+    assert far == max(away, key=lambda row: (away[row], -row))
+    for layer, found in zip(layers, near.tolist(), strict=True):
+        expected = sorted((row for row in layer.tolist() if row in away), key=lambda row: (away[row], row))
+        assert [row for row in found if row >= 0] == expected[: len(found)]
 
 
 @settings(max_examples=100, deadline=None)

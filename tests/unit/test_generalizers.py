@@ -261,3 +261,13 @@ def test_a_cell_level_search_of_seconds_is_repeated_by_its_steps():
     again = mingen_cell(table, [KAnonymity(3)], steps=timed.steps)
     assert timed.steps > 0
     assert (timed.labels == again.labels).all()
+
+
+def test_datafly_says_why_where_it_would_suppress_every_record():
+    values = ["021", "022", "131", "132"]
+    table = one_column(values, by_rows([[value, value[0], "*"] for value in values]))
+    with pytest.raises(Unreachable, match="all of the 4 records are left over") as said:
+        datafly(table, [KAnonymity(2)], suppression=4)
+    assert "allow less suppression" in str(said.value)
+    with pytest.raises(Unreachable, match="with every attribute at the top 4 of 4 records"):
+        datafly(table, [KAnonymity(5)], suppression=0)

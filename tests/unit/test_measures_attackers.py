@@ -1,5 +1,8 @@
 """Attackers and population estimators: against closed forms, an outside function and simulated populations."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -9,12 +12,26 @@ from scipy.special import gammaln, hyp2f1
 from kinfold.measures import attacker, uniques
 
 
-@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.3, 0.5, 0.51, 0.9, 1.0])
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 47, 48])
-def test_individual_risk_is_the_hypergeometric_function_of_benedetti_and_franconi(size, rate):
-    found = attacker.mean_reciprocal(np.array([size]), np.array([rate]))[0]
+@pytest.mark.parametrize("rate", [1e-9, 1e-6, 0.01, 0.3, 0.5, 0.51, 0.9, 1.0])
+def test_individual_risk_is_the_recurrence_of_benedetti_and_franconi(rate):
+    sizes = np.arange(1, 60)
+    exact, p = [], Fraction(rate)
+    q, risk = (p / (1 - p), -Fraction(math.log(rate)) * p / (1 - p)) if rate < 1 else (None, Fraction(1))
+    for size in sizes.tolist():  # r_1 = -q ln p, r_(f+1) = q (1/f - r_f), as printed
+        exact.append(float(risk))
+        risk = q * (Fraction(1, size) - risk) if q is not None else Fraction(1, size + 1)
+    found = attacker.mean_reciprocal(sizes, np.full(len(sizes), rate))
+    stable = slice(None) if rate <= 0.5 or rate == 1 else slice(0, 4)  # an error in the logarithm grows by q each time
+    assert found[stable] == pytest.approx(exact[stable], rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.5, 0.9])
+def test_the_risk_of_small_and_of_large_classes_comes_from_one_function(rate):
+    sizes = np.array([attacker.LARGE - 1, attacker.LARGE])
     # Euler's transformation of p^f / f F(f, f; f+1; 1-p): stable where the printed form overflows
-    assert found == pytest.approx(rate / size * hyp2f1(1, 1, size + 1, 1 - rate), rel=1e-9)
+    assert attacker.mean_reciprocal(sizes, np.full(2, rate)) == pytest.approx(
+        rate / sizes * hyp2f1(1, 1, sizes + 1, 1 - rate), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.4, 0.8])
@@ -98,10 +115,24 @@ def test_both_estimators_are_within_half_again_of_the_truth_and_better_than_scal
     assert abs(found - truth) < abs(scaled - truth)
 
 
-def test_a_fit_cut_short_still_climbed(monkeypatch):
-    monkeypatch.setattr(uniques, "STEPS", 1)
-    theta, alpha = uniques.pitman_fit([1, 1, 1, 2, 5])
-    assert theta > 0 <= alpha < 1
+@pytest.mark.parametrize("sizes", [[1, 1, 1, 2, 5], [2, 2], [1] * 500 + [2], [300, 1], [1, 9, 9, 9]])
+def test_a_fit_stays_where_the_partition_is_defined(sizes):
+    theta, alpha = uniques.pitman_fit(sizes)
+    assert 0 <= alpha < 1
+    assert theta > -alpha
+    assert 0 <= uniques.pitman_uniques(sizes, 10 * sum(sizes)) <= 10 * sum(sizes)
+
+
+@pytest.mark.parametrize("sizes", [[1, 1, 1, 1, 2, 2, 3, 5], [2, 2], [1, 9, 9, 9], [1] * 50 + [2]])
+def test_on_the_edge_of_alpha_0_the_fit_expects_as_many_classes_as_there_are(sizes):
+    theta, alpha = uniques.pitman_fit(sizes)
+    assert alpha == 0
+    # the maximum of Ewens' likelihood: Σ theta / (theta + i) = the number of classes
+    assert (theta / (theta + np.arange(sum(sizes)))).sum() == pytest.approx(len(sizes), rel=1e-9)
+
+
+def test_one_class_alone_means_that_nobody_is_alone():
+    assert uniques.pitman_uniques([7], population=70) == 0
 
 
 @pytest.mark.parametrize("estimate", [uniques.zayatz_uniques, uniques.pitman_uniques])

@@ -20,7 +20,7 @@ from kinfold.measures.disclosure import Classification, dr_weighted
 from kinfold.measures.linkage import Located, linkage, linkage_credit
 from kinfold.measures.probabilistic import pil
 from kinfold.measures.propensity import propensity_mse
-from kinfold.measures.weights import Weights
+from kinfold.measures.weights import WeightMatrix
 
 NAN = np.nan
 CONSTANT = np.array([[1.0, 0.1], [1.0, 0.1], [1.0, 0.1]])
@@ -88,10 +88,9 @@ WRONG = {
     "columns": lambda: propensity_mse([[1.0, 2.0]], [[1.0]]),
     "gaps": lambda: linkage_credit(Located.of(None, [[0]]), Located.of(None, [[0]])),
     "missing numbers": lambda: Located.of([[NAN]]),
-    "categories": lambda: utility.frequencies([3], size=2),
     "values": lambda: dominance.dominated([0, 0], [1.0]),
     "column": lambda: dominance.singled_out([0, 0], [1]),
-    "records": lambda: dr_weighted(Classification.of([0, 1], [0, 0]), Weights.below(2, 3)),
+    "records": lambda: dr_weighted(Classification.of([0, 1], [0, 0]), WeightMatrix.below(2, 3)),
 }
 
 
@@ -117,12 +116,12 @@ def test_a_wrong_call_says_what_to_do(call):
 )
 def test_each_condition_on_weights_has_its_own_error(matrix, records, problem):
     with pytest.raises(PolicyError, match=problem):
-        Weights.of(matrix, records)
+        WeightMatrix.of(matrix, records)
 
 
 def test_conditions_that_fail_are_reported_together():
     with pytest.raises(PolicyError) as caught:
-        Weights.of([[1, 0], [2, 3]], 5)
+        WeightMatrix.of([[1, 0], [2, 3]], 5)
     found = [problem.what for problem in caught.value.problems]
     assert [what.split(" a ")[-1] for what in found[:3]] == ["column", "row", "diagonal"]
     assert found[3:] == ["the weights sum to 6, not to 5"]
@@ -130,7 +129,7 @@ def test_conditions_that_fail_are_reported_together():
 
 def test_the_rule_k_needs_a_k():
     with pytest.raises(PolicyError, match="k is 1"):
-        Weights.below(1, 5)
+        WeightMatrix.below(1, 5)
 
 
 def test_weights_of_attributes_are_not_negative():

@@ -10,7 +10,7 @@ import pytest
 from kinfold.errors import PolicyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models import AlphaK, Finding, KAnonymity, LDiversity, PSensitive, TCloseness, emd
-from kinfold.models.gauge import Gauge
+from kinfold.models.class_criterion import ClassCriterion
 from kinfold.models.l_diversity import distinct, effective
 from kinfold.rows.tally import Spread, Tally, of_labels
 
@@ -100,12 +100,12 @@ def test_a_distance_at_t_holds_and_one_above_does_not() -> None:
 def test_a_search_is_told_the_distance_that_is_judged_by() -> None:
     hierarchy, values = Hierarchy.of([("a", "x"), ("b", "x"), ("c", "y")]), np.array(["a", "b", "c"], object)
     told = [
-        TCloseness(0.2, "v").gauge(values),
-        TCloseness(0.2, "v", "equal").gauge(values),
-        TCloseness(0.2, "v", "hierarchical", hierarchy).gauge(values),
+        TCloseness(0.2, "v").criterion(values),
+        TCloseness(0.2, "v", "equal").criterion(values),
+        TCloseness(0.2, "v", "hierarchical", hierarchy).criterion(values),
     ]
-    assert all(isinstance(gauge, Gauge) for gauge in told)
-    assert [gauge.statistic for gauge in told] == ["ordered", "nested", "nested"]
+    assert all(isinstance(criterion, ClassCriterion) for criterion in told)
+    assert [criterion.statistic for criterion in told] == ["ordered", "nested", "nested"]
     assert told[1].paths is not None
     assert told[2].paths is not None
     assert (told[1].paths.shape, told[2].paths.shape) == ((3, 1), (3, 2))
@@ -167,7 +167,7 @@ def test_values_that_nobody_holds_do_not_count() -> None:
     ("moved", "unit"), [(21461764540187894, 172684251209479402), (202306337559954800, 280401395683725124)]
 )
 def test_a_quotient_that_doubles_round_up_is_looked_at_exactly(moved: int, unit: int) -> None:
-    work = emd.Work(np.array([moved]), np.array([1]), unit)
+    work = emd.ClassDistances(np.array([moved]), np.array([1]), unit)
     limit = float(Fraction(moved, unit))
     assert work.shares()[0] > limit  # rounded three times instead of once
     assert work.above(limit).tolist() == [False]
@@ -175,13 +175,13 @@ def test_a_quotient_that_doubles_round_up_is_looked_at_exactly(moved: int, unit:
 
 
 def test_a_class_without_records_is_not_far_from_anything() -> None:
-    work = emd.Work(np.array([0, 1]), np.array([0, 1]), 1)
+    work = emd.ClassDistances(np.array([0, 1]), np.array([0, 1]), 1)
     assert work.shares().tolist() == [0.0, 1.0]
     assert work.above(0.0).tolist() == [False, True]
 
 
 def test_what_is_forgiven_of_floats_is_forgiven_whole() -> None:
-    work = emd.Work(np.array([0.5 + emd.ROUNDING, 0.5 + 3 * emd.ROUNDING]), np.array([1, 1]), 1)
+    work = emd.ClassDistances(np.array([0.5 + emd.ROUNDING, 0.5 + 3 * emd.ROUNDING]), np.array([1, 1]), 1)
     assert work.above(0.5).tolist() == [False, True]
 
 

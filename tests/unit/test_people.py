@@ -1,6 +1,7 @@
 """Promises about people with several rows, joint promises, discarding, and the advice on a looser t."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -136,12 +137,15 @@ def test_records_are_discarded_only_where_the_policy_allows_it():
     assert len(kinfold.anonymize(table, **asked, suppression=1).frame) == 241
 
 
-def test_where_t_leaves_few_classes_the_plan_says_what_a_looser_t_would_keep():
+def test_where_t_leaves_few_classes_the_plan_says_so_and_if_asked_what_a_looser_t_would_keep():
     table = visits(n=200)
     table["wage"] = table.age.rank(method="first")
     asked = {"quasi": ["age"], "confidential": ["wage"], "k": 2, "method": "t-merge", "others": "drop"}
     strict = kinfold.anonymize(table, **asked, t=0.05)
-    assert any("a looser t would keep" in note for note in strict.plan.notes)
+    (note,) = strict.plan.notes
+    assert re.fullmatch(r"t-closeness leaves only \d+ classes of 200 records; report\.measures = .*", note)
+    (note,) = kinfold.anonymize(table, **asked, t=0.05, measures="all").plan.notes
+    assert re.search(r"a looser t would keep \d+ at 1\.5 times t, \d+ at 2 times t, \d+ at 3 times t", note)
     assert not kinfold.anonymize(table, **asked, t=0.9).plan.notes
 
 

@@ -159,9 +159,11 @@ def test_policies_come_as_policies_mappings_or_files(tmp_path: Path) -> None:
 
 
 def test_keywords_are_sorted_into_sections() -> None:
-    values = policy_values({"quasi": "a", "confidential": ["b"], "k": 3, "method": "mdav", "seed": 1, "others": "drop"})
+    given = {"k": 3, "method": "mdav", "seed": 1, "others": "drop", "measures": "all"}
+    values = policy_values({"quasi": "a", "confidential": ["b"], **given})
     policy = Policy.parse(values)
     assert (policy.privacy.k, policy.method.name, policy.method.seed, policy.output.others) == (3, "mdav", 1, "drop")
+    assert policy.report.measures == "all"
     assert {name: column.role for name, column in policy.columns.items()} == {"a": Role.QUASI, "b": Role.CONFIDENTIAL}
 
 

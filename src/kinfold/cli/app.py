@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from kinfold.cli import output
+from kinfold.cli.escapes import Commands
 from kinfold.cli.options import numbers, policy_from, verifying
-from kinfold.cli.plain import Commands
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError
@@ -200,6 +200,9 @@ def measure(
     original: Annotated[Path, typer.Argument(help="The table as it was.", show_default=False)],
     released: Annotated[Path, typer.Argument(help="The table as released.", show_default=False)],
     policy: PolicyFile = None,
+    measures: Annotated[
+        str | None, typer.Option(help="standard, or all of them; as the policy says.", show_default=False)
+    ] = None,
     columns: Annotated[str, typer.Option(help="Measure loss over: quasi or all.")] = "quasi",
     weights: Annotated[str, typer.Option(help="Weights of the weighted risk: k, or a CSV matrix.")] = "k",
     population: Annotated[
@@ -233,6 +236,7 @@ def measure(
     from kinfold.flow import measure as compare
 
     questions = {
+        "measures": measures,
         "columns": columns,
         "weights": weights,
         "population": population,

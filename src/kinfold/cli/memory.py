@@ -6,18 +6,66 @@ What cannot be caught here, a library that ends the process by itself, is told b
 from __future__ import annotations
 
 import errno
+import mmap
+import sys
+from collections.abc import Iterator
+from typing import Any
 
 from kinfold.errors import Unreachable
 
 SIGNS = ("failed to map segment", "cannot allocate memory", "can't start new thread")  # of a library, of a thread
+ROOM = 256 << 20  # more than a step of any library takes at once, less than a run needs
+
+_missed: list[str] = []  # where memory was short and nobody could be told
+
+
+def listen() -> None:
+    """Hear of memory that is short where no exception can leave: in a callback, or while something is cleared away."""
+    before = sys.unraisablehook
+
+    def heard(met: Any) -> None:
+        if issubclass(met.exc_type, MemoryError):
+            _missed.append("a callback")
+        else:
+            before(met)
+
+    sys.unraisablehook = heard
 
 
 def short_of_memory(error: BaseException) -> Unreachable | None:
-    """Return what to tell if an exception means that there is not enough memory."""
-    said = str(error).lower() if isinstance(error, ImportError | RuntimeError) else ""
-    refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
-    if isinstance(error, MemoryError) or refused or any(sign in said for sign in SIGNS):
+    """Return what to tell if an exception means that there is not enough memory.
+
+    So does one that came of another that did, and one that nobody foresaw after memory was short in a callback.
+    """
+    unexplained = isinstance(error, SystemError) and _no_room()  # a library gave up and did not say why
+    missed = _missed and not isinstance(error, SystemExit | KeyboardInterrupt)
+    if missed or unexplained or any(map(_is_sign, _led_to(error))):
         return Unreachable(
             "there is not enough memory for this table", fix="give it more memory, or fewer records at a time"
         )
     return None
+
+
+def _no_room() -> bool:
+    """Whether the system refuses as much memory as a library may have asked for."""
+    try:
+        mmap.mmap(-1, ROOM).close()
+    except OSError:
+        return True
+    return False
+
+
+def _is_sign(error: BaseException) -> bool:
+    said = str(error).lower() if isinstance(error, ImportError | RuntimeError) else ""
+    refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return isinstance(error, MemoryError) or refused or any(sign in said for sign in SIGNS)
+
+
+def _led_to(error: BaseException) -> Iterator[BaseException]:
+    """The exception and those that it came of."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__

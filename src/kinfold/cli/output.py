@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from kinfold.cli.plain import plain
+from kinfold.cli.escapes import plain
 from kinfold.cli.terminal import digits, out
 from kinfold.models import Finding
 from kinfold.models.verdict import Verdict
@@ -32,7 +32,7 @@ LOSSES = {
 
 def summary(release: Release) -> dict[str, Any]:
     """Return a release in the keys of the contract."""
-    asked = release.policy.policy.privacy.model_dump(exclude_none=True)
+    asked = release.policy.request.privacy.model_dump(exclude_none=True)
     return {
         **release.measures.to_dict(),
         "asked": asked,

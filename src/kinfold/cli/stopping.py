@@ -27,7 +27,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kinfold.cli.memory import short_of_memory
+from kinfold.cli.memory import listen, short_of_memory
 from kinfold.disk.journal import Journal, heard
 
 STOPS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -83,9 +83,10 @@ def _tied_to(command: int, heeded: list[int]) -> None:
 
 def _done(work: Callable[[], None]) -> None:
     """Do the work; memory can be too short to load even what tells of that."""
+    listen()
     try:
         work()
-    except (MemoryError, ImportError) as error:
+    except Exception as error:
         if (told := short_of_memory(error)) is None:
             raise
         _say(f"error: {told}")

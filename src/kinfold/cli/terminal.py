@@ -16,8 +16,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.text import Text
 
 from kinfold.cli.bugs import bug, traceback_wanted
+from kinfold.cli.escapes import Terminal, plain, plain_json
 from kinfold.cli.memory import short_of_memory
-from kinfold.cli.plain import Terminal, plain, plain_json
 from kinfold.disk.journal import Journal, heard
 from kinfold.errors import Cancelled, KinfoldError
 

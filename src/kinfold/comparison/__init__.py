@@ -24,7 +24,7 @@ HEAD = ("method", "k", "t", "risk", "loss", "score", "pareto", "classes", "suppr
 def save(comparison: Comparison, folder: Path) -> None:
     """Write the table, the facts, and the R-U map as a page and as pictures."""
     from kinfold.release.report.chart import draw, draw_png
-    from kinfold.release.report.comparing import comparison_page
+    from kinfold.release.report.comparison_page import comparison_page
     from kinfold.release.report.risk_utility import picture
 
     risk, loss = comparison.titles

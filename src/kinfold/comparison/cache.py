@@ -1,4 +1,4 @@
-"""Results that are kept: one file a setting, named by what it was made of, written beside and then renamed."""
+"""The cache of results: one file a setting, named by what it was made of, written beside and then renamed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from kinfold.rows.frames import to_arrow
 
 
 @dataclass(frozen=True)
-class Kept:
+class ResultCache:
     """A folder of results and the fingerprint of what they are results of."""
 
     folder: Path
     key: str
 
     @classmethod
-    def of(cls, folder: Path, source: Any, policy: Policy) -> Kept:
+    def of(cls, folder: Path, source: Any, policy: Policy) -> ResultCache:
         """Take the fingerprint of a table and a policy."""
         found = hashlib.sha256(__version__.encode())
         for part in (*_policy_parts(policy), *_table_parts(source)):

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from kinfold.comparison.cache import Kept
+from kinfold.comparison.cache import ResultCache
 from kinfold.comparison.outcome import Outcome, Setting
 from kinfold.comparison.workers import tried
 from kinfold.errors import PolicyError
@@ -33,12 +33,12 @@ def run(
     """Try every setting; results that are already kept in the folder are not made again."""
     for setting in grid:
         setting.applied(policy)  # a method or a level that nobody knows is an error, not an outcome
-    kept = Kept.of(folder, source, policy) if folder else None
-    found = {setting: outcome for setting in grid if kept and (outcome := kept.recall(setting))}
+    cache = ResultCache.of(folder, source, policy) if folder else None
+    found = {setting: outcome for setting in grid if cache and (outcome := cache.recall(setting))}
     progress(len(found), len(grid))
     for outcome in tried(source, policy, [setting for setting in grid if setting not in found]):
         found[outcome.setting] = outcome
-        if kept:
-            kept.remember(outcome)
+        if cache:
+            cache.remember(outcome)
         progress(len(found), len(grid))
     return [found[setting] for setting in grid]

@@ -1,13 +1,13 @@
 """Measurement: what a release costs and what it risks, from the original rows and the released ones side by side.
 
 Every measure of the contract has its key; one that does not apply is null, with the reason under `notes`. What else was
-asked for has its key beside them.
+asked for has its key beside them, and so have the measures that only `measures = "all"` computes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from kinfold.evaluation.statistics import Statistics, statistics
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute
-from kinfold.rows.oddities import formulas, look_alikes
 from kinfold.rows.schema import Role
+from kinfold.rows.text_warnings import formulas, look_alikes
 
 __all__ = ["Measures", "Questions", "Statistics", "Tables", "measure_release"]
 
@@ -56,14 +56,15 @@ def measure_release(
 ) -> Measures:
     """Measure a release; `attributes` are the original columns that losses are measured over."""
     asked = questions or Questions()
+    asked = replace(asked, measures=asked.measures or policy.request.report.measures)
     quasi = [column.name for column in policy.of(Role.QUASI)]
     sizes = tables.engine.tally(tables.released, quasi, {}).sizes
     pair = tables.rows if isinstance(tables.rows, str) else tables.paired(attributes)
     known = pair if isinstance(pair, str) else pair.only(quasi)  # what an attacker knows
     beside = remembered(lambda: tables.unpaired(attributes).only(quasi) if isinstance(known, str) else known)
     shown = Shown(sizes, lambda: beside().masked[beside().kept], _confidential(tables, policy))
-    lost = loss(pair, sizes, max(policy.rows - verdict.records, 0))
-    risked = risk(known, shown, policy.policy.privacy.k, asked)
+    lost = loss(pair, sizes, max(policy.rows - verdict.records, 0), every=asked.every)
+    risked = risk(known, shown, policy.request.privacy.k, asked)
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known, shown))
     facts = {
@@ -74,6 +75,7 @@ def measure_release(
         "k": verdict.k,
         "l": dict(verdict.l),
         "t": dict(verdict.t),
+        "measures": asked.measures,  # which set of them
         "risk": risked.values,
         "loss": lost.values,
         "notes": [*warnings, *risked.notes, *lost.notes],
@@ -83,11 +85,11 @@ def measure_release(
 
 
 def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Shown) -> list[str]:
-    giants = [] if isinstance(known, str) else list(dominance(known))
+    large = [] if isinstance(known, str) else list(dominance(known))
     others = [column.name for column in policy.of(Role.OTHER)]
     alike = look_alikes(tables.engine, tables.original, policy.compared)
-    safe = policy.policy.output.spreadsheet_safe
-    return [*giants, *singling(tables, shown.classes, others), *alike, *formulas(tables.engine, tables.released, safe)]
+    safe = policy.request.output.spreadsheet_safe
+    return [*large, *singling(tables, shown.classes, others), *alike, *formulas(tables.engine, tables.released, safe)]
 
 
 def _confidential(tables: Tables, policy: BoundPolicy) -> dict[str, Any]:

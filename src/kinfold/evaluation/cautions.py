@@ -1,4 +1,4 @@
-"""Cautions: classes whose mean shows their giant, and columns that single records out of their class.
+"""Cautions: classes whose average gives away their largest record, and columns that single records out of their class.
 
 Both may stand beside a promise that holds: k-anonymity says nothing of how unequal the members of a class are, nor of
 columns that are released as they are. Rules and sources: `measures.dominance`.
@@ -16,20 +16,20 @@ from kinfold.measures.dominance import dominated, singled_out, within_percent
 from kinfold.request.encoding import Measured
 from kinfold.rows.schema import Kind
 
-GIANT = 75.0  # percent of a class's total that one record may make
-NEAR = 10.0  # percent to within which the second may tell the first
+DOMINANT = 75.0  # percent of a class's total that one record may make: (1,75), as Hundepool et al. have it
+NEAR = 10.0  # percent to within which the second may tell the first: usual values are 10 to 15
 
 
 def dominance(pair: Pair) -> Iterator[str]:
-    """Say of each continuous quasi-identifier released as an average in how many classes it shows its giant."""
+    """Say of each continuous quasi-identifier that is averaged in how many classes that gives away the largest."""
     for column in pair.columns:
         if _averaged(column):
             values = column.attribute.numbers  # type: ignore[union-attr]
-            shown = int(dominated(pair.masked, values, 1, GIANT).sum())
+            shown = int(dominated(pair.masked, values, 1, DOMINANT).sum())
             told = int(within_percent(pair.masked, values, NEAR).sum())
             if shown:
                 yield (
-                    f"'{column.name}': one record makes more than {GIANT:g}% of the total in {_classes(shown)}, "
+                    f"'{column.name}': one record makes more than {DOMINANT:g}% of the total in {_classes(shown)}, "
                     "so that the average shows it ((n,k) rule)"
                 )
             if told:

@@ -1,4 +1,4 @@
-"""The loss sheet: every information loss of the contract over a pair of tables."""
+"""The loss sheet: every information loss of the contract over a pair of tables, and those that are asked for."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.evaluation.label_coverage import Coverage, coverage_of
 from kinfold.evaluation.pairing import Pair
 from kinfold.evaluation.sheet import Sheet, remembered
-from kinfold.evaluation.statements import Statements, statements
 from kinfold.measures import NotApplicable, categorical, continuous, generalized, variation
 from kinfold.measures.probabilistic import pil
 from kinfold.measures.propensity import propensity_mse
@@ -24,11 +24,14 @@ Ints: TypeAlias = NDArray[np.int64]
 Value = TypeVar("Value")
 
 
-def loss(found: Pair | str, sizes: Ints, suppressed: int) -> Sheet:
+def loss(found: Pair | str, sizes: Ints, suppressed: int, *, every: bool) -> Sheet:
     """Measure what was lost; a text instead of a pair is the reason why only class sizes can tell."""
     sheet = Sheet("loss")
     pair, reason = (None, found) if isinstance(found, str) else (found, "")
-    _numeric(sheet, _given(pair.numbers if pair else None, reason or "no quasi-identifier is released as numbers"))
+    tables = _given(pair.numbers if pair else None, reason or "no quasi-identifier is released as numbers")
+    _numeric(sheet, tables)
+    if every:
+        sheet.write("propensity_mse", lambda: propensity_mse(*tables()))
     _generalized(sheet, pair, reason)
     _categorical(sheet, pair, reason)
     sheet.write("discernibility", lambda: generalized.discernibility(sizes, suppressed))
@@ -62,7 +65,6 @@ def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]]) -> None:
     sheet.write("il1s", lambda: variation.il1s(*tables()))
     sheet.write("eigenvalues", lambda: variation.eigenvalue_shift(*moments()))
     sheet.write("pil", lambda: asdict(pil(*filled())))
-    sheet.write("propensity_mse", lambda: propensity_mse(*tables()))
 
 
 def _filled(original: Floats, released: Floats) -> tuple[Floats, Floats]:
@@ -78,10 +80,10 @@ def _whole(parts: tuple[Any, ...]) -> Any:
 
 
 def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
-    cells = remembered(lambda: [statements(c) for c in pair.columns if c.generalized] if pair else [])
-    weights = [c.attribute.bound.asked.weight for c in pair.columns if c.generalized] if pair else []
+    cells = remembered(lambda: [coverage_of(c) for c in pair.columns if c.generalized] if pair else [])
+    weights = [c.attribute.bound.request.weight for c in pair.columns if c.generalized] if pair else []
 
-    def told() -> list[Statements]:
+    def told() -> list[Coverage]:
         if not cells():
             raise NotApplicable(reason or "no quasi-identifier is generalized: values are averaged instead")
         return cells()

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, Problem
+from kinfold.evaluation.label_coverage import extents, gaps
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
-from kinfold.evaluation.statements import extents, gaps
 from kinfold.hierarchy import TOP
 from kinfold.measures import NotApplicable
 from kinfold.measures.attacker import journalist_risk, marketer_risk
@@ -31,8 +31,8 @@ from kinfold.rows.schema import Kind
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
-CHUNK = 2_000_000  # pairs compared at a time
-MOST_PAIRS = 2_000_000_000
+CHUNK = 2_000_000  # pairs compared at a time: some 16 MB for each column
+MOST_PAIRS = 2_000_000_000  # about a minute; beyond, there is no answer instead of a long wait
 SLACK, TINY = 1 + 1e-9, 1e-12  # what differs by the rounding of an average alone is as near
 
 
@@ -101,7 +101,7 @@ class _Numbers:
             self.low, self.high = low, high
         numbers = column.attribute.numbers  # type: ignore[union-attr]
         deviation = float(np.nanstd(numbers))
-        self.weight = column.attribute.bound.asked.weight
+        self.weight = column.attribute.bound.request.weight
         self.unit = 1.0 / deviation if deviation > 0 else 0.0
 
     def read(self, values: Any) -> Floats:

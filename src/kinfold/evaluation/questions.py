@@ -1,5 +1,7 @@
 """Questions: what else to measure than what every release is measured by.
 
+measures            "standard" or "all"; as the policy says unless given. What "all" adds takes a fit or a search: the
+                    propensity score, and the linkage attack by every record of a large table
 columns             "quasi", or "all" that are in both tables: what the losses are measured over
 weights             "k", a matrix, or a CSV file with one: the weights of the weighted disclosure risk
 population          a table of the people the records were drawn from: the journalist's risk
@@ -21,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
-from kinfold.measures.weights import Weights
+from kinfold.measures.weights import WeightMatrix
 
+SETS = ("standard", "all")
 TASKS = ("regression", "classification")
 
 
@@ -30,6 +33,7 @@ TASKS = ("regression", "classification")
 class Questions:
     """What was asked for; the defaults ask for nothing more."""
 
+    measures: str | None = None
     columns: str = "quasi"
     weights: Any = "k"
     population: Any = None
@@ -40,6 +44,8 @@ class Questions:
     task: str | None = None
 
     def __post_init__(self) -> None:
+        if self.measures not in (None, *SETS):
+            raise PolicyError(f"measures '{self.measures}' are not known", fix="say standard or all")
         if self.columns not in ("quasi", "all"):
             raise PolicyError(f"columns '{self.columns}' are not known", fix="say quasi or all")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
@@ -56,6 +62,11 @@ class Questions:
         asked = {key: value for key, value in keywords.items() if key in known}
         return cls(**asked), {key: value for key, value in keywords.items() if key not in known}
 
+    @property
+    def every(self) -> bool:
+        """Whether all measures are computed, and not the standard ones alone."""
+        return self.measures == "all"
+
     def named_task(self) -> tuple[str, str]:
         """Return the sort of the task and the column to explain.
 
@@ -69,13 +80,13 @@ class Questions:
             )
         return sort, target
 
-    def weigh(self, k: int, records: int) -> Weights:
+    def weigh(self, k: int, records: int) -> WeightMatrix:
         """Return the weights of the weighted disclosure risk for so many released records."""
         if isinstance(self.weights, str) and self.weights == "k":
-            return Weights.below(k, records)
+            return WeightMatrix.below(k, records)
         if isinstance(self.weights, str | Path):
-            return Weights.of(_matrix(Path(self.weights)), records)
-        return Weights.of(self.weights, records)
+            return WeightMatrix.of(_matrix(Path(self.weights)), records)
+        return WeightMatrix.of(self.weights, records)
 
 
 def _matrix(file: Path) -> NDArray[np.float64]:

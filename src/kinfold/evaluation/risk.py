@@ -52,7 +52,7 @@ def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions) -> Sheet:
     sheet.write("uncounted", lambda: disclosure.uncounted(matrix()))
     sheet.write("prosecutor_max", lambda: attacker.prosecutor_max(shown.sizes))
     sheet.write("prosecutor_mean", lambda: attacker.prosecutor_mean(shown.sizes))
-    sheet.write("linkage", lambda: link(paired(), sheet))
+    sheet.write("linkage", lambda: link(paired(), sheet, every=questions.every))
     sheet.write("interval", lambda: _interval(paired()))
     sheet.write("inference", lambda: _inference(shown))
     sheet.write("uniques", lambda: {"sample": sample_uniques(shown.sizes)})

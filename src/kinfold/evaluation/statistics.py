@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from kinfold.evaluation.pairing import Tables
 from kinfold.evaluation.sheet import answered
 from kinfold.measures import NotApplicable
-from kinfold.measures.utility import SHOWN, Summary, correlations, summary
+from kinfold.measures.utility import SHOWN, ColumnSummary, correlations, summary
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
 from kinfold.rows.schema import Kind
 
 Floats: TypeAlias = NDArray[np.float64]
 
-MOST_VALUES = 50  # of a column of categories
+MOST_VALUES = 50  # of a column of categories, the most frequent; a column of names would fill the audit
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _told(bound: BoundColumn, values: Any) -> dict[str, Any] | None:
     if not isinstance(values, np.ndarray):
         return None
     try:
-        found: Summary = answered(lambda: summary(values))
+        found: ColumnSummary = answered(lambda: summary(values))
     except NotApplicable:
         return None
 

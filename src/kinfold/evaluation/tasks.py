@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
+from kinfold.evaluation.label_coverage import extents, own_places, spans_of
 from kinfold.evaluation.pairing import Pair, PairedColumn
-from kinfold.evaluation.statements import extents, own_places, spans_of
 from kinfold.measures import NotApplicable
-from kinfold.measures.utility import Task, accuracy_loss, regression_loss
+from kinfold.measures.utility import TaskScores, accuracy_loss, regression_loss
 from kinfold.request.encoding import Measured
 from kinfold.request.policy import did_you_mean
 
 Floats: TypeAlias = NDArray[np.float64]
 
-MOST_CATEGORIES = 24  # of a feature; rarer ones are the rest
+MOST_CATEGORIES = 24  # of a feature; rarer ones are the rest: a fit takes the square of their number
 
 
 def fit_task(pair: Pair, sort: str, target: str) -> dict[str, Any]:
@@ -42,14 +42,14 @@ def fit_task(pair: Pair, sort: str, target: str) -> dict[str, Any]:
     return {"task": f"{sort}:{target}", "original": found.original, "released": found.released, "loss": found.loss}
 
 
-def _regression(aim: PairedColumn, before: Floats, after: Floats) -> Task:
+def _regression(aim: PairedColumn, before: Floats, after: Floats) -> TaskScores:
     if not isinstance(aim.attribute, Measured):
         raise PolicyError(f"'{aim.name}' is {aim.attribute.bound.kind}", fix="explain it by classification:COLUMN")
     x, y = _numbers(aim)
     return regression_loss(np.hstack([before, x]), np.hstack([after, y[aim.kept]]), target=before.shape[1])
 
 
-def _classification(aim: PairedColumn, before: Floats, after: Floats) -> Task:
+def _classification(aim: PairedColumn, before: Floats, after: Floats) -> TaskScores:
     truth, answers = aim.before, aim.after[aim.kept]
     if isinstance(aim.attribute, Measured):
         raise PolicyError(f"'{aim.name}' is {aim.attribute.bound.kind}", fix="explain it by regression:COLUMN")

@@ -20,8 +20,8 @@ from typing import Any
 from kinfold.disk import exchange, scratch
 from kinfold.errors import PolicyError
 from kinfold.hierarchy import Hierarchy, write_arx
-from kinfold.interchange.columns import Columns
-from kinfold.interchange.criteria import promises
+from kinfold.interchange.criteria import privacy_keys
+from kinfold.interchange.policy_columns import PolicyColumns
 from kinfold.interchange.project import Project
 from kinfold.interchange.toml import policy_text
 from kinfold.rows.schema import Role
@@ -72,8 +72,8 @@ class Conversion:
 
 def convert(project: Project) -> Conversion:
     """Return the files for a project, and what there is to say of them."""
-    columns = Columns(project)
-    asked = promises(project.criteria, [each.name for each in project.of(Role.CONFIDENTIAL)])
+    columns = PolicyColumns(project)
+    asked = privacy_keys(project.criteria, [each.name for each in project.of(Role.CONFIDENTIAL)])
     for attribute in project.attributes:
         columns.add(attribute, asked.columns.get(attribute.name, {}))
     method, notes = _method(project, columns)
@@ -95,7 +95,7 @@ def _to_mend(project: Project) -> list[str]:
     return notes
 
 
-def _method(project: Project, columns: Columns) -> tuple[dict[str, Any], list[str]]:
+def _method(project: Project, columns: PolicyColumns) -> tuple[dict[str, Any], list[str]]:
     if columns.averaged:
         return {"name": "auto"}, []
     quasi = project.of(Role.QUASI)

@@ -65,7 +65,7 @@ def _is_sound(criterion: Criterion) -> bool:
 
 
 @dataclass(frozen=True)
-class Promises:
+class PrivacyKeys:
     """What a policy promises: the keys of its `[privacy]`, those of each confidential column, and what was left."""
 
     privacy: dict[str, Any]
@@ -73,10 +73,10 @@ class Promises:
     notes: tuple[str, ...] = ()
 
 
-def promises(criteria: Iterable[Criterion], confidential: Iterable[str]) -> Promises:
+def privacy_keys(criteria: Iterable[Criterion], confidential: Iterable[str]) -> PrivacyKeys:
     """Sort criteria into the keys of a policy; the strictest of equals counts, and what does not fit is said.
 
-    >>> promises([Criterion("k", 5), Criterion("l", 2, "illness", "distinct")], ["illness"]).columns
+    >>> privacy_keys([Criterion("k", 5), Criterion("l", 2, "illness", "distinct")], ["illness"]).columns
     {'illness': {'l': 2}}
     """
     given, known = list(criteria), list(confidential)
@@ -98,7 +98,7 @@ def promises(criteria: Iterable[Criterion], confidential: Iterable[str]) -> Prom
             notes.append(f"left out, for a policy has one kind of l-diversity: {each.text}")
         else:
             notes += _put(each, columns[each.column])
-    return Promises(privacy, columns, tuple(notes))
+    return PrivacyKeys(privacy, columns, tuple(notes))
 
 
 def _put(each: Criterion, column: dict[str, Any]) -> list[str]:

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 # Modules with entry points, in the order in which a warm-up compiles them.
 MODULES = (
-    *("mdav_task", "mdav_tree", "mdav_flat", "vmdav", "approximate", "univariate", "univariate_wide", "sums"),
+    *("box_tree", "clustering", "mdav_tree", "mdav_flat", "vmdav", "t_first", "means"),
+    *("univariate", "univariate_wide"),
     *("descent", "paths", "distances", "sweeps", "pricing"),
-    *("promises", "merging", "k_first", "classes", "mending", "annealing", "t_first"),
-    *("rollup", "subsets", "nearness", "rebuild", "nearest"),
+    *("promises", "merging", "k_first", "classes", "mending", "annealing"),
+    *("rollup", "subsets", "nearness", "rebuild", "linkage"),
 )
 
 _HERE = Path(__file__).parent

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinfold.kernels.boxes import NOBODY, Tree, soil
+from kinfold.kernels import box_tree, clustering
+from kinfold.kernels.box_tree import NOBODY, Tree
+from kinfold.kernels.centroid import to_centre
+from kinfold.kernels.clustering import Run, take
 from kinfold.kernels.compiling import Flag, Int, entry, inner
-from kinfold.kernels.crowd import to_centre, to_record
-from kinfold.kernels.mdav_task import ENOUGH, FRESH, POINTS, RECORDS, SECOND, Task, example, take
-from kinfold.kernels.search import distances, gather, look
-
-NEXT = FRESH  # of Task.state: the record of the second cluster, or -1 if it is not known
+from kinfold.kernels.mixed import to_record
+from kinfold.kernels.queries import distances, find, gather, look
 
 _NO, _YES = np.bool_(False), np.bool_(True)  # of a type: for False and True the pass would be compiled twice
 
@@ -26,37 +26,43 @@ def cap(_points: int) -> int:
 
 
 @inner
-def _pass(tree: Tree, task: Task, near: Flag, far: Flag) -> Int:
-    """Look at every point: fill the room with the nearest, return the farthest record, or both.
+def _pass(tree: Tree, run: Run, near: Flag, far: Flag) -> Int:
+    """Look at every point: find the nearest, return the farthest record, or both.
 
     Where the farthest is as near as the last of the nearest it may be one of them: then -1 is returned.
     """
-    room = task.room
-    count, best, found = np.int64(0), -1.0, np.int64(NOBODY)
+    query = run.query
+    wanted = query.asked[0].wanted
+    count, best, found = np.int64(0), -1.0, NOBODY
     for leaf in range(tree.size.size):
-        distances(tree, leaf, task.scales, task.place, room.distance)
+        distances(tree, leaf, query.place, query.distance)
         if near:
-            count = gather(tree, task.crowd, leaf, room, count)
+            count = gather(tree, run.folded, leaf, query, count)
         if far:
-            best, found = look(tree, leaf, room, best, found)
-    return -1 if near and best <= room.near[room.near.size - 1] else found
+            best, found = look(tree, leaf, query, best, found)
+    return -1 if near and best <= query.found[wanted - 1].distance else np.int64(found)
 
 
-@entry(example(), soil(1, 1, 0, 8), 1)
-def advance(task: Task, tree: Tree, clusters: Int) -> None:
+@entry(clustering.example(), box_tree.example(), 1)
+def advance(run: Run, tree: Tree, clusters: Int) -> None:
     """Form at most so many clusters; stop before a pair when few records are left or enough points are gone."""
-    scales, place, state = task.scales, task.place, task.state
-    k = task.room.near.size
+    query, state = run.query, run.state[0]
+    asked = query.asked[0]
+    asked.wanted = state.k - state.own
     for _ in range(clusters):
-        second = state[SECOND] == 1
-        record = state[NEXT]
+        second = state.second == 1
+        seed = state.seed
         if not second:
-            if state[RECORDS] < 2 * k or state[POINTS] < state[ENOUGH]:
+            if state.records < 2 * state.k or state.points < state.enough:
                 return
-            to_centre(state[RECORDS], scales, task.middle, place)
-        if not second or record < 0:
-            record = _pass(tree, task, _NO, _YES)
-        to_record(task.crowd, scales, place, record)
-        state[NEXT] = _pass(tree, task, _YES, not second)
-        take(tree, task)
-        state[SECOND] = not second and state[RECORDS] >= 2 * k
+            to_centre(state.records, run.m.scales, run.centroid, query.place)
+        if not second or seed < 0:
+            seed = _pass(tree, run, _NO, _YES)
+        to_record(run.m, query.place, seed)
+        asked.besides = seed if state.own == 1 else -1
+        state.seed = _pass(tree, run, _YES, not second)
+        if state.own == 1:
+            find(tree, run.folded, query, state.k - 1, seed)
+        take(tree, run, state.k, False)
+        state.label += 1
+        state.second = not second and state.records >= state.pairs

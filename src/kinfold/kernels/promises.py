@@ -1,6 +1,6 @@
 """Promises about a class, asked of a list of records: how far the class misses them.
 
-Each promise limits one statistic of the class (see `models.gauge`). It reads one row of codes, or one row for each
+Each promise limits one statistic of the class (see `models.criterion`). It reads one row of codes, or one row for each
 level of a hierarchy. A class is a list of records; its codes are gathered, sorted, and read once, run after run.
 
     ordered distance    Σ_v |F_class(v) - F_table(v)| over the steps of the class: between two of its values the

@@ -1,4 +1,4 @@
-"""The loop of V-MDAV over a tree of what is left: a bounded number of groups at a time.
+"""V-MDAV's groups from a box tree, some at a time.
 
 See `kinfold.methods.partition.vmdav` for the algorithm.
 """
@@ -8,87 +8,92 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import float64, int32, int64, njit, types, void
 
-from kinfold.kernels.space import SPACE, Space
-from kinfold.kernels.tree import FOUND, NOBODY, TREE, Found, Tree, nearest, remove
+from kinfold.kernels import box_tree, clustering
+from kinfold.kernels.box_tree import Tree
+from kinfold.kernels.clustering import Run, surround, take
+from kinfold.kernels.compiling import Int, Real, entry, inlined, inner
+from kinfold.kernels.mixed import to_record
+from kinfold.kernels.queries import find, nearest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Run(NamedTuple):
-    """Where the run stands."""
+class GrowingGroup(NamedTuple):
+    """The group that is being formed, and the order of seeds."""
 
-    labels: NDArray[np.int32]  # -1: not yet in a group
-    order: NDArray[np.int32]  # rows by distance from the centre of all, farthest first
-    places: NDArray[np.int32]  # the tree's place of each row
-    state: NDArray[np.int64]  # how far `order` is used up, groups formed, records left
-    members: NDArray[np.int64]  # places of the group that is being formed
-    near: NDArray[np.float64]  # no record left is nearer to the member than this
-    around: Found  # room for k - 1 neighbours
+    seeds: NDArray[np.int32]  # (n,) records by distance from the centre of all, farthest first
+    members: NDArray[np.int32]  # (2k,)
+    near: NDArray[np.float64]  # (2k,) no record left is nearer to the member than this
 
 
-RUN = types.NamedTuple((int32[::1], int32[::1], int32[::1], int64[::1], int64[::1], float64[::1], FOUND), Run)  # type: ignore[no-untyped-call]
+def group_of(seeds: NDArray[np.int32], k: int) -> GrowingGroup:
+    """Return room for a group."""
+    return GrowingGroup(seeds, np.zeros(2 * k, np.int32), np.zeros(2 * k))
 
 
-@njit(inline="always")
-def _join(tree: Tree, run: Run, size: int, place: int) -> int:
-    """Put the lowest row of a place into the group and return the group's size."""
-    run.labels[remove(tree, place)] = run.state[1]
-    run.state[2] -= 1
-    run.members[size] = place
-    return size + 1
+@inner
+def _nearest_other(tree: Tree, run: Run, record: Int, besides: Int) -> None:
+    """Find the record left that is nearest to a record, unless what was found before is nearer."""
+    asked = run.query.asked[0]
+    to_record(run.m, run.query.place, record)
+    asked.besides = besides
+    nearest(tree, run.folded, run.query, 0)
 
 
-@njit(inline="always")
-def _next(tree: Tree, space: Space, run: Run, size: int, best: Found) -> None:
+@inlined
+def _nearest_to_group(tree: Tree, run: Run, group: GrowingGroup, size: Int) -> None:
     """Find the record left that is nearest to any of the group's members.
 
-    `best` holds a first guess. `run.near` keeps what is known of each member: no record left is nearer to it. A member
-    that cannot beat the best so far is not asked, the others search no farther than that.
+    What was found before is a first guess. A member that cannot beat the best so far is not asked, the others look no
+    farther than that.
     """
-    for member in range(size):
-        if run.near[member] <= best.distances[0]:
-            nearest(tree, space, tree.values[run.members[member]], best, 1)
-            run.near[member] = best.distances[0]
+    for i in range(size):
+        if run.query.asked[0].count == 0 or group.near[i] <= run.query.found[0].distance:
+            _nearest_other(tree, run, group.members[i], -1)
+            group.near[i] = run.query.found[0].distance
 
 
-@njit(inline="always")
-def _extend(tree: Tree, space: Space, run: Run, k: int, gamma: float) -> None:
+@inlined
+def _extend(tree: Tree, run: Run, group: GrowingGroup, gamma: Real) -> None:
     """Let records join that are nearer to the group than gamma times their distance to the rest."""
-    best = Found(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64))
-    pair = Found(np.empty(2), np.empty(2, np.int64), np.empty(2, np.int64))
-    best.distances[0], best.rows[0], best.places[0] = np.inf, NOBODY, -1
-    run.near[:] = 0.0
-    size = k
-    while size < 2 * k - 1 and run.state[2] > 0:
-        _next(tree, space, run, size, best)
-        # the two nearest of a record that is left are itself, at no distance, and its nearest other
-        found = nearest(tree, space, tree.values[best.places[0]], pair, 0)
-        outside = np.sqrt(pair.distances[0]) if found == 2 else np.inf
-        if not np.sqrt(best.distances[0]) < gamma * outside:
+    state, asked, found = run.state[0], run.query.asked[0], run.query.found
+    size = state.k
+    group.near[:] = 0.0
+    asked.wanted = 1
+    asked.count = 0
+    while size < 2 * state.k - 1 and state.records > 0:
+        _nearest_to_group(tree, run, group, size)
+        record, inside = found[0].record, np.sqrt(found[0].distance)
+        asked.count = 0
+        _nearest_other(tree, run, record, record)
+        outside = found[0].distance if asked.count == 1 else np.inf
+        if not inside < gamma * np.sqrt(outside):
             return
-        other = 0 if found == 1 or pair.rows[0] != best.rows[0] else 1
-        size = _join(tree, run, size, best.places[0])
-        run.near[size - 1] = pair.distances[0] if found == 2 else np.inf
-        best.distances[0], best.rows[0], best.places[0] = pair.distances[0], pair.rows[other], pair.places[other]
+        other = found[0].record
+        find(tree, run.folded, run.query, 0, record)
+        take(tree, run, 1, True)
+        group.members[size] = record
+        group.near[size] = outside
+        size += 1
+        found[0].distance = outside  # the nearest of the newcomer is the first guess at who is next
+        found[0].record = other
 
 
-@njit(void(TREE, SPACE, RUN, int64, float64, int64), cache=True)
-def form_groups(tree: Tree, space: Space, run: Run, k: int, gamma: float, groups: int) -> None:
-    """Form at most `groups` more groups, while at least k records are left."""
-    state = run.state
+@entry(clustering.example(), box_tree.example(), group_of(np.zeros(1, np.int32), 2), 1.0, 1)
+def advance(run: Run, tree: Tree, group: GrowingGroup, gamma: Real, groups: Int) -> None:
+    """Form at most so many groups, while at least k records are left and the tree is worth it."""
+    state = run.state[0]
     for _ in range(groups):
-        if state[2] < k:
+        if state.records < state.k or state.points < state.enough:
             return
-        while run.labels[run.order[state[0]]] >= 0:
-            state[0] += 1
-        seed = run.places[run.order[state[0]]]
-        size = _join(tree, run, 0, seed)
-        found = nearest(tree, space, tree.values[seed], run.around, 0)
-        for at in range(found):
-            size = _join(tree, run, size, run.around.places[at])
+        while run.labels[group.seeds[state.passed]] >= 0:
+            state.passed += 1
+        surround(tree, run, group.seeds[state.passed])
+        for i in range(state.k):
+            group.members[i] = run.query.found[i].record
+        take(tree, run, state.k, True)
         if gamma > 0.0:
-            _extend(tree, space, run, k, gamma)
-        state[1] += 1
+            _extend(tree, run, group, gamma)
+        state.label += 1

@@ -9,4 +9,4 @@ from kinfold.measures.arrays import NotApplicable
 
 __all__ = ["KERNELS", "NotApplicable"]
 
-KERNELS = ("nearest",)  # what measuring a release has to compile
+KERNELS = ("box_tree", "linkage")  # what measuring a release has to compile

@@ -6,12 +6,13 @@
     marketer     wants as many as possible: the mean of those risks over the records
 
 `individual_risk` is the estimator of Benedetti & Franconi 1998: F given f is negative binomial with f successes of
-probability p = f / Σ weights, so that with q = p / (1 - p)
+probability p = f / Σ weights, so that
 
-    r_f = ∫₀¹ q v^(f-1) / (q + v) dv        r_1 = -q ln p        r_(f+1) = q (1/f - r_f)
+    r_f = (p/f) F(1, 1; f+1; 1-p) = (p/f) Σ_j j! (1-p)^j / ((f+1)…(f+j))
 
-computed by that recurrence where it is stable (q ≤ 1, small f), else by r_f = (p/f) Σ_j j! (1-p)^j / ((f+1)…(f+j)),
-whose terms at least halve. Sources: El Emam 2013 for the three attackers; Benedetti & Franconi 1998.
+with the hypergeometric function F: by scipy for small classes; for large ones by the sum, whose terms at least halve
+there and where scipy's answer is NaN (f = 200, p = 0.01).
+Sources: El Emam 2013 for the three attackers; Benedetti & Franconi 1998.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from kinfold.measures.arrays import Floats, Ints, NotApplicable, class_sizes, co
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-RECURRENCE = 48  # from this class size on the series needs no more than TERMS terms for any p
-TERMS = 64
+LARGE = 48  # from this class size on the sum needs no more than TERMS terms for any p
+TERMS = 64  # at f = 48 and p near 0, the slowest, the last is 1e-32 of the first
 
 
 def prosecutor_risk(classes: ArrayLike) -> Floats:
@@ -130,19 +131,13 @@ def share_above(risks: ArrayLike, threshold: float) -> float:
 
 def mean_reciprocal(sizes: Ints, rate: Floats) -> Floats:
     """Return E[1 / F] for a class of f sampled records, F negative binomial with success rate p in (0, 1]."""
+    from scipy.special import hyp2f1  # loaded only where it is asked for
+
     result = np.empty(len(sizes))
-    short = (sizes < RECURRENCE) & (rate <= 0.5)
-    result[short] = _by_recurrence(sizes[short], rate[short])
-    result[~short] = _by_series(sizes[~short], rate[~short])
+    small = sizes < LARGE
+    result[small] = rate[small] / sizes[small] * hyp2f1(1.0, 1.0, sizes[small] + 1.0, 1.0 - rate[small])
+    result[~small] = _by_series(sizes[~small], rate[~small])
     return result
-
-
-def _by_recurrence(sizes: Ints, rate: Floats) -> Floats:
-    q = rate / (1.0 - rate)
-    risk = -q * np.log(rate)
-    for f in range(1, int(sizes.max(initial=1))):
-        risk = np.where(sizes > f, q * (1.0 / f - risk), risk)
-    return np.asarray(risk, np.float64)
 
 
 def _by_series(sizes: Ints, rate: Floats) -> Floats:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Empty: TypeAlias = Literal["one", "skip"]
 
-DENSE = 4_000_000  # cells of a table that are counted in one array; larger tables are counted by sorting
+DENSE = 4_000_000  # cells of a table that are counted in one array (32 MB); larger tables are counted by sorting
 
 
 def dist(original: ArrayLike, released: ArrayLike, scales: Sequence[int]) -> float:
@@ -69,29 +69,6 @@ def contingency_loss(
         loss += _table_loss(a, b, number, empty)
         cells += number
     return loss, cells
-
-
-def ctbil(
-    original: ArrayLike, released: ArrayLike, sizes: Sequence[int], dimension: int = 2, empty: Empty = "one"
-) -> float:
-    """Sum of the relative changes of all cells of the contingency tables, from 0 (nothing changed) up: less is better.
-
-    >>> ctbil([0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 1], sizes=[2])  # |4 - 5| / 4 + |2 - 1| / 2
-    0.75
-    """
-    return contingency_loss(original, released, sizes, dimension, empty)[0]
-
-
-def actbil(
-    original: ArrayLike, released: ArrayLike, sizes: Sequence[int], dimension: int = 2, empty: Empty = "one"
-) -> float:
-    """Mean relative change of a cell of the contingency tables, from 0 (nothing changed) up: less is better.
-
-    >>> actbil([0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 0, 1], sizes=[2])
-    0.375
-    """
-    loss, cells = contingency_loss(original, released, sizes, dimension, empty)
-    return loss / cells
 
 
 def ebil(original: ArrayLike, released: ArrayLike) -> float:

@@ -28,7 +28,7 @@ from kinfold.measures.arrays import Ints, NotApplicable, class_sizes, labels
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from kinfold.measures.weights import Weights
+    from kinfold.measures.weights import WeightMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,9 @@ class Classification:
 
         `initial` and `masked` label each original record; a dropped record is -1 in `masked`.
 
-        >>> Classification.of([0, 1, 2, 2], [0, 0, 1, 1]).dense(3).tolist()
-        [[0, 0, 0], [2, 2, 0], [0, 0, 0]]
+        >>> found = Classification.of([0, 1, 2, 2], [0, 0, 1, 1])
+        >>> found.masked.tolist(), found.initial.tolist(), found.count.tolist()
+        ([2, 2], [1, 2], [2, 2])
         """
         before, after = labels(initial), labels(masked)
         if before.shape != after.shape or (before.size and before.min() < 0):
@@ -89,13 +90,6 @@ class Classification:
     def released(self) -> int:
         """The number of released records, n."""
         return int(self.count.sum())
-
-    def dense(self, size: int) -> Ints:
-        """Return the first `size` rows and columns of the matrix, as printed in the paper."""
-        matrix = np.zeros((size, size), np.int64)
-        shown = (self.masked <= size) & (self.initial <= size)
-        matrix[self.masked[shown] - 1, self.initial[shown] - 1] = self.count[shown]
-        return matrix
 
 
 def dr_min(matrix: Classification) -> float:
@@ -120,13 +114,13 @@ def dr_max(matrix: Classification) -> float:
     return float((matrix.count[grown] / matrix.masked[grown]).sum() / matrix.released)
 
 
-def dr_weighted(matrix: Classification, weights: Weights) -> float:
+def dr_weighted(matrix: Classification, weights: WeightMatrix) -> float:
     """Share of records expected to be found, each weighted by the sizes of its classes, 0 to 1: less is better.
 
-    >>> from kinfold.measures.weights import Weights
-    >>> dr_weighted(Classification.of([0, 1, 2, 2], [0, 0, 1, 1]), Weights.below(3, 4))
+    >>> from kinfold.measures.weights import WeightMatrix
+    >>> dr_weighted(Classification.of([0, 1, 2, 2], [0, 0, 1, 1]), WeightMatrix.below(3, 4))
     0.5
-    >>> dr_weighted(Classification.of([0, 1, 2, 2], [0, 0, 1, 1]), Weights.below(2, 4))
+    >>> dr_weighted(Classification.of([0, 1, 2, 2], [0, 0, 1, 1]), WeightMatrix.below(2, 4))
     0.0
     """
     if weights.records != matrix.released:

@@ -1,4 +1,4 @@
-"""Dominance: classes whose mean shows their giant, and columns that single records out.
+"""Dominance: classes whose average gives away their largest record, and columns that single records out.
 
 In business data a mean over k companies may be the largest one in all but name. For each class, with the absolute
 values in descending order x_1 ≥ x_2 ≥ … and their total T:

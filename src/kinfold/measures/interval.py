@@ -1,9 +1,7 @@
 """Interval disclosure: how often an original number lies close to its released one.
 
-    by rank        is x inside the span of the released values with ranks within p/2 percent of n of the rank of x'?
-                   The share of cells, averaged over p = 1 … 10               Domingo-Ferrer & Torra 2001
-    by deviation   is every |x - x'| of the record at most `width` standard deviations of the column?
-                   The share of records                                       Mateo-Sanz, Sebé & Domingo-Ferrer 2004
+    is x inside the span of the released values with ranks within p/2 percent of n of the rank of x'?
+    The share of cells, averaged over p = 1 … 10               Domingo-Ferrer & Torra 2001
 
 Tied released values share the outermost ranks of the tie, so that a class is as wide as its ranks.
 A value missing from either table discloses nothing: it counts as outside. Cost: O(n log n) for each column.
@@ -16,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.measures.arrays import Floats, Ints, paired
-from kinfold.measures.continuous import column_means
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,18 +33,6 @@ def interval_by_rank(
     """
     x, y = paired(original, released)
     return float(np.mean([_inside_ranks(x[:, j], y[:, j], percents) for j in range(x.shape[1])]))
-
-
-def interval_by_deviation(original: ArrayLike, released: ArrayLike, width: float = 0.05) -> float:
-    """Share of records whose every value is within `width` standard deviations of the released one, 0 to 1.
-
-    >>> interval_by_deviation([1.0, 2.0, 9.0, 10.0], [1.1, 1.5, 9.1, 9.5])
-    0.5
-    """
-    x, y = paired(original, released)
-    gap = x - column_means(x)
-    deviation = np.sqrt(np.nansum(gap**2, axis=0) / np.maximum((~np.isnan(x)).sum(axis=0), 1))
-    return float((np.abs(x - y) <= width * deviation).all(axis=1).mean())
 
 
 def _inside_ranks(x: Floats, y: Floats, percents: Sequence[float]) -> float:

@@ -11,11 +11,11 @@ linkage is at most 1/k. On columns that were released untouched it is not bounde
 
     1  group the released records by their values: m points, each with its number of records
     2  few pairs: compare every record with every point
-    3  else build a tree of boxes over the points (halves along the widest attribute) and search it for each record
+    3  else grow a box tree of the points and search it for each record
 
 The distance is the one of the caller: numbers standardized and weighted by him, codes with a table of squared gaps, row
 the original code, column the released one (it may be generalized, and need not be among the original ones).
-Exact, to the last bit: see `kernels.nearest`. Cost: O(m log² m) to build, about O(log m) for each record where few
+Exact, to the last bit: see `kernels.linkage`. Cost: O(m log m) to build, about O(log m) for each record where few
 attributes vary, O(m) at worst; memory O((n + m) d).
 Source: Domingo-Ferrer & Torra 2001; the sharing of credit is here.
 """
@@ -31,14 +31,14 @@ import numpy as np
 from kinfold import kernels
 from kinfold.errors import DataError
 from kinfold.measures.arrays import Flags, Floats, Ints, NotApplicable
-from kinfold.measures.boxes import box_tree
 from kinfold.measures.grouping import group_rows
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LEAF = 16  # points in a box that is not halved
+    from numpy.typing import NDArray
+
 FEW = 4_000_000  # pairs compared outright: less than the kernel takes to load
 CHUNK = 8_192  # records between two calls of progress
 
@@ -72,13 +72,9 @@ class Located:
         """All attributes as one table, codes as whole numbers."""
         return np.ascontiguousarray(np.hstack([self.numbers, self.codes.astype(np.float64)]))
 
-    def on(self, columns: Sequence[int]) -> Located:
-        """Return the records on some attributes only."""
-        split = self.numbers.shape[1]
-        return Located(
-            self.numbers[:, [c for c in columns if c < split]],
-            self.codes[:, [c - split for c in columns if c >= split]],
-        )
+    def of_rows(self, rows: Flags | Ints) -> Located:
+        """Return some of the records."""
+        return Located(self.numbers[rows], self.codes[rows])
 
 
 def linkage(credit: Floats) -> float:
@@ -109,23 +105,24 @@ def linkage_credit(
     >>> linkage_credit(Located.of([[1.0], [5.0], [6.0]]), Located.of([[1.0], [9.0], [5.5]])).tolist()
     [1.0, 0.0, 1.0]
     """
-    queries, points = original.joined(), released.joined()
+    queries, points = original, released
     if kept is not None:
-        queries, points = queries[kept], points[kept]
-    if queries.shape != points.shape or len(gaps) != original.codes.shape[1]:
+        queries, points = original.of_rows(kept), released.of_rows(kept)
+    shapes = [(side.numbers.shape, side.codes.shape) for side in (queries, points)]
+    if shapes[0] != shapes[1] or len(gaps) != queries.codes.shape[1]:
         raise DataError(
             "the tables do not pair up", fix="give the same records and attributes, one table of gaps a code"
         )
-    if len(queries) == 0 or queries.shape[1] == 0:
+    if len(queries.numbers) == 0 or queries.columns == 0:
         raise NotApplicable("there is no released record, or no attribute to link by")
-    own, first = group_rows(points)
-    sizes = np.bincount(own)
+    own, first = group_rows(points.joined())
+    sizes, points = np.bincount(own), points.of_rows(first)
     if attacked is not None:
-        queries, own = queries[attacked], own[attacked]
-    flat = _Gaps.of(gaps, original.numbers.shape[1])
-    if len(queries) * len(first) <= FEW:
-        return _compare_all(queries, (points[first], sizes), own, flat)
-    return _search(queries, (points[first], sizes), own, flat, progress)
+        queries, own = queries.of_rows(attacked), own[attacked]
+    tables = [np.asarray(table, np.float64) for table in gaps]
+    if len(own) * len(first) <= FEW:
+        return _compare_all(queries, points, sizes, own, tables)
+    return _search(queries, points, sizes, own, tables, progress)
 
 
 def telling_subsets(released: Located, largest: int = 3, top: int = 5) -> list[tuple[int, ...]]:
@@ -146,51 +143,30 @@ def telling_subsets(released: Located, largest: int = 3, top: int = 5) -> list[t
     return [subsets[s] for s in best[:top]]
 
 
-@dataclass(frozen=True, eq=False)
-class _Gaps:
-    """The tables of squared gaps in one array: where each starts and how many columns it has."""
-
-    plain: int
-    tables: Floats
-    offsets: Ints
-    widths: Ints
-
-    @classmethod
-    def of(cls, gaps: Sequence[Floats], plain: int) -> _Gaps:
-        tables = [np.asarray(table, np.float64) for table in gaps]
-        offsets = np.cumsum([0, *(table.size for table in tables)])[:-1].astype(np.int64)
-        widths = np.array([table.shape[1] for table in tables], np.int64)
-        return cls(plain, np.concatenate([np.zeros(0), *(t.ravel() for t in tables)]), offsets, widths)
-
-
-def _compare_all(queries: Floats, classes: tuple[Floats, Ints], own: Ints, gaps: _Gaps) -> Floats:
-    points, sizes = classes
-    distance = np.zeros((len(queries), len(points)))
-    for j in range(queries.shape[1]):
-        if j < gaps.plain:
-            distance += (queries[:, [j]] - points[:, j]) ** 2
-        else:
-            c = j - gaps.plain
-            cell = queries[:, [j]].astype(np.int64) * gaps.widths[c] + points[:, j].astype(np.int64)
-            distance += gaps.tables[gaps.offsets[c] + cell]
+def _compare_all(queries: Located, points: Located, sizes: Ints, own: Ints, tables: Sequence[Floats]) -> Floats:
+    distance = np.zeros((len(queries.numbers), len(sizes)))
+    for x, y in zip(queries.numbers.T, points.numbers.T, strict=True):
+        distance += (x[:, None] - y) ** 2
+    for c, d, table in zip(queries.codes.T, points.codes.T, tables, strict=True):
+        distance += table[c][:, d]
     nearest = distance == distance.min(axis=1, keepdims=True)
     return np.asarray(nearest[np.arange(len(own)), own] / (nearest @ sizes), np.float64)
 
 
-def _search(queries: Floats, classes: tuple[Floats, Ints], own: Ints, gaps: _Gaps, progress: Progress) -> Floats:
-    share_credit = kernels.load("nearest").share_credit  # a compiler: loaded only where it pays
-
-    points, sizes = classes
-    order, nodes, boxes = box_tree(points, LEAF)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    own = place[own]
-    walk = np.argsort(own, kind="stable")  # neighbours one after the other find their boxes in the cache
-    credit = np.empty(len(queries))
-    cloud = (points[order], sizes[order], nodes, boxes)
-    tables = (gaps.plain, gaps.tables, gaps.offsets, gaps.widths)
+def _search(
+    queries: Located, points: Located, sizes: Ints, own: Ints, tables: Sequence[Floats], progress: Progress
+) -> Floats:
+    kernel = kernels.load("linkage")  # a compiler: loaded only where it pays
+    target = kernel.target_of(*_arrays(points), sizes, tables)
+    walk = np.argsort(target.tree.home[own], kind="stable")  # neighbours in turn find their boxes in the cache
+    credit = np.empty(len(own))
     for start in range(0, len(walk), CHUNK):
         rows = walk[start : start + CHUNK]
-        credit[rows] = share_credit(queries[rows], own[rows], cloud, tables)
+        credit[rows] = kernel.credit(*_arrays(queries.of_rows(rows)), own[rows], target)
         progress(start + len(rows), len(walk))
     return credit
+
+
+def _arrays(located: Located) -> tuple[Floats, NDArray[np.int32]]:
+    """Return numbers and codes as the kernels take them."""
+    return np.require(located.numbers, requirements=["C", "A", "W"]), np.ascontiguousarray(located.codes, np.int32)

@@ -2,7 +2,6 @@
 
     summary           count, mean, variance and quantiles of a numeric column
     correlations      the correlation matrix of the complete records
-    frequencies       the count of each category, null last
     regression_loss   R² on the original records of a least-squares fit to the original, less that of one to the release
     accuracy_loss     share of the original records classified right by logistic regressions (one against the rest)
                       fitted to the original, less that of those fitted to the release
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.errors import DataError
 from kinfold.measures import logistic
 from kinfold.measures.arrays import Floats, Ints, NotApplicable, codes, numbers
 from kinfold.measures.variation import Moments
@@ -27,11 +25,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
+SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)  # quartiles, and tails that no single record makes
 
 
 @dataclass(frozen=True)
-class Summary:
+class ColumnSummary:
     """A numeric column in a few numbers; the variance is the population's (1/n)."""
 
     count: int
@@ -42,7 +40,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskScores:
     """The score of a task on the original records, fitted on the original and on the release."""
 
     original: float
@@ -54,18 +52,18 @@ class Task:
         return self.original - self.released
 
 
-def summary(column: ArrayLike, quantiles: Sequence[float] = SHOWN) -> Summary:
+def summary(column: ArrayLike, quantiles: Sequence[float] = SHOWN) -> ColumnSummary:
     """Return the count, mean, variance and quantiles of the known values of a column.
 
     >>> summary([1.0, 3.0, np.nan], quantiles=[0.5])
-    Summary(count=2, missing=1, mean=2.0, variance=1.0, quantiles=(2.0,))
+    ColumnSummary(count=2, missing=1, mean=2.0, variance=1.0, quantiles=(2.0,))
     """
     values = np.asarray(column, np.float64)
     known = values[~np.isnan(values)]
     if known.size == 0:
         raise NotApplicable("every value is missing")
     found = tuple(float(value) for value in np.quantile(known, quantiles))
-    return Summary(len(known), len(values) - len(known), float(known.mean()), float(known.var()), found)
+    return ColumnSummary(len(known), len(values) - len(known), float(known.mean()), float(known.var()), found)
 
 
 def correlations(table: ArrayLike) -> Floats:
@@ -81,19 +79,7 @@ def correlations(table: ArrayLike) -> Floats:
     return found
 
 
-def frequencies(column: ArrayLike, size: int) -> Ints:
-    """Return the number of records with each of `size` categories, and last with none.
-
-    >>> frequencies([0, 2, 2, -1], size=3).tolist()
-    [1, 0, 2, 1]
-    """
-    values = codes(column)[:, 0]
-    if values.size and values.max() >= size:
-        raise DataError(f"a code is beyond the {size} categories", fix="give the number of categories")
-    return np.bincount(np.where(values < 0, size, values), minlength=size + 1)
-
-
-def regression_loss(original: ArrayLike, released: ArrayLike, target: int) -> Task:
+def regression_loss(original: ArrayLike, released: ArrayLike, target: int) -> TaskScores:
     """Return R² of column `target` on the others, on the original records: 1 explains all, 0 no more than the mean.
 
     The loss is 0 or more: nothing fits the original better than its own fit.
@@ -112,17 +98,17 @@ def regression_loss(original: ArrayLike, released: ArrayLike, target: int) -> Ta
         beta = np.linalg.lstsq(features(fitted), answer, rcond=None)[0]
         error = ((truth - features(others) @ beta) ** 2).sum()
         scores.append(float(1.0 - error / ((truth - truth.mean()) ** 2).sum()))
-    return Task(*scores)
+    return TaskScores(*scores)
 
 
-def accuracy_loss(original: ArrayLike, released: ArrayLike, truth: ArrayLike, answers: ArrayLike) -> Task:
+def accuracy_loss(original: ArrayLike, released: ArrayLike, truth: ArrayLike, answers: ArrayLike) -> TaskScores:
     """Return the share of original records classified right, 0 to 1, by either fit.
 
     `truth` and `answers` are the categories of the original and the released records.
 
     >>> x = np.array([[1.0], [2.0], [8.0], [9.0]])
     >>> accuracy_loss(x, [[1.5], [1.5], [8.5], [8.5]], [0, 0, 1, 1], [0, 0, 1, 1])
-    Task(original=1.0, released=1.0)
+    TaskScores(original=1.0, released=1.0)
     """
     x, y = numbers(original), numbers(released)
     real, given = codes(truth)[:, 0], codes(answers)[:, 0]
@@ -133,7 +119,7 @@ def accuracy_loss(original: ArrayLike, released: ArrayLike, truth: ArrayLike, an
     features = logistic.Features.of(x)
     shown = features(x)
     guesses = (_classify(design, answer, shown) for design, answer in ((shown, real), (features(y), given)))
-    return Task(*(float((guess == real).mean()) for guess in guesses))
+    return TaskScores(*(float((guess == real).mean()) for guess in guesses))
 
 
 def _classify(design: Floats, answer: Ints, at: Floats) -> Ints:

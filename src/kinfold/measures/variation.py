@@ -1,6 +1,6 @@
 """IL1 to IL5: how far values, means, variances, covariances and correlations moved, and their score IL.
 
-    il1    mean |x - x'| / |x| over the cells with x ≠ 0 (`zero_cells` counts the others)
+    il1    mean |x - x'| / |x| over the cells with x ≠ 0
     il2    mean |m - m'| / |m| over the attributes, m a mean
     il3    mean |v - v'| / |v| over the attributes, v a variance
     il4    mean |s - s'| / |s| over the pairs of attributes, s a covariance
@@ -66,15 +66,6 @@ class Moments:
     def variances(self) -> Floats:
         """The diagonal of the covariances."""
         return np.asarray(np.diag(self.covariances), np.float64)
-
-
-def zero_cells(original: ArrayLike) -> int:
-    """Return how many original values are 0, and so left out of il1.
-
-    >>> zero_cells([0.0, 1.0, 2.0])
-    1
-    """
-    return int((numbers(original) == 0).sum())
 
 
 def il1(original: ArrayLike, released: ArrayLike) -> float:

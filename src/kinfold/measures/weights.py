@@ -31,17 +31,17 @@ SLACK = 1e-9  # weights such as 2/9 do not sum to a whole number exactly
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class WeightMatrix:
     """A checked weight matrix: its rows that are not 0, and the number of released records it is for."""
 
     matrix: Floats
     records: int
 
     @classmethod
-    def of(cls, matrix: ArrayLike, records: int) -> Weights:
+    def of(cls, matrix: ArrayLike, records: int) -> WeightMatrix:
         """Check a matrix against the shape and the four conditions, and say which ones fail.
 
-        >>> Weights.of([[4, 0], [2, 2]], 8).first
+        >>> WeightMatrix.of([[4, 0], [2, 2]], 8).first
         4.0
         """
         w = np.asarray(matrix, np.float64)
@@ -54,10 +54,10 @@ class Weights:
         return cls(w, records)
 
     @classmethod
-    def below(cls, k: int, records: int) -> Weights:
+    def below(cls, k: int, records: int) -> WeightMatrix:
         """Return equal weights on the rows below k: the weighted risk counts the classes that break k-anonymity.
 
-        >>> Weights.below(3, 6).at(np.array([1, 2, 2, 3]), np.array([1, 1, 2, 1])).tolist()
+        >>> WeightMatrix.below(3, 6).at(np.array([1, 2, 2, 3]), np.array([1, 1, 2, 1])).tolist()
         [2.0, 2.0, 2.0, 0.0]
         """
         if k < 2:

@@ -15,29 +15,59 @@ from kinfold.progress import Progress, silent
 from kinfold.request.binding import BoundPolicy
 from kinfold.request.encoding import Attribute, points, records_of
 from kinfold.request.policy import Method
+from kinfold.request.table import Table, Tuples
 from kinfold.rows.points import Points
 from kinfold.rows.recoding import Recoding
+from kinfold.rows.schema import Role
 
 # Given the level of each attribute and how many records still have outliers, the attribute to generalize next, or None.
 Ask: TypeAlias = Callable[[Mapping[str, int], int], str | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """Encoded quasi-identifiers, the policy, the models to keep and the confidential columns that they speak of."""
+class Records:
+    """Some records as arrays: quasi-identifiers, confidential columns, and, where people are counted, whose each is."""
 
     attributes: Sequence[Attribute]
+    confidential: Mapping[str, NDArray[Any]]
+    unit: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The policy, the models to keep, and the table, or some of its records, to keep them on."""
+
     policy: BoundPolicy
     models: Sequence[Model]
-    confidential: Mapping[str, NDArray[Any]]
-    unit: NDArray[Any] | None = None  # whose row it is, where people are counted
+    table: Table | Records
     progress: Progress = silent
     ask: Ask | None = None  # whom to ask for the data holder's choices (mu-argus)
 
     @property
+    def attributes(self) -> Sequence[Attribute]:
+        """The quasi-identifiers of every record."""
+        return self.table.attributes
+
+    @property
+    def confidential(self) -> Mapping[str, NDArray[Any]]:
+        """What the models protect, of every record."""
+        return self.table.confidential
+
+    @property
+    def unit(self) -> NDArray[Any] | None:
+        """Whose each record is, where people are counted."""
+        return self.table.unit
+
+    @property
+    def tuples(self) -> Tuples:
+        """The distinct tuples of the table, as its engine counts them."""
+        assert isinstance(self.table, Table)  # noqa: S101  asked of whole tables only
+        return self.table.tuples
+
+    @property
     def k(self) -> int:
         """The size that every class must have."""
-        return self.policy.policy.privacy.k
+        return self.policy.request.privacy.k
 
     @property
     def records(self) -> int:
@@ -47,17 +77,17 @@ class Task:
     @property
     def method(self) -> Method:
         """What the policy says of how the release is made."""
-        return self.policy.policy.method
+        return self.policy.request.method
 
     @property
     def starred(self) -> bool:
         """Whether suppressed records are released, with a star in every quasi-identifier."""
-        return self.policy.policy.output.suppressed == "star"
+        return self.policy.request.output.suppressed == "star"
 
     @property
     def weights(self) -> dict[str, float]:
         """How much each quasi-identifier counts."""
-        return {attribute.bound.name: attribute.bound.asked.weight for attribute in self.attributes}
+        return {column.name: column.request.weight for column in self.policy.of(Role.QUASI)}
 
     @property
     def close(self) -> list[TCloseness]:
@@ -78,7 +108,7 @@ class Task:
         attributes = [attribute.take(rows) for attribute in self.attributes]
         confidential = {name: values[rows] for name, values in self.confidential.items()}
         unit = None if self.unit is None else self.unit[rows]
-        return replace(self, attributes=attributes, confidential=confidential, unit=unit)
+        return replace(self, table=Records(attributes, confidential, unit))
 
 
 @dataclass(frozen=True, eq=False)

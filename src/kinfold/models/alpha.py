@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
+from kinfold.models.class_criterion import ClassCriterion
 from kinfold.models.finding import Finding, Mask, Promise
-from kinfold.models.gauge import Gauge
 from kinfold.rows.tally import Tally
 
 
@@ -44,9 +44,9 @@ class AlphaK:
         np.maximum.at(most, spread.group, spread.count)
         return most / np.maximum(spread.counted(len(tally)), 1)
 
-    def gauge(self, values: NDArray[Any]) -> Gauge:  # noqa: ARG002  the same for any values
+    def criterion(self, values: NDArray[Any]) -> ClassCriterion:  # noqa: ARG002  the same for any values
         """Return the promise as a search reads it."""
-        return Gauge("share", self.alpha)
+        return ClassCriterion("share", self.alpha)
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes where some value is more frequent than alpha. Quotients round as alpha did: no tolerance."""

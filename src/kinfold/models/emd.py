@@ -12,6 +12,8 @@
 Reading of paper 004: section 2.2 counts over distinct values, section 7 over record ranks. Here it is over distinct
 values, as in Li et al. 2007. Only values that the table holds count; null is one more value, which sorts first.
 
+By hand, for scipy's wasserstein_distance takes one class at a time, in floats, and no hierarchy.
+
 Sums are whole numbers, divided and rounded once: a class at the limit is at the limit, and one beyond it by a hair is
 beyond. Where m·n·(largest class) passes 2^62 (a column of two million
 distinct values in one class) sums are floats, and a hair is `ROUNDING`.
@@ -40,7 +42,7 @@ ROUNDING = 1e-12  # forgiven where sums had to be floats
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class ClassDistances:
     """What it takes to turn each class into the table: `moved[i]` of at most `sizes[i] * unit`."""
 
     moved: Numbers
@@ -76,12 +78,12 @@ def ordered(spread: Spread, sizes: Ints) -> Floats:
     return ordered_work(spread, sizes).shares()
 
 
-def ordered_work(spread: Spread, sizes: Ints) -> Work:
+def ordered_work(spread: Spread, sizes: Ints) -> ClassDistances:
     """Work of each class where the values have an order: a walk over the cells of the spread, not over all values."""
     spread, totals = present(spread)
     values, records = len(totals), int(totals.sum())
     if values < 2:
-        return Work(np.zeros(len(sizes), np.int64), sizes, 1)
+        return ClassDistances(np.zeros(len(sizes), np.int64), sizes, 1)
     number = np.int64 if values * records * int(sizes.max()) < SAFE else np.float64
     below = np.cumsum(totals)  # records with this value or a lower one
     area = np.concatenate([np.zeros(1, number), np.cumsum(below, dtype=number)])
@@ -94,7 +96,7 @@ def ordered_work(spread: Spread, sizes: Ints) -> Work:
     beyond = size * (area[until] - area[turn]) - level * (until - turn)  # the table is ahead of the class
     first = np.concatenate([[True], spread.group[1:] != spread.group[:-1]])
     work = short + beyond + np.where(first, size * area[start], 0)
-    return Work(_summed(spread.group, work, len(sizes)), sizes, records * (values - 1))
+    return ClassDistances(_summed(spread.group, work, len(sizes)), sizes, records * (values - 1))
 
 
 def equal(spread: Spread, sizes: Ints) -> Floats:
@@ -108,7 +110,7 @@ def equal(spread: Spread, sizes: Ints) -> Floats:
     return equal_work(spread, sizes).shares()
 
 
-def equal_work(spread: Spread, sizes: Ints) -> Work:
+def equal_work(spread: Spread, sizes: Ints) -> ClassDistances:
     """Work of each class where any two values are equally far: a hierarchy of one level."""
     return nested_work(spread, sizes, np.arange(len(spread.values))[:, None])
 
@@ -124,12 +126,12 @@ def nested(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) -> Floa
     return nested_work(spread, sizes, paths).shares()
 
 
-def nested_work(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) -> Work:
+def nested_work(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) -> ClassDistances:
     """Work of each class over a hierarchy, level by level."""
     totals = spread.totals()
     records, height = int(totals.sum()), paths.shape[1]
     if records == 0:
-        return Work(np.zeros(len(sizes), np.int64), sizes, 1)
+        return ClassDistances(np.zeros(len(sizes), np.int64), sizes, 1)
     work: Numbers = np.zeros(len(sizes), np.int64 if 2 * height * records * int(sizes.max()) < SAFE else np.float64)
     for level in range(height):
         label = paths[:, level]
@@ -139,7 +141,7 @@ def nested_work(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) ->
         # a label that the class lacks leaves its whole share of the table to be moved in
         work += _summed(group, abs(count * records - total * size) - total * size, len(sizes))
         work += sizes.astype(work.dtype) * records
-    return Work(work, sizes, 2 * height * records)
+    return ClassDistances(work, sizes, 2 * height * records)
 
 
 def present(spread: Spread) -> tuple[Spread, Ints]:

@@ -8,12 +8,11 @@ formula, so that what was built and what is verified cannot drift apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.models.gauge import Gauge
 from kinfold.rows.tally import Tally
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -54,19 +53,6 @@ class Model(Protocol):
 
     def check(self, tally: Tally) -> Finding:
         """Compare every class with the promise."""
-        ...
-
-
-class ColumnModel(Model, Protocol):
-    """A promise about a confidential column, which a search can steer by."""
-
-    @property
-    def column(self) -> str:
-        """The column it is about."""
-        ...
-
-    def gauge(self, values: NDArray[Any]) -> Gauge:
-        """Return the promise as a search reads it; `values` are the distinct values of the column, in order."""
         ...
 
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
+from kinfold.models.class_criterion import ClassCriterion, Statistic
 from kinfold.models.finding import Finding, Mask, Promise
-from kinfold.models.gauge import Gauge, Statistic
 from kinfold.rows.tally import Ints, Spread, Tally
 
 TOLERANCE = 1e-12  # relative: logarithms are rounded, and l equally frequent values are l-diverse
@@ -67,10 +67,10 @@ class LDiversity:
         counted = spread.counted(len(tally))
         return effective(spread, counted) if self.kind == "entropy" else recursive(spread, counted, self.c)
 
-    def gauge(self, values: NDArray[Any]) -> Gauge:  # noqa: ARG002  the same for any values
+    def criterion(self, values: NDArray[Any]) -> ClassCriterion:  # noqa: ARG002  the same for any values
         """Return the promise as a search reads it."""
         statistic: dict[Kind, Statistic] = {"distinct": "distinct", "entropy": "effective", "recursive": "recursive"}
-        return Gauge(statistic[self.kind], self.l, self.c)
+        return ClassCriterion(statistic[self.kind], self.l, self.c)
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes that do not reach l."""

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
+from kinfold.models.class_criterion import ClassCriterion
 from kinfold.models.finding import Finding, Mask, Promise
-from kinfold.models.gauge import Gauge
 from kinfold.models.l_diversity import distinct
 from kinfold.rows.tally import Tally
 
@@ -38,9 +38,9 @@ class PSensitive:
         if self.p < 1 or self.p != int(self.p):
             raise PolicyError(f"p of {self.column!r} is {self.p}", fix="p is a whole number from 1 up")
 
-    def gauge(self, values: NDArray[Any]) -> Gauge:  # noqa: ARG002  the same for any values
+    def criterion(self, values: NDArray[Any]) -> ClassCriterion:  # noqa: ARG002  the same for any values
         """Return the promise as a search reads it."""
-        return Gauge("distinct", self.p)
+        return ClassCriterion("distinct", self.p)
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes with fewer than p values."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from kinfold.errors import DataError, PolicyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models import emd
+from kinfold.models.class_criterion import ClassCriterion
 from kinfold.models.finding import Finding, Mask, Promise
-from kinfold.models.gauge import Gauge
 from kinfold.rows.tally import Tally, is_null
 
 Distance = Literal["ordered", "equal", "hierarchical"]
@@ -54,7 +54,7 @@ class TCloseness:
                 fix="the distance 'hierarchical' and a hierarchy go together",
             )
 
-    def work(self, tally: Tally) -> emd.Work:
+    def work(self, tally: Tally) -> emd.ClassDistances:
         """What it takes to turn each class into the table."""
         spread = tally.spreads[self.column]
         counted = spread.counted(len(tally))
@@ -68,13 +68,13 @@ class TCloseness:
         """Distance of each class to the table, from 0 to 1."""
         return self.work(tally).shares()
 
-    def gauge(self, values: NDArray[Any]) -> Gauge:
+    def criterion(self, values: NDArray[Any]) -> ClassCriterion:
         """Return the promise as a search reads it; `values` are the distinct values in order."""
         if self.distance == "ordered":
-            return Gauge("ordered", self.t)
+            return ClassCriterion("ordered", self.t)
         if self.hierarchy is None:
-            return Gauge("nested", self.t, paths=np.arange(len(values))[:, None])
-        return Gauge("nested", self.t, paths=paths(self.hierarchy, values, self.column))
+            return ClassCriterion("nested", self.t, paths=np.arange(len(values))[:, None])
+        return ClassCriterion("nested", self.t, paths=paths(self.hierarchy, values, self.column))
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes that are farther than t from the table."""

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from kinfold.errors import DataError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models.finding import Model
 from kinfold.rows.schema import AS_TEXT, Kind, Reading
+from kinfold.rows.tally import Spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +33,21 @@ class Confidential:
         if self.kind == Kind.NOMINAL or self.order is not None or self.hierarchy is not None:
             return AS_TEXT
         return Reading("moment", self.date_format) if self.kind == Kind.DATE else Reading("number")
+
+    def arranged(self, spread: Spread) -> Spread:
+        """Put the values of a column that has a declared order into that order, null first."""
+        if self.order is None:
+            return spread
+        place = {None: -1} | {text: rank for rank, text in enumerate(self.order)}
+        if unknown := sum(value not in place for value in spread.values):
+            raise DataError(
+                f"column '{self.name}': {unknown:,} of its {len(spread.values):,} values are not in its order",
+                fix="add them to the order, or check the file",
+            )
+        order = np.argsort([place[value] for value in spread.values], kind="stable")
+        number = np.empty(len(order), np.int64)
+        number[order] = np.arange(len(order))
+        return Spread(spread.group, number[spread.code], spread.count, spread.values[order])
 
 
 @dataclass(frozen=True, eq=False)

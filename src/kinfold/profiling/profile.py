@@ -16,9 +16,9 @@ from kinfold.progress import Progress, silent
 from kinfold.rows.engines import Engine
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
-from kinfold.rows.oddities import alike_told, formulas_told, name_told, texts_in
 from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
 from kinfold.rows.tally import Tally
+from kinfold.rows.text_warnings import alike_told, formulas_told, name_told, texts_in
 
 IDENTIFYING = (
     r"(?i:(^|[_\W])(id|name|ssn|passport|e-?mail|phone|mobile|address|street|iban|mrn|uuid|insurance_?no)([_\W]|$))"
@@ -28,9 +28,9 @@ CONFIDENTIAL = (
     r"disease|diagnos|condition|income|salary|wage|debt|religio|politic|sexual|therapy|crime"
     r"|(?<![a-z])(charge|cost|drug|hiv)"  # but not discharge, Pentecost, archive
 )
-ALMOST_ALL = 0.95
+ALMOST_ALL = 0.95  # share of different values from which a column is taken for an identifier
 WIDEST = 8  # columns whose pairs and triples are looked at
-SHOWN = 10
+SHOWN = 10  # combinations, those that single out the most first
 
 
 @dataclass(frozen=True)

@@ -18,21 +18,45 @@ from kinfold import __version__
 from kinfold.evaluation import Measures
 from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
+from kinfold.release.report.distributions import bins, edges_of, labels_of, shares
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
-from kinfold.release.report.gather import bins, edges_of, labels_of, shares
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
 from kinfold.rows.formulas import quoted
-from kinfold.rows.oddities import formulas, look_alikes
 from kinfold.rows.recoding import Drop, Keep, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Kind, Reading, Role
+from kinfold.rows.text_warnings import formulas, look_alikes
 
 
-def describe(release: Release, *, internal: bool) -> Facts:
+class Contents:
+    """The columns of a release, each read once for both pages."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.schema = release.engine.schema(release.released)
+        self._values: dict[tuple[str, bool], Any] = {}
+        self._singling: dict[str, float] = {}
+
+    def values(self, bound: BoundColumn, column: Column, *, original: bool = False) -> Any:
+        """Return a column as numbers where it can be read as such, else as text."""
+        asked = bound.name, original
+        if asked not in self._values:
+            frame = self.release.original if original else self.release.released
+            self._values[asked] = _values(self.release, frame, column, bound)
+        return self._values[asked]
+
+    def singling(self, bound: BoundColumn, column: Column) -> float:
+        """Return the share of records that a column singles out."""
+        if bound.name not in self._singling:
+            self._singling[bound.name] = _singling(self.release, bound, column)
+        return self._singling[bound.name]
+
+
+def describe(contents: Contents, *, internal: bool) -> Facts:
     """Gather what a page shows; a public one holds nothing about the original."""
+    release = contents.release
     verdict, plan = release.verdict, release.plan
-    after = release.engine.schema(release.released)
-    columns = tuple(_column(release, column, after.get(column.name), internal) for column in release.policy.columns)
+    columns = tuple(_column(contents, column, internal) for column in release.policy.columns)
     shown = columns if internal else tuple(c for c in columns if c.released is not None)
     sizes = release.engine.tally(release.released, release.terms.quasi, {}).sizes
     return Facts(
@@ -82,16 +106,16 @@ def _notes(release: Release) -> tuple[str, ...]:
     return (*release.plan.notes, *inferred)
 
 
-def _column(release: Release, bound: BoundColumn, column: Column | None, internal: bool) -> ColumnFacts:
-    treatment = release.plan.recoding.columns[bound.name]
+def _column(contents: Contents, bound: BoundColumn, internal: bool) -> ColumnFacts:
+    treatment = contents.release.plan.recoding.columns[bound.name]
+    column = contents.schema.get(bound.name)
     inferred = internal and bound.inferred  # a recipient need not know how the policy was written
     facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": inferred}
     if isinstance(treatment, Drop) or column is None:
         return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
-    before = (
-        _values(release, release.original, bound.column, bound) if internal and isinstance(treatment, Replace) else None
-    )
-    after, order = _values(release, release.released, column, bound), bound.asked.order
+    compared = internal and isinstance(treatment, Replace)
+    before = contents.values(bound, bound.column, original=True) if compared else None
+    after, order = contents.values(bound, column), bound.request.order
     if treatment.quotes:  # shown as they are written, on both sides
         order = order and tuple(map(quoted, order))
         before = [value and quoted(value) for value in before] if isinstance(before, list) else before
@@ -101,7 +125,7 @@ def _column(release: Release, bound: BoundColumn, column: Column | None, interna
         treatment=treatment_of(bound, treatment),
         released=released,
         original=original,
-        singles_out=_singling(release, bound, column) if isinstance(treatment, Keep) else 0.0,
+        singles_out=contents.singling(bound, column) if isinstance(treatment, Keep) else 0.0,
     )
 
 
@@ -110,7 +134,7 @@ def treatment_of(bound: BoundColumn, treatment: Keep | Replace) -> str:
     if isinstance(treatment, Keep):
         return "released as it is"
     if bound.average == "generalize":
-        how = "its hierarchy" if bound.asked.hierarchy else "ranges"
+        how = "its hierarchy" if bound.request.hierarchy else "ranges"
         return f"replaced by the narrowest statement that is true of its whole class, by {how}"
     return f"replaced by the {bound.average.replace('-', ' ')} of its class"
 

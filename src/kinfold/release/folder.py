@@ -41,7 +41,7 @@ def _fill(release: Release, made: Path) -> None:
     public, internal = made / "public", made / "internal"
     public.mkdir()
     internal.mkdir()
-    output = release.policy.policy.output
+    output = release.policy.request.output
     file = public / f"release.{output.format}"
     release.engine.write(release.released, file, release.written, ordered=output.order == "sorted")
     _write_reports(release, public, internal)
@@ -72,11 +72,11 @@ def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Ce
     if not same(figures(verdict), figures(release.verdict)):
         what = "what is found on the file is not what was found on the rows before they were written"
         raise VerifyError(what, fix="nothing was released; please report this")
-    output = release.policy.policy.output
+    output = release.policy.request.output
     told: dict[str, Any] = {"file": f"release.{output.format}", "sha256": engine.checksum(frame), "order": output.order}
     told |= {"separator": engine.separator(frame)} if output.format == "csv" else {}
     if release.verdict.people:
-        unit = release.policy.policy.privacy.unit
+        unit = release.policy.request.privacy.unit
         counted = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
         told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
     if release.plan.gap is not None:
@@ -102,17 +102,18 @@ def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
 
 def _write_reports(release: Release, public: Path, internal: Path) -> None:
     from kinfold.measures.catalogue import CATALOGUE
-    from kinfold.release.description import describe
+    from kinfold.release.description import Contents, describe
     from kinfold.release.report.page import page
 
-    (public / "report.html").write_text(page(describe(release, internal=False)), encoding="utf-8")
-    (internal / "report.html").write_text(page(describe(release, internal=True), CATALOGUE), encoding="utf-8")
+    contents = Contents(release)
+    (public / "report.html").write_text(page(describe(contents, internal=False)), encoding="utf-8")
+    (internal / "report.html").write_text(page(describe(contents, internal=True), CATALOGUE), encoding="utf-8")
 
 
 def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
     """Return everything there is to know about how a release was made; it must not leave."""
     source = release.source if isinstance(release.source, Path) else None
-    policy = release.policy.policy
+    policy = release.policy.request
     return {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "kinfold": __version__,

@@ -24,7 +24,7 @@ from kinfold.request.policy import Policy
 from kinfold.request.terms import terms_of_release
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.source import digest
-from kinfold.rows.oddities import formulas
+from kinfold.rows.text_warnings import formulas
 from kinfold.verification import verify
 
 AskMore: TypeAlias = Callable[[Certificate], Policy]

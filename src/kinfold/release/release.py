@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +18,7 @@ from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundPolicy
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
+from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import AS_TEXT, Schema
 
 Save: TypeAlias = Callable[["Release", Path, bool], Path]
@@ -48,7 +50,7 @@ class Release:
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
         blanked = protected & self.engine.blanked(self.original)
-        return frames.recoded(self.source, rows, self.plan.recoding, unnamed, blanked)
+        return frames.recoded(self.source, rows, self.recoding, unnamed, blanked)
 
     @property
     def written(self) -> Schema:
@@ -60,7 +62,12 @@ class Release:
     @property
     def labels(self) -> NDArray[np.int64]:
         """The equivalence class of each row of `frame`."""
-        return frames.classes(self.plan.recoding)
+        return frames.classes(self.recoding)
+
+    @cached_property
+    def recoding(self) -> Recoding:
+        """What became of each row of the source."""
+        return self.engine.by_row(self.original, self.plan.recoding)
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release folder; it gets its name only after the file in it has been verified."""

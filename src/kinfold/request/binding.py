@@ -31,7 +31,7 @@ class BoundColumn:
     """A column of the table with what the policy says of it; `average` is the one to use, `kind` what it is."""
 
     column: Column
-    asked: ColumnPolicy
+    request: ColumnPolicy
     kind: Kind
     average: str
     named: bool = True  # False: the policy does not name it, `output.others` decided
@@ -44,19 +44,19 @@ class BoundColumn:
     @property
     def role(self) -> Role:
         """The column's role."""
-        return self.asked.role
+        return self.request.role
 
     @property
     def inferred(self) -> bool:
         """Whether the kind was found out, not declared."""
-        return self.asked.type is None
+        return self.request.type is None
 
 
 @dataclass(frozen=True)
 class BoundPolicy:
     """A policy that fits a table: its columns in the table's order."""
 
-    policy: Policy
+    request: Policy
     columns: tuple[BoundColumn, ...]
     rows: int
 
@@ -75,9 +75,9 @@ class BoundPolicy:
 
     def applied(self, method: str, steps: int | None) -> Policy:
         """Return the policy with what was found out or chosen written into it, so that it repeats this very run."""
-        columns = {c.name: c.asked.model_copy(update={"type": c.kind}) for c in self.columns if c.named}
-        chosen = self.policy.method.model_copy(update={"name": method, "refine_steps": steps or 0})
-        return self.policy.model_copy(update={"columns": columns, "method": chosen})
+        columns = {c.name: c.request.model_copy(update={"type": c.kind}) for c in self.columns if c.named}
+        chosen = self.request.method.model_copy(update={"name": method, "refine_steps": steps or 0})
+        return self.request.model_copy(update={"columns": columns, "method": chosen})
 
 
 def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Collection[str] = ()) -> BoundPolicy:
@@ -157,7 +157,7 @@ def _roles(policy: Policy) -> Iterator[Problem]:
 
 def _misfits(bound: BoundColumn) -> Iterator[Problem]:
     """What the policy says of a column that does not go together."""
-    where, asked = f"columns.{bound.name}", bound.asked
+    where, asked = f"columns.{bound.name}", bound.request
     if asked.average and asked.average not in AVERAGES[bound.kind]:
         yield Problem(
             f"{where}: no {asked.average} of {bound.kind} values", f"use one of {', '.join(AVERAGES[bound.kind])}"
@@ -202,7 +202,7 @@ def _holdings(bound: BoundColumn) -> Iterator[Problem]:
     """What a quasi-identifier or confidential column of the table holds against what was declared."""
     column, quasi = bound.column, bound.role is Role.QUASI
     yield from _nearly_numbers(bound)
-    numeric = bound.kind.measured or (bound.kind is Kind.ORDINAL and not bound.asked.order)
+    numeric = bound.kind.measured or (bound.kind is Kind.ORDINAL and not bound.request.order)
     if bound.role not in (Role.QUASI, Role.CONFIDENTIAL) or not numeric:
         return
     filled, name = column.rows - column.nulls, f"column '{column.name}'"
@@ -223,7 +223,7 @@ def _holdings(bound: BoundColumn) -> Iterator[Problem]:
             f"{name} is declared continuous, but {text} of {filled} values are not numbers",
             "correct them, or declare it nominal",
         )
-    if column.nulls and filled and quasi and bound.kind.measured and bound.asked.missing == "refuse":
+    if column.nulls and filled and quasi and bound.kind.measured and bound.request.missing == "refuse":
         what = f"{name} is {bound.kind} and {column.nulls} of its values are missing"
         yield Problem(what, f"choose columns.{toml_key(column.name)}.missing: separate, mean or drop")
 

@@ -20,7 +20,7 @@ Texts: TypeAlias = NDArray[Any]
 
 def hierarchy_of(bound: BoundColumn, values: Sequence[str] | Texts) -> Hierarchy:
     """Build the hierarchy that the policy asks for over the values of a column."""
-    spec, where = bound.asked.hierarchy, f"the hierarchy of '{bound.name}'"
+    spec, where = bound.request.hierarchy, f"the hierarchy of '{bound.name}'"
     assert spec is not None  # noqa: S101  callers ask only where there is one
     if not len(values) and (spec.levels, spec.tree, spec.file) == (None, None, None):
         return Hierarchy.of([("", TOP)])  # of nothing but nulls: there is nothing to generalize
@@ -47,7 +47,7 @@ def rows_of(bound: BoundColumn, hierarchy: Hierarchy, values: Texts) -> Codes:
 
 def in_order(bound: BoundColumn, values: Texts) -> None:
     """Refuse categories that the declared order of a column does not have."""
-    unknown = tuple(sorted(set(values) - set(bound.asked.order or values)))
+    unknown = tuple(sorted(set(values) - set(bound.request.order or values)))
     if unknown:
         what = f"column '{bound.name}': {len(unknown)} categories are not in its order"
         raise DataError(Problem(what, f"add them to columns.{bound.name}.order", unknown))

@@ -51,7 +51,7 @@ class Measured:
             return self.numbers
         centred = self.numbers - np.nanmean(self.numbers)
         deviation = float(np.sqrt(np.nanmean(centred * centred)))
-        scale = np.sqrt(self.bound.asked.weight) / deviation if deviation > 0 else 0.0
+        scale = np.sqrt(self.bound.request.weight) / deviation if deviation > 0 else 0.0
         return np.asarray(centred * scale, np.float64)
 
     def take(self, rows: NDArray[np.intp]) -> Measured:
@@ -143,7 +143,7 @@ def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
     limit = LARGEST_WHOLE if bound.column.storage is Storage.INTEGER else LARGEST
     if np.nanmax(np.abs(numbers), initial=0.0) >= limit:
         raise DataError(f"column '{bound.name}' holds values beyond {limit:.0e}", fix="give it in larger units")
-    if not bound.asked.hierarchy or bound.average != "generalize":
+    if not bound.request.hierarchy or bound.average != "generalize":
         return Measured(bound, numbers)
     distinct, inverse = np.unique(numbers[~np.isnan(numbers)], return_inverse=True)
     texts = np.array([as_text(bound, value) for value in distinct], object)
@@ -173,12 +173,12 @@ def as_text(bound: BoundColumn, number: float) -> str:
 
 def _ordinal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:
     in_order(bound, categories)
-    order = bound.asked.order or tuple(sorted(categories, key=float))
+    order = bound.request.order or tuple(sorted(categories, key=float))
     place = {text: rank for rank, text in enumerate(order)}
     null = len(order)
     codes = np.array([*(place[text] for text in categories), null], np.int32)[index]
-    coded = Coded(bound, codes, np.array([*order, None], object), Ordered(null, bound.asked.weight))
-    if not bound.asked.hierarchy:
+    coded = Coded(bound, codes, np.array([*order, None], object), Ordered(null, bound.request.weight))
+    if not bound.request.hierarchy:
         return coded
     hierarchy = hierarchy_of(bound, order)
     leaf = np.array([*rows_of(bound, hierarchy, np.array(order, object)), -1], np.int32)
@@ -186,16 +186,16 @@ def _ordinal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Code
 
 
 def _nominal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:
-    if not bound.asked.hierarchy:
+    if not bound.request.hierarchy:
         texts = np.array(sorted(categories), object)
         place = {text: code for code, text in enumerate(texts)}
         codes = np.array([*(place[text] for text in categories), len(texts)], np.int32)[index]
-        return Coded(bound, codes, np.array([*texts, None], object), Nested.flat(len(texts) + 1, bound.asked.weight))
+        return Coded(bound, codes, np.array([*texts, None], object), Nested.flat(len(texts) + 1, bound.request.weight))
     hierarchy = hierarchy_of(bound, categories)
     codes = np.array([*rows_of(bound, hierarchy, categories), len(hierarchy)], np.int32)[index]
     texts = np.array([*hierarchy.values, None], object)
     leaf = np.array([*range(len(hierarchy)), -1], np.int32)
-    return Coded(bound, codes, texts, nested(hierarchy, bound.asked.weight), hierarchy, leaf)
+    return Coded(bound, codes, texts, nested(hierarchy, bound.request.weight), hierarchy, leaf)
 
 
 def nested(hierarchy: Hierarchy, weight: float) -> Nested:

@@ -164,13 +164,20 @@ class Output(_Section):
     spreadsheet_safe: StrictBool = False  # an apostrophe before every text that a spreadsheet would run
 
 
+class Report(_Section):
+    """What is found out about the release, beside its promises."""
+
+    measures: Literal["standard", "all"] = "standard"  # all: those as well that take a fit or a search of their own
+
+
 class Policy(_Section):
-    """Roles, promises, method and output."""
+    """Roles, promises, method, output and report."""
 
     privacy: Privacy
     method: Method = Method()
     columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
     output: Output = Output()
+    report: Report = Report()
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | str | Path) -> Policy:
@@ -344,6 +351,7 @@ def _known_keys(path: Sequence[str]) -> list[str]:
                 "privacy": Privacy,
                 "method": Method,
                 "output": Output,
+                "report": Report,
                 "columns": dict,
                 "hierarchy": HierarchySpec,
             }.get(part, dict)

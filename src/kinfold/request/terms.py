@@ -32,7 +32,7 @@ def terms_of(policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = 
 
     confidential = tuple(_confidential(column, engine, frame, quoted) for column in policy.of(Role.CONFIDENTIAL))
     models = _models(policy, confidential)
-    privacy = policy.policy.privacy
+    privacy = policy.request.privacy
     joint = privacy.joint and len(confidential) > 1
     removed = names(Role.IDENTIFIER)
     return Terms(names(Role.QUASI), confidential, names(Role.OTHER), removed, models, joint, privacy.unit)
@@ -61,7 +61,7 @@ def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
 
 def _models(policy: BoundPolicy, confidential: Sequence[Confidential]) -> tuple[Model, ...]:
     problems = _unprotected(policy, confidential)
-    models: list[Model] = [KAnonymity(policy.policy.privacy.k)]
+    models: list[Model] = [KAnonymity(policy.request.privacy.k)]
     for column in confidential:
         try:
             models += _column_models(policy, column)
@@ -73,15 +73,15 @@ def _models(policy: BoundPolicy, confidential: Sequence[Confidential]) -> tuple[
 
 
 def _unprotected(policy: BoundPolicy, confidential: Sequence[Confidential]) -> list[Problem]:
-    asked = [key for key in ("t", "l", "p", "alpha") if getattr(policy.policy.privacy, key) is not None]
+    asked = [key for key in ("t", "l", "p", "alpha") if getattr(policy.request.privacy, key) is not None]
     if not asked or confidential:
         return []
     return [Problem(f"'privacy.{key}' is asked for, but no column is confidential", "name one") for key in asked]
 
 
 def _column_models(policy: BoundPolicy, column: Confidential) -> Iterator[Model]:
-    privacy, asked = policy.policy.privacy, policy[column.name]
-    t, l = asked.asked.t or privacy.t, asked.asked.l or privacy.l
+    privacy, own = policy.request.privacy, policy[column.name].request
+    t, l = own.t or privacy.t, own.l or privacy.l
     if t is not None:
         yield TCloseness(t, column.name, column.distance, column.hierarchy)  # type: ignore[arg-type]
     if l is not None:
@@ -107,11 +107,11 @@ def confidential_values(engine: Engine, frame: Any, terms: Terms) -> dict[str, N
 
 def unit_values(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[Any] | None:
     """Return whose row each row is, where the policy counts people; rows without a unit count as one person's."""
-    name = policy.policy.privacy.unit
+    name = policy.request.privacy.unit
     if name is None:
         return None
     unit: NDArray[Any] = engine.collect(frame, {name: None}).column(0).to_numpy(zero_copy_only=False)
-    people, k = len({*unit}), policy.policy.privacy.k
+    people, k = len({*unit}), policy.request.privacy.k
     if people < k:
         raise Unreachable(f"k is {k}, but '{name}' names only {people} people", fix="lower k, or bring more people")
     return unit
@@ -119,20 +119,20 @@ def unit_values(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[Any]
 
 def _confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool) -> Confidential:
     hierarchy, distance = None, _distance(column)
-    if column.asked.hierarchy or column.asked.order:
+    if column.request.hierarchy or column.request.order:
         texts = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_numpy(zero_copy_only=False)
         texts = np.array([unquoted(text) for text in texts], object) if quoted else texts
         in_order(column, texts)
     if distance == "hierarchical":
         hierarchy = hierarchy_of(column, texts)
         rows_of(column, hierarchy, texts)
-    order, date_format = column.asked.order, column.column.date_format if column.kind is Kind.DATE else None
+    order, date_format = column.request.order, column.column.date_format if column.kind is Kind.DATE else None
     return Confidential(column.name, str(column.kind), distance, order, hierarchy, date_format)
 
 
 def _distance(column: BoundColumn) -> str:
-    if column.asked.distance:
-        return column.asked.distance
+    if column.request.distance:
+        return column.request.distance
     if column.kind is not Kind.NOMINAL:
         return "ordered"
-    return "hierarchical" if column.asked.hierarchy else "equal"
+    return "hierarchical" if column.request.hierarchy else "equal"

@@ -7,8 +7,8 @@ whole numbers from 0 up without a gap; it is counted anew in the release, for ga
 out. An index without a name, or with that of a column, is called `index` (`level_0`, ... if that is taken).
 
 Columns that a release does not touch have the caller's values, bit for bit; replaced ones go back into the type they
-had where their values still fit it. Either way they are copies (see `fresh`), and nothing that was stored beside the
-values leaves with them: no attributes, no metadata, no categories that do not occur.
+had where their values still fit it. Either way they are copies (see `column_copies`), and nothing that was stored
+beside the values leaves with them: no attributes, no metadata, no categories that do not occur.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, Problem
-from kinfold.rows import fresh
+from kinfold.rows import column_copies
 from kinfold.rows.formulas import QUOTE, quoted
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 
@@ -170,13 +170,13 @@ def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding, blanked: C
     for field in table.schema:
         column, as_stored = table.column(field.name), rewritten.get(field.name)
         if as_stored is None:
-            column = fresh.arrow(column, rows)
+            column = column_copies.arrow(column, rows)
         elif as_stored:
             order = None
             if pa.types.is_dictionary(field.type):
-                names = _as_quoted(fresh.categories(column).to_pylist(), recoding, field.name)
+                names = _as_quoted(column_copies.categories(column).to_pylist(), recoding, field.name)
                 order = pa.array(names, field.type.value_type)
-            column = fresh.into(released.column(field.name), field.type, order)
+            column = column_copies.into(released.column(field.name), field.type, order)
         else:
             column = released.column(field.name)
         columns.append(column)
@@ -191,12 +191,12 @@ def _pandas(frame: Any, released: pa.Table, recoding: Recoding, blanked: Collect
     for name in frame.columns:
         kind, as_stored = frame[name].dtype, rewritten.get(name)
         if as_stored is None:
-            columns[name] = fresh.pandas(frame[name], rows)
+            columns[name] = column_copies.pandas(frame[name], rows)
             continue
         if isinstance(kind, pd.CategoricalDtype) and _is_quoted(recoding, name):
             kind = pd.CategoricalDtype(_as_quoted(kind.categories.tolist(), recoding, name), kind.ordered)
         column = released.column(name).to_pandas()
-        columns[name] = fresh.pandas(column.astype(kind) if as_stored else column, np.arange(len(column)))
+        columns[name] = column_copies.pandas(column.astype(kind) if as_stored else column, np.arange(len(column)))
     return pd.DataFrame(columns)
 
 
@@ -215,12 +215,12 @@ def _polars(frame: Any, released: pa.Table, recoding: Recoding, blanked: Collect
     for column in frame.get_columns():
         kind, as_stored = column.dtype, rewritten.get(column.name)
         if as_stored is None:
-            columns.append(fresh.polars(column, rows))
+            columns.append(column_copies.polars(column, rows))
             continue
         if kind == pl.Enum:
             kind = pl.Enum(_as_quoted(kind.categories.to_list(), recoding, column.name))
         new = pl.Series(column.name, released.column(column.name))
-        columns.append(fresh.polars(new.cast(kind) if as_stored else new, np.arange(len(new))))
+        columns.append(column_copies.polars(new.cast(kind) if as_stored else new, np.arange(len(new))))
     return pl.DataFrame(columns)
 
 

@@ -27,6 +27,9 @@ Labels: TypeAlias = NDArray[np.int32]
 Codes: TypeAlias = NDArray[np.int32]
 
 LARGEST = 1e150  # beyond it a square could overflow
+# Up to so many records numpy alone takes a tenth of a second; a compiler takes some seconds once, numba's import half a
+# second always.
+SMALL = 3_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """A recoding: what to do to each column and each row of a table, as a value that an engine carries out.
 
-Rows are led to their class by `labels` (-1: the row is left out). A column is kept as it is, dropped, or replaced by
-the value of the row's class. Whatever method made it, a release is the table after one recoding.
+Rows are led to their class by `labels` (-1: left out), one for each row, or one for each distinct tuple of the quasi-
+identifiers that an engine counted. A column is kept as it is, dropped, or replaced by the value of the row's class.
+Whatever method made it, a release is the table after one recoding.
 """
 
 from __future__ import annotations
@@ -46,19 +47,20 @@ Treatment: TypeAlias = Keep | Drop | Replace
 
 @dataclass(frozen=True, eq=False)
 class Recoding:
-    """A class for each row and a treatment for each column."""
+    """A class for each row, or for each of the engine's distinct `tuples`, and a treatment for each column."""
 
     labels: NDArray[np.int32]
     columns: Mapping[str, Treatment]
+    tuples: Any = None  # the engine's frame of them
 
     def quoted(self) -> Recoding:
         """Return the recoding that also puts an apostrophe before every text that looks like a formula."""
         columns = {name: t if isinstance(t, Drop) else replace(t, quotes=1) for name, t in self.columns.items()}
-        return Recoding(self.labels, columns)
+        return replace(self, columns=columns)
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Which rows are released."""
+        """Which rows, or tuples, are released."""
         return np.asarray(self.labels != LEFT_OUT)
 
 

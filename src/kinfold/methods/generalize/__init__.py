@@ -5,7 +5,7 @@ from kinfold.methods.generalize.domain import Domain, View
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice import Lattice, lattice
 from kinfold.methods.generalize.loss import generalizations, is_below
-from kinfold.methods.generalize.mingen import is_minimal_distortion, is_minimal_generalization, mingen, preferred
+from kinfold.methods.generalize.mingen import mingen, preferred
 from kinfold.methods.generalize.mingen_cell import CellLevel, mingen_cell, released_by
 from kinfold.methods.generalize.mu_argus import MuArgus, Ranks, mu_argus
 from kinfold.methods.generalize.nodes import Node, Nodes
@@ -26,8 +26,6 @@ __all__ = [
     "datafly",
     "generalizations",
     "is_below",
-    "is_minimal_distortion",
-    "is_minimal_generalization",
     "lattice",
     "mingen",
     "mingen_cell",

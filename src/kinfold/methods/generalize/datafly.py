@@ -114,7 +114,7 @@ def datafly(
         levels = tuple(level + (a == chosen) for a, level in enumerate(levels))
     suppressed = _suppressed(domain, levels, groups, models)
     if suppressed.all() or (over and _count(domain, suppressed) > allowed):
-        raise _unreachable(domain, suppressed)
+        raise _unreachable(domain, levels, suppressed)
     return Datafly(Generalization.full(domain, levels, suppressed), tuple(steps))
 
 
@@ -189,6 +189,9 @@ def _count(domain: Domain, suppressed: Mask) -> int:
     return int(domain.tally.sizes[suppressed].sum())
 
 
-def _unreachable(domain: Domain, suppressed: Mask) -> Unreachable:
+def _unreachable(domain: Domain, levels: Levels, suppressed: Mask) -> Unreachable:
+    if levels != domain.heights:  # it stopped where few enough were left over to be suppressed: all
+        what = f"all of the {domain.records} records are left over: suppressing them leaves no table"
+        return Unreachable(what, fix="allow less suppression, so that more is generalized, or ask less")
     what = f"with every attribute at the top {_count(domain, suppressed)} of {domain.records} records are left over"
     return Unreachable(what, fix="allow more suppression, or ask less")

@@ -4,7 +4,7 @@
     2.1  of all generalizations (a level for each attribute)
     2.2  those that keep the promises
     2.3  and of these all with the highest Prec
-    2.4  preferred() picks one: the first in the order of the levels, unless told otherwise
+    2.4  preferred() picks one: the first in the order of the levels
 
 Prec adds up over attributes, so generalizations are visited from the highest Prec down, classes of equal Prec
 together, and what `lattice` knows of nodes that fail excludes most of them unseen. Suppression is the top of every
@@ -17,15 +17,14 @@ Cost: as `lattice`.   Ties: none are broken before `preferred`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kinfold.errors import Unreachable
-from kinfold.methods.generalize.domain import Domain, Levels
+from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.found import Found, levels_told
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice import Lattice
-from kinfold.methods.generalize.lattice_search import lowered
 from kinfold.methods.generalize.nodes import TOLERANCE, Node
 from kinfold.methods.generalize.promises import Models
 from kinfold.progress import Progress, silent
@@ -43,8 +42,6 @@ METHOD = Declaration(
     kernels=("rollup",),
     order=3,
 )
-
-Preferred = Callable[[Sequence[Node]], Node]
 
 
 def mingen(
@@ -75,21 +72,8 @@ def run(task: Task, domain: Domain) -> Found:
     return Found(released, (levels_told(released), f"{len(minimal)} k-minimal distortions exist; the first was taken"))
 
 
-def preferred(minimal: Sequence[Node], by: Preferred | None = None) -> Node:
-    """Return one of several k-minimal distortions: by the rule given, or the first in the order of the levels."""
+def preferred(minimal: Sequence[Node]) -> Node:
+    """Return one of several k-minimal distortions: the first in the order of the levels."""
     if not minimal:
         raise Unreachable("there is no generalization to prefer", fix="ask less of the table")
-    return by(minimal) if by else min(minimal, key=lambda node: node.levels)
-
-
-def is_minimal_generalization(domain: Domain, models: Models, levels: Levels) -> bool:
-    """Whether the table keeps the promises at these levels, and at none below (Definition 4), for monotone models."""
-    nodes = Lattice(domain, models).nodes
-    return nodes[levels].holds and not any(nodes[below].holds for below in lowered(levels))
-
-
-def is_minimal_distortion(
-    domain: Domain, models: Models, levels: Levels, weights: Mapping[str, float] | None = None
-) -> bool:
-    """Whether the table keeps the promises at these levels, and at none with a higher Prec (Definition 6)."""
-    return any(node.levels == levels for node in mingen(domain, models, weights))
+    return min(minimal, key=lambda node: node.levels)

@@ -30,6 +30,7 @@ from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.promises import Models
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
+from kinfold.rows.schema import Role
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
@@ -119,8 +120,8 @@ def mu_argus(
 def run(task: Task, domain: Domain) -> Found:
     """Return what is released of a task, with records suppressed until every promise holds."""
     named: dict[str, list[str]] = {"identifying": [], "more": [], "most": []}
-    for attribute in task.attributes:
-        named[attribute.bound.asked.identifying].append(attribute.bound.name)
+    for column in task.policy.of(Role.QUASI):
+        named[column.request.identifying].append(column.name)
     ranks = Ranks(*(tuple(named[rank]) for rank in ("identifying", "more", "most")))
     found = mu_argus(domain, task.k, ranks, _asked(task, domain) or task.method.choices, progress=task.progress)
     told = f"mu-Argus itself reaches k = {found.k}; the release is completed by suppression"

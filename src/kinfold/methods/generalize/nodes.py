@@ -23,7 +23,8 @@ import numpy as np
 
 from kinfold.methods.generalize.domain import Domain, Levels, Mask, View
 from kinfold.methods.generalize.loss import CellLoss, Loss, Objective, loss_of
-from kinfold.methods.generalize.promises import Model, Models, failing, outliers, threshold
+from kinfold.methods.generalize.promises import Models, failing, outliers, threshold
+from kinfold.models import Model
 
 KEPT_VIEWS = 128
 KEPT_ROWS = 4_000_000  # in all views together

@@ -15,35 +15,13 @@ class as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
 
 import numpy as np
 
 from kinfold.errors import PolicyError
 from kinfold.methods.generalize.domain import Mask
-from kinfold.models import KAnonymity
+from kinfold.models import KAnonymity, Model
 from kinfold.rows.tally import Tally
-
-
-class Model(Protocol):
-    """A promise about every class of a table (see `kinfold.models`)."""
-
-    monotone: ClassVar[bool]
-
-    @property
-    def column(self) -> str | None:
-        """The confidential column that it is about; None where it is about the size of classes alone."""
-        ...
-
-    @property
-    def absorbing(self) -> bool:
-        """Whether a class that keeps the promise keeps it whatever it merges with."""
-        ...
-
-    def failing(self, tally: Tally) -> Mask:
-        """Mark the classes that miss the promise."""
-        ...
-
 
 Models = Sequence[Model]
 

@@ -15,8 +15,8 @@ may be in it. All distances and centres of the steps above are those of the proj
 averaged over all attributes, which is the aggregator's affair.
 Ties: the lowest row index wins; where centres tie, the group formed first.
 
-Cost: records that are equal on the key attributes are folded into one, and the search runs on a tree of what is left
-(`kinfold.kernels.tree`); up to 3,000 records a plain scan is quicker than loading it.
+Cost: records that are equal on the key attributes are folded into one, and the search is that of MDAV, on a tree of
+what is left (`kinfold.kernels.mdav_tree`); up to 3,000 records a plain scan is quicker than loading it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold import kernels
 from kinfold.methods.partition.dependency import BINS, dependency
-from kinfold.methods.partition.nearness import SMALL, centre, centres, distances
+from kinfold.methods.partition.geometry import centre, centres, distances
+from kinfold.methods.partition.index import folded_run
+from kinfold.methods.partition.mdav_compiled import form_pairs
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
-from kinfold.rows.points import Labels, Points, checked_size
+from kinfold.rows.points import SMALL, Labels, Points, checked_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,7 @@ METHOD = Declaration(
     family="partition",
     summary="groups on the key attributes of the dependency tree (paper 001)",
     page="approximate",
-    kernels=("approximate", "sums"),
+    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "means"),
     order=4,
 )
 
@@ -105,26 +106,10 @@ def _form(
 
 
 def indexed(points: Points, k: int, progress: Progress) -> Labels:
-    """Form the same groups as `plain`, by searches in a tree of what is left."""
-    approximate = kernels.load("approximate")
-    Run, begin, form_pairs = approximate.Run, approximate.begin, approximate.form_pairs
-    PLACES = kernels.load("sums").PLACES
-    from kinfold.methods.partition.index import plant, replant, room, space_of
-
-    count = len(points)
-    space = space_of(points)
-    tree = plant(points, space)
-    sums = np.zeros((space.numbers, PLACES))
-    used = np.zeros(space.numbers, np.int64)
-    counts = np.zeros(len(space.paths), np.int64)
-    state = np.array([0, count], np.int64)
-    run = Run(np.full(count, -1, np.int32), sums, used, counts, state, room(k - 1))
-    begin(tree, space, run)
-    rounds = max(128, count // (128 * k))
-    while state[1] >= 2 * k:
-        form_pairs(tree, space, run, k, rounds)
-        progress(count - int(state[1]), count)
-        tree = replant(tree, space)
+    """Form the same groups as `plain`, by MDAV's searches in a tree of what is left."""
+    run = folded_run(points, k)
+    run.state[0].own, run.state[0].pairs = 1, k
+    form_pairs(run, points, progress)
     return run.labels
 
 

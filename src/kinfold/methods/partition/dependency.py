@@ -115,15 +115,6 @@ def joint_entropy(one: Symbols, other: Symbols) -> float:
     return _bits(np.bincount(pairs))
 
 
-def conditional_entropy(one: Symbols, given: Symbols) -> float:
-    """Return H(A|B) = H(A,B) - H(B) in bits.
-
-    >>> conditional_entropy(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]))
-    0.0
-    """
-    return joint_entropy(one, given) - entropy(given)
-
-
 def spanning_tree(matrix: Floats) -> tuple[tuple[int, int], ...]:
     """Return the edges of the minimum spanning tree in the order in which Kruskal takes them."""
     weights = np.round(matrix, DECIMALS)

@@ -1,106 +1,139 @@
-"""The index of a partitioner: points folded into distinct records and planted as the tree of `kinfold.kernels.tree`.
+"""The index of a partitioner: points laid out for the kernels, and the box trees of those that are left.
 
-Records that are equal in every attribute become one place of the tree. They are found by a hash of their bits; records
-whose hashes collide only make a place more, never a wrong one.
+Between two moments of a run the caller hears how far it is, and may stop it. Most of its points gone, a tree is grown
+anew from those that are left.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from kinfold import kernels
-from kinfold.rows.points import Floats, Nested, Points
+from kinfold.rows.points import Nested
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from numpy.typing import NDArray
 
-    from kinfold.kernels.space import Space
-    from kinfold.kernels.tree import Found, Tree
+    from kinfold.kernels.box_tree import Tree
+    from kinfold.kernels.clustering import Run
+    from kinfold.kernels.mixed import Mixed
+    from kinfold.kernels.scales import Scales
+    from kinfold.progress import Progress
+    from kinfold.rows.points import Floats, Points, Scale
+
+_Type = TypeVar("_Type", bound=np.generic)
+
+_MOMENT = 0.06  # seconds of kernel work between two reports: often enough for a bar, and to stop
+_FIRST = 16  # clusters of the first moment, before it is known how long they take
+_LEFT = 0.4  # share of a tree's points that are left when another is grown (by trial: 0.3 to 0.5 are as fast)
+_FEW = 256  # points too few to be worth another tree
+LARGEST = 256  # points in the largest leaf of any kernel
 
 
-def space_of(points: Points) -> Space:
-    """Return the distance of these points in the form of the kernels."""
-    Space = kernels.load("space").Space
-
-    first = np.cumsum([0, *(scale.codes for scale in points.scales)]).astype(np.int64)
-    nested = [(at, scale) for at, scale in enumerate(points.scales) if isinstance(scale, Nested)]
-    paths = np.zeros((first[-1], max((scale.height + 1 for _, scale in nested), default=1)), np.int32)
-    for at, scale in nested:
-        paths[first[at] : first[at + 1], : scale.height + 1] = scale.paths
-    sizes = [-scale.height if isinstance(scale, Nested) else scale.size for scale in points.scales]
-    weights = np.array([scale.weight for scale in points.scales], np.float64)
-    return Space(points.numbers.shape[1], np.array(sizes, np.int64), weights, first, paths)
+def laid_out(points: Points) -> Mixed:
+    """Return points as the kernels take them."""
+    m: Mixed = kernels.load("mixed").Mixed(_own(points.numbers), _own(points.codes), scales_of(points.scales))
+    return m
 
 
-def plant(points: Points, space: Space) -> Tree:
-    """Return the tree of all points."""
-    values: Floats = np.hstack([points.numbers, points.codes], dtype=np.float64)
-    values += 0.0  # no negative zeros: their bits differ
-    rows = np.argsort(_hashes(values), kind="stable").astype(np.int32)
-    values = values[rows]
-    fresh = np.ones(len(rows), np.bool_)
-    fresh[1:] = (values[1:] != values[:-1]).any(axis=1)
-    begins = np.flatnonzero(fresh)
-    values = values[begins]
-    return _grown(values, rows, begins, np.append(begins[1:], len(rows)), space)
+def _own(array: NDArray[_Type]) -> NDArray[_Type]:
+    """Return the array as kernels take it, contiguous and writeable: a copy only where it must be."""
+    return np.require(array, requirements=["C", "A", "W"])
 
 
-def replant(tree: Tree, space: Space) -> Tree:
-    """Return the tree of what is left, or the same one while at least half of it is."""
-    left = tree.next < tree.stop
-    if 2 * np.count_nonzero(left) > len(left):
-        return tree
-    return _grown(tree.values[left], tree.rows, tree.next[left], tree.stop[left], space)
+def scales_of(scales: Sequence[Scale]) -> Scales:
+    """Lay scales end to end."""
+    heights = [scale.height if isinstance(scale, Nested) else 0 for scale in scales]
+    gaps = [
+        scale.weight * (np.arange(height + 1) / height) ** 2 if height else scale.gaps(0)
+        for scale, height in zip(scales, heights, strict=True)
+    ]
+    spans = [_spans(scale) if isinstance(scale, Nested) else np.empty((0, 2), np.int32) for scale in scales]
+    first, past = np.concatenate([np.empty((0, 2), np.int32), *spans]).T
+    laid: Scales = kernels.load("scales").Scales(
+        _starts([scale.codes for scale in scales]), np.array(heights, np.int64), _starts(list(map(len, gaps)))[:-1],
+        _starts(list(map(len, spans)))[:-1], np.concatenate([np.empty(0), *gaps]), first.copy(), past.copy(),
+    )  # fmt: skip
+    return laid
 
 
-def places_of(tree: Tree, count: int) -> NDArray[np.int32]:
-    """Return the place of each of `count` rows, for rows that are left."""
-    times = tree.stop - tree.next
-    skipped = tree.next - (np.cumsum(times) - times)
-    places = np.full(count, -1, np.int32)
-    places[tree.rows[np.arange(times.sum()) + np.repeat(skipped, times)]] = np.repeat(np.arange(len(times)), times)
-    return places
+def _starts(sizes: list[int]) -> NDArray[np.int64]:
+    return np.cumsum([0, *sizes]).astype(np.int64)
 
 
-def room(size: int) -> Found:
-    """Return room for so many nearest records."""
-    Found = kernels.load("tree").Found
+def _spans(scale: Nested) -> NDArray[np.int32]:
+    """First and one past the last code under each ancestor of a code, level by level below the top."""
+    spans = np.empty((scale.codes, scale.height, 2), np.int32)
+    for level in range(scale.height):
+        path = scale.paths[:, level]
+        first = np.flatnonzero(np.append(True, path[1:] != path[:-1]))
+        group = np.cumsum(np.append(False, path[1:] != path[:-1]))
+        spans[:, level, 0] = first[group]
+        spans[:, level, 1] = np.append(first[1:], scale.codes)[group]
+    return spans.reshape(-1, 2)
 
-    return Found(np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64))
+
+def folded_run(points: Points, k: int) -> Run:
+    """Return a run before its first cluster, with equal records folded."""
+    clustering = kernels.load("clustering")
+    n = len(points)
+    folded = clustering.Folded(*(np.zeros(size, np.int32) for size in (n, n, n + 1, n)))
+    run: Run = clustering.begun(laid_out(points), folded, k, LARGEST)
+    clustering.fill(run, np.full(1 << (n.bit_length() + 1), -1, np.int32))
+    distinct = int(run.state[0].points)
+    start, head = folded.start[: distinct + 1].copy(), folded.head[:distinct].copy()
+    return run._replace(folded=folded._replace(start=start, head=head))
 
 
-def _grown(
-    values: Floats, rows: NDArray[np.int32], begins: NDArray[np.int64], ends: NDArray[np.int64], space: Space
-) -> Tree:
-    tree = kernels.load("tree")
-    LEAF, Tree, build = tree.LEAF, tree.Tree, tree.build
+def unfolded_run(points: Points) -> Run:
+    """Return a run before its first cluster, with every record a point of its own."""
+    clustering = kernels.load("clustering")
+    run: Run = clustering.begun(laid_out(points), clustering.unfolded(np.ones(len(points), np.int64)), 1, LARGEST)
+    clustering.fill(run, np.empty(0, np.int32))
+    return run
 
-    count, width = values.shape
-    nodes = 1
-    while count > LEAF * ((nodes + 1) // 2):
-        nodes = 2 * nodes + 1
-    tree = Tree(
-        values,
-        rows,
-        begins.astype(np.int64),
-        ends.astype(np.int64),
-        np.empty(count, np.int32),
-        np.empty((nodes, 2), np.int64),
-        np.empty((nodes, width)),
-        np.empty((nodes, width)),
-        np.empty(nodes, np.int64),
+
+def grown(run: Run, points: Points, cap: Callable[[int], int] | None = None) -> Tree:
+    """Return a tree of the points that are left, with at most cap(points) of them in a leaf."""
+    folded = run.folded
+    order = folded.member[folded.head[folded.head < folded.start[1:]]]
+    return grown_apart(run, points, [order], cap(len(order)) if cap else None)
+
+
+def grown_apart(run: Run, points: Points, strata: list[NDArray[np.int32]], leaf: int | None = None) -> Tree:
+    """Return one tree for each of these lists of points, a point told by its lowest record that is left."""
+    box_tree = kernels.load("box_tree")
+    first = _starts(list(map(len, strata)))
+    many = int(first[-1])
+    tree: Tree = box_tree.layout(np.diff(first).tolist(), len(run.folded.head), run.m, leaf or box_tree.LEAF)
+    tree.hub[:] = run.centroid.numbers
+    box_tree.grow(
+        tree, run.m, run.folded, box_tree.Sort(np.concatenate(strata), first, np.empty(many), _spread(points))
     )
-    build(tree, space)
+    run.state[0].enough = int(many * _LEFT) if many > _FEW else 0
     return tree
 
 
-def _hashes(values: Floats) -> NDArray[np.uint64]:
-    """Return a hash of the bits of each row; equal rows have equal hashes."""
-    total = np.zeros(len(values), np.uint64)
-    for column in range(values.shape[1]):
-        total ^= np.ascontiguousarray(values[:, column]).view(np.uint64)
-        total *= np.uint64(0x9E3779B97F4A7C15)
-        total ^= total >> np.uint64(29)
-    return total
+def _spread(points: Points) -> Floats:
+    """How much a step of each attribute counts in the choice of where to halve."""
+    codes = [np.sqrt(scale.weight) / max(1, scale.codes - 1) for scale in points.scales]
+    return np.array([1.0] * points.numbers.shape[1] + codes)
+
+
+def moments(run: Run, advance: Callable[[int], Any], progress: Progress) -> Iterator[None]:
+    """Form clusters by advance(how many), a moment at a time, until a call forms none; yield after each moment."""
+    state, clusters = run.state[0], _FIRST
+    while True:
+        label, began = int(state.label), time.perf_counter()
+        advance(clusters)
+        spent = max(time.perf_counter() - began, 1e-6)
+        if state.label == label:
+            return
+        clusters = 1 + int(min(clusters * _MOMENT / spent, clusters * 4))
+        progress(len(run.labels) - int(state.records), len(run.labels))
+        yield

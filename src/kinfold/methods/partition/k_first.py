@@ -68,7 +68,7 @@ def run(records: Points, task: Task, progress: Progress) -> Labels:
 def clustered(points: Points, k: int, requirements: Sequence[Requirement], *, progress: Progress = silent) -> Labels:
     """Return the clusters of Algorithm 2 before the merge; the last ones may miss their promises."""
     limits = packed(requirements, len(points))
-    alone = len(requirements) == 1 and requirements[0].gauge.statistic == "ordered"
+    alone = len(requirements) == 1 and requirements[0].criterion.statistic == "ordered"
     kernel = kernels.load("k_first")
     finish = kernel.complete_ordered if alone else kernel.complete
     taken = np.empty(k, np.int32)

@@ -51,18 +51,34 @@ class Left:
         self.leave(np.array([at]))
         return row
 
+    def take(self, place: Place, k: int) -> NDArray[np.intp]:
+        """Take the k records nearest to a place away, and return their rows."""
+        distances = self.distances(place)
+        edge = np.partition(distances, k - 1)[k - 1]
+        near = distances < edge
+        near[np.flatnonzero(distances == edge)[: k - np.count_nonzero(near)]] = True
+        taken = self.rows[near]
+        self._keep(~near)
+        return np.asarray(taken, np.intp)
+
     def leave(self, at: NDArray[np.intp]) -> None:
         """Take away the records at these positions."""
-        self.rows = np.delete(self.rows, at)
-        self._numbers = np.delete(self._numbers, at, axis=1)
-        self._codes = np.delete(self._codes, at, axis=1)
+        stay = np.ones(len(self), np.bool_)
+        stay[at] = False
+        self._keep(stay)
+
+    def _keep(self, stay: NDArray[np.bool_]) -> None:
+        self.rows = self.rows[stay]
+        self._numbers = self._numbers[:, stay]
+        self._codes = self._codes[:, stay]
 
     def distances(self, place: Place) -> Floats:
         """Squared distances to a place, added attribute after attribute, as everywhere."""
+        steps = self._numbers - place[0][:, None]
+        steps *= steps
         total = np.zeros(len(self.rows))
-        for column, number in zip(self._numbers, place[0], strict=True):
-            step = column - number
-            total += step * step
+        for square in steps:
+            total += square
         for scale, code, column in zip(self._scales, place[1], self._codes, strict=True):
             total += scale.gaps(int(code))[column]
         return total

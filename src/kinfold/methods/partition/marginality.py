@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 def ranked(requirement: Requirement) -> NDArray[np.int64]:
     """Return the rank of each record's value: its code where values have an order, its marginality where not.
 
-    >>> from kinfold.models.gauge import Gauge
+    >>> from kinfold.models.class_criterion import ClassCriterion
     >>> from kinfold.methods.partition.requirement import Requirement
-    >>> equal = Gauge("nested", 0.2, paths=np.arange(3)[:, None])
+    >>> equal = ClassCriterion("nested", 0.2, paths=np.arange(3)[:, None])
     >>> ranked(Requirement(equal, np.array([0, 1, 1, 2, 2, 2]))).tolist()
     [2, 1, 1, 0, 0, 0]
     """
-    paths = requirement.gauge.paths
-    if requirement.gauge.statistic != "nested" or paths is None:
+    paths = requirement.criterion.paths
+    if requirement.criterion.statistic != "nested" or paths is None:
         return requirement.codes
     total = np.bincount(requirement.codes, minlength=len(paths))
     # two values part below their lowest common ancestor: each level where the labels differ is one step

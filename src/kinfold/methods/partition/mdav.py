@@ -20,28 +20,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.methods.partition.centre import Centre
+from kinfold.methods.partition.left import Left, points_at
 from kinfold.progress import silent
 from kinfold.request.methods import Declaration
-from kinfold.rows.points import Points, checked_size
+from kinfold.rows.points import SMALL, Points, checked_size
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kinfold.methods.task import Task
     from kinfold.progress import Progress
-    from kinfold.rows.points import Codes, Floats, Labels
+    from kinfold.rows.points import Labels
 
 METHOD = Declaration(
     name="mdav",
     family="partition",
     summary="MDAV-generic (paper 000), exact",
     page="mdav",
-    kernels=("mdav_task", "mdav_tree", "mdav_flat"),
+    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat"),
     auto="the best start for refinement by local search",
     order=1,
 )
-
-SMALL = 3000  # a tenth of a second here; a compiler would take some seconds once, numba's import half a second always
 
 
 def mdav(x: object, k: int, *, progress: Progress = silent) -> Labels:
@@ -66,66 +63,19 @@ def run(records: Points, task: Task, progress: Progress) -> Labels:
 
 def mdav_plain(points: Points, k: int, progress: Progress) -> Labels:
     """Return the labels by the steps at the top of this file."""
-    labels = np.empty(len(points), np.int32)
-    left = _Left(points)
+    labels = np.full(len(points), -1, np.int32)
+    left, centre = Left(points, np.arange(len(points))), Centre(points)
     label = 0
     while len(left) >= 2 * k:
-        two = len(left) >= 3 * k
-        r = left.farthest(*left.centre())
-        labels[left.take_nearest(r, k)] = label
-        label += 1
-        if two:
-            s = left.farthest(points.numbers[r], points.codes[r])
-            labels[left.take_nearest(s, k)] = label
+        place = (centre.numbers(), centre.codes())
+        for _ in range(2 if len(left) >= 3 * k else 1):
+            _, seed = left.farthest(place)
+            place = points_at(points, seed)
+            taken = left.take(place, k)
+            centre.leave(taken)
+            labels[taken] = label
             label += 1
         progress(len(points) - len(left), len(points))
     labels[left.rows] = label
     progress(len(points), len(points))
     return labels
-
-
-class _Left:
-    """The records that are left, column by column, in the order of their rows."""
-
-    def __init__(self, points: Points) -> None:
-        self.rows = np.arange(len(points))
-        self._points = points
-        self._numbers = np.ascontiguousarray(points.numbers.T)
-        self._codes = np.ascontiguousarray(points.codes.T)
-        self._centre = Centre(points)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def centre(self) -> tuple[Floats, Codes]:
-        """Numbers and codes of the centre of what is left."""
-        return self._centre.numbers(), self._centre.codes()
-
-    def farthest(self, numbers: Floats, codes: Codes) -> int:
-        """Row of the record farthest from this place."""
-        return int(self.rows[self._distances(numbers, codes).argmax()])
-
-    def take_nearest(self, row: int, k: int) -> NDArray[np.intp]:
-        """Take away the k records nearest to the record `row`, itself among them, and return their rows."""
-        distances = self._distances(self._points.numbers[row], self._points.codes[row])
-        edge = np.partition(distances, k - 1)[k - 1]
-        near = distances < edge
-        near[np.flatnonzero(distances == edge)[: k - np.count_nonzero(near)]] = True
-        taken = self.rows[near]
-        self._centre.leave(taken)
-        stay = ~near
-        self.rows = self.rows[stay]
-        self._numbers = self._numbers[:, stay]
-        self._codes = self._codes[:, stay]
-        return np.asarray(taken, np.intp)
-
-    def _distances(self, numbers: Floats, codes: Codes) -> Floats:
-        """Squared distances, added attribute after attribute: the order of the kernels and of the twin."""
-        steps = self._numbers - numbers[:, None]
-        steps *= steps
-        total = np.zeros(len(self))
-        for square in steps:
-            total += square
-        for scale, code, column in zip(self._points.scales, codes, self._codes, strict=True):
-            total += scale.gaps(int(code))[column]
-        return total

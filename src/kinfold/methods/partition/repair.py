@@ -4,7 +4,7 @@
         mend, the worst class first: swaps and moves that restore the promise for the least error
         of the classes that could not be mended, merge the worst with their nearest ones
 
-What is asked of a class is in the requirements (any model that hands out a gauge); at least k records stay in each.
+What is asked of a class is in the requirements (any model that hands out a criterion); at least k records stay in each.
 One class of everything is the last resort; where even that misses a promise, nothing can be done.
 
 Cost: look·|A| trials a step, `look` being all records while that is affordable, else a part of them, spread evenly.

@@ -1,7 +1,7 @@
 """Requirements: promises about confidential columns, as a partitioner reads them.
 
-A requirement is a gauge (from a model) and the codes of one column, which number its distinct values in order. Packed
-together they are what the kernels ask of every class, beside its size.
+A requirement is a criterion (from a model) and the codes of one column, which number its distinct values in order.
+Packed together they are what the kernels ask of every class, beside its size.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.errors import DataError, PolicyError
-from kinfold.models.gauge import Gauge
-from kinfold.rows.points import Ordered
+from kinfold.methods.partition.index import laid_out
+from kinfold.models.class_criterion import ClassCriterion
 from kinfold.rows.tally import coded
 
 if TYPE_CHECKING:
@@ -29,45 +29,45 @@ KINDS = ("ordered", "nested", "share", "distinct", "effective", "recursive")
 
 
 class Gauged(Protocol):
-    """A model that hands out a gauge."""
+    """A model that hands out a criterion."""
 
-    def gauge(self, values: NDArray[Any]) -> Gauge:
+    def criterion(self, values: NDArray[Any]) -> ClassCriterion:
         """Return the promise as a search reads it."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Requirement:
-    """A promise about one column: the gauge, and the code of each record's value."""
+    """A promise about one column: the criterion, and the code of each record's value."""
 
-    gauge: Gauge
+    criterion: ClassCriterion
     codes: NDArray[np.int64]
 
     @classmethod
     def of(cls, model: Gauged, column: ArrayLike) -> Requirement:
         """Take a model and the values of its column, in the order of the records; an ordinal column as ranks."""
         values, codes = coded(np.asarray(column))
-        return cls(model.gauge(values), codes)
+        return cls(model.criterion(values), codes)
 
     @classmethod
     def close(cls, column: ArrayLike, t: float) -> Requirement:
         """Ask that in every class the values, which have an order, are within the distance t of the table."""
         if not 0 < t <= 1:
             raise PolicyError(f"t is {t}", fix="t is above 0 and at most 1")
-        return cls(Gauge("ordered", float(t)), coded(np.asarray(column))[1])
+        return cls(ClassCriterion("ordered", float(t)), coded(np.asarray(column))[1])
 
     def rows(self) -> NDArray[np.int64]:
         """Codes of the records, one row for each level of a hierarchy, each numbered without gaps."""
-        if self.gauge.statistic != "nested" or self.gauge.paths is None:
+        if self.criterion.statistic != "nested" or self.criterion.paths is None:
             return self.codes[None, :]
-        levels = [np.unique(path, return_inverse=True)[1] for path in self.gauge.paths.T]
+        levels = [np.unique(path, return_inverse=True)[1] for path in self.criterion.paths.T]
         return np.stack([level[self.codes] for level in levels]).astype(np.int64)
 
 
 def closeness(confidential: object, t: object, records: int) -> tuple[Requirement, ...]:
     """Return one requirement for each confidential column: an array, or a sequence of arrays, with one t or one each.
 
-    >>> [each.gauge.limit for each in closeness([[1, 2], [3, 3]], [0.1, 0.2], 2)]
+    >>> [each.criterion.limit for each in closeness([[1, 2], [3, 3]], [0.1, 0.2], 2)]
     [0.1, 0.2]
     """
     # a list may hold columns of different types; anything else is one array
@@ -94,9 +94,9 @@ def packed(requirements: Sequence[Requirement], records: int) -> Promises:
     size, j = np.divmod(np.arange((KNOWN + 1) ** 2), KNOWN + 1)
     turn = [np.searchsorted(each, j * records // np.maximum(size, 1), side="right") for each in below]
     return kernel.Promises(
-        kind=np.array([KINDS.index(each.gauge.statistic) for each in requirements], np.int64),
-        limit=np.array([each.gauge.limit for each in requirements], np.float64),
-        c=np.array([each.gauge.c for each in requirements], np.float64),
+        kind=np.array([KINDS.index(each.criterion.statistic) for each in requirements], np.int64),
+        limit=np.array([each.criterion.limit for each in requirements], np.float64),
+        c=np.array([each.criterion.c for each in requirements], np.float64),
         row=np.concatenate([[0], np.cumsum([len(each) for each in rows])]).astype(np.int64),
         codes=np.ascontiguousarray(codes),
         start=np.concatenate([[0], np.cumsum([len(total) for total in totals])]).astype(np.int64),
@@ -111,19 +111,7 @@ def packed(requirements: Sequence[Requirement], records: int) -> Promises:
 
 def mixed(points: Points) -> Mixed:
     """Lay points and their scales end to end for the kernels."""
-    Mixed = kernels.load("mixed").Mixed
-
-    scales = points.scales
-    paths = [np.zeros(0, np.int32) if isinstance(scale, Ordered) else scale.paths.ravel() for scale in scales]
-    return Mixed(
-        numbers=np.require(points.numbers, requirements=["C", "A", "W"]),
-        codes=np.require(points.codes, requirements=["C", "A", "W"]),
-        null=np.array([scale.size if isinstance(scale, Ordered) else -1 for scale in scales], np.int64),
-        height=np.array([0 if isinstance(scale, Ordered) else scale.height for scale in scales], np.int64),
-        weight=np.array([scale.weight for scale in scales], np.float64),
-        start=np.concatenate([[0], np.cumsum([len(path) for path in paths])])[:-1].astype(np.int64),
-        paths=np.concatenate([np.zeros(0, np.int32), *paths]).astype(np.int32),
-    )
+    return laid_out(points)
 
 
 def missed(requirements: Sequence[Requirement], labels: Labels) -> NDArray[np.float64]:

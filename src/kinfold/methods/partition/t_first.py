@@ -30,14 +30,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.methods.partition import nearness
+from kinfold.methods.partition import geometry
 from kinfold.methods.partition.centre import Centre
 from kinfold.methods.partition.left import Left, points_at
 from kinfold.methods.partition.marginality import ranked
 from kinfold.methods.partition.requirement import Requirement, closeness
 from kinfold.progress import silent
 from kinfold.request.methods import Declaration
-from kinfold.rows.points import Points, checked_size
+from kinfold.rows.points import SMALL, Points, checked_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,13 +53,11 @@ METHOD = Declaration(
     summary="a record from each stratum of the confidential column (Algorithm 3 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("t_first", "promises", "merging", "classes", "mending"),
+    kernels=("box_tree", "clustering", "t_first", "promises", "merging", "classes", "mending"),
     auto="t-closeness is asked for, and forming classes across the confidential values loses least",
     sets_aside=True,
     order=7,
 )
-
-SMALL = 3000  # where a compiler would take longer than the clusters
 
 
 def t_first(x: object, k: int, *, confidential: object, t: object, progress: Progress = silent) -> Labels:
@@ -75,8 +73,8 @@ def t_first(x: object, k: int, *, confidential: object, t: object, progress: Pro
     """
     points = Points.of(x)
     k = checked_size(points, k)
-    column = min(closeness(confidential, t, len(points)), key=lambda each: each.gauge.limit)
-    layers = strata(column.codes, cluster_size(len(points), k, column.gauge.limit))
+    column = min(closeness(confidential, t, len(points)), key=lambda each: each.criterion.limit)
+    layers = strata(column.codes, cluster_size(len(points), k, column.criterion.limit))
     if len(points) <= SMALL:
         return t_first_plain(points, layers, progress)
     from kinfold.methods.partition.t_first_compiled import t_first_compiled
@@ -102,7 +100,7 @@ def set_aside(task: Task) -> NDArray[np.bool_]:
     extra = records % cluster_size(records, task.k, min(model.t for model in task.close))
     if 0 < extra <= allowed:
         every = task.points()
-        away = nearness.distances(every, nearness.centre(every), 0)
+        away = geometry.distances(every, geometry.centre(every), 0)
         spare[np.argsort(-away, kind="stable")[:extra]] = True
     return spare
 

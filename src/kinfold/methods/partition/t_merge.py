@@ -39,7 +39,7 @@ METHOD = Declaration(
     summary="classes of mdav, merged until each is t-close (Algorithm 1 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("mdav_task", "mdav_tree", "mdav_flat", "promises", "merging", "classes", "mending"),
+    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "promises", "merging", "classes", "mending"),
     order=5,
 )
 

@@ -25,10 +25,9 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.errors import PolicyError
-from kinfold.methods.partition.nearness import SMALL
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
-from kinfold.rows.points import Floats, Labels, Points, checked_size
+from kinfold.rows.points import SMALL, Floats, Labels, Points, checked_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,23 +16,25 @@ Ties: the lowest row index wins; where centres tie, the group formed first.
 Choices. With no other record left d_out is infinite and e joins. Centres are those of the groups as formed, before any
 remaining record joins; only these late ones can make a group of 2k or more. gamma = 0 never extends a group.
 
-Cost: the search runs on a tree of what is left (`kinfold.kernels.tree`), about n log n while there are few
+Cost: the search runs on a tree of what is left (`kinfold.kernels.box_tree`), about n log n while there are few
 attributes; up to 3,000 records a plain scan is quicker than loading it.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kinfold import kernels
 from kinfold.errors import PolicyError
-from kinfold.methods.partition.nearness import SMALL, centre, centres, distances
+from kinfold.methods.partition.geometry import centre, centres, distances
+from kinfold.methods.partition.index import folded_run, grown, moments
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
-from kinfold.rows.points import Floats, Labels, Points, checked_size
+from kinfold.rows.points import SMALL, Floats, Labels, Points, checked_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +46,7 @@ METHOD = Declaration(
     family="partition",
     summary="MDAV with classes of variable size",
     page="vmdav",
-    kernels=("vmdav", "sums"),
+    kernels=("box_tree", "clustering", "vmdav", "means"),
     order=2,
 )
 
@@ -117,25 +119,15 @@ def _extend(points: Points, labels: Labels, left: NDArray[np.intp], label: int, 
 
 def indexed(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
     """Form the same groups as `plain`, by searches in a tree of what is left."""
-    vmdav = kernels.load("vmdav")
-    Run, form_groups = vmdav.Run, vmdav.form_groups
-    from kinfold.methods.partition.index import places_of, plant, replant, room, space_of
-
-    count = len(points)
-    space = space_of(points)
-    tree = plant(points, space)
-    order = np.argsort(-distances(points, centre(points), 0), kind="stable").astype(np.int32)
-    state = np.array([0, 0, count], np.int64)
-    members = np.empty(2 * k, np.int64)
-    run = Run(np.full(count, -1, np.int32), order, places_of(tree, count), state, members, np.empty(2 * k), room(k - 1))
-    groups = max(256, count // (64 * k))
-    while state[2] >= k:
-        form_groups(tree, space, run, k, gamma, groups)
-        progress(count - int(state[2]), count)
-        fresh = replant(tree, space)
-        if fresh is not tree:
-            tree = fresh
-            run.places[:] = places_of(tree, count)
+    kernel = kernels.load("vmdav")
+    run = folded_run(points, k)
+    run.state[0].own = 1
+    seeds = np.argsort(-distances(points, centre(points), 0), kind="stable").astype(np.int32)
+    group = kernel.group_of(seeds, k)
+    while run.state[0].records >= k:
+        tree = grown(run, points)
+        for _ in moments(run, partial(kernel.advance, run, tree, group, gamma), progress):
+            pass
     return run.labels
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from kinfold.methods.planning.needs import lacking
 from kinfold.methods.task import Task
 from kinfold.request.methods import AUTO, Declaration, Family, registry
+from kinfold.rows.schema import Role
 
 
 def chosen(task: Task) -> tuple[Declaration, str]:
@@ -36,4 +37,4 @@ def _fitting(task: Task, family: Family) -> list[Declaration]:
 def _must_stay_true(task: Task) -> bool:
     if task.method.refine == "exact":  # which is for partitions
         return False
-    return all(a.bound.average == "generalize" and a.hierarchy is not None for a in task.attributes)
+    return all(column.average == "generalize" and column.request.hierarchy for column in task.policy.of(Role.QUASI))

@@ -8,6 +8,8 @@ release       the label of each tuple; suppressed records are dropped, or starre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -28,7 +30,7 @@ from kinfold.request.encoding import Attribute, Coded, Measured, leaves_of
 from kinfold.request.methods import Declaration
 from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace, Treatment
 from kinfold.rows.schema import Role
-from kinfold.rows.tally import of_labels
+from kinfold.rows.tally import Tally, of_labels
 
 if TYPE_CHECKING:
     from kinfold.methods.generalize.lattice import Lattice
@@ -38,42 +40,75 @@ Ints: TypeAlias = NDArray[np.int64]
 
 def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that replaces values by coarser, true statements."""
-    _check(task, method)
-    gone = left_out(task.attributes)
-    rows = np.flatnonzero(~gone)
-    if len(rows) < task.k:
+    _check(task, task.attributes if method.one_by_one else task.tuples.attributes, method)
+    rows = _records(task) if method.one_by_one else _tuples(task)
+    if rows.records < task.k:
         raise Unreachable(
-            f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
+            f"k is {task.k}, but there are only {rows.records} records", fix="lower k, or bring more records"
         )
-    here = task.take(rows)
-    domain, tuples = domain_of(here, one_by_one=method.one_by_one)
-    found = generalized(method, here, domain)
-    labels = np.full(len(gone), LEFT_OUT, np.int32)
-    kept = np.ones(len(domain), np.bool_) if task.starred else ~found.released.suppressed
-    labels[rows] = np.where(kept[tuples], tuples, LEFT_OUT)
+    found = generalized(method, task, rows.domain)
+    kept = np.ones(len(rows.domain), np.bool_) if task.starred else ~found.released.suppressed
+    labels = np.full(len(rows.gone), LEFT_OUT, np.int32)
+    labels[~rows.gone] = np.where(kept[rows.tuple], rows.tuple, LEFT_OUT)
     notes = [*found.notes]
     if suppressed := found.released.records_suppressed:
         notes.append(
             f"{suppressed} records were suppressed"
             + (" (kept, with * in every quasi-identifier)" if task.starred else "")
         )
-    if gone.any():
-        notes.append(f"{int(gone.sum())} records were left out because a value is missing, as the policy asks")
-    recoding = Recoding(labels, _treatments(here, found.released))
+    if rows.left_out:
+        notes.append(f"{rows.left_out} records were left out because a value is missing, as the policy asks")
+    treatments = _treatments(task, rows.attributes, found.released)
+    recoding = Recoding(labels, treatments, None if method.one_by_one else task.tuples.frame)
     return Plan(recoding, method.name, reason, tuple(notes), steps=found.steps)
 
 
-def domain_of(task: Task, *, one_by_one: bool = False) -> tuple[Domain, Ints]:
-    """Return the distinct tuples of a task as a domain, and the tuple of each record.
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Tuples as the engine counted them, or records: which are left out, and the row of the domain that each is."""
 
-    At cell level records are taken one by one: equal ones can end up in different classes.
-    """
-    hierarchies = [hierarchy_of(attribute) for attribute in task.attributes]
-    codes = np.column_stack([_codes(a, h) for a, h in zip(task.attributes, hierarchies, strict=True)])
-    tuples, first = (np.arange(len(codes)), np.arange(len(codes))) if one_by_one else group_rows(codes)
-    tally = of_labels(tuples, task.confidential)
-    names = tuple(attribute.bound.name for attribute in task.attributes)
-    return Domain(names, tuple(hierarchies), np.ascontiguousarray(codes[first], np.int32), tally), tuples
+    attributes: Sequence[Attribute]  # of those that are not left out
+    gone: NDArray[np.bool_]
+    left_out: int  # records
+    domain: Domain
+    tuple: Ints  # of those that are not left out
+
+    @property
+    def records(self) -> int:
+        return self.domain.records
+
+
+def _tuples(task: Task) -> _Rows:
+    """Take the table as the engine tallied it; tuples that are one to their hierarchies (1.5 and 1.50) are merged."""
+    found = task.tuples
+    gone = left_out(found.attributes)
+    attributes = [attribute.take(np.flatnonzero(~gone)) for attribute in found.attributes]
+    codes, hierarchies = _coded(attributes)
+    into, first = group_rows(codes)
+    tally = Tally({}, found.tally.sizes, found.tally.spreads).drop(gone).merge(into, {})
+    domain = Domain(_names(attributes), hierarchies, np.ascontiguousarray(codes[first]), tally)
+    return _Rows(attributes, gone, int(found.tally.sizes[gone].sum()), domain, into)
+
+
+def _records(task: Task) -> _Rows:
+    """Take records one by one."""
+    gone = left_out(task.attributes)
+    here = task.take(np.flatnonzero(~gone))
+    codes, hierarchies = _coded(here.attributes)
+    rows = np.arange(len(codes))
+    domain = Domain(_names(here.attributes), hierarchies, codes, of_labels(rows, here.confidential))
+    return _Rows(here.attributes, gone, int(gone.sum()), domain, rows)
+
+
+def _names(attributes: Sequence[Attribute]) -> tuple[str, ...]:
+    return tuple(attribute.bound.name for attribute in attributes)
+
+
+def _coded(attributes: Sequence[Attribute]) -> tuple[NDArray[np.int32], tuple[Hierarchy, ...]]:
+    """Return the rows of values in their hierarchies, one past the last for null, and the hierarchies."""
+    hierarchies = tuple(hierarchy_of(attribute) for attribute in attributes)
+    codes = [_codes(attribute, hierarchy) for attribute, hierarchy in zip(attributes, hierarchies, strict=True)]
+    return np.ascontiguousarray(np.column_stack(codes)), hierarchies
 
 
 def hierarchy_of(attribute: Attribute) -> Hierarchy:
@@ -93,9 +128,9 @@ def _codes(attribute: Attribute, hierarchy: Hierarchy) -> NDArray[np.int32]:
     return np.where(attribute.codes == attribute.null_code, len(hierarchy), attribute.codes).astype(np.int32)
 
 
-def _treatments(task: Task, released: Generalization) -> dict[str, Treatment]:
+def _treatments(task: Task, used: Sequence[Attribute], released: Generalization) -> dict[str, Treatment]:
     labels = released.columns()
-    attributes = {attribute.bound.name: attribute for attribute in task.attributes}
+    attributes = {attribute.bound.name: attribute for attribute in used}
     treatments: dict[str, Treatment] = {}
     for column in task.policy.columns:
         if column.role is Role.QUASI:
@@ -118,12 +153,12 @@ def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalizati
     return Replace(as_arrow(attribute, numbers[code], exact=False))
 
 
-def _check(task: Task, method: Declaration) -> None:
+def _check(task: Task, attributes: Sequence[Attribute], method: Declaration) -> None:
     problems = lacking(method, task)
     problems += [
         Problem(f"'{a.bound.name}': generalized values cannot be imputed", 'choose missing = "separate" or "drop"')
-        for a in task.attributes
-        if isinstance(a, Measured) and a.bound.asked.missing == "mean" and a.null.any()
+        for a in attributes
+        if isinstance(a, Measured) and a.bound.request.missing == "mean" and a.null.any()
     ]
     if task.method.refine == "exact":
         what = f'method.refine: "exact" is for methods that partition, and the method is {method.name}'
@@ -136,6 +171,5 @@ def lattice_of(task: Task) -> Lattice:
     """Return the lattice of a task with its optimum found."""
     from kinfold.methods.generalize.lattice import METHOD, searched
 
-    _check(task, METHOD)
-    rows = np.flatnonzero(~left_out(task.attributes))
-    return searched(task, domain_of(task.take(rows))[0])
+    _check(task, task.tuples.attributes, METHOD)
+    return searched(task, _tuples(task).domain)

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.averaging import Averaged, averaged
-from kinfold.methods.planning.looser import advice
+from kinfold.methods.planning.closeness_advice import advice
 from kinfold.methods.planning.missing import imputed, left_out, strata
 from kinfold.methods.planning.needs import lacking
 from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined
 from kinfold.methods.planning.running import partition, set_aside
 from kinfold.methods.planning.stricter import alike, merge_until, stricter
-from kinfold.methods.task import Plan, Task
+from kinfold.methods.task import Plan, Records, Task
 from kinfold.progress import Progress
 from kinfold.request.encoding import points
 from kinfold.request.methods import Declaration
@@ -63,7 +63,7 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
         raise Unreachable(
             f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
         )
-    here = replace(task, attributes=attributes).take(rows)
+    here = replace(task, table=Records(attributes, task.confidential, task.unit)).take(rows)
     if (spare := set_aside(method, here)).any():
         notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
         rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
@@ -93,7 +93,7 @@ def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]
     Alike in the release, they are one class. It keeps any promise about rows that its parts keep; but a person who is
     in both is counted once in it, and so changes the table that classes are compared with.
     """
-    failing, output = stricter(task), task.policy.policy.output
+    failing, output = stricter(task), task.policy.request.output
     while True:
         results = {a.bound.name: averaged(a, found.labels, output) for a in task.attributes}
         if failing is None:

@@ -21,7 +21,7 @@ def imputed(attributes: Sequence[Attribute]) -> tuple[list[Attribute], list[str]
     notes = []
     for attribute in attributes:
         here = attribute
-        if isinstance(here, Measured) and here.bound.asked.missing == "mean" and here.null.any():
+        if isinstance(here, Measured) and here.bound.request.missing == "mean" and here.null.any():
             notes.append(f"'{here.bound.name}': {int(here.null.sum())} missing values were imputed with the mean")
             here = replace(here, numbers=np.where(here.null, np.nanmean(here.numbers), here.numbers))
         filled.append(here)
@@ -32,7 +32,7 @@ def left_out(attributes: Sequence[Attribute]) -> NDArray[np.bool_]:
     """Mark the records that are left out because a value is missing."""
     gone = np.zeros(records_of(attributes), np.bool_)
     for attribute in attributes:
-        if isinstance(attribute, Measured) and attribute.bound.asked.missing == "drop":
+        if isinstance(attribute, Measured) and attribute.bound.request.missing == "drop":
             gone |= attribute.null
     return gone
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from kinfold.errors import Problem
 from kinfold.methods.task import Task
-from kinfold.request.encoding import Attribute, Measured
+from kinfold.request.binding import BoundColumn
 from kinfold.request.methods import Declaration, Need, everyday
+from kinfold.rows.schema import Role
 
 
 def lacking(method: Declaration, task: Task) -> list[Problem]:
@@ -25,19 +26,19 @@ def _t(method: Declaration, task: Task) -> Iterator[Problem]:
 
 
 def _one_number(method: Declaration, task: Task) -> Iterator[Problem]:
-    if len(task.attributes) > 1:
-        what = f"the method '{method.name}' is for one quasi-identifier, there are {len(task.attributes)}"
+    if (quasi := len(task.policy.of(Role.QUASI))) > 1:
+        what = f"the method '{method.name}' is for one quasi-identifier, there are {quasi}"
         yield Problem(what, f"choose {everyday().name}, or give the others another role")
 
 
 def _hierarchies(method: Declaration, task: Task) -> Iterator[Problem]:
-    for attribute in task.attributes:
-        if isinstance(attribute, Measured) and attribute.hierarchy is None:
-            yield _without_hierarchy(attribute, method)
+    for column in task.policy.of(Role.QUASI):
+        if column.kind.measured and not (column.request.hierarchy and column.average == "generalize"):
+            yield _without_hierarchy(column, method)
 
 
-def _without_hierarchy(attribute: Attribute, method: Declaration) -> Problem:
-    name, asked = attribute.bound.name, attribute.bound.asked
+def _without_hierarchy(column: BoundColumn, method: Declaration) -> Problem:
+    name, asked = column.name, column.request
     if asked.hierarchy is not None:  # not built, for the values are to be averaged
         what = f"the method '{method.name}' generalizes '{name}', and columns.{name}.average is {asked.average}"
         return Problem(what, f"leave out the average, or {_another()}")
@@ -48,7 +49,8 @@ def _without_hierarchy(attribute: Attribute, method: Declaration) -> Problem:
 
 
 def _rows(method: Declaration, task: Task) -> Iterator[Problem]:
-    if task.unit is not None or task.policy.policy.privacy.joint:
+    privacy = task.policy.request.privacy
+    if privacy.unit is not None or privacy.joint:
         what = f"the method '{method.name}' cannot keep promises about people (privacy.unit) or joint ones"
         yield Problem(what, _another())
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable
-from kinfold.methods.partition.nearness import centres, distances
+from kinfold.methods.partition.geometry import centres, distances
 from kinfold.methods.task import Task
 from kinfold.rows.points import Points
 from kinfold.rows.tally import counted_once, of_labels, within
@@ -34,7 +34,7 @@ def stricter(task: Task) -> Failing | None:
     asked: list[Failing] = []
     if task.unit is not None:
         asked.append(lambda labels: _by_people(task, labels))
-    if task.policy.policy.privacy.joint and len(task.confidential) > 1:
+    if task.policy.request.privacy.joint and len(task.confidential) > 1:
         asked.append(lambda labels: _jointly(task, labels))
     if not asked:
         return None

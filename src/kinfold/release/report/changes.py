@@ -9,7 +9,7 @@ from typing import Any
 
 from kinfold.release.report.facts import Moved, Related, Summary
 
-MOST_PAIRS = 8
+MOST_PAIRS = 8  # rows of a table that is read; the audit has all
 
 
 def moved(numbers: Mapping[str, Mapping[str, Any]]) -> tuple[Moved, ...]:

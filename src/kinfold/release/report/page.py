@@ -20,11 +20,11 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kinfold.release.report import class_sizes, verdict, wording
+from kinfold.release.report import class_sizes, verdict_sentences, wording
 from kinfold.release.report.chart import draw
 from kinfold.release.report.facts import ColumnFacts, Facts
 from kinfold.release.report.limits import LIMITS
-from kinfold.release.report.measured import Catalogue, groups
+from kinfold.release.report.measure_rows import Catalogue, groups
 from kinfold.release.report.spreads import pictures
 
 ROLES = {
@@ -71,7 +71,7 @@ def page(facts: Facts, catalogue: Catalogue | None = None) -> str:
         "page.html.j2",
         facts=shown,
         title=wording.visible(shown.title) if shown.title.strip() else "Untitled table",
-        holds=verdict.holds(shown),
+        holds=verdict_sentences.holds(shown),
         parts=list(_parts(shown)),
         sizes=_sizes(shown),
         key_numbers=_key_numbers(shown),
@@ -178,5 +178,5 @@ def _environment() -> Environment:
     environment.filters |= {
         name: getattr(wording, name) for name in ("visible", "share", "percent", "unbroken", "told", "signed")
     }
-    environment.globals |= {"verdict": verdict, "apart": wording.apart, "plural": wording.plural}
+    environment.globals |= {"verdict": verdict_sentences, "apart": wording.apart, "plural": wording.plural}
     return environment

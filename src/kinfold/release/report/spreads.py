@@ -19,9 +19,9 @@ from kinfold.release.report.chart import Picture, Row
 from kinfold.release.report.facts import Bins, ColumnFacts, Shares
 from kinfold.release.report.wording import count, plural, shortened, text_width, visible
 
-MOST_BINS = 40
-MOST_LABELS = 10
-ROW_HEIGHT = 21
+MOST_BINS = 40  # narrower ones cannot be told apart
+MOST_LABELS = 10  # rows of a chart
+ROW_HEIGHT = 21  # pixels: a line of text and some air
 LABEL_WIDTH = 19  # characters that fit left of the bars
 TOTAL_WIDTH = 360  # of every chart of a column, so that letters have one size in all of them
 TINIEST, LARGEST = 1e-290, 1e300  # lengths of an axis that Vega can divide

@@ -35,6 +35,9 @@ class Engine(Protocol):
     def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Count classes by the text of the key columns, and within them values, in the exact order of their reading."""
 
+    def distinct(self, frame: Any, by: Sequence[str]) -> Any:
+        """Return a frame with one row for each class of a tally by these columns, in its order."""
+
     def collect(self, frame: Any, columns: Mapping[str, Column | Reading | None]) -> Any:
         """Return columns as an Arrow table.
 
@@ -46,7 +49,10 @@ class Engine(Protocol):
         """Return every column as an Arrow table: as it is stored, or in the type that its values have by a schema."""
 
     def apply(self, frame: Any, recoding: Recoding, schema: Schema) -> Any:
-        """Carry out a recoding."""
+        """Carry out a recoding: a join, by place or by tuple."""
+
+    def by_row(self, frame: Any, recoding: Recoding) -> Recoding:
+        """Return the recoding with a label for each row of the frame."""
 
     def separator(self, frame: Any) -> str:
         """Return what stands between two fields where the table is written as CSV."""

@@ -23,9 +23,9 @@ from kinfold.rows.engines.source import check_names
 from kinfold.rows.header import no_header, values_in
 
 SEPARATORS = (",", ";", "\t", "|")
-SAMPLE = 1 << 18
-SAMPLE_ROWS = 1000
-CHUNK = 1 << 20
+SAMPLE = 1 << 18  # bytes that the separator and the header are judged by
+SAMPLE_ROWS = 1000  # rows of it: as many as tell names from values, read in a moment
+CHUNK = 1 << 20  # bytes or characters held at a time
 
 
 @dataclass(frozen=True)

@@ -20,21 +20,22 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.errors import DataError, PolicyError, Problem
-from kinfold.rows.engines import expressions, inference, ordering
+from kinfold.rows.engines import expressions, ordering, type_inference
 from kinfold.rows.engines.connection import Connection
 from kinfold.rows.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted, string
-from kinfold.rows.engines.inference import Stored
 from kinfold.rows.engines.source import Format, check_names, digest, format_of, plain_name
+from kinfold.rows.engines.type_inference import Stored
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.tally import Spread, Tally
 
-FLAT_TYPES = {*inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
+FLAT_TYPES = {*type_inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
 PIECE = 50  # questions of one query: what a query costs grows faster than its length
 WIDE, STRIP = 400, 100  # columns of a table that is asked in strips, and of a strip
+REMEMBERED, MODEST = 4, 100_000  # tallies, for pages and checks ask again; cells of one that is worth its memory
 FIRST_ROWS = 1000  # looked at before all are
 
 
@@ -48,6 +49,7 @@ class DuckDB:
         self._connection.execute("SET lock_configuration = true")
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
+        self._tallies: dict[Any, Tally] = {}
         self._cut: dict[str, list[Frame]] = {}  # wide tables in strips
         self._discard = weakref.finalize(self, self._connection.close)
 
@@ -85,6 +87,16 @@ class DuckDB:
         return self._schemas[frame.table]
 
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
+        """Count classes, and confidential values within them; what was counted a moment ago is not counted again."""
+        asked = (frame.table, tuple(by), tuple(of.items()))
+        if asked in self._tallies:
+            return self._tallies[asked]
+        found = self._tallied(frame, by, of)
+        if sum(len(spread.code) for spread in found.spreads.values()) + len(found) <= MODEST:
+            self._tallies = {**dict(list(self._tallies.items())[1 - REMEMBERED :]), asked: found}
+        return found
+
+    def _tallied(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Group by the text of the key columns and count, then count each confidential column within the groups."""
         frame = self._strip(frame, (*by, *of))
         keys = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(by))
@@ -95,6 +107,14 @@ class DuckDB:
         spreads = {name: self._spread(frame, keys, names, self._exact(frame, name, how)) for name, how in of.items()}
         found = {name: groups.column(f"k{i}").to_numpy(zero_copy_only=False) for i, name in enumerate(by)}
         return Tally(found, groups.column("n").to_numpy().astype(np.int64), spreads)
+
+    def distinct(self, frame: Frame, by: Sequence[str]) -> Frame:
+        """Return the key columns of a tally's classes, in its order, as they are stored."""
+        frame = self._strip(frame, by)
+        texts = ", ".join(expressions.text(frame, name) for name in by)
+        values = ", ".join(f"any_value({frame.at(name)}) AS c{i}" for i, name in enumerate(by))
+        table = self._table(f"SELECT {values} FROM {frame.table} GROUP BY {texts} ORDER BY {texts}")
+        return Frame(table, tuple(by), self._types(table), frame.typed, frame.separator, frame.labelled)
 
     def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
         """Return columns as Arrow: numbers for a `Column`, places in the exact order for a `Reading`, else text."""
@@ -124,15 +144,36 @@ class DuckDB:
             if treatment.quotes and expressions.holds_text(treatment, frame.type_of(name)):
                 value = requoted(value, treatment.quotes)
             select.append(f"{value} AS c{i}")
-        query = f"SELECT {', '.join(select)} FROM {frame.table} s POSITIONAL JOIN {{}} n WHERE n.kept"
         with self._registered(arrow) as view:
+            rows, order = self._joined(frame, recoding.tuples, view)
             try:
-                table = self._table(query.format(view))
+                table = self._table(f"SELECT {', '.join(select)} FROM {rows} WHERE n.kept {order}")
             except duckdb.ConversionException:
                 what = "a released value does not fit the type that its column had"
                 raise DataError(what, fix="give the column a wider type, or say output.round = false") from None
         labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
         return Frame(table, tuple(treated), self._types(table), frame.typed, frame.separator, labelled)
+
+    def by_row(self, frame: Frame, recoding: Recoding) -> Recoding:
+        """Return the recoding with a label for each row, where it has one for each tuple."""
+        if recoding.tuples is None:
+            return recoding
+        with self._registered(pa.table({"label": recoding.labels})) as view:
+            rows, order = self._joined(frame, recoding.tuples, view)
+            labels = self._arrow(f"SELECT n.label FROM {rows} {order}").column(0).to_numpy()
+        return replace(recoding, labels=labels.astype(np.int32), tuples=None)
+
+    def _joined(self, frame: Frame, tuples: Frame | None, view: str) -> tuple[str, str]:
+        """SQL for the rows `s` of a table beside those of a view, `n`, by their places or by tuple; and their order."""
+        if tuples is None:
+            return f"{frame.table} s POSITIONAL JOIN {view} n", ""
+        keys = range(len(tuples.names))
+        ours = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(tuples.names))
+        theirs = ", ".join(f"{expressions.text(tuples, name)} AS k{i}" for i, name in enumerate(tuples.names))
+        same = " AND ".join(f"s.k{i} IS NOT DISTINCT FROM n.k{i}" for i in keys)
+        rows = f"(SELECT *, rowid AS place, {ours} FROM {frame.table})"
+        named = f"(SELECT {view}.*, {theirs} FROM {tuples.table} POSITIONAL JOIN {view})"
+        return f"{rows} s JOIN {named} n ON {same}", "ORDER BY s.place"
 
     def write(self, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
         """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
@@ -304,7 +345,7 @@ class DuckDB:
 
     def _described(self, frame: Frame, rows: int) -> list[Column]:
         distinct = self._distinct(frame)
-        asked = [inference.questions(kind, f"c{i}") for i, kind in enumerate(frame.types)]
+        asked = [type_inference.questions(kind, f"c{i}") for i, kind in enumerate(frame.types)]
         # A column of nothing but nulls is not asked: the database stumbles over some questions about none.
         select = [
             sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()
@@ -314,9 +355,9 @@ class DuckDB:
             {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
             for questions, values in zip(asked, distinct, strict=True)
         ]
-        formats = self._date_formats(frame, rows, [inference.may_be_dates(answer) for answer in found])
+        formats = self._date_formats(frame, rows, [type_inference.may_be_dates(answer) for answer in found])
         return [
-            inference.column(Stored(name, kind, frame.typed), rows, answer, form)
+            type_inference.column(Stored(name, kind, frame.typed), rows, answer, form)
             for name, kind, answer, form in zip(frame.names, frame.types, found, formats, strict=True)
         ]
 
@@ -353,7 +394,7 @@ class DuckDB:
 
     def _date_formats(self, frame: Frame, rows: int, wanted: Sequence[bool]) -> list[str | None]:
         """The one format that all texts of a column are dates in; the first rows rule most of them out."""
-        every = [inference.FORMATS if asked else () for asked in wanted]
+        every = [type_inference.FORMATS if asked else () for asked in wanted]
         left = self._fitting(f"(SELECT * FROM {frame.table} LIMIT {FIRST_ROWS})", every)
         if rows > FIRST_ROWS:
             left = self._fitting(frame.table, left)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kinfold.rows.engines import inference
+from kinfold.rows.engines import type_inference
 from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.recoding import Keep, Replace
 from kinfold.rows.schema import Column, Storage
@@ -64,7 +64,7 @@ def number(frame: Frame, column: Column) -> str:
         return f"CAST(trim({c}) AS DOUBLE)"
     elif kind != "DATE" and not kind.startswith("TIMESTAMP"):
         return f"CAST({c} AS DOUBLE)"
-    if column.storage is Storage.TIMESTAMP or (column.date_format or "") in inference.TIME_FORMATS:
+    if column.storage is Storage.TIMESTAMP or (column.date_format or "") in type_inference.TIME_FORMATS:
         return f"epoch(CAST({c} AS TIMESTAMP)) / 86400"
     return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from kinfold.errors import DataError
-from kinfold.rows.engines.inference import WHOLE_TYPES
+from kinfold.rows.engines.type_inference import WHOLE_TYPES
 from kinfold.rows.schema import Reading
 
 WIDEST = 38  # digits of a decimal in the database

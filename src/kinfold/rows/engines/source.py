@@ -12,7 +12,7 @@ from kinfold.errors import DataError, PolicyError, Problem
 
 ENDINGS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
 ENDINGS |= {".jsonl": "jsonl", ".ndjson": "jsonl"}
-CHUNK = 1 << 20
+CHUNK = 1 << 20  # bytes held at a time
 PATTERN = frozenset("*?[\\")  # what the database takes for a pattern of names, and how it would be told not to
 
 

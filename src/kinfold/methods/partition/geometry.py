@@ -1,4 +1,4 @@
-"""Nearness: squared distances from one record to many, and the centres of groups, the plain numpy way.
+"""Geometry: squared distances from one record to many, and the centres of groups, the plain numpy way.
 
 Both are those of `kinfold.rows.points`, to the bit: distances are summed attribute by attribute, means are exact
 sums rounded once.
@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.rows.points import Codes, Floats, Labels, Nested, Points
+from kinfold.rows.points import SMALL, Codes, Floats, Labels, Nested, Points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-SMALL = 3_000  # up to so many records the plain way is taken, which never waits for a compiler
 
 
 def distances(points: Points, others: Points, row: int | np.integer) -> Floats:
@@ -61,7 +59,7 @@ def centres(points: Points, labels: Labels) -> Points:
 def _means(values: Floats, starts: NDArray[np.int64]) -> Floats:
     means = np.empty((len(starts) - 1, values.shape[1]))
     if len(values) > SMALL:
-        group_means = kernels.load("sums").group_means
+        group_means = kernels.load("means").group_means
 
         group_means(values, starts, means)
         return means

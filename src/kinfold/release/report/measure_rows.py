@@ -18,7 +18,7 @@ GROUPS = {
 }
 SHOWN_ELSEWHERE = frozenset(
     {"records", "released", "suppressed", "classes", "k", "l", "t", "p", "alpha"}
-    | {"asked", "method", "start", "steps", "seconds", "notes"}
+    | {"measures", "asked", "method", "start", "steps", "seconds", "notes"}
 )
 
 
@@ -50,7 +50,7 @@ Catalogue: TypeAlias = Mapping[str, Words]  # by the key of the JSON contract: "
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasureRow:
     """One row: a title, what it means, and a value, or a value for each part (a column)."""
 
     title: str
@@ -66,7 +66,7 @@ class Group:
 
     title: str
     text: str
-    rows: tuple[Measured, ...]
+    rows: tuple[MeasureRow, ...]
     absent: tuple[str, ...]
 
 
@@ -90,7 +90,7 @@ def _group(words: tuple[str, str], measures: Mapping[str, Any], prefix: str, cat
     return Group(*words, rows, absent)
 
 
-def _rows(measures: Mapping[str, Any], prefix: str, catalogue: Catalogue) -> Iterator[Measured]:
+def _rows(measures: Mapping[str, Any], prefix: str, catalogue: Catalogue) -> Iterator[MeasureRow]:
     for key, value in measures.items():
         if _empty(value):
             continue
@@ -99,9 +99,9 @@ def _rows(measures: Mapping[str, Any], prefix: str, catalogue: Catalogue) -> Ite
         scale = f"{words.range[:1].upper()}{words.range[1:]}; {words.better} is better." if words else ""
         if isinstance(value, Mapping):
             parts = tuple((visible(str(part)), _shown(number)) for part, number in value.items())
-            yield Measured(title, meaning, "", parts, scale)
+            yield MeasureRow(title, meaning, "", parts, scale)
         else:
-            yield Measured(title, meaning, _shown(value), (), scale)
+            yield MeasureRow(title, meaning, _shown(value), (), scale)
 
 
 def _empty(value: object) -> bool:

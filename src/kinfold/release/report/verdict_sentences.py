@@ -13,7 +13,7 @@ from kinfold.models import Finding
 from kinfold.release.report.facts import Facts
 from kinfold.release.report.wording import apart, count, plural, quantity, share, visible
 
-MOST_SENTENCES = 3
+MOST_SENTENCES = 3  # below the headline, so that it stays a summary
 AT_MOST = ("t", "alpha")  # models whose value should be small
 
 

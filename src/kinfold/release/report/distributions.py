@@ -13,8 +13,8 @@ from kinfold.release.report.facts import Bins, Shares
 
 Floats: TypeAlias = NDArray[np.float64]
 
-BINS = 24
-MOST_LABELS = 12
+BINS = 24  # that are told apart in the width of a chart
+MOST_LABELS = 12  # rows of a chart; the rest is one more
 WHOLE = 2.0**53  # whole numbers are one apart up to here
 
 

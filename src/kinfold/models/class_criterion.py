@@ -1,7 +1,7 @@
-"""Gauges: what a model asks of a class, as numbers that a search can read.
+"""The criterion of a class: what a model asks of one class, as numbers that a search can read.
 
 A model judges a tally; a search changes one class at a time, millions of times, and cannot make a tally each time. So
-a model also hands out a gauge: which statistic of a class it limits, and at what. The search steers by it; the
+a model also hands out a criterion: which statistic of a class it limits, and at what. The search steers by it; the
 model itself has the last word.
 
     ordered     earth mover's distance over values in order, at most the limit
@@ -24,7 +24,7 @@ Statistic = Literal["ordered", "nested", "share", "distinct", "effective", "recu
 
 
 @dataclass(frozen=True, eq=False)
-class Gauge:
+class ClassCriterion:
     """A statistic of a class, and its limit."""
 
     statistic: Statistic

@@ -1,4 +1,4 @@
-"""Statements: what a released label says about a value.
+"""Coverage: what a released label says about a value.
 
 The values that a column can hold stand in one order (of its hierarchy, its scale, or by size), in which every label
 covers a stretch: a value itself, a label of a hierarchy the values under it, a range `[low, high]` those inside it,
@@ -37,7 +37,7 @@ class Spans:
 
 
 @dataclass(frozen=True, eq=False)
-class Statements:
+class Coverage:
     """Of each record's released value: its level of `height`, how many of `values` it covers, and how many records.
 
     `under` is 0 where the statement is not true; `held` is how many original records hold the record's own value.
@@ -51,7 +51,7 @@ class Statements:
     held: Ints
 
 
-def statements(column: PairedColumn) -> Statements:
+def coverage_of(column: PairedColumn) -> Coverage:
     """Return what the release says in each cell of a generalized column; a record left out is at the top."""
     spans, own = spans_of(column), own_places(column)
     counts = np.bincount(own, minlength=spans.values + 1)  # the last is null
@@ -59,7 +59,7 @@ def statements(column: PairedColumn) -> Statements:
     if column.place is None:  # still numbers: nothing was generalized, but records may be left out
         level = np.where(column.kept, 0, spans.height)
         covered = np.where(column.kept, 1, spans.values)
-        return Statements(level, spans.height, covered, spans.values, np.where(column.kept, held, records), held)
+        return Coverage(level, spans.height, covered, spans.values, np.where(column.kept, held, records), held)
     before = np.concatenate([[0], np.cumsum(counts[:-1])])
     under = np.where(spans.stop - spans.start == spans.values, records, before[spans.stop] - before[spans.start])
     # after the labels: -2 left out, -1 null, a value by itself
@@ -69,7 +69,7 @@ def statements(column: PairedColumn) -> Statements:
     at = column.place
     start, stop = np.append(spans.start, [0, spans.values]), np.append(spans.stop, [spans.values, spans.values + 1])
     true = ((start[at] <= own) & (own < stop[at])) | (covered[at] == spans.values)
-    return Statements(level[at], spans.height, covered[at], spans.values, np.where(true, under[at], 0), held)
+    return Coverage(level[at], spans.height, covered[at], spans.values, np.where(true, under[at], 0), held)
 
 
 def spans_of(column: PairedColumn) -> Spans:

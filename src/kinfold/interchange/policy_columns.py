@@ -17,7 +17,7 @@ from kinfold.interchange.project import Attribute, Project
 from kinfold.rows.schema import Kind, Role
 
 
-class Columns:
+class PolicyColumns:
     """The keys of each column in the policy, gathered with the files that they name and what there is to say."""
 
     def __init__(self, project: Project) -> None:

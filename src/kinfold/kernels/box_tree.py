@@ -1,0 +1,368 @@
+"""Box trees: k-d trees of boxes that shrink as points leave, one tree for each stratum of the points.
+
+Points are halved by rank along their widest attribute until a leaf holds few of them. Three halvings make one level:
+a block is the boxes of eight children, attribute by attribute, so that eight bounds are one sweep. Leaves hold
+their points attribute by attribute as well. All trees have the same shape, and lie in the same arrays.
+
+For each child a block keeps
+    the ends of each number and each code, the lowest record, and
+    the largest squared distance of its numbers from `hub`, a point near the centre.
+A leaf forgets a point by putting its last one in its place. An end that left with it is marked, as is the lowest
+record, and measured again when the boxes shrink: from the leaf up, as far as they change.
+
+Cost: O(n log n) to grow, O(log n) to forget a point; memory about 1.3 times the points.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from kinfold.kernels import mixed
+from kinfold.kernels.compiling import Flag, Int, Real, entry, inlined, inner
+from kinfold.kernels.folding import Folded, unfolded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from kinfold.kernels.mixed import Mixed
+
+FAN = 8  # children of a block: a cache line of doubles, two to four vectors
+LEAF = 48  # points in a leaf, for queries that ask for few records (by trial, 8 to 64 in 2 to 10 attributes)
+NOBODY = np.int32(2**31 - 1)  # the lowest record of an empty box
+HELD = np.dtype(
+    [
+        ("point", np.int32),
+        ("record", np.int32),  # the lowest of the point's records that are left
+        ("many", np.int32),  # how many are left
+    ],
+    align=True,
+)
+_SAMPLE = 64  # points that tell the widest attribute of many
+
+
+class Tree(NamedTuple):
+    """Blocks and leaves of points with a numbers and b codes. Nodes are the blocks of all trees, then the leaves."""
+
+    root: NDArray[np.int32]  # (trees,) the topmost block of each
+    child: NDArray[np.int32]  # (blocks,) the node that is a block's first child
+    parent: NDArray[np.int32]  # (nodes,) 8 times the block above, plus which child of it; -1 at a root
+    home: NDArray[np.int32]  # (points,) the leaf of each point
+    hub: NDArray[np.float64]  # (a,)
+    ends: NDArray[np.float64]  # (blocks, 2a + 1, 8) low ends, high ends, reach: squared distance from the hub
+    codes: NDArray[np.int32]  # (blocks, 2b + 1, 8) first codes, last codes, lowest record
+    size: NDArray[np.int32]  # (leaves,) points that are left
+    x: NDArray[np.float64]  # (leaves, a, cap) their numbers
+    c: NDArray[np.int32]  # (leaves, b, cap) their codes
+    held: Any  # (leaves, cap) of HELD: who they are
+
+
+class Sort(NamedTuple):
+    """The points to be sorted into trees, and room to sort them."""
+
+    order: NDArray[np.int32]  # the lowest record that is left of each point, tree after tree
+    first: NDArray[np.int64]  # (trees + 1,) where those of each tree start
+    key: NDArray[np.float64]  # as long as the order
+    spread: NDArray[np.float64]  # (a + b,) how much a step of each attribute counts when the widest is looked for
+
+
+def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int) -> Tree:
+    """Return room for trees of so many points each, out of so many in all, with at most `leaf` of them in a leaf."""
+    numbers, codes, trees = m.numbers.shape[1], m.codes.shape[1], len(sizes)
+    child, parent = _shape(max(0, int(np.ceil(np.log2(max(sizes) / leaf)))))
+    blocks = len(child)
+    leaves = len(parent) - blocks
+    cap = -(-max(sizes) // leaves)
+    cap = -(-cap // 8) * 8  # whole vectors
+    tree = np.arange(trees)[:, None]
+    child = np.where(child < blocks, child + tree * blocks, child + (trees - 1) * blocks + tree * leaves)
+    parent = np.where(parent < 0, -1, parent + FAN * blocks * tree)
+    ends = np.full((trees * blocks, 2 * numbers + 1, FAN), -np.inf)  # nothing is measured yet
+    ends[:, :numbers] = np.inf
+    bounds = np.zeros((trees * blocks, 2 * codes + 1, FAN), np.int32)
+    bounds[:, -1] = NOBODY
+    return Tree(
+        np.arange(0, trees * blocks, blocks, dtype=np.int32), child.ravel().astype(np.int32),
+        np.concatenate([parent[:, :blocks].ravel(), parent[:, blocks:].ravel()]).astype(np.int32),
+        np.empty(points, np.int32), np.zeros(numbers), ends, bounds,
+        np.zeros(trees * leaves, np.int32), np.zeros((trees * leaves, numbers, cap)),
+        np.zeros((trees * leaves, codes, cap), np.int32), np.zeros((trees * leaves, cap), HELD).view(np.recarray),
+    )  # fmt: skip
+
+
+def _shape(halvings: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first child of each block and the parent of each node of one tree, eight children a level."""
+    fans = [FAN] * (halvings // 3)
+    if halvings % 3 or not fans:
+        fans.insert(0, 2 ** (halvings % 3))
+    first, width = 0, 1  # of a level: its first node, how many it has
+    child, parent = [], [np.full(1, -1)]
+    for fan in fans:
+        below = np.arange(width * fan)
+        child.append(first + width + below[::fan])
+        parent.append(FAN * (first + below // fan) + below % fan)
+        first, width = first + width, width * fan
+    return np.concatenate(child), np.concatenate(parent)
+
+
+def example() -> Tree:
+    """Return the smallest tree, to compile for."""
+    return layout([1], 1, mixed.example(), 8)
+
+
+@inlined
+def _value(m: Mixed, record: Int, j: Int) -> Real:
+    """Return attribute j of a record, numbers first."""
+    numbers = m.numbers.shape[1]
+    if j < numbers:
+        return m.numbers[record, j]
+    return float(m.codes[record, j - numbers])
+
+
+@inlined
+def _halve(m: Mixed, sort: Sort, begin: Int, end: Int, middle: Int) -> None:
+    """Put the lower half of order[begin:end] before `middle`, along the attribute that is widest in a sample."""
+    order, key, spread = sort.order, sort.key, sort.spread
+    widest, best = 0, -1.0
+    step = max(1, (end - begin) // _SAMPLE)
+    for j in range(spread.size):
+        low, high = np.inf, -np.inf
+        for i in range(begin, end, step):
+            v = _value(m, order[i], j)
+            low = v if v < low else low
+            high = v if v > high else high
+        if (high - low) * spread[j] > best:
+            widest, best = j, (high - low) * spread[j]
+    for i in range(begin, end):
+        key[i] = _value(m, order[i], widest)
+    _select(key, order, begin, end - 1, middle)
+
+
+@inlined
+def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: Int, right: Int, rank: Int) -> None:
+    """Quickselect: smaller keys than the one of this rank before it, larger ones after; `order` goes along."""
+    while left < right:
+        a, b, c = key[left], key[(left + right) >> 1], key[right]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = left, right
+        while i <= j:
+            while key[i] < pivot:
+                i += 1
+            while key[j] > pivot:
+                j -= 1
+            if i <= j:
+                key[i], key[j] = key[j], key[i]
+                order[i], order[j] = order[j], order[i]
+                i += 1
+                j -= 1
+        if rank <= j:
+            right = j
+        elif rank >= i:
+            left = i
+        else:
+            return
+
+
+@inlined
+def _settle(tree: Tree, m: Mixed, folded: Folded, leaf: Int, order: NDArray[np.int32]) -> None:
+    """Copy these points into a leaf."""
+    tree.size[leaf] = order.size
+    for i in range(order.size):
+        record = order[i]
+        point = folded.point[record]
+        tree.home[point] = leaf
+        held = tree.held[leaf, i]
+        held.point = point
+        held.record = record
+        held.many = folded.start[point + 1] - folded.head[point]
+        for j in range(m.numbers.shape[1]):
+            tree.x[leaf, j, i] = m.numbers[record, j]
+        for j in range(m.codes.shape[1]):
+            tree.c[leaf, j, i] = m.codes[record, j]
+
+
+@inlined
+def slot_of(tree: Tree, point: Int) -> Int:
+    """Return where in its leaf a point is."""
+    leaf, slot = tree.home[point], 0
+    while tree.held[leaf, slot].point != point:
+        slot += 1
+    return slot
+
+
+@inlined
+def leave(tree: Tree, folded: Folded, leaf: Int, slot: Int, settled: Flag) -> Int:
+    """Let the lowest record of a point leave; once all that go have gone (settled), put the leaf right.
+
+    Returns 1 if the point left with it. The boxes keep their size, marked, until they `shrink`.
+    """
+    held, above = tree.held[leaf, slot], tree.parent[tree.child.size + leaf]
+    if held.record == tree.codes[above >> 3, 2 * tree.c.shape[1], above & 7]:
+        tree.codes[above >> 3, 2 * tree.c.shape[1], above & 7] = -1
+    folded.head[held.point] += 1
+    held.many -= 1
+    if not settled:
+        return 0
+    if held.many > 0:
+        held.record = folded.member[folded.head[held.point]]
+        return 0
+    _forget(tree, leaf, slot)
+    return 1
+
+
+@inlined
+def _forget(tree: Tree, leaf: Int, slot: Int) -> None:
+    """Take the point at this slot of a leaf away and mark the ends that go with it; `shrink` measures them."""
+    last, numbers = tree.size[leaf] - 1, tree.x.shape[1]
+    above = tree.parent[tree.child.size + leaf]
+    block, t = above >> 3, above & 7
+    tree.size[leaf] = last
+    v = 0.0
+    for j in range(numbers):
+        x = tree.x[leaf, j, slot]
+        step = x - tree.hub[j]
+        v += step * step
+        if x == tree.ends[block, j, t]:
+            tree.ends[block, j, t] = np.inf
+        if x == tree.ends[block, numbers + j, t]:
+            tree.ends[block, numbers + j, t] = -np.inf
+        tree.x[leaf, j, slot] = tree.x[leaf, j, last]
+    if v == tree.ends[block, 2 * numbers, t]:
+        tree.ends[block, 2 * numbers, t] = -np.inf
+    for j in range(tree.c.shape[1]):
+        tree.c[leaf, j, slot] = tree.c[leaf, j, last]
+    tree.held[leaf, slot] = tree.held[leaf, last]
+
+
+@inner
+def shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
+    """Measure the marked ends of a leaf's box, then (up) the boxes above, as far as they change."""
+    changed = _measure_leaf(tree, leaf, far) and up
+    block = tree.parent[tree.child.size + leaf] >> 3
+    while changed and tree.parent[block] >= 0:
+        changed = _measure_block(tree, block)
+        block = tree.parent[block] >> 3
+
+
+@inlined
+def _measure_leaf(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Flag:
+    """Measure what is marked of a leaf's box; tell whether it changed."""
+    above = tree.parent[tree.child.size + leaf]
+    block, t = above >> 3, above & 7
+    size, numbers, codes = tree.size[leaf], tree.x.shape[1], tree.c.shape[1]
+    at_reach, at_lowest = 2 * numbers, 2 * codes
+    changed = False
+    for j in range(numbers):
+        if tree.ends[block, j, t] < np.inf and tree.ends[block, numbers + j, t] > -np.inf:
+            continue
+        changed = True
+        low, high = np.inf, -np.inf
+        for i in range(size):
+            v = tree.x[leaf, j, i]
+            low = v if v < low else low
+            high = v if v > high else high
+        tree.ends[block, j, t] = low
+        tree.ends[block, numbers + j, t] = high
+    if tree.codes[block, at_lowest, t] < 0:
+        changed = True
+        lowest = NOBODY
+        for i in range(size):
+            lowest = min(lowest, tree.held[leaf, i].record)
+        tree.codes[block, at_lowest, t] = lowest
+    if tree.ends[block, at_reach, t] < 0.0:
+        changed = True
+        tree.ends[block, at_reach, t] = _reach(tree, leaf, far)
+    for j in range(codes if size > 0 else 0):  # an empty box keeps its codes: they can be looked up
+        first = last = tree.c[leaf, j, 0]
+        for i in range(1, size):
+            first = min(first, tree.c[leaf, j, i])
+            last = max(last, tree.c[leaf, j, i])
+        changed |= first != tree.codes[block, j, t] or last != tree.codes[block, codes + j, t]
+        tree.codes[block, j, t] = first
+        tree.codes[block, codes + j, t] = last
+    return changed
+
+
+@inlined
+def _reach(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Real:
+    """Return the largest squared distance of a leaf's numbers from the hub; `far` is room for a leaf."""
+    size = tree.size[leaf]
+    for i in range(size):
+        far[i] = 0.0
+    for j in range(tree.x.shape[1]):
+        hub = tree.hub[j]
+        for i in range(size):
+            step = tree.x[leaf, j, i] - hub
+            far[i] += step * step
+    reach = 0.0
+    for i in range(size):
+        reach = far[i] if far[i] > reach else reach
+    return reach
+
+
+@inlined
+def _measure_block(tree: Tree, block: Int) -> Flag:
+    """Measure the box around a block's boxes; tell whether it changed."""
+    parent, t = tree.parent[block] >> 3, tree.parent[block] & 7
+    numbers, codes = tree.x.shape[1], tree.c.shape[1]
+    at_lowest = 2 * codes
+    changed = False
+    for j in range(2 * numbers + 1):
+        sign = 1.0 if j < numbers else -1.0
+        end = np.inf
+        for i in range(FAN):
+            v = sign * tree.ends[block, j, i]
+            end = v if v < end else end
+        changed |= sign * end != tree.ends[parent, j, t]
+        tree.ends[parent, j, t] = sign * end
+    lowest = NOBODY
+    for i in range(FAN):
+        lowest = min(lowest, tree.codes[block, at_lowest, i])
+    changed |= lowest != tree.codes[parent, at_lowest, t]
+    tree.codes[parent, at_lowest, t] = lowest
+    for j in range(codes if lowest != NOBODY else 0):
+        first, last = NOBODY, np.int32(-1)
+        for i in range(FAN):
+            if tree.codes[block, at_lowest, i] != NOBODY:
+                first = min(first, tree.codes[block, j, i])
+                last = max(last, tree.codes[block, codes + j, i])
+        changed |= first != tree.codes[parent, j, t] or last != tree.codes[parent, codes + j, t]
+        tree.codes[parent, j, t] = first
+        tree.codes[parent, codes + j, t] = last
+    return changed
+
+
+@inner
+def measure_all(tree: Tree, far: NDArray[np.float64]) -> None:
+    """Measure every box, and how far it reaches from the hub; `far` is room for a leaf."""
+    for leaf in range(tree.size.size):
+        above = tree.parent[tree.child.size + leaf]
+        tree.ends[above >> 3, 2 * tree.hub.size, above & 7] = -1.0
+        tree.codes[above >> 3, 2 * tree.c.shape[1], above & 7] = -1
+        shrink(tree, leaf, leaf & 7 == 7, far)  # above a block of leaves once they are all measured
+
+
+@entry(
+    example(),
+    mixed.example(),
+    unfolded(np.ones(1, np.int64)),
+    Sort(np.zeros(1, np.int32), np.zeros(2, np.int64), np.zeros(1), np.zeros(1)),
+)
+def grow(tree: Tree, m: Mixed, folded: Folded, sort: Sort) -> None:
+    """Sort points into the leaves of their trees, and measure the boxes."""
+    leaves = tree.size.size // tree.root.size
+    for s in range(tree.root.size):
+        first, many = sort.first[s], sort.first[s + 1] - sort.first[s]
+        width = leaves
+        while width > 1:
+            for leaf in range(0, leaves, width):
+                begin, end = first + many * leaf // leaves, first + many * (leaf + width) // leaves
+                _halve(m, sort, begin, end, first + many * (leaf + width // 2) // leaves)
+            width //= 2
+        for leaf in range(leaves):
+            begin, end = first + many * leaf // leaves, first + many * (leaf + 1) // leaves
+            _settle(tree, m, folded, s * leaves + leaf, sort.order[begin:end])
+    measure_all(tree, np.empty(tree.held.shape[1]))

@@ -1,0 +1,69 @@
+"""The centre of the records that are left: means by exact sums, so that what was counted can be taken away again.
+
+The mean of each number is its exact sum (`exact`), rounded once, over the count; then the lower median of an ordered
+code and the most frequent nested code, the lowest of equals.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kinfold.kernels.compiling import Int, inlined
+from kinfold.kernels.exact import DIGITS, LIMBS, add, rounded
+from kinfold.kernels.scales import Place, Scales, move
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kinfold.kernels.mixed import Mixed
+
+
+class Centroid(NamedTuple):
+    """What the centre is computed from, and where it was last."""
+
+    bits: NDArray[np.int64]  # (n, a) of the records' numbers
+    sums: NDArray[np.int64]  # (a, LIMBS)
+    digits: NDArray[np.int64]  # (DIGITS,) room to round a sum
+    counts: NDArray[np.int64]  # records of each code, column after column
+    numbers: NDArray[np.float64]  # (a,) the means when they were last asked for
+
+
+def centroid_of(m: Mixed) -> Centroid:
+    """Return the centre of none of these records yet."""
+    wide = m.numbers.shape[1]
+    return Centroid(
+        m.numbers.view(np.int64), np.zeros((wide, LIMBS), np.int64), np.zeros(DIGITS, np.int64),
+        np.zeros(m.scales.start[-1], np.int64), np.zeros(wide),
+    )  # fmt: skip
+
+
+@inlined
+def count(m: Mixed, centroid: Centroid, record: Int, times: Int) -> None:
+    """Add a record to the centre (times = 1) or take it away (-1)."""
+    for j in range(centroid.bits.shape[1]):
+        add(centroid.sums, j, centroid.bits[record, j], times)
+    for j in range(m.codes.shape[1]):
+        centroid.counts[m.scales.start[j] + m.codes[record, j]] += times
+
+
+@inlined
+def to_centre(left: Int, scales: Scales, centroid: Centroid, place: Place) -> None:
+    """Move the place to the centre of the `left` records that were counted."""
+    for j in range(place.numbers.size):
+        centroid.numbers[j] = rounded(centroid.sums, j, centroid.digits) / left
+        place.numbers[j] = centroid.numbers[j]
+    for j in range(place.codes.size):
+        start, end = scales.start[j], scales.start[j + 1]
+        code = start
+        if scales.height[j] == 0:
+            seen = centroid.counts[start]
+            while 2 * seen < left:
+                code += 1
+                seen += centroid.counts[code]
+        else:
+            for other in range(start + 1, end):
+                if centroid.counts[other] > centroid.counts[code]:
+                    code = other
+        move(scales, place, j, code - start)
