@@ -34,6 +34,7 @@ TESTS = {
         "tests/property/test_emd_twin.py",
     ),
     "verification": (
+        "tests/unit/test_verification_limits.py",
         "tests/faces/test_verify.py",
         "tests/unit/test_certificates.py",
         "tests/property/test_planted_errors.py",
