@@ -27,7 +27,7 @@ class Centroid(NamedTuple):
     sums: NDArray[np.int64]  # (a, LIMBS)
     digits: NDArray[np.int64]  # (DIGITS,) room to round a sum
     counts: NDArray[np.int64]  # records of each code, column after column
-    numbers: NDArray[np.float64]  # (a,) the means when they were last asked for
+    numbers: NDArray[np.float64]  # (a,) the means when they were last asked for (at first: rounded as they may be)
 
 
 def centroid_of(m: Mixed) -> Centroid:
@@ -35,7 +35,7 @@ def centroid_of(m: Mixed) -> Centroid:
     wide = m.numbers.shape[1]
     return Centroid(
         m.numbers.view(np.int64), np.zeros((wide, LIMBS), np.int64), np.zeros(DIGITS, np.int64),
-        np.zeros(m.scales.start[-1], np.int64), np.zeros(wide),
+        np.zeros(m.scales.start[-1], np.int64), m.numbers.mean(axis=0),
     )  # fmt: skip
 
 
