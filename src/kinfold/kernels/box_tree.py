@@ -237,14 +237,16 @@ def _forget(tree: Tree, leaf: Int, slot: Int) -> None:
     tree.held[leaf, slot] = tree.held[leaf, last]
 
 
-@inner
-def shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
+def _shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
     """Measure the marked ends of a leaf's box, then (up) the boxes above, as far as they change."""
     changed = _measure_leaf(tree, leaf, far) and up
     block = tree.parent[tree.child.size + leaf] >> 3
     while changed and tree.parent[block] >= 0:
         changed = _measure_block(tree, block)
         block = tree.parent[block] >> 3
+
+
+shrink, shrink_inlined = inner(_shrink), inlined(_shrink)  # the latter for leaves that lose one point at a time
 
 
 @inlined
@@ -335,7 +337,7 @@ def _measure_block(tree: Tree, block: Int) -> Flag:
     return changed
 
 
-@inner
+@inlined
 def measure_all(tree: Tree, far: NDArray[np.float64]) -> None:
     """Measure every box, and how far it reaches from the hub; `far` is room for a leaf."""
     for leaf in range(tree.size.size):

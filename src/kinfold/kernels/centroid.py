@@ -27,7 +27,7 @@ class Centroid(NamedTuple):
     sums: NDArray[np.int64]  # (a, LIMBS)
     digits: NDArray[np.int64]  # (DIGITS,) room to round a sum
     counts: NDArray[np.int64]  # records of each code, column after column
-    numbers: NDArray[np.float64]  # (a,) the means when they were last asked for
+    numbers: NDArray[np.float64]  # (a,) the means when they were last asked for (at first: rounded as they may be)
 
 
 def centroid_of(m: Mixed) -> Centroid:
@@ -35,7 +35,7 @@ def centroid_of(m: Mixed) -> Centroid:
     wide = m.numbers.shape[1]
     return Centroid(
         m.numbers.view(np.int64), np.zeros((wide, LIMBS), np.int64), np.zeros(DIGITS, np.int64),
-        np.zeros(m.scales.start[-1], np.int64), np.zeros(wide),
+        np.zeros(m.scales.column[-1].start, np.int64), m.numbers.mean(axis=0),
     )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def count(m: Mixed, centroid: Centroid, record: Int, times: Int) -> None:
     for j in range(centroid.bits.shape[1]):
         add(centroid.sums, j, centroid.bits[record, j], times)
     for j in range(m.codes.shape[1]):
-        centroid.counts[m.scales.start[j] + m.codes[record, j]] += times
+        centroid.counts[m.scales.column[j].start + m.codes[record, j]] += times
 
 
 @inlined
@@ -55,9 +55,9 @@ def to_centre(left: Int, scales: Scales, centroid: Centroid, place: Place) -> No
         centroid.numbers[j] = rounded(centroid.sums, j, centroid.digits) / left
         place.numbers[j] = centroid.numbers[j]
     for j in range(place.codes.size):
-        start, end = scales.start[j], scales.start[j + 1]
+        start, end = scales.column[j].start, scales.column[j + 1].start
         code = start
-        if scales.height[j] == 0:
+        if scales.column[j].height == 0:
             seen = centroid.counts[start]
             while 2 * seen < left:
                 code += 1

@@ -13,11 +13,11 @@ import numpy as np
 
 from kinfold.kernels import mixed
 from kinfold.kernels.box_tree import Tree
-from kinfold.kernels.centroid import Centroid, centroid_of, count, to_centre
-from kinfold.kernels.compiling import Flag, Int, entry, inlined
+from kinfold.kernels.centroid import Centroid, centroid_of, count
+from kinfold.kernels.compiling import Int, entry, inlined
 from kinfold.kernels.folding import Folded, fold, unfolded
 from kinfold.kernels.mixed import Mixed, to_record
-from kinfold.kernels.queries import Query, find, nearest, query_from, remove, shrink_around
+from kinfold.kernels.queries import Query, find, nearest, query_from, remove
 from kinfold.kernels.scales import place_in
 
 if TYPE_CHECKING:
@@ -68,12 +68,11 @@ def example() -> Run:
 
 @entry(example(), np.zeros(1, np.int32))
 def fill(run: Run, table: NDArray[np.int32]) -> None:
-    """Fold the records (unless there is no room for a `table`, see `fold`), count them, and go to their centre."""
+    """Fold the records (unless there is no room for a `table`, see `fold`) and count them."""
     state = run.state[0]
     state.points = fold(run.m, run.centroid.bits, run.folded, table) if table.size > 0 else run.labels.size
     for record in range(run.labels.size):
         count(run.m, run.centroid, record, 1)
-    to_centre(state.records, run.m.scales, run.centroid, run.query.place)
 
 
 @inlined
@@ -91,8 +90,8 @@ def surround(tree: Tree, run: Run, seed: Int) -> None:
 
 
 @inlined
-def take(tree: Tree, run: Run, many: Int, shrinks: Flag) -> None:
-    """Let the first `many` records found join the cluster and leave; then (shrinks) shrink the boxes around them."""
+def take(tree: Tree, run: Run, many: Int) -> None:
+    """Let the first `many` records found join the cluster and leave; the boxes around them are still to shrink."""
     state = run.state[0]
     for i in range(many):
         record = run.query.found[i].record
@@ -100,5 +99,3 @@ def take(tree: Tree, run: Run, many: Int, shrinks: Flag) -> None:
         count(run.m, run.centroid, record, -1)
     state.records -= many
     state.points -= remove(tree, run.folded, run.query, many)
-    if shrinks:
-        shrink_around(tree, run.query, many)

@@ -63,6 +63,6 @@ def advance(run: Run, tree: Tree, clusters: Int) -> None:
         state.seed = _pass(tree, run, _YES, not second)
         if state.own == 1:
             find(tree, run.folded, query, state.k - 1, seed)
-        take(tree, run, state.k, False)
+        take(tree, run, state.k)
         state.label += 1
         state.second = not second and state.records >= state.pairs

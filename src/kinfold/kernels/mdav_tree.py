@@ -11,7 +11,7 @@ from kinfold.kernels.box_tree import Tree, measure_all
 from kinfold.kernels.centroid import to_centre
 from kinfold.kernels.clustering import Run, surround, take
 from kinfold.kernels.compiling import Int, entry, inlined
-from kinfold.kernels.queries import farthest
+from kinfold.kernels.queries import farthest, shrink_around
 
 _MANY = 200_000  # points; beyond, smaller leaves are faster (by trial, 8 attributes)
 
@@ -49,6 +49,7 @@ def advance(run: Run, tree: Tree, clusters: Int) -> None:
         if not second:  # only queries from a centre profit from a nearer hub
             state.drift += asked.looked - before
         surround(tree, run, seed)
-        take(tree, run, state.k, True)
+        take(tree, run, state.k)
+        shrink_around(tree, query, state.k)
         state.label += 1
         state.second = not second and state.records >= state.pairs

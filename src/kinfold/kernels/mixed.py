@@ -50,7 +50,7 @@ def code_gaps(m: Mixed, i: Int, l: Int) -> Real:
 def centre_code(m: Mixed, j: Int, sorted_codes: Codes) -> Int:
     """Lower median of ordered codes, most frequent of nested ones; the lowest code wins a tie."""
     size = sorted_codes.size
-    if m.scales.height[j] == 0:
+    if m.scales.column[j].height == 0:
         return sorted_codes[(size - 1) // 2]
     best, most, i = sorted_codes[0], 0, 0
     while i < size:

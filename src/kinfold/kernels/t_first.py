@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.kernels import box_tree, clustering
-from kinfold.kernels.box_tree import Tree
+from kinfold.kernels.box_tree import Tree, shrink_inlined
 from kinfold.kernels.centroid import to_centre
 from kinfold.kernels.clustering import Run, take
 from kinfold.kernels.compiling import Int, entry, inlined
 from kinfold.kernels.mixed import to_record
-from kinfold.kernels.queries import farthest, nearest
+from kinfold.kernels.queries import farthest, nearest_inlined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 @inlined
 def _form(tree: Tree, run: Run, left: NDArray[np.int64], to_come: Int) -> None:
     """Form the cluster around the place: the nearest record of each stratum, and one that is over."""
-    asked = run.query.asked[0]
+    query, asked = run.query, run.query.asked[0]
     asked.wanted = 1
     s, over = 0, True
     while s < left.size:
         asked.count = 0
-        nearest(tree, run.folded, run.query, s)
-        take(tree, run, 1, True)
+        nearest_inlined(tree, run.folded, query, s)
+        take(tree, run, 1)
+        shrink_inlined(tree, np.int64(query.found[0].leaf), True, query.distance)
         left[s] -= 1
         if over and left[s] > to_come:
             over = False

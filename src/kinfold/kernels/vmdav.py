@@ -14,7 +14,7 @@ from kinfold.kernels.box_tree import Tree
 from kinfold.kernels.clustering import Run, surround, take
 from kinfold.kernels.compiling import Int, Real, entry, inlined, inner
 from kinfold.kernels.mixed import to_record
-from kinfold.kernels.queries import find, nearest
+from kinfold.kernels.queries import find, nearest, shrink_around
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,8 @@ def _extend(tree: Tree, run: Run, group: GrowingGroup, gamma: Real) -> None:
             return
         other = found[0].record
         find(tree, run.folded, run.query, 0, record)
-        take(tree, run, 1, True)
+        take(tree, run, 1)
+        shrink_around(tree, run.query, 1)
         group.members[size] = record
         group.near[size] = outside
         size += 1
@@ -93,7 +94,8 @@ def advance(run: Run, tree: Tree, group: GrowingGroup, gamma: Real, groups: Int)
         surround(tree, run, group.seeds[state.passed])
         for i in range(state.k):
             group.members[i] = run.query.found[i].record
-        take(tree, run, state.k, True)
+        take(tree, run, state.k)
+        shrink_around(tree, run.query, state.k)
         if gamma > 0.0:
             _extend(tree, run, group, gamma)
         state.label += 1

@@ -54,11 +54,15 @@ def scales_of(scales: Sequence[Scale]) -> Scales:
         for scale, height in zip(scales, heights, strict=True)
     ]
     spans = [_spans(scale) if isinstance(scale, Nested) else np.empty((0, 2), np.int32) for scale in scales]
-    first, past = np.concatenate([np.empty((0, 2), np.int32), *spans]).T
-    laid: Scales = kernels.load("scales").Scales(
-        _starts([scale.codes for scale in scales]), np.array(heights, np.int64), _starts(list(map(len, gaps)))[:-1],
-        _starts(list(map(len, spans)))[:-1], np.concatenate([np.empty(0), *gaps]), first.copy(), past.copy(),
-    )  # fmt: skip
+    kernel = kernels.load("scales")
+    column = np.zeros(len(scales) + 1, kernel.COLUMN).view(np.recarray)
+    column.start = _starts([scale.codes for scale in scales])
+    column.height = [*heights, 0]
+    column.gaps = _starts(list(map(len, gaps)))
+    column.spans = _starts(list(map(len, spans)))
+    span = np.zeros(column.spans[-1], kernel.SPAN).view(np.recarray)
+    span.first, span.past = np.concatenate([np.empty((0, 2), np.int32), *spans]).T
+    laid: Scales = kernel.Scales(column, np.concatenate([np.empty(0), *gaps]), span)
     return laid
 
 
