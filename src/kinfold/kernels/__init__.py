@@ -29,9 +29,20 @@ if TYPE_CHECKING:
 # Modules with entry points, in the order in which a warm-up compiles them.
 MODULES = (
     *("mdav_task", "mdav_tree", "mdav_flat", "vmdav", "approximate", "univariate", "univariate_wide", "sums"),
-    *("descent", "paths", "distances", "sweeps", "pricing"),
-    *("promises", "merging", "k_first", "classes", "mending", "annealing", "t_first"),
-    *("rollup", "subsets", "nearness", "rebuild", "nearest"),
+    *(
+        "draws",
+        "promises",
+        "plain_search",
+        "sweeps",
+        "random_moves",
+        "promised_search",
+        "repair",
+        "paths",
+        "distances",
+        "pricing",
+    ),
+    *("t_merge", "k_first", "t_first"),
+    *("rollup", "subsets", "statements", "statement_tree", "cell_search", "nearest"),
 )
 
 EVERYDAY = ("mdav_task", "mdav_tree", "nearest")  # what a plain release of a larger table needs

@@ -26,8 +26,8 @@ from kinfold.progress import silent
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from kinfold.kernels.merging import Merger
     from kinfold.kernels.promises import Promises
+    from kinfold.kernels.t_merge import Merger
     from kinfold.partition.points import Labels
     from kinfold.progress import Progress
 
@@ -69,7 +69,7 @@ def merged(
         return labels, 0
     m, p = mixed(points), packed(requirements, len(points))
     classes = _merger(points, labels, p)
-    kernel = kernels.load("merging")
+    kernel = kernels.load("t_merge")
     kernel.settle(m, p, classes)
     limit = len(classes.into) if most is None else most
     done = 0
@@ -90,7 +90,7 @@ def merged(
 
 
 def _merger(points: Points, labels: Labels, p: Promises) -> Merger:
-    Merger = kernels.load("merging").Merger
+    Merger = kernels.load("t_merge").Merger
 
     size = np.bincount(labels)
     classes = len(size)

@@ -218,8 +218,8 @@ def _mingen_cell(task: Task, domain: Domain) -> Found:
 
     method = task.policy.policy.method
     allowed = budget(method) or Budget()
-    limits = allowed.steps, allowed.seconds
-    found = mingen_cell(domain, task.models, method.objective, _weights(task), *limits, task.progress)
+    limits = allowed.steps, allowed.seconds, task.progress, method.seed
+    found = mingen_cell(domain, task.models, method.objective, _weights(task), *limits)
     told = ("proved optimal at cell level",) if found.exact else ()
     return Found(found.generalization, told, found.steps)
 
@@ -232,10 +232,12 @@ def lattice_of(task: Task) -> Lattice:
 
 
 def _searched(task: Task, domain: Domain) -> Lattice:
-    from kinfold.generalize.lattice import lattice
+    from kinfold.generalize.lattice import Lattice
 
     method = task.policy.policy.method
-    return lattice(domain, task.models, method.suppression, method.objective, _weights(task), task.progress)
+    found = Lattice(domain, task.models, method.suppression, method.objective, _weights(task), method.seed)
+    found.search(progress=task.progress)
+    return found
 
 
 def _lattice(task: Task, domain: Domain) -> Found:
