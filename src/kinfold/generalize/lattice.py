@@ -32,7 +32,7 @@ from kinfold.errors import Unreachable
 from kinfold.generalize.domain import Domain, Floats, Levels
 from kinfold.generalize.generalization import Generalization
 from kinfold.generalize.lattice_cuts import CutSearch
-from kinfold.generalize.lattice_search import Search, as_levels, raised
+from kinfold.generalize.lattice_search import LatticeSearch, as_levels, raised
 from kinfold.generalize.loss import Objective, generalizations
 from kinfold.generalize.nodes import TOLERANCE, Node, Nodes
 from kinfold.generalize.promises import Models
@@ -51,10 +51,13 @@ class Lattice:
         suppression: float = 0,
         objective: Objective = "granularity",
         weights: Mapping[str, float] | None = None,
+        seed: int = 0,
     ) -> None:
         self.nodes = Nodes(domain, models, suppression, objective, weights)
         self.size = generalizations(domain.heights)
-        self._search: Search = GridSearch(self.nodes) if self.size <= WRITTEN_DOWN else CutSearch(self.nodes)
+        self._search: LatticeSearch = (
+            GridSearch(self.nodes) if self.size <= WRITTEN_DOWN else CutSearch(self.nodes, seed)
+        )
 
     @property
     def best(self) -> Node | None:
@@ -102,7 +105,7 @@ class Lattice:
         return [self.nodes[as_levels(place)] for place in np.argwhere(holds)]
 
 
-class GridSearch(Search):
+class GridSearch(LatticeSearch):
     """Best-first search over a lattice that is written down as an array of lower bounds."""
 
     def __init__(self, nodes: Nodes) -> None:
