@@ -71,14 +71,14 @@ def test_pricing_finds_every_group_below_what_is_wanted(seed, m, wanted):
     rng = np.random.default_rng(seed)
     gaps = Gaps.of(Points.of(rng.normal(size=(8, 2))))
     prices = rng.uniform(0.0, 1.0, 8)
-    market = pricing.of(gaps.pairs, prices, m, (10_000, 10_000, 10**6), wanted)
-    pricing.sum_stars(market, np.zeros((8, m - 1), np.int32))
-    pricing.search_all(market)
-    found = {tuple(sorted(map(int, group))) for group in market.found[: market.counts[pricing.FOUND]]}
+    priced = pricing.of(gaps.pairs, prices, m, (10_000, 10_000, 10**6), wanted)
+    pricing.sum_stars(priced, np.zeros((8, m - 1), np.int32))
+    pricing.search_all(priced)
+    found = {tuple(sorted(map(int, group))) for group in priced.found[: priced.counts[0].found]}
     reduced = {group: pair_cost(gaps.pairs, group) - prices[list(group)].sum() for group in combinations(range(8), m)}
     assert found == {group for group, value in reduced.items() if value < wanted - 1e-9}
     lowest = min(reduced.values())
-    assert market.least.min() == pytest.approx(min(lowest, 0.0), abs=1e-8)
+    assert priced.least.min() == pytest.approx(min(lowest, 0.0), abs=1e-8)
 
 
 def test_safe_prices_are_below_the_cost_of_every_group():

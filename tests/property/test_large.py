@@ -6,7 +6,8 @@ import pytest
 from kinfold.kernels import sweeps
 from kinfold.methods.partition import large
 from kinfold.methods.partition.cost import cost
-from kinfold.methods.partition.gaps import Gaps, Layout, split
+from kinfold.methods.partition.gaps import Gaps, split
+from kinfold.methods.partition.oracle import Oracle
 from kinfold.methods.partition.refine import improve
 from kinfold.methods.partition.search import Budget
 from kinfold.rows.points import Nested, Ordered, Points
@@ -74,11 +75,12 @@ def test_the_cost_of_a_mixed_partition_is_that_of_its_pairs():
 @pytest.mark.parametrize("k", [2, 5])
 def test_a_sweep_tells_what_it_gains(k):
     x = X[:400]
-    layout = Layout.of(sorted_start(x, k), k)
-    before = sse_plain(x, layout.label)
-    state = sweeps.of(x, (layout.label, layout.place, layout.members, layout.size), 12)
-    sweeps.prepare(state)
-    change = sweeps.settle(state, k, 10**6)
+    start = sorted_start(x, k)
+    before = sse_plain(x, start)
+    oracle = Oracle.of(Points.of(x), near=large.near_by_means(x, start))
+    state = oracle.arranged(start, k)
+    state.state[0].wide = 3
+    change = sweeps.sweep(oracle.records, state, 1000)
     assert sse_plain(x, state.label) == pytest.approx(before + change)
     assert change < 0.0
     assert state.pairs / state.size == pytest.approx([((x[g] - x[g].mean(0)) ** 2).sum() for g in split(state.label)])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinfold.kernels import descent, distances, draws, groups, moves, paths
+from kinfold.kernels import descent, distances, draws, groups, moves, paths, plain_search
 from kinfold.methods.partition.gaps import Gaps
-from kinfold.methods.partition.search import arranged, stream_of
+from kinfold.methods.partition.oracle import Oracle
 from kinfold.rows.points import Points
 from reference.mdav_plain import mdav_plain
 from uncompiled import uncompiled
@@ -16,7 +16,11 @@ from uncompiled import uncompiled
 def state_of(seed: int, k: int, n: int = 60) -> tuple[Gaps, groups.Groups]:
     x = np.random.default_rng(seed).normal(size=(n, 3))
     gaps = Gaps.of(Points.of(x))
-    return gaps, arranged(gaps, mdav_plain(x, k), k)
+    labels = mdav_plain(x, k)
+    state = Oracle.tabled(gaps).arranged(labels, k, free=n // k)
+    state.state[0].wide, state.state[0].deep, state.state[0].reach = 6, 4, 5
+    groups.recount(None, None, state)
+    return gaps, state
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
@@ -26,10 +30,10 @@ def test_every_move_changes_the_cost_by_what_it_says(seed, k):
     made = set()
     for i in list(range(60)) * 3:
         before = gaps.cost(state.label)
-        change = moves.best_move(state, i)
-        length = int(state.counts[groups.MOVE])
+        change = moves.best_move(None, None, state, i)
+        length = int(state.state[0].links)
         if length:
-            moves.carry_out(state)
+            moves.carry_out(None, None, state)
             made.add(length)
             assert gaps.cost(state.label) == pytest.approx(before + change, rel=1e-9)
         else:
@@ -39,12 +43,11 @@ def test_every_move_changes_the_cost_by_what_it_says(seed, k):
 
 def test_a_step_taken_back_leaves_the_partition_as_it_was():
     gaps, state = state_of(1, 3)
-    descent.descend_from_all(state)
+    plain_search.descend(state, 100)
     before, cost = state.label.copy(), gaps.cost(state.label)
-    stream = stream_of(0)
-    for step in range(1, 200):
-        state.counts[groups.STEP] = step
-        change = descent.shake(state, stream, 5, 0.0)
+    stream = draws.stream_of(0)
+    for _ in range(30):
+        change = descent.shake(None, None, state, stream, 0.0)
         assert change <= 1e-12
         now = gaps.cost(state.label)
         assert now == pytest.approx(cost + change, rel=1e-9)
@@ -56,9 +59,9 @@ def test_a_step_taken_back_leaves_the_partition_as_it_was():
 
 def test_what_is_kept_equals_what_is_recounted():
     _, state = state_of(2, 4)
-    descent.search(state, stream_of(3), 5, np.full(100, 0.01), np.empty(60, np.int32))
+    plain_search.search(state, draws.stream_of(3), np.full(100, 0.01), np.empty(60, np.int32))
     own, pairs = state.own.copy(), state.pairs.copy()
-    groups.recount(state)
+    groups.recount(None, None, state)
     assert own == pytest.approx(state.own, abs=1e-9)
     assert pairs == pytest.approx(state.pairs, abs=1e-9)
 
@@ -84,20 +87,29 @@ def test_shortening_never_lengthens_a_path_and_keeps_every_record(seed):
 
 
 @pytest.mark.parametrize("k", [2, 3, 7])
-def test_both_cuts_of_a_path_agree_and_tell_their_cost(k):
+def test_the_cut_of_a_path_is_the_best_of_all_and_tells_its_cost(k):
     x = np.random.default_rng(k).normal(size=(50, 3))
     gaps = Gaps.of(Points.of(x))
     path = np.random.default_rng(k).permutation(50).astype(np.int32)
-    one, two = np.empty(50, np.int32), np.empty(50, np.int32)
+    one = np.empty(50, np.int32)
     cost = paths.cut_by_gaps(gaps.pairs, path, k, one)
-    assert paths.cut_by_numbers(x, path, k, two) == pytest.approx(cost)
-    assert (one == two).all()
+    assert cost == pytest.approx(least_cut(x[path], k))
     assert gaps.cost(one) == pytest.approx(cost)
     assert k <= np.bincount(one).min() <= np.bincount(one).max() < 2 * k
 
 
+def least_cut(x: np.ndarray, k: int) -> float:
+    """The least SSE of a cut of these rows into stretches of k to 2k-1, straight from the definition."""
+    least = [0.0] + [np.inf] * len(x)
+    for end in range(k, len(x) + 1):
+        for start in range(max(0, end - 2 * k + 1), end - k + 1):
+            sse = float(((x[start:end] - x[start:end].mean(axis=0)) ** 2).sum())
+            least[end] = min(least[end], least[start] + sse)
+    return least[len(x)]
+
+
 def test_draws_are_the_same_uncompiled():
-    one, two = stream_of(5), stream_of(5)
+    one, two = draws.stream_of(5), draws.stream_of(5)
     drawn = [draws.draw(one) for _ in range(100)]
     assert drawn == [uncompiled(draws.draw)(two) for _ in range(100)]
     assert 0.0 < min(drawn) < max(drawn) < 1.0

@@ -64,7 +64,7 @@ def measure_release(
     beside = remembered(lambda: tables.unpaired(attributes).only(quasi) if isinstance(known, str) else known)
     shown = Shown(sizes, lambda: beside().masked[beside().kept], _confidential(tables, policy))
     lost = loss(pair, sizes, max(policy.rows - verdict.records, 0), every=asked.every)
-    risked = risk(known, shown, policy.request.privacy.k, asked)
+    risked = risk(known, shown, policy.request.privacy.k, asked, policy.request.method.seed)
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known, shown))
     facts = {

@@ -39,13 +39,14 @@ def answer(
 ) -> None:
     """Write the answers onto the sheets of risk and loss; `beside` is the release on its quasi-identifiers."""
     risks, losses = sheets
+    seed = policy.request.method.seed
     _outside(questions, tables, beside, risks)
     if questions.linkage_subsets:
         k = int(np.bincount(beside().masked[beside().kept]).min())
-        risks.write("linkage_subsets", lambda: link_subsets(_paired(tables, beside), risks, k))
+        risks.write("linkage_subsets", lambda: link_subsets(_paired(tables, beside), risks, k, seed))
     if questions.linkage_untouched:
         names = [c.name for c in policy.columns if c.role in (Role.CONFIDENTIAL, Role.OTHER)]
-        risks.write("linkage_untouched", lambda: link_untouched(_paired(tables, beside), risks, tables, names))
+        risks.write("linkage_untouched", lambda: link_untouched(_paired(tables, beside), risks, tables, names, seed))
     if questions.task is not None:
         kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
         whole = tables.unpaired(encode(tables.engine, tables.original, kept))

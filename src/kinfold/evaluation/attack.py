@@ -1,7 +1,7 @@
 """The linkage attack on a pair of tables: on all quasi-identifiers, on the most telling few, and with what was kept.
 
-Linkage is exact up to 50,000 records; of larger tables 10,000 records, drawn with a fixed seed, attack the whole
-release, and a note says so; `measures = "all"` has every record attack.
+Linkage is exact up to 50,000 records; of larger tables 10,000 records, drawn by the seed of the policy, attack the
+whole release, and a note says so; `measures = "all"` has every record attack.
 
 With the columns that were released untouched the attacker looks among the records that agree with his in all of them,
 and there for the nearest on the quasi-identifiers: 1/k is no bound to that.
@@ -30,17 +30,17 @@ DRAWN = 10_000  # of more: a share of 0.1 is then good to 0.003
 LARGEST_TABLE = 20_000_000  # cells of a table of gaps: 160 MB
 
 
-def link(pair: Pair, sheet: Sheet, *, every: bool = False) -> float:
+def link(pair: Pair, sheet: Sheet, seed: int, *, every: bool = False) -> float:
     """Return the expected success of the linkage attack on all quasi-identifiers, by `every` record or by some."""
     original, released, tables = _located(pair)
-    drawn = None if every else _drawn(pair, sheet, "linkage")
+    drawn = None if every else _drawn(pair, sheet, "linkage", seed)
     return linkage(linkage_credit(original, released, tables, pair.kept, drawn))
 
 
-def link_subsets(pair: Pair, sheet: Sheet, k: int) -> list[dict[str, Any]]:
+def link_subsets(pair: Pair, sheet: Sheet, k: int, seed: int) -> list[dict[str, Any]]:
     """Return the expected success on the subsets that split the release into the most classes, with 1/k beside."""
     codes = Located.of(None, np.column_stack([column.after[pair.kept] for column in pair.columns]))
-    drawn, found = _drawn(pair, sheet, "linkage_subsets"), []
+    drawn, found = _drawn(pair, sheet, "linkage_subsets", seed), []
     for chosen in telling_subsets(codes):
         part = Pair(tuple(pair.columns[j] for j in chosen), pair.kept)
         original, released, tables = _located(part)
@@ -49,7 +49,7 @@ def link_subsets(pair: Pair, sheet: Sheet, k: int) -> list[dict[str, Any]]:
     return found
 
 
-def link_untouched(pair: Pair, sheet: Sheet, tables: Tables, names: list[str]) -> dict[str, Any]:
+def link_untouched(pair: Pair, sheet: Sheet, tables: Tables, names: list[str], seed: int) -> dict[str, Any]:
     """Return the expected success with those of the named columns that are the same in both tables."""
     agree = _untouched(tables, names)
     if not agree:
@@ -58,17 +58,17 @@ def link_untouched(pair: Pair, sheet: Sheet, tables: Tables, names: list[str]) -
     apart = _farthest(original, released, gap_tables)
     group = group_rows(np.column_stack(list(agree.values())))[0] * apart
     near, seen = (Located.of(np.column_stack([side.numbers, group]), side.codes) for side in (original, released))
-    drawn = _drawn(pair, sheet, "linkage_untouched")
+    drawn = _drawn(pair, sheet, "linkage_untouched", seed)
     success = linkage(linkage_credit(near, seen, gap_tables, pair.kept, drawn))
     return {"columns": [*(column.name for column in pair.columns), *agree], "linkage": success}
 
 
-def _drawn(pair: Pair, sheet: Sheet, key: str) -> NDArray[np.int64] | None:
+def _drawn(pair: Pair, sheet: Sheet, key: str, seed: int) -> NDArray[np.int64] | None:
     records = int(pair.kept.sum())
     if records <= MOST_ATTACKERS:
         return None
     sheet.remark(key, f"estimated from {DRAWN:,} records drawn at random")
-    return np.sort(np.random.default_rng(0).choice(records, DRAWN, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(records, DRAWN, replace=False))
 
 
 def _untouched(tables: Tables, names: list[str]) -> dict[str, Ints]:

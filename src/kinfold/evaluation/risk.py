@@ -35,7 +35,7 @@ class Shown:
     confidential: Mapping[str, Any]
 
 
-def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions) -> Sheet:
+def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int = 0) -> Sheet:
     """Measure how likely it is that somebody is found; a text instead of a pair is the reason why there is none."""
     sheet = Sheet("risk")
 
@@ -52,7 +52,7 @@ def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions) -> Sheet:
     sheet.write("uncounted", lambda: disclosure.uncounted(matrix()))
     sheet.write("prosecutor_max", lambda: attacker.prosecutor_max(shown.sizes))
     sheet.write("prosecutor_mean", lambda: attacker.prosecutor_mean(shown.sizes))
-    sheet.write("linkage", lambda: link(paired(), sheet, every=questions.every))
+    sheet.write("linkage", lambda: link(paired(), sheet, seed, every=questions.every))
     sheet.write("interval", lambda: _interval(paired()))
     sheet.write("inference", lambda: _inference(shown))
     sheet.write("uniques", lambda: {"sample": sample_uniques(shown.sizes)})

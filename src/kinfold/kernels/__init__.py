@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 MODULES = (
     *("box_tree", "clustering", "mdav_tree", "mdav_flat", "vmdav", "t_first", "means"),
     *("univariate", "univariate_wide"),
-    *("descent", "paths", "distances", "sweeps", "pricing"),
-    *("promises", "merging", "k_first", "classes", "mending", "annealing"),
-    *("rollup", "subsets", "nearness", "rebuild", "linkage"),
+    *("draws", "promises", "plain_search", "sweeps", "random_moves", "promised_search", "repair"),
+    *("paths", "distances", "pricing", "t_merge", "k_first"),
+    *("rollup", "subsets", "statements", "statement_tree", "cell_search", "linkage"),
 )
 
 _HERE = Path(__file__).parent

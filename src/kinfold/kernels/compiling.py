@@ -1,11 +1,12 @@
-"""How kernels are compiled: one module, three ways.
+"""How kernels are compiled: one module, four ways.
 
 entry     called from Python: compiled as its module is loaded, for the types of examples, and kept on disk
 inner     called by kernels: compiled as part of the entry that calls it
+lean      the same for functions that make no array, nor does what they call: references are not counted
 inlined   called by one kernel: put into it before anything is optimized, for the smallest of functions
 
 No fastmath: sums keep their order, so the same table gives the same release everywhere. An entry lets other threads
-run. With the compiler off (NUMBA_DISABLE_JIT=1) all three are plain Python.
+run. With the compiler off (NUMBA_DISABLE_JIT=1) all are plain Python.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ Flag: TypeAlias = Any
 
 _NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # nobody calls through a pointer
 _NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True}  # takes long to compile, and Python never calls
+_UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no memory is asked for, no references are counted
 
 
 class _Inner(CPUDispatcher):
@@ -42,6 +44,17 @@ def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
         [signature], cache=True, nogil=True, error_model="numpy", **_NO_C
     )
     return decorator
+
+
+def lean(function: Callable[..., Any]) -> Kernel:
+    """Compile as `inner`, for functions that make no array: references to arrays are not counted.
+
+    Counting takes longer than the work where a small function takes many arrays, and most of the compiler's time.
+    """
+    compiled = njit(error_model="numpy", **_UNCOUNTED, **_NO_C, **_NO_WAY_IN)(function)
+    if isinstance(compiled, CPUDispatcher):
+        compiled.__class__ = _Inner
+    return compiled
 
 
 def inner(function: Callable[..., Any]) -> Kernel:

@@ -4,8 +4,13 @@
         take the first, make its best move, and queue every member of the groups that changed
 
     a step of the search takes a few neighbouring groups apart, builds one group more, fewer or as many from their
-    records (a seed, then always the record nearest to the group), lets the descent run from these records, and
-    keeps the result if the cost has not grown by more than a random threshold that shrinks from step to step
+    records, lets the descent run from these records, and keeps the result if every promise is kept and the cost has not
+    grown by more than a random threshold that shrinks from step to step
+
+    built by nearness   a seed, then always the record nearest to the group
+    built by strata     where promises must hold, every other time: the records in the order of the first column that
+                        the promises read, one of every few in a row to each group, to that whose seed is nearest (the
+                        idea of t-closeness-first: each group is spread as all of them together)
 
 The threshold is a share of what a record of these groups costs, not of an average record: where a few outliers make
 up most of the cost, the many others would otherwise never come to rest. Chains take most of the time of a descent, so
@@ -17,204 +22,238 @@ Only the number of the step and the random stream decide, never a clock.   Ties:
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-import numba
-import numpy as np
-
-from kinfold.kernels.draws import STREAM, below, draw
-from kinfold.kernels.groups import (
-    CAME_FROM,
-    CHANGED,
-    CHOSEN,
-    DEEP,
-    GROUPS,
-    HEAD,
-    MOST,
-    MOVE,
-    POOL,
-    QUEUE,
-    QUEUED,
-    SEEN,
-    STEP,
-    TRAIL,
-    WAITS,
-    Groups,
-    K,
-    cost,
-    holds,
-    join,
-    leave,
-    recount,
-    toward,
-)
+from kinfold.kernels.compiling import lean
+from kinfold.kernels.draws import below, draw
+from kinfold.kernels.groups import CHOSEN, RECORD, SECOND, Groups, gap, holds, join, judge, leave, recount, toward
 from kinfold.kernels.moves import best_move, carry_out, grown, nearby, note, take_back
-from kinfold.kernels.options import inner, kernel
+
+if TYPE_CHECKING:
+    from kinfold.kernels.draws import Stream
+    from kinfold.kernels.groups import Asked, Floats, Kept, Rows
 
 ROUNDING = 1e-12  # a gain below this share of the cost is not worth a copy of the labels
 NEARLY = 0.3  # of what a record costs, for each group: how far above the threshold chains are still worth a try
 PATIENCE = 100  # looks for each record queued at first; a descent ends long before
 
-_int = numba.int64
-_float = numba.float64
 
-
-@inner(numba.void(GROUPS, _int))
+@lean
 def enqueue(s: Groups, g: int) -> None:
     """Put the members of group g, but those who wait already, at the end of the queue."""
-    n = s.label.size
-    for t in range(s.size[g]):
-        i = s.members[g, t]
-        if s.lists[WAITS, i] == 0:
-            s.lists[WAITS, i] = 1
-            s.lists[QUEUE, (s.counts[HEAD] + s.counts[QUEUED]) % n] = i
-            s.counts[QUEUED] += 1
+    n, now = s.label.size, s.state[0]
+    for t in range(s.start[g], s.start[g] + s.size[g]):
+        i = s.members[t]
+        if s.rows[i].waits == 0:
+            s.rows[i].waits = 1
+            s.rows[(now.head + now.queued) % n].queue = i
+            now.queued += 1
 
 
-@inner(_float(GROUPS))
-def descend(s: Groups) -> float:
-    """Work the queue off and return the change of cost."""
-    total = 0.0
-    touched = np.empty(4, np.int64)
-    looks = PATIENCE * (s.counts[QUEUED] + 10)
-    while s.counts[QUEUED] > 0:
+@lean
+def next_in_queue(s: Groups) -> int:
+    """Take the first record out of the queue."""
+    now = s.state[0]
+    i = s.rows[now.head].queue
+    now.head = (now.head + 1) % s.label.size
+    now.queued -= 1
+    s.rows[i].waits = 0
+    return i
+
+
+@lean
+def descend(d: Asked, p: Kept, s: Groups, looks: int) -> float:
+    """Work the queue off, with at most so many looks for moves, and return the change of cost."""
+    total, now = 0.0, s.state[0]
+    while now.queued > 0:
+        i = next_in_queue(s)
         looks -= 1
-        i = s.lists[QUEUE, s.counts[HEAD]]
-        s.counts[HEAD] = (s.counts[HEAD] + 1) % s.label.size
-        s.counts[QUEUED] -= 1
-        s.lists[WAITS, i] = 0
-        change = best_move(s, i)
-        if s.counts[MOVE] == 0 or looks < 0:
+        if looks < 0:
+            continue
+        change = best_move(d, p, s, i)
+        if now.links == 0:
             continue
         total += change
-        touched[0] = s.label[i]
-        for t in range(s.counts[MOVE]):
-            touched[t + 1] = s.counts[MOVE + 2 + 2 * t]
-        carry_out(s)
-        for t in range(s.counts[MOVE] + 1):
-            enqueue(s, touched[t])
+        before = s.label[i]
+        carry_out(d, p, s)
+        enqueue(s, before)
+        for t in range(now.links):
+            enqueue(s, s.move[t].group)
     return total
 
 
-@kernel(numba.void(GROUPS))
-def descend_from_all(s: Groups) -> None:
-    """Descend with every record in the queue, until no record has a move."""
-    for g in range(s.size.size):
-        enqueue(s, g)
-    descend(s)
-
-
-@inner(_int(GROUPS, STREAM, _int))
-def choose(s: Groups, stream: np.ndarray, reach: int) -> int:
+@lean
+def choose(s: Groups, stream: Stream, reach: int) -> int:
     """Choose the group of a random record and up to `reach` groups next to it; return how many."""
     i = below(stream, s.label.size)
     s.lists[CHOSEN, 0] = s.label[i]
-    found = nearby(s, i, -1, 1 + below(stream, reach), SEEN)
+    found = nearby(s, i, -1, 1 + below(stream, reach), RECORD)
     for u in range(found):
-        s.lists[CHOSEN, u + 1] = s.lists[SEEN, u]
+        s.lists[CHOSEN, u + 1] = s.lists[RECORD, u]
     return found + 1
 
 
-@inner(_int(GROUPS, _int))
-def take_apart(s: Groups, groups: int) -> int:
+@lean
+def take_apart(d: Asked, p: Kept, s: Groups, groups: int) -> int:
     """Take the records of the chosen groups into the pool; return how many there are."""
     left = 0
     for u in range(groups):
         g = s.lists[CHOSEN, u]
-        for t in range(s.size[g]):
-            s.lists[POOL, left] = s.members[g, t]
+        for t in range(s.start[g], s.start[g] + s.size[g]):
+            s.rows[left].pool = s.members[t]
             left += 1
     for t in range(left):
-        note(s, s.lists[POOL, t])
-        leave(s, s.lists[POOL, t])
+        note(s, s.rows[t].pool)
+        leave(d, p, s, s.rows[t].pool)
     return left
 
 
-@inner(_int(GROUPS, STREAM, _int, _int))
-def resize(s: Groups, stream: np.ndarray, groups: int, left: int) -> int:
-    """Decide how many groups the pool becomes, one more, one less or as many, and choose rows for them."""
-    fewest, most = (left + s.counts[MOST] - 1) // s.counts[MOST], left // s.counts[K]
-    wanted = int(min(max(groups + below(stream, 3) - 1, fewest), most))
-    g = 0
-    while groups < wanted:
+@lean
+def resize(s: Groups, stream: Stream, groups: int, left: int) -> int:
+    """Decide how many groups the pool becomes, one more, one less or as many, and choose free ones for them."""
+    most = s.start[1] - s.start[0]  # every group has as much room
+    wanted = min(max(groups + below(stream, 3) - 1, (left + most - 1) // most), left // s.state[0].k)
+    for g in range(s.size.size):
+        if groups >= wanted:
+            break
         taken = s.size[g] > 0
         for u in range(groups):
             taken = taken or s.lists[CHOSEN, u] == g
         if not taken:
             s.lists[CHOSEN, groups] = g
             groups += 1
-        g += 1
-    return wanted
+    return min(groups, wanted)
 
 
-@inner(_int(GROUPS, _int, _int))
+@lean
 def draw_from_pool(s: Groups, at: int, left: int) -> int:
     """Take the record at this place out of the pool."""
-    i = int(s.lists[POOL, at])
-    s.lists[POOL, at] = s.lists[POOL, left - 1]
+    i = s.rows[at].pool
+    s.rows[at].pool = s.rows[left - 1].pool
     return i
 
 
-@inner(_int(GROUPS, _int, _int))
-def farthest_in_pool(s: Groups, i: int, left: int) -> int:
+@lean
+def farthest_in_pool(d: Asked, s: Groups, i: int, left: int) -> int:
     """Return the place in the pool of the record farthest from i."""
     at = 0
     for t in range(1, left):
-        if s.gaps[i, s.lists[POOL, t]] > s.gaps[i, s.lists[POOL, at]]:
+        if gap(d, s, i, s.rows[t].pool) > gap(d, s, i, s.rows[at].pool):
             at = t
     return at
 
 
-@inner(_int(GROUPS, _int, _int))
-def nearest_in_pool(s: Groups, i: int, left: int) -> int:
+@lean
+def nearest_in_pool(d: Asked, s: Groups, i: int, left: int) -> int:
     """Return the place in the pool of the record nearest to the group that i has just joined.
 
     Records in the pool have no group, so `own` is free to hold how far they are from the group in the making.
     """
     at = 0
     for t in range(left):
-        other = s.lists[POOL, t]
-        s.own[other] += s.gaps[i, other]
-        if s.own[other] < s.own[s.lists[POOL, at]]:
+        other = s.rows[t].pool
+        s.own[other] += gap(d, s, i, other)
+        if s.own[other] < s.own[s.rows[at].pool]:
             at = t
     return at
 
 
-@inner(_int(GROUPS, _int, _int, _int))
-def grow(s: Groups, g: int, seed: int, left: int) -> int:
+@lean
+def grow(d: Asked, p: Kept, s: Groups, g: int, seed: int, left: int) -> int:
     """Make group g of a seed and k - 1 records of the pool, always the nearest; return how many are left there."""
     for t in range(left):
-        s.own[s.lists[POOL, t]] = 0.0
+        s.own[s.rows[t].pool] = 0.0
     i = seed
-    join(s, i, g)
-    for _ in range(s.counts[K] - 1):
-        i = draw_from_pool(s, nearest_in_pool(s, i, left), left)
+    join(d, p, s, i, g)
+    for _ in range(s.state[0].k - 1):
+        i = draw_from_pool(s, nearest_in_pool(d, s, i, left), left)
         left -= 1
-        join(s, i, g)
+        join(d, p, s, i, g)
     return left
 
 
-@inner(numba.void(GROUPS, STREAM, _int, _int))
-def rebuild(s: Groups, stream: np.ndarray, groups: int, left: int) -> None:
+@lean
+def rebuild(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int, left: int) -> None:
     """Make groups of k around random or far seeds, then put each record left where it costs least."""
     spread = below(stream, 2) == 1
     seed = -1
     for u in range(groups):
-        at = farthest_in_pool(s, seed, left) if spread and seed >= 0 else below(stream, left)
+        at = farthest_in_pool(d, s, seed, left) if spread and seed >= 0 else below(stream, left)
         seed = draw_from_pool(s, at, left)
-        left = grow(s, s.lists[CHOSEN, u], seed, left - 1)
+        left = grow(d, p, s, s.lists[CHOSEN, u], seed, left - 1)
     while left > 0:
         i = draw_from_pool(s, left - 1, left)
         left -= 1
         at, least = -1, math.inf
         for u in range(groups):
             g = s.lists[CHOSEN, u]
-            more = grown(s, g, toward(s, i, g), 1)
-            if s.size[g] < s.counts[MOST] and more < least:
+            more = grown(s, g, toward(d, s, i, g), 1)
+            if s.size[g] < s.start[g + 1] - s.start[g] and more < least:
                 at, least = g, more
-        join(s, i, at)
+        join(d, p, s, i, at)
 
 
-@inner(_float(GROUPS, _int))
+@lean
+def sort_pool(p: Kept, s: Groups, left: int) -> None:
+    """Put the pool, a few dozen records in sorted runs, into the order of the first column that the promises read."""
+    for t in range(1, left):
+        i, at = s.rows[t].pool, t
+        while at > 0 and p.codes[0, s.rows[at - 1].pool] > p.codes[0, i]:
+            s.rows[at].pool = s.rows[at - 1].pool
+            at -= 1
+        s.rows[at].pool = i
+
+
+@lean
+def deal(d: Asked, p: Kept, s: Groups, first: int, many: int, groups: int) -> None:
+    """Give the records of one stratum to different groups, the nearest pair of a record and a seed first."""
+    for u in range(groups):
+        s.lists[RECORD, u] = 1  # this group is still to get one
+    for _ in range(many):
+        at, to, least = -1, -1, math.inf
+        for t in range(first, first + many):
+            if s.label[s.rows[t].pool] >= 0:
+                continue
+            for u in range(groups):
+                there = gap(d, s, s.rows[t].pool, s.lists[SECOND, u])
+                if s.lists[RECORD, u] == 1 and there < least:
+                    at, to, least = t, u, there
+        s.lists[RECORD, to] = 0
+        join(d, p, s, s.rows[at].pool, s.lists[CHOSEN, to])
+
+
+@lean
+def rebuild_by_strata(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int, left: int) -> None:
+    """Make groups around random or far seeds, each with one record of every few in the order of the promises."""
+    spread = below(stream, 2) == 1
+    for u in range(groups):
+        far = spread and u > 0
+        s.lists[SECOND, u] = s.rows[
+            farthest_in_pool(d, s, s.lists[SECOND, u - 1], left) if far else below(stream, left)
+        ].pool
+    sort_pool(p, s, left)
+    for first in range(0, left, groups):
+        deal(d, p, s, first, min(groups, left - first), groups)
+
+
+@lean
+def remake(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int, left: int) -> bool:
+    """Make the chosen groups of the pool; tell whether they keep their promises."""
+    if p is None:
+        rebuild(d, p, s, stream, groups, left)
+        return True
+    if below(stream, 2) == 0:
+        rebuild(d, p, s, stream, groups, left)
+    else:
+        rebuild_by_strata(d, p, s, stream, groups, left)
+    kept = True
+    for u in range(groups):
+        judge(p, s, s.lists[CHOSEN, u])
+        kept = kept and s.missed[s.lists[CHOSEN, u]] == 0.0
+    return kept
+
+
+@lean
 def cost_of_chosen(s: Groups, groups: int) -> float:
     """Return what the chosen groups cost together."""
     total = 0.0
@@ -223,67 +262,82 @@ def cost_of_chosen(s: Groups, groups: int) -> float:
     return total
 
 
-@inner(numba.boolean(GROUPS))
-def kept(s: Groups) -> bool:
+@lean
+def hold_after(s: Groups) -> bool:
     """Tell whether every group that this step has changed may stay as it is."""
-    for t in range(s.counts[TRAIL]):
-        if not (holds(s, s.label[s.lists[CHANGED, t]]) and holds(s, s.lists[CAME_FROM, t])):
+    for t in range(s.state[0].changed):
+        if not (holds(s, s.label[s.rows[t].changed]) and holds(s, s.rows[t].came_from)):
             return False
     return True
 
 
-@inner(_float(GROUPS, _int, _float))
-def settle(s: Groups, groups: int, hopeless: float) -> float:
+@lean
+def settle(d: Asked, p: Kept, s: Groups, groups: int, hopeless: float) -> float:
     """Descend from the chosen groups, without chains first, with them unless the change is hopeless; return it."""
-    deep = s.counts[DEEP]
-    s.counts[DEEP] = 0
-    for u in range(groups):
-        enqueue(s, s.lists[CHOSEN, u])
-    change = descend(s)
-    s.counts[DEEP] = deep
-    if deep == 0 or change > hopeless:
-        return change
-    for t in range(s.counts[TRAIL]):
-        enqueue(s, s.label[s.lists[CHANGED, t]])
-    return change + descend(s)
+    now, change = s.state[0], 0.0
+    deep = now.deep
+    for chained in range(2):  # a loop, so that the compiler meets the descent once
+        now.deep = deep if chained else 0
+        for u in range(0 if chained else groups):
+            enqueue(s, s.lists[CHOSEN, u])
+        for t in range(now.changed if chained else 0):
+            enqueue(s, s.label[s.rows[t].changed])
+        change += descend(d, p, s, PATIENCE * (now.queued + 10))
+        if deep == 0 or change > hopeless:
+            break
+    now.deep = deep
+    return change
 
 
-@kernel(_float(GROUPS, STREAM, _int, _float))
-def shake(s: Groups, stream: np.ndarray, reach: int, heat: float) -> float:
+@lean
+def shake(d: Asked, p: Kept, s: Groups, stream: Stream, heat: float) -> float:
     """Take one step; return the change of cost, 0 if it was taken back."""
-    s.counts[TRAIL] = 0
-    groups = choose(s, stream, reach)
+    s.state[0].step += 1
+    s.state[0].changed = 0
+    groups = choose(s, stream, s.state[0].reach)
     before = cost_of_chosen(s, groups)
-    left = take_apart(s, groups)
+    left = take_apart(d, p, s, groups)
     threshold = -heat * before / left * math.log(draw(stream))
     nearly = threshold + NEARLY * before / left * groups
     groups = resize(s, stream, groups, left)
-    rebuild(s, stream, groups, left)
+    if not remake(d, p, s, stream, groups, left):
+        take_back(d, p, s)
+        return 0.0
     change = cost_of_chosen(s, groups) - before
-    change += settle(s, groups, nearly - change)
-    if change > threshold or not kept(s):
-        take_back(s)
+    change += settle(d, p, s, groups, nearly - change)
+    if change > threshold or not hold_after(s):
+        take_back(d, p, s)
         return 0.0
     return change
 
 
-@inner(numba.void(GROUPS, numba.int32[::1]))
-def copy_labels(s: Groups, best: np.ndarray) -> None:
+@lean
+def copy_labels(s: Groups, best: Rows) -> None:
     """Copy the labels; a loop compiles in a tenth of the time that a slice takes."""
     for i in range(best.size):
         best[i] = s.label[i]
 
 
-@kernel(_float(GROUPS, STREAM, _int, _float[::1], numba.int32[::1]))
-def search(s: Groups, stream: np.ndarray, reach: int, heats: np.ndarray, best: np.ndarray) -> float:
-    """Take one step for each heat; leave in `best` the labels of the lowest cost met, and return that cost."""
-    recount(s)
-    now = cost(s)
+@lean
+def descend_from_all(d: Asked, p: Kept, s: Groups, looks: int) -> float:
+    """Descend with every record in the queue, at most so many looks for each; return the change of cost."""
+    recount(d, None, s)
+    for g in range(s.size.size):
+        enqueue(s, g)
+    return descend(d, p, s, looks * s.label.size)
+
+
+@lean
+def search(d: Asked, p: Kept, s: Groups, stream: Stream, heats: Floats, best: Rows) -> float:
+    """Take one step for each heat; leave in `best` the labels of the lowest cost met, and return that cost.
+
+    Every group keeps its promises at first, and so after every step: they are not judged again.
+    """
+    now = recount(d, None, s)
     lowest = now
     copy_labels(s, best)
     for t in range(heats.size):
-        s.counts[STEP] += 1
-        now += shake(s, stream, reach, heats[t])
+        now += shake(d, p, s, stream, heats[t])
         if now < lowest * (1.0 - ROUNDING):
             lowest = now
             copy_labels(s, best)

@@ -1,4 +1,4 @@
-"""Draws: a random stream whose whole state is two integers, so that a search can stop and go on.
+"""Draws: the random stream of every search, whose whole state is two integers, so that a search can stop and go on.
 
 Two multiplicative congruential generators combined (L'Ecuyer, Commun. ACM 31 (1988), 742-774): period 2.3e18, and
 nothing overflows a signed 64-bit integer, compiled or not.
@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba
+import numpy as np
 
-from kinfold.kernels.options import inner, kernel
+from kinfold.kernels.compiling import entry, inner
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.typing import NDArray
 
-STREAM = numba.int64[::1]  # the two generators
+    Stream = NDArray[np.int64]  # (2,) the two generators
 
 
-@kernel(numba.float64(STREAM))
-def draw(stream: np.ndarray) -> float:
+def stream_of(seed: int) -> Stream:
+    """Return the stream of a seed, at its beginning."""
+    drawn = np.random.SeedSequence(seed).generate_state(2, np.uint32)
+    return np.asarray(1 + drawn % 2_000_000_000, np.int64)
+
+
+@entry(stream_of(0))
+def draw(stream: Stream) -> float:
     """Return the next number of the stream, above 0 and below 1."""
     stream[0] = (40014 * stream[0]) % 2147483563
     stream[1] = (40692 * stream[1]) % 2147483399
@@ -29,7 +35,7 @@ def draw(stream: np.ndarray) -> float:
     return float(mixed * (1.0 / 2147483563.0))
 
 
-@inner(numba.int64(STREAM, numba.int64))
-def below(stream: np.ndarray, limit: int) -> int:
+@inner
+def below(stream: Stream, limit: int) -> int:
     """Return the next whole number from 0 to limit - 1."""
     return int(draw(stream) * limit)

@@ -5,29 +5,31 @@
     cut         the shortest path over the cutting points, groups of k to 2k-1 (Hansen & Mukherjee 2003, here
                 with the cost of any number of attributes)
 
-Cost: chain O(n²); shorten O(n t) a round, and the length of each stretch turned; cut O(n k²) from distances and
-O(n k d) from numbers.   Ties: the lowest index; the shorter group.
+Cost: chain O(n²); shorten O(n t) a round, and the length of each stretch turned; cut O(n k²).
+Ties: the lowest index; the shorter group.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 
-from kinfold.kernels.options import inner, kernel
+from kinfold.kernels.compiling import entry, inner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Gaps = NDArray[np.float64]
+    Rows = NDArray[np.int32]
 
 LEAST = 1e-12  # a gain below this is rounding
-
-_f8_2 = numba.float64[:, ::1]
-_i4_2 = numba.int32[:, ::1]
-_path = numba.int32[::1]
-_int = numba.int64
+_GAPS, _PATH = np.zeros((1, 1)), np.zeros(1, np.int32)  # to compile for
 
 
-@kernel(numba.void(_f8_2, _path, _int))
-def chain(gaps: np.ndarray, path: np.ndarray, first: int) -> None:
+@entry(_GAPS, _PATH, 1)
+def chain(gaps: Gaps, path: Rows, first: int) -> None:
     """Fill `path` from the first record on, always to the nearest record not visited yet."""
     n = path.size
     for t in range(n):
@@ -42,8 +44,8 @@ def chain(gaps: np.ndarray, path: np.ndarray, first: int) -> None:
         path[t], path[at] = path[at], path[t]
 
 
-@inner(numba.void(_path, _path, _int, _int))
-def turn(path: np.ndarray, place: np.ndarray, low: int, high: int) -> None:
+@inner
+def turn(path: Rows, place: Rows, low: int, high: int) -> None:
     """Turn the stretch from `low` to `high` round."""
     while low < high:
         path[low], path[high] = path[high], path[low]
@@ -53,8 +55,8 @@ def turn(path: np.ndarray, place: np.ndarray, low: int, high: int) -> None:
         high -= 1
 
 
-@inner(numba.boolean(_f8_2, _path, _path, _int, _int, _int))
-def cross(gaps: np.ndarray, path: np.ndarray, place: np.ndarray, i: int, j: int, side: int) -> bool:
+@inner
+def cross(gaps: Gaps, path: Rows, place: Rows, i: int, j: int, side: int) -> bool:
     """Replace the steps from i and from j to their neighbours on this side by a step from i to j, if shorter."""
     n = path.size
     before = gaps[path[i], path[i + side]]
@@ -69,8 +71,8 @@ def cross(gaps: np.ndarray, path: np.ndarray, place: np.ndarray, i: int, j: int,
     return True
 
 
-@inner(numba.boolean(_f8_2, _path, _path, _int, _int))
-def insert(gaps: np.ndarray, path: np.ndarray, place: np.ndarray, i: int, j: int) -> bool:
+@inner
+def insert(gaps: Gaps, path: Rows, place: Rows, i: int, j: int) -> bool:
     """Put the record at j between those at i and i + 1, if that is shorter."""
     if j in (i, i + 1) or j in (0, path.size - 1):
         return False
@@ -90,8 +92,8 @@ def insert(gaps: np.ndarray, path: np.ndarray, place: np.ndarray, i: int, j: int
     return True
 
 
-@kernel(_int(_f8_2, _i4_2, _path, _int))
-def shorten(gaps: np.ndarray, near: np.ndarray, path: np.ndarray, many: int) -> int:
+@entry(_GAPS, np.zeros((1, 1), np.int32), _PATH, 1)
+def shorten(gaps: Gaps, near: Rows, path: Rows, many: int) -> int:
     """Go once along the path and take each gain towards the `many` nearest records; return how many were taken."""
     n = path.size
     taken = 0
@@ -112,8 +114,8 @@ def shorten(gaps: np.ndarray, near: np.ndarray, path: np.ndarray, many: int) -> 
     return taken
 
 
-@inner(numba.void(_path, _path, _path))
-def number(start: np.ndarray, path: np.ndarray, labels: np.ndarray) -> None:
+@inner
+def number(start: Rows, path: Rows, labels: Rows) -> None:
     """Label the records of a path whose stretch that ends before t starts at start[t]."""
     end, label = path.size, 0
     while end > 0:
@@ -123,8 +125,8 @@ def number(start: np.ndarray, path: np.ndarray, labels: np.ndarray) -> None:
         end = start[end]
 
 
-@kernel(numba.float64(_f8_2, _path, _int, _path))
-def cut_by_gaps(gaps: np.ndarray, path: np.ndarray, k: int, labels: np.ndarray) -> float:
+@entry(_GAPS, _PATH, 1, _PATH)
+def cut_by_gaps(gaps: Gaps, path: Rows, k: int, labels: Rows) -> float:
     """Label the records by the best cut of the path; return its cost."""
     n = path.size
     least = np.full(n + 1, math.inf)
@@ -138,29 +140,6 @@ def cut_by_gaps(gaps: np.ndarray, path: np.ndarray, k: int, labels: np.ndarray) 
                 pairs += gaps[first, path[t]]
             if size >= k and least[end - size] + pairs / size < least[end]:
                 least[end] = least[end - size] + pairs / size
-                start[end] = end - size
-    number(start, path, labels)
-    return float(least[n])
-
-
-@kernel(numba.float64(_f8_2, _path, _int, _path))
-def cut_by_numbers(numbers: np.ndarray, path: np.ndarray, k: int, labels: np.ndarray) -> float:
-    """Label the records by the best cut of the path, from running means; return its SSE."""
-    n, d = numbers.shape
-    least = np.full(n + 1, math.inf)
-    least[0] = 0.0
-    start = np.zeros(n + 1, np.int32)
-    mean = np.empty(d)
-    for end in range(k, n + 1):
-        sse = 0.0
-        mean[:] = 0.0
-        for size in range(1, min(2 * k, end + 1)):
-            for j in range(d):
-                step = numbers[path[end - size], j] - mean[j]
-                mean[j] += step / size
-                sse += step * step * ((size - 1) / size)
-            if size >= k and least[end - size] + sse < least[end]:
-                least[end] = least[end - size] + sse
                 start[end] = end - size
     number(start, path, labels)
     return float(least[n])

@@ -8,31 +8,34 @@ what its statement loses.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numba
 import numpy as np
+
+from kinfold.kernels.compiling import entry, inner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Nodes = NDArray[np.int32]
 
 
 class Forest(NamedTuple):
     """Nodes of all attributes, one after the other."""
 
-    low: np.ndarray
-    high: np.ndarray
-    parent: np.ndarray  # the top is its own parent
-    lost: np.ndarray
+    low: Nodes
+    high: Nodes
+    parent: Nodes  # the top is its own parent
+    lost: NDArray[np.float64]
 
 
-FOREST = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
-    [numba.int32[::1], numba.int32[::1], numba.int32[::1], numba.float64[::1]], Forest
-)
-_int = numba.int64
-_float = numba.float64
-STATEMENT = numba.int32[::1]
-STATEMENTS = numba.int32[:, ::1]
+def example() -> Forest:
+    """Return the smallest forest, to compile for."""
+    nodes = np.zeros(1, np.int32)
+    return Forest(nodes, nodes, nodes, np.zeros(1))
 
 
-@numba.njit(_int(FOREST, _int, _int), cache=True)
+@inner
 def covering(f: Forest, a: int, b: int) -> int:
     """Return the lowest node above `a` (or itself) that covers `b`."""
     while f.low[a] > f.low[b] or f.high[a] < f.high[b]:
@@ -40,8 +43,8 @@ def covering(f: Forest, a: int, b: int) -> int:
     return a
 
 
-@numba.njit(_float(FOREST, STATEMENT), cache=True)
-def said(f: Forest, statement: np.ndarray) -> float:
+@inner
+def said(f: Forest, statement: Nodes) -> float:
     """What a record loses that is released with this statement."""
     lost = 0.0
     for a in range(statement.size):
@@ -49,8 +52,8 @@ def said(f: Forest, statement: np.ndarray) -> float:
     return lost
 
 
-@numba.njit(_float(FOREST, STATEMENT, STATEMENT), cache=True)
-def joined(f: Forest, one: np.ndarray, other: np.ndarray) -> float:
+@inner
+def joined(f: Forest, one: Nodes, other: Nodes) -> float:
     """What a record loses under the statement that covers both."""
     lost = 0.0
     for a in range(one.size):
@@ -58,8 +61,8 @@ def joined(f: Forest, one: np.ndarray, other: np.ndarray) -> float:
     return lost
 
 
-@numba.njit(numba.void(FOREST, STATEMENT, STATEMENT), cache=True)
-def widen(f: Forest, one: np.ndarray, other: np.ndarray) -> None:
+@entry(example(), np.zeros(1, np.int32), np.zeros(1, np.int32))
+def widen(f: Forest, one: Nodes, other: Nodes) -> None:
     """Make the first statement cover the other as well."""
     for a in range(one.size):
         one[a] = covering(f, one[a], other[a])

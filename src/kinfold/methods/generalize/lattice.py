@@ -34,7 +34,7 @@ from kinfold.methods.generalize.domain import Domain, Floats, Levels
 from kinfold.methods.generalize.found import Found, finished, levels_told
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice_cuts import CutSearch
-from kinfold.methods.generalize.lattice_search import Search, as_levels, raised
+from kinfold.methods.generalize.lattice_search import LatticeSearch, as_levels, raised
 from kinfold.methods.generalize.levels import levels_of, released_at
 from kinfold.methods.generalize.loss import Objective, generalizations
 from kinfold.methods.generalize.nodes import TOLERANCE, Node, Nodes
@@ -70,10 +70,13 @@ class Lattice:
         suppression: float = 0,
         objective: Objective = "granularity",
         weights: Mapping[str, float] | None = None,
+        seed: int = 0,
     ) -> None:
         self.nodes = Nodes(domain, models, suppression, objective, weights)
         self.size = generalizations(domain.heights)
-        self._search: Search = GridSearch(self.nodes) if self.size <= WRITTEN_DOWN else CutSearch(self.nodes)
+        self._search: LatticeSearch = (
+            GridSearch(self.nodes) if self.size <= WRITTEN_DOWN else CutSearch(self.nodes, seed)
+        )
 
     @property
     def best(self) -> Node | None:
@@ -121,7 +124,7 @@ class Lattice:
         return [self.nodes[as_levels(place)] for place in np.argwhere(holds)]
 
 
-class GridSearch(Search):
+class GridSearch(LatticeSearch):
     """Best-first search over a lattice that is written down as an array of lower bounds."""
 
     def __init__(self, nodes: Nodes) -> None:
@@ -203,7 +206,9 @@ def run(task: Task, domain: Domain) -> Found:
 def searched(task: Task, domain: Domain) -> Lattice:
     """Return the lattice of a task with its optimum found."""
     method = task.method
-    return lattice(domain, task.models, method.suppression, method.objective, task.weights, task.progress)
+    found = Lattice(domain, task.models, method.suppression, method.objective, task.weights, method.seed)
+    found.search(progress=task.progress)
+    return found
 
 
 def _plain(nodes: Nodes, shape: tuple[int, ...]) -> Floats:

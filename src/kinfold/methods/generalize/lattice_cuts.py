@@ -14,7 +14,7 @@
 All unknowns are 0 or 1 and all rows ask for one of them: a set cover, with as many unknowns as there are levels in
 all, whatever the size of the lattice. Rounding cuts down to marks keeps the bound true. This is Benders' decomposition
 with the table as the subproblem (Hooker & Ottosson 2003). It stops after a number of nodes (not seconds), so that the
-same table gives the same answer; `bound` then says how far from the optimum the best can be.
+same table and seed give the same answer; `bound` then says how far from the optimum the best can be.
 
 Ties: as proposed; a result is proved to within 1e-6.
 """
@@ -28,7 +28,7 @@ import numpy as np
 
 from kinfold.methods.generalize.cover import Cover
 from kinfold.methods.generalize.domain import Floats, Levels
-from kinfold.methods.generalize.lattice_search import Search, lowered, raised
+from kinfold.methods.generalize.lattice_search import LatticeSearch, lowered, raised
 from kinfold.methods.generalize.loss import is_below
 from kinfold.methods.generalize.nodes import Node, Nodes
 from kinfold.progress import Progress
@@ -39,15 +39,15 @@ ROUNDS = 24  # programs to solve before the same
 ORDERS = 40  # ways to look for a reason to exclude a node
 
 
-class CutSearch(Search):
+class CutSearch(LatticeSearch):
     """Cuts are rows of an integer program; its optimum is the next node and the bound."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: Nodes, seed: int = 0) -> None:
         super().__init__(nodes)
         self._bound = 0.0
         self._rounds = 0
         self._marks: set[float] = set()
-        self._random = np.random.default_rng(0)
+        self._random = np.random.default_rng(seed)
         self._rows: list[tuple[Levels, float]] = []
         self._floors: list[tuple[Levels, float]] = []
         # What each step up adds; nothing is known of it where losses do not add up over attributes

@@ -17,7 +17,7 @@ from kinfold.methods.generalize.nodes import TOLERANCE, Node, Nodes
 from kinfold.progress import Progress
 
 
-class Search(ABC):
+class LatticeSearch(ABC):
     """The state of a search: what was evaluated, the best node, and a bound on all others."""
 
     def __init__(self, nodes: Nodes) -> None:

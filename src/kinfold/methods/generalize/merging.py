@@ -112,7 +112,7 @@ def _healing(classes: Merged, trees: Trees, models: Models, asked: Ints) -> tupl
 
 def nearest_classes(trees: Trees, says: Codes, sizes: Ints, asked: Ints, count: int) -> tuple[Codes, Floats]:
     """The classes that cost least to merge with each class asked for, cheapest first, -1 where there are no more."""
-    partners = kernels.load("nearness").partners
+    partners = kernels.load("statement_tree").partners
 
     found = np.full((len(asked), count), -1, np.int32)
     costs = np.full((len(asked), count), np.inf)
@@ -121,17 +121,15 @@ def nearest_classes(trees: Trees, says: Codes, sizes: Ints, asked: Ints, count: 
 
 
 def _built(trees: Trees, says: Codes, sizes: Ints) -> Any:
-    nearness = kernels.load("nearness")
-    Boxes, build = nearness.Boxes, nearness.build
-
+    kernel = kernels.load("statement_tree")
     count, q = says.shape
     room = 2 * count + 2
     starts, ends, children = (np.zeros(room, np.int32) for _ in range(3))
     lows, highs = (np.zeros((room, q), np.int32) for _ in range(2))
     order = np.arange(count, dtype=np.int32)
-    boxes = Boxes(order, starts, ends, children, lows, highs, np.zeros(room), says, sizes)
-    build(boxes, trees.forest, count)
-    return boxes
+    tree = kernel.StatementTree(order, starts, ends, children, lows, highs, np.zeros(room), says, sizes)
+    kernel.build(tree, trees.forest, count)
+    return tree
 
 
 def _widen(trees: Trees, says: Codes, into: int, other: int) -> None:

@@ -2,7 +2,7 @@
 
     up to 16 records    exact: the cheapest division into classes that keep the promises (see `kernels/subsets`)
     more                equal records together, then merges until the promises hold (`merging`), then many small parts
-                        taken apart and put together better (`rebuilding`), then merges again where one is still missed
+                        taken apart and put together better (`rebuilding`), by steps that the seed decides
 
 It is microaggregation with another average: a partition, and for each class one statement that is true of all its
 records. Rows must be records, one each, for equal records can end up in different classes. `bound` says what no
@@ -17,7 +17,7 @@ Ties: the lowest subset; then the first merge.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,7 @@ METHOD = Declaration(
     summary="each class has the narrowest statement that is true of it (paper 002, at cell level)",
     page="mingen",
     needs=("hierarchies", "rows"),
-    kernels=("rollup", "subsets", "nearness", "rebuild"),
+    kernels=("rollup", "subsets", "statements", "statement_tree", "cell_search"),
     objectives=("granularity", "prec"),
     auto="values must stay true, and a level for each cell loses less than one for each column or classes by distance",
     auto_up_to=100_000,
@@ -55,10 +55,10 @@ METHOD = Declaration(
     order=4,
 )
 
-EXACT = 16  # records
+EXACT = 16  # records: 3^16 subsets of subsets take a second
 STEPS_BY_SIZE = 25  # steps for each record where only sizes matter
 STEPS = 1  # and where confidential values do
-CYCLES = 4  # that so many steps are
+CYCLES = 4  # each twice as long as the last; the default number of steps is that of so many cycles
 BOUND_NODES = 20_000
 
 
@@ -81,6 +81,7 @@ def mingen_cell(
     steps: int | None = None,
     seconds: float | None = None,
     progress: Progress = silent,
+    seed: int = 0,
 ) -> CellLevel:
     """Return classes whose lowest common ancestors lose least, all of which keep the promises.
 
@@ -95,7 +96,7 @@ def mingen_cell(
     if len(domain) <= EXACT:
         labels, taken = divided(loss, models), 0
     else:
-        labels, taken = _searched(loss, models, steps, seconds, progress)
+        labels, taken = _searched(loss, models, Budget(steps, seconds), seed, progress)
     released = released_by(domain, labels)
     lost = loss.cells(released.levels, released.suppressed)
     return CellLevel(labels, released, lost, len(domain) <= EXACT, taken)
@@ -103,8 +104,8 @@ def mingen_cell(
 
 def run(task: Task, domain: Domain) -> Found:
     """Return what is released of a task, searched for as long as the policy says."""
-    steps, seconds = task.method.limits or (None, None)
-    found = mingen_cell(domain, task.models, task.method.objective, task.weights, steps, seconds, task.progress)
+    method, limits = task.method, task.method.limits or (None, None)
+    found = mingen_cell(domain, task.models, method.objective, task.weights, *limits, task.progress, method.seed)
     return Found(found.generalization, ("proved optimal at cell level",) if found.exact else (), found.steps)
 
 
@@ -182,9 +183,7 @@ def bound(domain: Domain, models: Models, objective: Objective = "granularity") 
     return float(domain.tally.sizes @ least) / domain.records
 
 
-def _searched(
-    loss: CellLoss, models: Models, steps: int | None, seconds: float | None, progress: Progress
-) -> tuple[Ints, int]:
+def _searched(loss: CellLoss, models: Models, budget: Budget, seed: int, progress: Progress) -> tuple[Ints, int]:
     domain = loss.domain
     trees = Trees.of(loss)
     rows = trees.statements(domain)
@@ -196,8 +195,8 @@ def _searched(
         return classes.into, 0
     default = (STEPS_BY_SIZE if len(by_size) == len(models) else STEPS) * len(domain)
     first = -(-default // (2**CYCLES - 1))
-    ground = Statements(trees, rows, make_ups)
-    budget = Budget(default if steps is None and seconds is None else steps, seconds)
+    ground = Statements(trees, rows, make_ups, seed)
+    budget = replace(budget, steps=default) if budget.steps is None and budget.seconds is None else budget
     found = rebuilt(ground, classes.into, first, budget, progress)
     return _kept(domain, found.labels, models, classes.into), found.steps
 

@@ -4,7 +4,7 @@ What the models say of a class is asked beforehand: of every make-up that a clas
 its records hold each confidential value). That is a short table for k alone or for few confidential values; where it
 would be too long, classes are only merged (see `merging`), never rebuilt.
 
-    find the statements near each record by a tree; then take steps that get colder (see `annealing`, `kernels/rebuild`)
+    find the statements near each record by a tree; then take steps that get colder (`kernels/cell_search`)
 
 Cost: about 0.1 ms a step, whatever the size of the table.
 """
@@ -29,7 +29,6 @@ MAKE_UPS = 2_000_000
 NEAR = 16  # statements known to be near a record
 CHUNK = 10_000  # steps between two calls of the listener
 HEAT = 0.02  # what a step may cost at first, about
-STREAM = 20020507, 11235813  # where the random numbers start
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,36 +61,25 @@ class Statements:
 
     chunk = CHUNK
 
-    def __init__(self, trees: Trees, records: Codes, make_ups: MakeUps) -> None:
-        Parts = kernels.load("rebuild").Parts
-
-        self.trees, self.records, self.make_ups = trees, records, make_ups
-        self.near, self.stream = _near(trees, records), np.array(STREAM, np.int64)
-        room = np.zeros(make_ups.pool, np.int64)
-        says = np.zeros((make_ups.pool, records.shape[1]), np.int32)
-        self.parts = Parts(
-            *(room, room.copy(), room.copy(), room.copy(), room.copy()),
-            *(says, np.zeros(8, np.int64), np.zeros(1, np.int64)),
-        )
+    def __init__(self, trees: Trees, records: Codes, make_ups: MakeUps, seed: int = 0) -> None:
+        cell_search = kernels.load("cell_search")
+        stream = kernels.load("draws").stream_of(seed)
+        self.trees = trees
+        self.parts = cell_search.parts_of(make_ups.pool, records.shape[1])
+        near = _near(trees, records)
+        self.classes = cell_search.classes_of(records, make_ups.weight, make_ups.holds, near, stream)
 
     def begin(self, labels: Ints) -> None:
         """Go on from these classes."""
-        rebuild = kernels.load("rebuild")
-
-        (n, q), held = self.records.shape, self.make_ups
-        self.classes = rebuild.Classes(
-            *(self.records, held.weight, held.holds.astype(np.uint8), labels.astype(np.int32)),
-            *(np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int64), np.zeros((n, q), np.int32)),
-            *(self.near, np.zeros(n + 1, np.int32), self.stream),
-        )
-        rebuild.lay_out(self.classes, self.trees.forest)
-        self.cost = rebuild.cost(self.classes, self.trees.forest, self.parts)
+        cell_search = kernels.load("cell_search")
+        self.classes.label[:] = labels
+        cell_search.lay_out(self.classes, self.trees.forest)
+        self.cost = cell_search.cost(self.classes, self.trees.forest, self.parts)
 
     def take(self, heats: Floats) -> None:
         """Take a step for each heat."""
-        rebuild = kernels.load("rebuild")
-
-        self.cost += rebuild.rebuild(self.classes, self.trees.forest, self.parts, heats)
+        cell_search = kernels.load("cell_search")
+        self.cost += cell_search.rebuild(self.classes, self.trees.forest, self.parts, heats)
 
     def better(self, labels: Ints, cost: float) -> tuple[Ints, float]:
         """Return these classes or those of the last step, whichever cost less."""

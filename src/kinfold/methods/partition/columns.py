@@ -23,8 +23,9 @@ import numpy as np
 from kinfold import kernels
 from kinfold.methods.annealing import Budget, Walk
 from kinfold.methods.partition.gaps import renumbered, split
+from kinfold.methods.partition.oracle import Oracle
 from kinfold.methods.partition.path import path_starts
-from kinfold.methods.partition.search import Pairs, heat
+from kinfold.methods.partition.search import Shaken, heat
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Pool:
 
     def walk(self, starts: Sequence[Labels], steps: int, seed: int = 0) -> None:
         """Add the groups met on one cycle of so many steps from the best of these starts."""
-        ground = Pairs(self.gaps, self.k, seed)
+        ground = Shaken(Oracle.tabled(self.gaps), self.gaps, self.k, seed)
         walk = Walk(ground, *ground.descended(starts))
         for _ in walk.moments(walk.doubling(steps, heat(self.k)), Budget(steps, None)):
             self.add(split(renumbered(ground.groups.label)))
@@ -158,16 +159,16 @@ def price(pool: Pool, prices: Floats, looks: int, wanted: float = 0.0) -> tuple[
     stars = np.full(len(prices), np.inf)
     for m in pool.sizes:
         many, taken = MOST_FOUND, PER_ROOT if wanted == 0.0 else MOST_FOUND
-        market = pricing.of(pool.gaps.pairs, prices, m, (many, taken, looks), wanted)
-        pricing.sum_stars(market, np.zeros((len(prices), m - 1), np.int32))
-        pricing.search_all(market)
-        found = int(market.counts[pricing.FOUND])
-        new += pool.add(market.found[:found])
-        whole = whole and found < many and not market.counts[pricing.CUT_SHORT]
+        priced = pricing.of(pool.gaps.pairs, prices, m, (many, taken, looks), wanted)
+        pricing.sum_stars(priced, np.zeros((len(prices), m - 1), np.int32))
+        pricing.search_all(priced)
+        found = int(priced.counts[0].found)
+        new += pool.add(priced.found[:found])
+        whole = whole and found < many and not priced.counts[0].cut_short
         if wanted > 0.0 and not whole:
             break
-        least = np.minimum(least, market.least)
-        stars = np.minimum(stars, market.sums[:, m - 1])
+        least = np.minimum(least, priced.least)
+        stars = np.minimum(stars, priced.sums[:, m - 1])
     groups = len(prices) // pool.k
     by_roots = float(prices.sum() + np.sort(least)[:groups].sum())
     return max(by_roots, float(prices.sum() + 0.5 * stars.sum())), new, whole

@@ -60,30 +60,14 @@ class Gaps:
 
     def shares(self, labels: Labels) -> Floats:
         """Return the part of each record in the cost: half its mean squared distance to its group, itself included."""
-        layout = Layout.of(labels, 1)
-        inside = np.arange(layout.members.shape[1]) < layout.size[labels][:, None]
-        distances = self.pairs[np.arange(len(labels))[:, None], layout.members[labels]]
-        return np.asarray((distances * inside).sum(axis=1) / (2 * layout.size[labels]), np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """A partition laid out for the kernels: group and place of each record, members and size of each group."""
-
-    label: Labels
-    place: Labels
-    members: Labels
-    size: Labels
-
-    @classmethod
-    def of(cls, labels: Labels, k: int, rows: int = 0) -> Layout:
-        """Lay the groups of these labels out, with room for at least so many groups, of 2k-1 or more records."""
-        size = np.bincount(labels, minlength=rows).astype(np.int32)
-        place = np.empty(len(labels), np.int32)
+        size = np.bincount(labels)
+        place = np.empty(len(labels), np.int64)
         place[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - np.repeat(np.cumsum(size) - size, size)
-        members = np.zeros((len(size), max(2 * k - 1, int(size.max()))), np.int32)
-        members[labels, place] = np.arange(len(labels), dtype=np.int32)
-        return cls(labels.astype(np.int32), place, members, size)
+        members = np.zeros((len(size), int(size.max())), np.int32)
+        members[labels, place] = np.arange(len(labels))
+        inside = np.arange(members.shape[1]) < size[labels][:, None]
+        distances = self.pairs[np.arange(len(labels))[:, None], members[labels]]
+        return np.asarray((distances * inside).sum(axis=1) / (2 * size[labels]), np.float64)
 
 
 def split(labels: Labels) -> list[Labels]:
@@ -106,3 +90,12 @@ def renumbered(labels: Labels) -> Labels:
     rank = np.empty(len(first), np.int32)
     rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
     return np.asarray(rank[inverse], np.int32)
+
+
+def numbered(labels: Labels) -> Labels:
+    """Return the labels without gaps, in the same order.
+
+    >>> numbered(np.array([7, 2, 7], np.int32)).tolist()
+    [1, 0, 1]
+    """
+    return np.unique(labels, return_inverse=True)[1].astype(np.int32)

@@ -41,7 +41,7 @@ METHOD = Declaration(
     summary="near records, exchanged until each class is t-close (Algorithm 2 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("k_first", "promises", "merging", "classes", "mending"),
+    kernels=("k_first", "promises", "t_merge", "repair"),
     order=6,
 )
 

@@ -21,7 +21,8 @@ import numpy as np
 from kinfold import kernels
 from kinfold.methods.annealing import Budget, Mark, Refinement
 from kinfold.methods.partition.cost import cost
-from kinfold.methods.partition.gaps import Gaps, Layout, renumbered
+from kinfold.methods.partition.gaps import Gaps, renumbered
+from kinfold.methods.partition.oracle import Oracle
 from kinfold.methods.partition.search import search, warm
 from kinfold.progress import Progress, silent
 
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 SWEPT, SEARCHED = 10_000, 1_000  # records of a block
 SHAKES = 1.0  # steps for each record in a block, once its descent is done
 FEWEST = 20  # groups of a block at least, if their size allows
-NEAR = 12  # groups next to a group that its records are tried in
+NEAR = 12  # groups next to a group that are known to its records
+TRIED = 3  # of them are tried for a record, the nearest
 LOOKS = 12  # times a record is looked at in one sweep, on average, at most
 ENOUGH = 0.005  # a round of sweeps that gains less is the last
 THREADS = 2
@@ -46,9 +48,7 @@ BATCH = 4  # blocks between two looks at the clock
 
 def warm_blocks() -> None:
     """Load what the search needs, compiling it if need be, before any clock runs."""
-    sweeps = kernels.load("sweeps")
-
-    assert sweeps  # noqa: S101  loaded for its own sake
+    kernels.load("sweeps")
     warm()
 
 
@@ -107,15 +107,14 @@ class Work:
         self.round += 1
 
     def _sweep(self, rows: Rows) -> float:
-        sweeps = kernels.load("sweeps")
-
-        layout = Layout.of(renumbered(self.labels[rows]), self.k)
-        if len(layout.size) == 1:
+        points, start = self.points.take(rows), renumbered(self.labels[rows])
+        if start.max() == 0:
             return 0.0
-        state = sweeps.of(self.points.numbers[rows], (layout.label, layout.place, layout.members, layout.size), NEAR)
-        sweeps.prepare(state)
-        change = sweeps.settle(state, self.k, LOOKS * len(rows))
-        self._write(rows, state.label)
+        oracle = Oracle.of(points, near=near_by_means(points.numbers, start))
+        groups = oracle.arranged(start, self.k)
+        groups.state[0].wide = TRIED
+        change = kernels.load("sweeps").sweep(oracle.records, groups, LOOKS)
+        self._write(rows, groups.label)
         return float(change)
 
     def _search(self, rows: Rows) -> float:
@@ -129,6 +128,23 @@ class Work:
     def _write(self, rows: Rows, labels: Labels) -> None:
         _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
         self.labels[rows] = rows[first][inverse].astype(np.int32)
+
+
+def near_by_means(numbers: Floats, labels: Labels) -> Labels:
+    """Return for each record the first records of the groups with the nearest means to its own, nearest to it first.
+
+    >>> near_by_means(np.array([[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]]), np.array([0, 0, 1, 1, 2, 2])).tolist()
+    [[2, 4], [2, 4], [0, 4], [4, 0], [2, 0], [2, 0]]
+    """
+    _, first, size = np.unique(labels, return_index=True, return_counts=True)
+    means = np.column_stack([np.bincount(labels, column) / size for column in numbers.T])
+    groups = np.zeros((len(size), min(NEAR, len(size) - 1)), np.int32)
+    kernels.load("distances").nearest_rows(means, groups)
+    groups = groups[labels]
+    away = np.zeros(groups.shape)
+    for column, mean in zip(numbers.T, means.T, strict=True):
+        away += (column[:, None] - mean[groups]) ** 2
+    return np.take_along_axis(first[groups], np.argsort(away, axis=1, kind="stable"), axis=1).astype(np.int32)
 
 
 def places(points: Points) -> Floats:

@@ -73,12 +73,12 @@ def star_bound(gaps: Gaps, k: int, prices: Floats) -> tuple[Floats, Floats]:
     leads = np.zeros((n, 0), np.int32)
     sizes = np.zeros(n, np.int64)
     for m in range(k, min(2 * k - 1, n) + 1):
-        market = pricing.of(gaps.pairs, prices, m, (0, 0, 0))
+        priced = pricing.of(gaps.pairs, prices, m, (0, 0, 0))
         picks = np.zeros((n, m - 1), np.int32)
-        pricing.sum_stars(market, picks)
-        lower = market.sums[:, m - 1] < least
+        pricing.sum_stars(priced, picks)
+        lower = priced.sums[:, m - 1] < least
         picks[~lower, : leads.shape[1]] = leads[~lower]
-        leads, least = picks, np.where(lower, market.sums[:, m - 1], least)
+        leads, least = picks, np.where(lower, priced.sums[:, m - 1], least)
         sizes[lower] = m
     for m in range(k, 2 * k):
         led = leads[sizes == m, : m - 1].ravel()

@@ -1,10 +1,16 @@
-"""Refinement under promises: the partition is changed record by record, and every class keeps what was promised.
+"""Refinement under promises: the search of `search`, and random single moves, with every promise kept at every step.
 
     quench     steps without heat, from the partition as given
     race       the same partition and coarser ones, whose neighbouring classes were put together, each annealed a while;
                the best goes on. A union keeps what its parts kept, and larger classes leave more freedom: with them it
                often ends far lower
     rounds     annealing, each round twice as long as the one before, from the best partition so far
+
+    a step     one random move or swap (see `kernels/random_moves`)
+    shakes     after a chunk of steps, in tables whose distances all fit into memory: a few neighbouring classes are
+               taken apart, made anew and settled (see `kernels/descent`). The larger the classes, the fewer: one takes
+               as long as many steps, by about the third power of their size
+    crossing   now and then what was met with the best so far (see `crossing`): promises are kept class by class
 
 Within an annealing the heat falls from the cost of half an average record to nothing (see `annealing`).
 
@@ -23,23 +29,31 @@ import numpy as np
 from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.methods.annealing import Budget, Cycle, Refinement, Walk
-from kinfold.methods.partition.classes import laid_out, numbered
+from kinfold.methods.partition.cost import cost
+from kinfold.methods.partition.crossing import cross
 from kinfold.methods.partition.curves import curves
-from kinfold.methods.partition.requirement import Requirement, missed, mixed, packed
-from kinfold.methods.partition.search import stream_of
+from kinfold.methods.partition.gaps import Gaps, numbered, renumbered
+from kinfold.methods.partition.oracle import Oracle
+from kinfold.methods.partition.requirement import Requirement, missed
+from kinfold.methods.partition.search import DEEP, REACH, WIDE
 from kinfold.progress import silent
 from kinfold.rows.points import Points, checked_size
 
 if TYPE_CHECKING:
-    from kinfold.kernels.annealing import Search
     from kinfold.progress import Progress
     from kinfold.rows.points import Floats, Labels
 
+# Chosen by what four seconds reach on Census under t, l and equal t (k = 3 and 5)
 CHUNK = 20_000  # steps between two looks at the clock and the listener
 CURVES = 4
 COARSER = (1, 2, 3, 5)  # how many classes become one, for each runner of the race
 QUENCH, RACE, ROUND, STEPS = 10, 100, 400, 1000  # steps a record
 HEAT = 0.5  # of the cost of an average record
+SMALL = 5_000  # records whose distances all fit into memory
+EVERY = 1.5  # times the third power of the mean class size: steps for each shake, which then take about as long
+FREE = 8  # classes that shakes may make besides twice as many as there are
+CROSSED = 8  # chunks between two crossings, which take as long as some thousand steps
+ROUNDING = 1e-9  # a gain below this share is none
 
 
 def refine_under(
@@ -69,13 +83,15 @@ def refine_under(
         raise PolicyError("the partition to refine misses a promise already", fix="repair it first")
     if steps is None and seconds is None:
         steps = STEPS * len(points)
-    kernels.load("annealing")  # compiling is no part of the time given
+    for name in ("draws", "random_moves", "promised_search", "distances"):
+        kernels.load(name)  # compiling is no part of the time given
     budget = Budget(steps, seconds)
-    ground = Promised(points, labels, k, requirements, seed)
-    walk = Walk(ground, labels, ground.cost)
+    ground = Promised(points, k, requirements, seed)
+    ground.lowest = cost(points, labels)
+    walk = Walk(ground, labels, ground.lowest)
     found = walk.follow(_plan(walk, ground), budget, progress)
     labels = numbered(found.labels)
-    return replace(found, labels=labels, cost=ground.cost_of(labels))
+    return replace(found, labels=labels, cost=cost(points, labels))
 
 
 def _plan(walk: Walk, ground: Promised) -> Iterator[Cycle]:
@@ -89,43 +105,55 @@ def _plan(walk: Walk, ground: Promised) -> Iterator[Cycle]:
 
 
 class Promised:
-    """The ground of this search: numbers and codes in classes that keep promises."""
+    """The ground of this search: numbers and codes in groups that keep promises."""
 
     chunk = CHUNK
 
-    def __init__(self, points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], seed: int) -> None:
+    def __init__(self, points: Points, k: int, requirements: Sequence[Requirement], seed: int) -> None:
         self.points, self.k = points, k
-        self.mixed, self.promises = mixed(points), packed(requirements, len(points))
-        self.curve = curves(points, CURVES, 0)
-        self.place = np.argsort(self.curve, axis=1).astype(np.int32)
-        self.stream = stream_of(seed).astype(np.int64)
-        self.lowest = self.cost_of(labels)
-        self.begin(labels)
-
-    @property
-    def cost(self) -> float:
-        """What the classes cost now."""
-        return float(self.search.s.cost[0])
+        self.gaps = Gaps.of(points) if len(points) <= SMALL else None
+        self.oracle = Oracle.of(points, requirements, self.gaps)
+        order = curves(points, CURVES, 0)
+        self.around = kernels.load("random_moves").Curves(order, np.argsort(order, axis=1).astype(np.int32))
+        self.stream = kernels.load("draws").stream_of(seed)
+        self.lowest, self.chunks = np.inf, 0
 
     def begin(self, labels: Labels) -> None:
         """Go on from this partition."""
-        self.search = self._begun(labels)
+        groups = int(labels.max()) + 1
+        free = max(0, min(len(labels) // self.k + 1 - groups, groups + FREE)) if self.gaps else 0
+        self.groups = self.oracle.arranged(labels, self.k, free)
+        now = self.groups.state[0]
+        now.wide, now.deep, now.reach = WIDE, DEEP, REACH
         self.unit = self.lowest / len(labels)
 
     def take(self, heats: Floats) -> None:
-        """Take a step for each heat, a share of the cost of an average record of the best partition."""
-        kernels.load("annealing").anneal(self.search, self.unit * heats)
+        """Take a step for each heat, a share of the cost of an average record of the best partition; then shakes."""
+        s, p = self.groups, self.oracle.promises
+        wander = kernels.load("random_moves").wander
+        reached = wander(self.oracle.records, p, s, self.around, self.stream, self.unit * heats)
+        self.met = [(s.label, reached)]
+        size = len(s.label) / np.count_nonzero(s.size)
+        every = int(EVERY * size**3)
+        if self.gaps is not None and len(heats) >= every:
+            lowest = np.empty_like(s.label)
+            often = np.ascontiguousarray(heats[every - 1 :: every])
+            self.met[0] = (s.label.copy(), reached)
+            reached = kernels.load("promised_search").search(p, s, self.stream, often, lowest)
+            self.met.append((lowest, reached))
 
     def better(self, labels: Labels, cost: float) -> tuple[Labels, float]:
-        """Return this partition or the one of the last step, whichever costs less."""
-        if self.cost < cost * (1 - 1e-9):
-            self.lowest = self.cost
-            return self.search.s.label.copy(), self.cost
+        """Return this partition or the best met in the last steps; now and then, cross it with them."""
+        for met, reached in self.met:
+            if reached < cost * (1 - ROUNDING):
+                labels, cost = renumbered(met), reached
+        self.chunks += 1
+        if self.gaps is not None and self.chunks % CROSSED == 0:
+            for met, _ in self.met:
+                labels = cross(self.gaps, labels, renumbered(met))
+            cost = min(cost, self.gaps.cost(labels))
+        self.lowest = cost
         return labels, cost
-
-    def cost_of(self, labels: Labels) -> float:
-        """Return what these classes cost, summed afresh."""
-        return float(self._begun(labels).s.cost[0])
 
     def coarser(self, labels: Labels, many: int) -> Labels:
         """Put so many neighbouring classes together at a time; a few classes stay as they are."""
@@ -141,11 +169,3 @@ class Promised:
         union = np.empty(len(size), np.int64)
         union[order] = np.minimum(np.arange(len(size)) // many, len(size) // many - 1)
         return numbered(union[labels].astype(np.int32))
-
-    def _begun(self, labels: Labels) -> Search:
-        classes = laid_out(self.points, labels, self.promises)
-        kernels.load("classes").recount(self.mixed, self.promises, classes)
-        search: Search = kernels.load("annealing").Search(
-            self.mixed, self.promises, classes, self.k, self.curve, self.place, self.stream
-        )
-        return search

@@ -1,8 +1,8 @@
-"""Repair: classes that miss a promise are mended at the least cost, and merged only where nothing else helps.
+"""Repair: classes that miss a promise are repaired at the least cost, and merged only where nothing else helps.
 
     until no class misses a promise:
-        mend, the worst class first: swaps and moves that restore the promise for the least error
-        of the classes that could not be mended, merge the worst with their nearest ones
+        exchange, the worst class first: swaps and moves that restore the promise for the least error
+        of the classes that could not be repaired, merge the worst with their nearest ones
 
 What is asked of a class is in the requirements (any model that hands out a criterion); at least k records stay in each.
 One class of everything is the last resort; where even that misses a promise, nothing can be done.
@@ -21,8 +21,9 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.errors import Unreachable
-from kinfold.methods.partition.classes import laid_out, numbered
-from kinfold.methods.partition.requirement import Requirement, missed, mixed, packed
+from kinfold.methods.partition.gaps import numbered
+from kinfold.methods.partition.oracle import Oracle
+from kinfold.methods.partition.requirement import Requirement, missed
 from kinfold.methods.partition.t_merge import merged
 from kinfold.progress import silent
 from kinfold.rows.points import Points, checked_size
@@ -38,7 +39,7 @@ CHUNK = 50  # classes between two looks at the listener
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """The labels, how many classes missed a promise before, and what mended them."""
+    """The labels, how many classes missed a promise before, and what repaired them."""
 
     labels: Labels
     repaired: int
@@ -70,7 +71,7 @@ def repair(
     steps = merges = 0
     left = failing
     while left:
-        labels, made = _mended(points, labels, k, requirements, progress)
+        labels, made = _exchanged(points, labels, k, requirements, progress)
         steps += made
         left = int((missed(requirements, labels) > 0).sum())
         if left:
@@ -80,19 +81,18 @@ def repair(
     return Repair(labels, failing, steps, merges)
 
 
-def _mended(
+def _exchanged(
     points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], progress: Progress
 ) -> tuple[Labels, int]:
-    mending = kernels.load("mending")
-    m, p = mixed(points), packed(requirements, len(points))
-    s = laid_out(points, labels, p)
-    kernels.load("classes").recount(m, p, s)
-    scale = float(s.cost[0]) / len(points) + 1e-300
-    bench = mending.Bench(m, p, s, k, scale, np.zeros(4, np.int64), np.zeros(4))
-    order = np.argsort(-s.missed, kind="stable")
-    order = order[s.missed[order] > 0]
-    look = int(min(len(points), max(FEW, TRIALS / max(1, s.size[order].sum()))))
+    kernel = kernels.load("repair")
+    oracle = Oracle.of(points, requirements)
+    groups = oracle.arranged(labels, k)
+    state = kernel.state_of(oracle.records, oracle.promises, groups)
+    kernel.judge_all(state)
+    order = np.argsort(-groups.missed, kind="stable")
+    order = order[groups.missed[order] > 0]
+    look = int(min(len(points), max(FEW, TRIALS / max(1, groups.size[order].sum()))))
     for done in range(0, len(order), CHUNK):
-        mending.mend_all(bench, order[done : done + CHUNK], look)
+        kernel.repair_all(state, order[done : done + CHUNK], look)
         progress(done, len(order))
-    return s.label, int(bench.who[3])
+    return groups.label, int(state.best[0].made)

@@ -9,6 +9,9 @@
 The threshold is drawn around a heat that falls within each cycle; each cycle is twice as long as the last (see
 `annealing`). The descents of step 1 are always run to their end.
 
+The constants were chosen by what ten seconds reach on the field's three benchmark files at k = 3, 5 and 10
+(`benchmarks/refine.py`).
+
 Cost: O(n²) memory; a step is O(k² w) for w candidate groups.   Ties: the first found.
 """
 
@@ -21,41 +24,44 @@ import numpy as np
 from kinfold import kernels
 from kinfold.methods.annealing import Budget, Refinement, Walk
 from kinfold.methods.partition.crossing import cross
-from kinfold.methods.partition.gaps import Layout, renumbered
+from kinfold.methods.partition.gaps import renumbered
+from kinfold.methods.partition.oracle import Oracle
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kinfold.kernels.groups import Groups
     from kinfold.methods.partition.gaps import Gaps
     from kinfold.rows.points import Floats, Labels
 
 CHUNK = 600  # steps over k between two looks at the clock, and between two recounts of the costs
 REACH = 5  # groups taken apart besides the first
 WIDE, DEEP = 6, 4  # candidate groups of a record, and of the second record of a chain
+LOOKS = 100  # at each record in the first descent: it ends long before
 HEAT = 1.5  # of the cost of a record over the root of k, at the start of a cycle
 CYCLE = 60  # steps for each group of k in the first cycle
 LARGE = 10  # from this k on a step takes so long that there are fewer
 
 
-class Pairs:
-    """The ground of this search: the squared distances of all pairs."""
+class Shaken:
+    """The ground of this search: partitions that are shaken, over a table of distances, with promises or without."""
 
-    def __init__(self, gaps: Gaps, k: int, seed: int) -> None:
-        self.gaps, self.k, self.stream = gaps, k, stream_of(seed)
+    def __init__(self, oracle: Oracle, gaps: Gaps, k: int, seed: int) -> None:
+        self.oracle, self.gaps, self.k = oracle, gaps, k
+        self.stream = kernels.load("draws").stream_of(seed)
         self.chunk = max(5, CHUNK // k)
 
     def begin(self, labels: Labels) -> None:
         """Go on from this partition."""
-        self.groups = arranged(self.gaps, labels, self.k)
+        free = max(0, len(labels) // self.k + 1 - (int(labels.max()) + 1))
+        self.groups = self.oracle.arranged(labels, self.k, free)
+        now = self.groups.state[0]
+        now.wide, now.deep, now.reach = WIDE, DEEP, REACH
 
     def take(self, heats: Floats) -> None:
         """Take a step for each heat."""
-        descent = kernels.load("descent")
-
         self.lowest = np.empty_like(self.groups.label)
-        descent.search(self.groups, self.stream, REACH, heats, self.lowest)
+        kernels.load("plain_search").search(self.groups, self.stream, heats, self.lowest)
 
     def better(self, labels: Labels, cost: float) -> tuple[Labels, float]:
         """Cross this partition with the lowest of the last steps and with where they ended."""
@@ -66,12 +72,10 @@ class Pairs:
 
     def descended(self, starts: Iterable[Labels]) -> tuple[Labels, float]:
         """Return the best partition that a descent from one of these ends at, and its cost."""
-        descent = kernels.load("descent")
-
         ends = []
         for labels in starts:
             self.begin(labels)
-            descent.descend_from_all(self.groups)
+            kernels.load("plain_search").descend(self.groups, LOOKS)
             ends.append(renumbered(self.groups.label))
         costs = [self.gaps.cost(labels) for labels in ends]
         best = int(np.argmin(costs))
@@ -91,7 +95,7 @@ def search(
 
     `first` is the length of the first cycle, for who knows how many steps there will be.
     """
-    ground = Pairs(gaps, k, seed)
+    ground = Shaken(Oracle.tabled(gaps), gaps, k, seed)
     walk = Walk(ground, *ground.descended(starts))
     return walk.follow(walk.doubling(first or first_cycle(len(gaps), k), heat(k)), budget, progress)
 
@@ -114,31 +118,6 @@ def warm() -> None:
     """Load what the search needs, compiling it if need be, before any clock runs."""
     import scipy.sparse.csgraph
 
-    descent = kernels.load("descent")
-    distances = kernels.load("distances")
-    paths = kernels.load("paths")
-
-    assert all((descent, distances, paths, scipy.sparse.csgraph))  # noqa: S101  loaded for their own sake
-
-
-def stream_of(seed: int) -> Labels:
-    """Return the state of a random stream for a seed."""
-    drawn = np.random.SeedSequence(seed).generate_state(2, np.uint32)
-    return np.asarray(1 + drawn % 2_000_000_000, np.int64)
-
-
-def arranged(gaps: Gaps, labels: Labels, k: int) -> Groups:
-    """Return the groups of these labels as the kernels take them, room for the search included."""
-    groups = kernels.load("groups")
-
-    layout = Layout.of(labels, k, len(labels) // k + 1)
-    n, (rows, most) = len(labels), layout.members.shape
-    counts = np.zeros(groups.COUNTERS, np.int64)
-    counts[[groups.K, groups.MOST, groups.WIDE, groups.DEEP]] = k, most, WIDE, DEEP
-    state = groups.Groups(
-        *(gaps.pairs, gaps.near, layout.label, layout.place, np.zeros(n)),
-        *(layout.members, layout.size, np.zeros(rows), np.zeros(1), counts),
-        np.zeros((groups.LISTS, max(n, (REACH + 2) * most)), np.int32),
-    )
-    groups.recount(state)
-    return state
+    assert scipy.sparse.csgraph  # noqa: S101  loaded for its own sake
+    for name in ("draws", "plain_search", "distances", "paths"):
+        kernels.load(name)

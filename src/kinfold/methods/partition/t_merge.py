@@ -27,8 +27,8 @@ from kinfold.rows.points import Points, checked_size
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from kinfold.kernels.merging import Merger
     from kinfold.kernels.promises import Promises
+    from kinfold.kernels.t_merge import Merger
     from kinfold.methods.task import Task
     from kinfold.progress import Progress
     from kinfold.rows.points import Labels
@@ -39,7 +39,7 @@ METHOD = Declaration(
     summary="classes of mdav, merged until each is t-close (Algorithm 1 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "promises", "merging", "classes", "mending"),
+    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "promises", "t_merge", "repair"),
     order=5,
 )
 
@@ -87,7 +87,7 @@ def merged(
         return labels, 0
     m, p = mixed(points), packed(requirements, len(points))
     classes = _merger(points, labels, p)
-    kernel = kernels.load("merging")
+    kernel = kernels.load("t_merge")
     kernel.settle(m, p, classes)
     limit = len(classes.into) if most is None else most
     done = 0
@@ -108,7 +108,7 @@ def merged(
 
 
 def _merger(points: Points, labels: Labels, p: Promises) -> Merger:
-    Merger = kernels.load("merging").Merger
+    Merger = kernels.load("t_merge").Merger
 
     size = np.bincount(labels)
     classes = len(size)

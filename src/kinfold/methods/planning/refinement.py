@@ -29,16 +29,8 @@ Labels: TypeAlias = NDArray[np.int32]
 
 # what improving, repairing and proving have to compile
 KERNELS = (
-    "descent",
-    "paths",
-    "distances",
-    "sweeps",
-    "pricing",
-    "promises",
-    "merging",
-    "classes",
-    "mending",
-    "annealing",
+    *("draws", "plain_search", "sweeps", "random_moves", "promised_search"),
+    *("promises", "t_merge", "repair", "paths", "distances", "pricing"),
 )
 EXACT_UP_TO = 500  # records: half a minute of processor time at k = 3 to 5; a thousand take many
 

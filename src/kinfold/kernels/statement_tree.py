@@ -1,4 +1,4 @@
-"""Nearness: which classes cost least to merge with, by a tree over their statements.
+"""Which classes cost least to merge with, by a tree over their statements.
 
     build   split the classes at the attribute whose statements lose most together, at the middle of their codes,
             until at most LEAF are left; each box holds the range of leaves of each attribute and the least cost
@@ -13,52 +13,47 @@ Cost: O(g log g) to build; a search looks at a small part of the boxes.   Ties: 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numba
 import numpy as np
 
-from kinfold.kernels.statements import FOREST, STATEMENT, STATEMENTS, Forest, joined, said
+from kinfold.kernels import statements
+from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.statements import Forest, joined, said
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Nodes = NDArray[np.int32]
+    Ints = NDArray[np.int64]
 
 LEAF = 8
 DEEP = 1024  # more than halvings of the codes of 30 attributes
 
 
-class Boxes(NamedTuple):
+class StatementTree(NamedTuple):
     """A binary tree; box b holds order[start[b]:end[b]], its halves are child[b] and child[b] + 1, or none (-1)."""
 
-    order: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    child: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    least: np.ndarray
-    said: np.ndarray  # (g, q) the statement of each class
-    sizes: np.ndarray  # (g)
+    order: Nodes
+    start: Nodes
+    end: Nodes
+    child: Nodes
+    low: Nodes  # (boxes, q) first and last leaf of each attribute
+    high: Nodes
+    least: Floats  # (boxes) what a statement of the box loses at least
+    said: Nodes  # (g, q) the statement of each class
+    sizes: Ints  # (g)
 
 
-BOXES = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
-    [
-        numba.int32[::1],
-        numba.int32[::1],
-        numba.int32[::1],
-        numba.int32[::1],
-        numba.int32[:, ::1],
-        numba.int32[:, ::1],
-        numba.float64[::1],
-        numba.int32[:, ::1],
-        numba.int64[::1],
-    ],
-    Boxes,
-)
-_int = numba.int64
-_float = numba.float64
-_sizes = numba.int64[::1]
+def example() -> StatementTree:
+    """Return the smallest tree, to compile for."""
+    rows, ranges = np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
+    return StatementTree(rows, rows, rows, rows, ranges, ranges, np.zeros(1), ranges, np.zeros(1, np.int64))
 
 
-@numba.njit(numba.void(BOXES, FOREST, _int), cache=True)
-def _fit(t: Boxes, f: Forest, box: int) -> None:
+@inner
+def _fit(t: StatementTree, f: Forest, box: int) -> None:
     t.least[box] = np.inf
     for a in range(t.said.shape[1]):
         t.low[box, a] = 2147483647
@@ -71,8 +66,8 @@ def _fit(t: Boxes, f: Forest, box: int) -> None:
             t.high[box, a] = max(t.high[box, a], f.high[t.said[g, a]])
 
 
-@numba.njit(_int(BOXES, FOREST, _int), cache=True)
-def _widest(t: Boxes, f: Forest, box: int) -> int:
+@inner
+def _widest(t: StatementTree, f: Forest, box: int) -> int:
     best, most = -1, 0.0
     g = t.order[t.start[box]]
     for a in range(t.said.shape[1]):
@@ -90,8 +85,8 @@ def _widest(t: Boxes, f: Forest, box: int) -> int:
     return best
 
 
-@numba.njit(_int(BOXES, FOREST, _int, _int), cache=True)
-def _halved(t: Boxes, f: Forest, box: int, a: int) -> int:
+@inner
+def _halved(t: StatementTree, f: Forest, box: int, a: int) -> int:
     """Put the classes below the middle of their codes first and return where the others begin."""
     lowest, highest = 2147483647, -1
     for place in range(t.start[box], t.end[box]):
@@ -106,8 +101,8 @@ def _halved(t: Boxes, f: Forest, box: int, a: int) -> int:
     return int(cut)
 
 
-@numba.njit(_int(BOXES, FOREST, _int), cache=True)
-def build(t: Boxes, f: Forest, count: int) -> int:
+@entry(example(), statements.example(), 1)
+def build(t: StatementTree, f: Forest, count: int) -> int:
     """Build the tree over order[:count] and return how many boxes it has."""
     t.start[0], t.end[0] = 0, count
     boxes, box = 1, 0
@@ -126,8 +121,8 @@ def build(t: Boxes, f: Forest, count: int) -> int:
     return boxes
 
 
-@numba.njit(_float(BOXES, FOREST, STATEMENT, _int), cache=True)
-def _touching(t: Boxes, f: Forest, statement: np.ndarray, box: int) -> float:
+@inner
+def _touching(t: StatementTree, f: Forest, statement: Nodes, box: int) -> float:
     lost = 0.0
     for a in range(statement.size):
         node = statement[a]
@@ -137,19 +132,13 @@ def _touching(t: Boxes, f: Forest, statement: np.ndarray, box: int) -> float:
     return float(max(lost, t.least[box]))
 
 
-@numba.njit(_int(BOXES, FOREST, STATEMENT, _sizes, STATEMENT, numba.float64[::1]), cache=True)
-def nearest(
-    t: Boxes,
-    f: Forest,
-    statement: np.ndarray,
-    own: np.ndarray,
-    found: np.ndarray,
-    costs: np.ndarray,
-) -> int:
+@inner
+def nearest(t: StatementTree, f: Forest, g: int, found: Nodes, costs: Floats) -> int:
     """Fill `found` with the classes that cost least to merge with, cheapest first, and return how many there are.
 
-    `own` holds the size of what is to be merged and its class (left out; -1 for none). Empty classes are left out.
+    Empty classes and g itself are left out.
     """
+    statement, size = t.said[g], t.sizes[g]
     count = 0
     cost = said(f, statement)
     stack = np.empty(DEEP, np.int64)
@@ -162,19 +151,19 @@ def nearest(
             continue
         child = t.child[box]
         if child >= 0:
-            one = own[0] * (_touching(t, f, statement, child) - cost)
-            other = own[0] * (_touching(t, f, statement, child + 1) - cost)
+            one = size * (_touching(t, f, statement, child) - cost)
+            other = size * (_touching(t, f, statement, child + 1) - cost)
             first = child if one > other else child + 1  # the cheaper box goes on top
             stack[deep], bounds[deep] = first, max(one, other)
             stack[deep + 1], bounds[deep + 1] = child + child + 1 - first, min(one, other)
             deep += 2
             continue
         for place in range(t.start[box], t.end[box]):
-            g = t.order[place]
-            if g == own[1] or t.sizes[g] == 0:
+            h = t.order[place]
+            if h == g or t.sizes[h] == 0:
                 continue
-            both = joined(f, statement, t.said[g])
-            change = (own[0] + t.sizes[g]) * both - own[0] * cost - t.sizes[g] * said(f, t.said[g])
+            both = joined(f, statement, t.said[h])
+            change = (size + t.sizes[h]) * both - size * cost - t.sizes[h] * said(f, t.said[h])
             if count == found.size and change >= costs[count - 1]:
                 continue
             count = min(count + 1, found.size)
@@ -182,25 +171,13 @@ def nearest(
             while seat > 0 and costs[seat - 1] > change:
                 costs[seat], found[seat] = costs[seat - 1], found[seat - 1]
                 seat -= 1
-            costs[seat], found[seat] = change, g
+            costs[seat], found[seat] = change, h
     return count
 
 
-@numba.njit(
-    numba.void(BOXES, FOREST, _sizes, STATEMENTS, numba.float64[:, ::1]),
-    cache=True,
-)
-def partners(
-    t: Boxes,
-    f: Forest,
-    asked: np.ndarray,
-    found: np.ndarray,
-    costs: np.ndarray,
-) -> None:
+@entry(example(), statements.example(), np.zeros(1, np.int64), np.zeros((1, 1), np.int32), np.zeros((1, 1)))
+def partners(t: StatementTree, f: Forest, asked: Ints, found: Nodes, costs: Floats) -> None:
     """Fill a row of `found` and `costs` for each class asked for; -1 where there are no more."""
-    own = np.empty(2, np.int64)
     for i in range(asked.size):
-        g = asked[i]
-        own[0], own[1] = t.sizes[g], g
-        count = nearest(t, f, t.said[g], own, found[i], costs[i])
+        count = nearest(t, f, asked[i], found[i], costs[i])
         found[i, count:] = -1

@@ -16,85 +16,97 @@ Only the steps and the random stream decide, never a clock.   Ties: the first fo
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba
 import numpy as np
 
-from kinfold.kernels.draws import draw
-from kinfold.kernels.statements import FOREST, STATEMENT, Forest, joined, said, widen
+from kinfold.kernels import statements
+from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.draws import below, draw
+from kinfold.kernels.statements import Forest, joined, said, widen
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Nodes = NDArray[np.int32]
+    Rows = NDArray[np.int32]
+    Ints = NDArray[np.int64]
+
+
+ROUNDING = 1e-12
+MISSED = 1e3  # for each record in a class that misses a promise: more than any statement can lose
+FEWEST, MORE = 2, 3  # classes taken apart in one step: so many, and up to so many less one besides
+SKIPPED = 0.4  # how often a near class is passed over, so that a record does not meet the same ones each time
+LOWEST, SPREAD = 0.7, 0.6  # the random factor of a merge is between the first and both together
+HALF = 0.5  # of its price for a merge that makes a class which keeps the promises
+TURNS = 3  # times records are looked at for a better part; most have found it after the first
+
+FREE = np.dtype([("classes", np.int64)], align=True)
+POOLED = np.dtype([("classes", np.int64), ("records", np.int64)], align=True)
 
 
 # Truth is 0 or 1 here: numba cannot read a kernel back from disk whose types mix named tuples and booleans
-class Classes(NamedTuple):
+class CellClasses(NamedTuple):
     """A partition of records that can be changed class by class."""
 
-    records: np.ndarray  # (n, q) what each record says
-    weight: np.ndarray  # (n) what each adds to the make-up of its class
-    holds: np.ndarray  # 1 if a class of this make-up keeps the promises, else 0
-    label: np.ndarray  # (n)
-    after: np.ndarray  # (n) the next record of the same class, -1 at the end
-    head: np.ndarray  # (g) the first record of a class, -1 if it is empty
-    size: np.ndarray  # (g)
-    said: np.ndarray  # (g, q) what each class says
-    near: np.ndarray  # (n, t) records near each record
-    free: np.ndarray  # empty classes; free[-1] is how many there are
-    stream: np.ndarray  # the state of the random stream
-
-
-CLASSES = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
-    [
-        numba.int32[:, ::1],
-        numba.int64[::1],
-        numba.uint8[::1],
-        numba.int32[::1],
-        numba.int32[::1],
-        numba.int32[::1],
-        numba.int64[::1],
-        numba.int32[:, ::1],
-        numba.int32[:, ::1],
-        numba.int32[::1],
-        numba.int64[::1],
-    ],
-    Classes,
-)
+    records: Nodes  # (n, q) what each record says
+    weight: Ints  # (n) what each adds to the make-up of its class
+    holds: NDArray[np.uint8]  # 1 if a class of this make-up keeps the promises, else 0
+    label: Rows  # (n)
+    after: Rows  # (n) the next record of the same class, -1 at the end
+    head: Rows  # (g) the first record of a class, -1 if it is empty
+    size: Ints  # (g)
+    said: Nodes  # (g, q) what each class says
+    near: Rows  # (n, t) records near each record
+    free: Rows  # (n) the empty classes, as many of it as `unused` says
+    unused: Any  # (1) how many classes are empty
+    stream: Ints  # the state of the random stream
 
 
 class Parts(NamedTuple):
     """Room for the classes that are taken apart and what becomes of them."""
 
-    pool: np.ndarray  # the records
-    part: np.ndarray  # the part of each
-    into: np.ndarray
-    size: np.ndarray  # of each part
-    made: np.ndarray  # the make-up of each part
-    says: np.ndarray
-    chosen: np.ndarray  # how many classes, and which
-    many: np.ndarray  # how many records
+    pool: Ints  # the records
+    part: Ints  # the part of each
+    into: Ints
+    size: Ints  # of each part
+    made: Ints  # the make-up of each part
+    says: Nodes
+    chosen: Ints  # the classes taken apart
+    pooled: Any  # (1) how many classes, and how many records they have
 
 
-PARTS = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
-    [
-        numba.int64[::1],
-        numba.int64[::1],
-        numba.int64[::1],
-        numba.int64[::1],
-        numba.int64[::1],
-        numba.int32[:, ::1],
-        numba.int64[::1],
-        numba.int64[::1],
-    ],
-    Parts,
-)
-ROUNDING = 1e-12
-MISSED = 1e3  # for each record in a class that misses a promise: more than any statement can lose
-_int = numba.int64
-_float = numba.float64
-_ints = numba.int64[::1]
+def classes_of(records: Nodes, weight: Ints, holds: NDArray[Any], near: Rows, stream: Ints) -> CellClasses:
+    """Return room for a partition of these records; the labels are for the caller to fill, the rest for `lay_out`."""
+    n, q = records.shape
+    label, after, head, free = (np.zeros(n, np.int32) for _ in range(4))
+    return CellClasses(
+        *(records, weight, holds.astype(np.uint8), label, after, head, np.zeros(n, np.int64)),
+        *(np.zeros((n, q), np.int32), near, free, np.zeros(1, FREE).view(np.recarray), stream),
+    )
 
 
-@numba.njit(numba.void(CLASSES, FOREST), cache=True)
-def lay_out(c: Classes, f: Forest) -> None:
+def parts_of(pool: int, attributes: int) -> Parts:
+    """Return room for a step that takes up to so many records apart."""
+    records, part, into, size, made = (np.zeros(pool, np.int64) for _ in range(5))
+    says, chosen = np.zeros((pool, attributes), np.int32), np.zeros(FEWEST + MORE, np.int64)
+    return Parts(records, part, into, size, made, says, chosen, np.zeros(1, POOLED).view(np.recarray))
+
+
+_ONE = np.zeros((1, 1), np.int32)
+_CLASSES = classes_of(_ONE, np.zeros(1, np.int64), np.zeros(1), _ONE, np.ones(2, np.int64))
+_PARTS = parts_of(1, 1)
+
+
+@inner
+def give_back(c: CellClasses, g: int) -> None:
+    """Note that class g is empty."""
+    c.free[c.unused[0].classes] = g
+    c.unused[0].classes += 1
+
+
+@entry(_CLASSES, statements.example())
+def lay_out(c: CellClasses, f: Forest) -> None:
     """Fill everything that follows from the labels."""
     n = c.label.size
     c.head[:] = -1
@@ -108,15 +120,14 @@ def lay_out(c: Classes, f: Forest) -> None:
         c.after[record] = c.head[g]
         c.head[g] = record
         c.size[g] += 1
-    c.free[n] = 0
+    c.unused[0].classes = 0
     for g in range(n - 1, -1, -1):
         if c.size[g] == 0:
-            c.free[c.free[n]] = g
-            c.free[n] += 1
+            give_back(c, g)
 
 
-@numba.njit(_float(CLASSES, FOREST, _int), cache=True)
-def class_cost(c: Classes, f: Forest, g: int) -> float:
+@inner
+def class_cost(c: CellClasses, f: Forest, g: int) -> float:
     """Return what a class loses, and MISSED for each of its records if it misses a promise."""
     made, i = 0, c.head[g]
     while i >= 0:
@@ -125,45 +136,51 @@ def class_cost(c: Classes, f: Forest, g: int) -> float:
     return float(c.size[g] * (said(f, c.said[g]) + (0.0 if c.holds[made] else MISSED)))
 
 
-@numba.njit(_int(CLASSES, _int, _ints, _ints), cache=True)
-def _pooled(c: Classes, record: int, pool: np.ndarray, chosen: np.ndarray) -> int:
-    """Gather the records of the drawn record's class and of some near it; chosen[0] counts the classes."""
-    want = 2 + int(draw(c.stream) * 3)
-    count, chosen[0] = 0, 0
-    for turn in range(-1, c.near.shape[1]):
-        if turn >= 0 and (c.near[record, turn] < 0 or draw(c.stream) < 0.4):
-            continue
-        g = c.label[record] if turn < 0 else c.label[c.near[record, turn]]
-        known = count + c.size[g] > pool.size
-        for place in range(1, chosen[0] + 1):
-            known = known or chosen[place] == g
-        if known:
-            continue
-        chosen[0] += 1
-        chosen[chosen[0]] = g
-        i = c.head[g]
-        while i >= 0:
-            pool[count] = i
-            count += 1
-            i = c.after[i]
-        if chosen[0] == want:
-            break
-    return count
+@inner
+def _take(c: CellClasses, p: Parts, g: int) -> None:
+    """Put the records of class g into the pool, unless they are there already or too many."""
+    now = p.pooled[0]
+    known = now.records + c.size[g] > p.pool.size
+    for place in range(now.classes):
+        known = known or p.chosen[place] == g
+    if known:
+        return
+    p.chosen[now.classes] = g
+    now.classes += 1
+    i = c.head[g]
+    while i >= 0:
+        p.pool[now.records] = i
+        now.records += 1
+        i = c.after[i]
 
 
-@numba.njit(numba.int64(STATEMENT, STATEMENT), cache=True)
-def _same(one: np.ndarray, other: np.ndarray) -> int:
+@inner
+def _gather(c: CellClasses, p: Parts, record: int) -> None:
+    """Put the records of the drawn record's class and of some near it into the pool."""
+    want = FEWEST + below(c.stream, MORE)
+    now = p.pooled[0]
+    now.records, now.classes = 0, 0
+    _take(c, p, c.label[record])
+    for turn in range(c.near.shape[1]):
+        if now.classes == want:
+            return
+        if c.near[record, turn] >= 0 and draw(c.stream) >= SKIPPED:
+            _take(c, p, c.label[c.near[record, turn]])
+
+
+@inner
+def _same(one: Nodes, other: Nodes) -> int:
     for a in range(one.size):
         if one[a] != other[a]:
             return 0
     return 1
 
 
-@numba.njit(_int(CLASSES, PARTS), cache=True)
-def _distinct(c: Classes, p: Parts) -> int:
+@inner
+def _distinct(c: CellClasses, p: Parts) -> int:
     """Put equal records together and return how many parts there are."""
     parts = 0
-    for i in range(p.many[0]):
+    for i in range(p.pooled[0].records):
         p.part[i] = -1
         for other in range(parts):
             if _same(p.says[other], c.records[p.pool[i]]):
@@ -179,17 +196,17 @@ def _distinct(c: Classes, p: Parts) -> int:
     return parts
 
 
-@numba.njit(_float(CLASSES, FOREST, PARTS, _int, _int), cache=True)
-def _price(c: Classes, f: Forest, p: Parts, one: int, other: int) -> float:
+@inner
+def _price(c: CellClasses, f: Forest, p: Parts, one: int, other: int) -> float:
     both = joined(f, p.says[one], p.says[other])
     lost = p.size[one] * said(f, p.says[one]) + p.size[other] * said(f, p.says[other])
     change = (p.size[one] + p.size[other]) * both - lost
-    noise = 0.7 + 0.6 * draw(c.stream)
-    return float(change * (0.5 * noise if c.holds[p.made[one] + p.made[other]] else noise))
+    noise = LOWEST + SPREAD * draw(c.stream)
+    return float(change * (HALF * noise if c.holds[p.made[one] + p.made[other]] else noise))
 
 
-@numba.njit(numba.void(CLASSES, FOREST, PARTS, _int), cache=True)
-def _merged(c: Classes, f: Forest, p: Parts, parts: int) -> None:
+@inner
+def _merged(c: CellClasses, f: Forest, p: Parts, parts: int) -> None:
     """Merge parts until each keeps the promises or one is left; into[x] is where the records of part x went."""
     price = np.full((parts, parts), np.inf)
     for x in range(parts):
@@ -218,12 +235,12 @@ def _merged(c: Classes, f: Forest, p: Parts, parts: int) -> None:
                 price[x, other] = price[other, x] = _price(c, f, p, x, other)
 
 
-@numba.njit(numba.void(CLASSES, FOREST, PARTS), cache=True)
-def _restate(c: Classes, f: Forest, p: Parts) -> None:
+@inner
+def _restate(c: CellClasses, f: Forest, p: Parts) -> None:
     """Say of each part no more than covers its records."""
     p.size[:] = 0
     p.made[:] = 0
-    for i in range(p.many[0]):
+    for i in range(p.pooled[0].records):
         x = p.part[i]
         if p.size[x] == 0:
             p.says[x] = c.records[p.pool[i]]
@@ -233,24 +250,24 @@ def _restate(c: Classes, f: Forest, p: Parts) -> None:
         p.made[x] += c.weight[p.pool[i]]
 
 
-@numba.njit(numba.int64(FOREST, STATEMENT, STATEMENT), cache=True)
-def _covers(f: Forest, one: np.ndarray, other: np.ndarray) -> int:
+@inner
+def _covers(f: Forest, one: Nodes, other: Nodes) -> int:
     for a in range(one.size):
         if f.low[one[a]] > f.low[other[a]] or f.high[one[a]] < f.high[other[a]]:
             return 0
     return 1
 
 
-@numba.njit(_int(CLASSES, FOREST, PARTS), cache=True)
-def _settled(c: Classes, f: Forest, p: Parts) -> int:
+@inner
+def _settled(c: CellClasses, f: Forest, p: Parts) -> int:
     """Move records to parts that cover them already and say more; return how many moved."""
     moved = 0
-    for i in range(p.many[0]):
+    for i in range(p.pooled[0].records):
         own, weight = p.part[i], c.weight[p.pool[i]]
         if p.size[own] < 2 or not c.holds[p.made[own] - weight]:
             continue
-        best, least = -1, said(f, p.says[own]) - 1e-12
-        for x in range(p.many[0]):
+        best, least = -1, said(f, p.says[own]) - ROUNDING
+        for x in range(p.pooled[0].records):
             if x != own and p.size[x] > 0 and _covers(f, p.says[x], c.records[p.pool[i]]):
                 lost = said(f, p.says[x])
                 if lost < least and c.holds[p.made[x] + weight]:
@@ -265,10 +282,10 @@ def _settled(c: Classes, f: Forest, p: Parts) -> int:
     return moved
 
 
-@numba.njit(_float(CLASSES, FOREST, PARTS), cache=True)
-def _cost(c: Classes, f: Forest, p: Parts) -> float:
+@inner
+def _cost(c: CellClasses, f: Forest, p: Parts) -> float:
     total = 0.0
-    for x in range(p.many[0]):
+    for x in range(p.pooled[0].records):
         if p.size[x] > 0:
             total += p.size[x] * said(f, p.says[x])
             if not c.holds[p.made[x]]:
@@ -276,16 +293,16 @@ def _cost(c: Classes, f: Forest, p: Parts) -> float:
     return total
 
 
-@numba.njit(_float(CLASSES, FOREST, PARTS), cache=True)
-def _cost_before(c: Classes, f: Forest, p: Parts) -> float:
+@inner
+def _cost_before(c: CellClasses, f: Forest, p: Parts) -> float:
     total = 0.0
-    for place in range(1, p.chosen[0] + 1):
+    for place in range(p.pooled[0].classes):
         total += class_cost(c, f, p.chosen[place])
     return total
 
 
-@numba.njit(_float(CLASSES, FOREST, PARTS), cache=True)
-def cost(c: Classes, f: Forest, p: Parts) -> float:
+@entry(_CLASSES, statements.example(), _PARTS)
+def cost(c: CellClasses, f: Forest, p: Parts) -> float:
     """Return what all classes cost; those too large to be taken apart were merged until they kept promises."""
     total = 0.0
     for g in range(c.size.size):
@@ -296,21 +313,19 @@ def cost(c: Classes, f: Forest, p: Parts) -> float:
     return total
 
 
-@numba.njit(numba.void(CLASSES, PARTS), cache=True)
-def _replace(c: Classes, p: Parts) -> None:
+@inner
+def _replace(c: CellClasses, p: Parts) -> None:
     """Give the new parts the numbers of the old classes, then free ones; numbers left over become free."""
-    last = c.free.size - 1
-    for place in range(p.chosen[0], 0, -1):
+    for place in range(p.pooled[0].classes - 1, -1, -1):
         g = p.chosen[place]
         c.size[g], c.head[g] = 0, -1
-        c.free[c.free[last]] = g
-        c.free[last] += 1
+        give_back(c, g)
     p.into[:] = -1
-    for i in range(p.many[0] - 1, -1, -1):
+    for i in range(p.pooled[0].records - 1, -1, -1):
         x, record = p.part[i], p.pool[i]
         if p.into[x] < 0:
-            c.free[last] -= 1
-            p.into[x] = c.free[c.free[last]]
+            c.unused[0].classes -= 1
+            p.into[x] = c.free[c.unused[0].classes]
             c.size[p.into[x]] = p.size[x]
             c.said[p.into[x]] = p.says[x]
         c.label[record] = p.into[x]
@@ -318,19 +333,19 @@ def _replace(c: Classes, p: Parts) -> None:
         c.head[p.into[x]] = record
 
 
-@numba.njit(_float(CLASSES, FOREST, PARTS, _float[::1]), cache=True)
-def rebuild(c: Classes, f: Forest, p: Parts, heats: np.ndarray) -> float:
+@entry(_CLASSES, statements.example(), _PARTS, np.zeros(1))
+def rebuild(c: CellClasses, f: Forest, p: Parts, heats: NDArray[np.float64]) -> float:
     """Take a step for each heat and return the change of cost; a hot step may cost more, at random."""
     change = 0.0
     for t in range(heats.size):
-        p.many[0] = _pooled(c, int(draw(c.stream) * c.label.size), p.pool, p.chosen)
-        if p.chosen[0] == 0:
+        _gather(c, p, below(c.stream, c.label.size))
+        if p.pooled[0].classes == 0:
             continue
         before = _cost_before(c, f, p)
         _merged(c, f, p, _distinct(c, p))
-        for i in range(p.many[0]):
+        for i in range(p.pooled[0].records):
             p.part[i] = p.into[p.part[i]]
-        for _turn in range(3):
+        for _ in range(TURNS):
             _restate(c, f, p)
             if _settled(c, f, p) == 0:
                 break
