@@ -184,11 +184,11 @@ def _settle(tree: Tree, m: Mixed, folded: Folded, leaf: Int, order: NDArray[np.i
             tree.c[leaf, j, i] = m.codes[record, j]
 
 
-@inlined
-def slot_of(tree: Tree, point: Int) -> Int:
-    """Return where in its leaf a point is."""
-    leaf, slot = tree.home[point], 0
-    while tree.held[leaf, slot].point != point:
+@inner
+def slot_of(held: Any, leaf: Int, point: Int) -> Int:
+    """Return where in a leaf its point is; `held` is the tree's."""
+    slot = 0
+    while held[leaf, slot].point != point:
         slot += 1
     return slot
 

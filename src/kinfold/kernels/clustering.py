@@ -66,13 +66,12 @@ def example() -> Run:
     return begun(mixed.example(), unfolded(np.ones(1, np.int64)), 2, 8)
 
 
-@entry(example(), np.zeros(1, np.int32))
-def fill(run: Run, table: NDArray[np.int32]) -> None:
-    """Fold the records (unless there is no room for a `table`, see `fold`) and count them."""
-    state = run.state[0]
-    state.points = fold(run.m, run.centroid.bits, run.folded, table) if table.size > 0 else run.labels.size
-    for record in range(run.labels.size):
-        count(run.m, run.centroid, record, 1)
+@entry(mixed.example(), example().folded, example().centroid, np.zeros(1, np.int32))
+def fill(m: Mixed, folded: Folded, centroid: Centroid, table: NDArray[np.int32]) -> Int:
+    """Fold the records (unless there is no room for a `table`, see `fold`), count them, and return how many points."""
+    for record in range(m.numbers.shape[0]):
+        count(m, centroid, record, 1)
+    return fold(m, centroid.bits, folded, table) if table.size > 0 else m.numbers.shape[0]
 
 
 @inlined

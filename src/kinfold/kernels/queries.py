@@ -293,9 +293,10 @@ def _insert(found: Any, p: Int, distance: Real, record: Int, leaf: Int, slot: In
 def find(tree: Tree, folded: Folded, query: Query, p: Int, record: Int) -> None:
     """Put a record that is left, the lowest of its point, at place p of those found."""
     point = folded.point[record]
+    leaf = tree.home[point]
     query.found[p].record = record
-    query.found[p].leaf = tree.home[point]
-    query.found[p].slot = slot_of(tree, point)
+    query.found[p].leaf = leaf
+    query.found[p].slot = slot_of(tree.held, leaf, point)
 
 
 @inner

@@ -88,8 +88,8 @@ def folded_run(points: Points, k: int) -> Run:
     n = len(points)
     folded = clustering.Folded(*(np.zeros(size, np.int32) for size in (n, n, n + 1, n)))
     run: Run = clustering.begun(laid_out(points), folded, k, LARGEST)
-    clustering.fill(run, np.full(1 << (n.bit_length() + 1), -1, np.int32))
-    distinct = int(run.state[0].points)
+    table = np.full(1 << (n.bit_length() + 1), -1, np.int32)
+    distinct = run.state[0].points = clustering.fill(run.m, folded, run.centroid, table)
     start, head = folded.start[: distinct + 1].copy(), folded.head[:distinct].copy()
     return run._replace(folded=folded._replace(start=start, head=head))
 
@@ -98,7 +98,7 @@ def unfolded_run(points: Points) -> Run:
     """Return a run before its first cluster, with every record a point of its own."""
     clustering = kernels.load("clustering")
     run: Run = clustering.begun(laid_out(points), clustering.unfolded(np.ones(len(points), np.int64)), 1, LARGEST)
-    clustering.fill(run, np.empty(0, np.int32))
+    run.state[0].points = clustering.fill(run.m, run.folded, run.centroid, np.empty(0, np.int32))
     return run
 
 
