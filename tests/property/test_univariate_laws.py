@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from kinfold.kernels import univariate as narrow
@@ -41,6 +41,7 @@ def test_univariate_costs_no_more_than_the_best_of_all_partitions(values, k, cos
 
 @settings(max_examples=200, deadline=None)
 @given(values=ANY, k=st.integers(2, 5), cost=COSTS)
+@example(values=[0.0] * 5 + [129.0] * 2 + [1e9] * 2 + [1000000000.000001] * 3, k=2, cost="sse")
 def test_univariate_is_optimal_to_rounding_on_floats_of_any_size(values, k, cost):
     assume(len(values) >= k)
     labels = univariate(column(values), k, cost=cost)

@@ -36,9 +36,11 @@ def example() -> Path:
 
 @inner
 def settle(path: Path, k: int, end: int) -> None:
-    """Take a constant off the costs that are still needed, so that sums never outgrow the last few groups."""
+    """Take the least of the costs that are still needed off them, so that sums never outgrow the last few groups."""
     if end >= 2 * k:
         base = path.best[end - k]
+        for at in range(end - 2 * k + 1, end):
+            base = min(base, path.best[at])
         for at in range(end - 2 * k + 1, end):
             path.best[at] -= base
 

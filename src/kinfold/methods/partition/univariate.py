@@ -90,8 +90,8 @@ def plain(values: Floats, k: int, cost: Cost) -> NDArray[np.int32]:
     best[0] = 0.0
     sizes = np.zeros(len(values) + 1, np.int32)
     for last in range(k, len(values) + 1):
-        if last % (2 * k) == 0:  # keeps sums from outgrowing the last few groups
-            best[last - 2 * k + 1 : last] -= best[last - k]
+        if last % (2 * k) == 0:  # keeps sums from outgrowing the last few groups, and the best of them at zero
+            best[last - 2 * k + 1 : last] -= best[last - 2 * k + 1 : last].min()
         longest = min(2 * k - 1, last)
         totals = best[last - longest : last - k + 1][::-1] + table[: longest - k + 1, last]
         at = int(np.argmin(totals))
