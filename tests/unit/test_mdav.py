@@ -104,7 +104,7 @@ def test_warmup_loads_every_kernel_and_says_how_far_it_is():
 @compiles
 def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, tmp_path):
     loaded = []
-    monkeypatch.setattr(kernels, "_machine_code", lambda: tmp_path)
+    monkeypatch.setattr(kernels, "machine_code", lambda: tmp_path)
     monkeypatch.setattr(kernels.importlib, "import_module", loaded.append)
     monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav_flat", raising=False)
     with caplog.at_level(logging.INFO, "kinfold"):
@@ -114,7 +114,7 @@ def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, tmp_path):
 
 
 @compiles
-def test_machine_code_older_than_a_source_is_thrown_away(tmp_path):
+def testmachine_code_older_than_a_source_is_thrown_away(tmp_path):
     import os
 
     old, new = tmp_path / "mdav_flat.advance-1.py311.nbi", tmp_path / "mdav_tree.advance-1.py311.nbi"
@@ -134,7 +134,7 @@ def test_a_kernel_that_does_not_compile_leaves_the_collector_on(monkeypatch, tmp
         assert not gc.isenabled()
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(kernels, "_machine_code", lambda: tmp_path)
+    monkeypatch.setattr(kernels, "machine_code", lambda: tmp_path)
     monkeypatch.setattr(kernels.importlib, "import_module", broken)
     monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav_flat", raising=False)
     with pytest.raises(RuntimeError, match="no compiler"):

@@ -55,7 +55,7 @@ def ready(name: str) -> bool:
 
     if name not in MODULES or f"{__name__}.{name}" in sys.modules or config.DISABLE_JIT:  # type: ignore[attr-defined]
         return True
-    return any(_machine_code().glob(f"{name}.*.nbi"))
+    return any(machine_code().glob(f"{name}.*.nbi"))
 
 
 def warmup(progress: Progress = silent, modules: Sequence[str] = MODULES) -> None:
@@ -79,8 +79,8 @@ def _no_collector() -> Iterator[None]:
 
 
 @cache
-def _machine_code() -> Path:
-    """Return where numba keeps the machine code of this package."""
+def machine_code() -> Path:
+    """Return where numba keeps the machine code of this package, freed of what is older than the sources."""
     from numba import njit
 
     return _current(Path(str(njit(cache=True)(_current).stats.cache_path)))

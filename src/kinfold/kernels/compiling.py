@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from numba import njit, typeof
 from numba.core.registry import CPUDispatcher
 
+from kinfold.kernels import machine_code
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -28,6 +30,9 @@ Flag: TypeAlias = Any
 _NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # nobody calls through a pointer
 _NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True}  # takes long to compile, and Python never calls
 _UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no memory is asked for, no references are counted
+
+
+machine_code()  # frees it of what is older than the sources, before any module of kernels compiles
 
 
 class _Inner(CPUDispatcher):
