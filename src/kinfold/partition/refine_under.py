@@ -49,8 +49,9 @@ CURVES = 4
 COARSER = (1, 2, 3, 5)  # how many classes become one, for each runner of the race
 QUENCH, RACE, ROUND, STEPS = 10, 100, 400, 1000  # steps a record
 HEAT = 0.5  # of the cost of an average record
-SMALL = 5_000  # records whose distances all fit into memory
+SMALL = 3_000  # records; in larger tables descents under promises take too long (EIA loses less by single moves)
 EVERY = 1.5  # times the mean third power of the size of a record's class: steps for each shake, about as long
+RARE = 2_000  # where shakes would be rarer than this, each takes too long: single moves alone reach more
 FREE = 8  # classes that shakes may make besides twice as many as there are
 CROSSED = 8  # chunks between two crossings, which take as long as some thousand steps
 ROUNDING = 1e-9  # a gain below this share is none
@@ -122,7 +123,7 @@ class Promised:
         """Go on from this partition."""
         size, n = np.bincount(labels), len(labels)
         self.every = int(EVERY * (size.astype(np.float64) ** 4).sum() / n)  # a record's class, to the third power
-        self.shaken = n <= SMALL and self.every <= CHUNK
+        self.shaken = n <= SMALL and self.every <= RARE
         if self.shaken and self.gaps is None:
             self.gaps = Gaps.of(self.points)
             self.oracle = replace(self.oracle, gaps=self.gaps.pairs, near=self.gaps.near)
