@@ -114,7 +114,7 @@ def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, tmp_path):
 
 
 @compiles
-def testmachine_code_older_than_a_source_is_thrown_away(tmp_path):
+def test_machine_code_older_than_a_source_is_thrown_away(tmp_path):
     import os
 
     old, new = tmp_path / "mdav_flat.advance-1.py311.nbi", tmp_path / "mdav_tree.advance-1.py311.nbi"

@@ -43,14 +43,15 @@ if TYPE_CHECKING:
     from kinfold.progress import Progress
     from kinfold.rows.points import Floats, Labels
 
-# Chosen by what four seconds reach on Census under t, l and equal t (k = 3 and 5)
+# Those of shakes were tried out on Census, Tarragona and EIA, some seconds each on a busy machine: a rough choice
 CHUNK = 20_000  # steps between two looks at the clock and the listener
 CURVES = 4
 COARSER = (1, 2, 3, 5)  # how many classes become one, for each runner of the race
 QUENCH, RACE, ROUND, STEPS = 10, 100, 400, 1000  # steps a record
 HEAT = 0.5  # of the cost of an average record
-SMALL = 5_000  # records whose distances all fit into memory
-EVERY = 1.5  # times the third power of the mean class size: steps for each shake, which then take about as long
+SMALL = 3_000  # records; in larger tables descents under promises take too long (EIA loses less by single moves)
+EVERY = 1.5  # times the mean third power of the size of a record's class: steps for each shake, about as long
+RARE = 2_000  # where shakes would be rarer than this, each takes too long: single moves alone reach more
 FREE = 8  # classes that shakes may make besides twice as many as there are
 CROSSED = 8  # chunks between two crossings, which take as long as some thousand steps
 ROUNDING = 1e-9  # a gain below this share is none
@@ -111,8 +112,8 @@ class Promised:
 
     def __init__(self, points: Points, k: int, requirements: Sequence[Requirement], seed: int) -> None:
         self.points, self.k = points, k
-        self.gaps = Gaps.of(points) if len(points) <= SMALL else None
-        self.oracle = Oracle.of(points, requirements, self.gaps)
+        self.gaps: Gaps | None = None
+        self.oracle = Oracle.of(points, requirements)
         order = curves(points, CURVES, 0)
         self.around = kernels.load("random_moves").Curves(order, np.argsort(order, axis=1).astype(np.int32))
         self.stream = kernels.load("draws").stream_of(seed)
@@ -120,12 +121,17 @@ class Promised:
 
     def begin(self, labels: Labels) -> None:
         """Go on from this partition."""
-        groups = int(labels.max()) + 1
-        free = max(0, min(len(labels) // self.k + 1 - groups, groups + FREE)) if self.gaps else 0
+        size, n = np.bincount(labels), len(labels)
+        self.every = int(EVERY * (size.astype(np.float64) ** 4).sum() / n)  # a record's class, to the third power
+        self.shaken = n <= SMALL and self.every <= RARE
+        if self.shaken and self.gaps is None:
+            self.gaps = Gaps.of(self.points)
+            self.oracle = replace(self.oracle, gaps=self.gaps.pairs, near=self.gaps.near)
+        free = max(0, min(n // self.k + 1 - len(size), len(size) + FREE)) if self.shaken else 0
         self.groups = self.oracle.arranged(labels, self.k, free)
         now = self.groups.state[0]
         now.wide, now.deep, now.reach = WIDE, DEEP, REACH
-        self.unit = self.lowest / len(labels)
+        self.unit = self.lowest / n
 
     def take(self, heats: Floats) -> None:
         """Take a step for each heat, a share of the cost of an average record of the best partition; then shakes."""
@@ -133,11 +139,9 @@ class Promised:
         wander = kernels.load("random_moves").wander
         reached = wander(self.oracle.records, p, s, self.around, self.stream, self.unit * heats)
         self.met = [(s.label, reached)]
-        size = len(s.label) / np.count_nonzero(s.size)
-        every = int(EVERY * size**3)
-        if self.gaps is not None and len(heats) >= every:
+        if self.shaken and len(heats) >= self.every:
             lowest = np.empty_like(s.label)
-            often = np.ascontiguousarray(heats[every - 1 :: every])
+            often = np.ascontiguousarray(heats[self.every - 1 :: self.every])
             self.met[0] = (s.label.copy(), reached)
             reached = kernels.load("promised_search").search(p, s, self.stream, often, lowest)
             self.met.append((lowest, reached))
@@ -148,7 +152,7 @@ class Promised:
             if reached < cost * (1 - ROUNDING):
                 labels, cost = renumbered(met), reached
         self.chunks += 1
-        if self.gaps is not None and self.chunks % CROSSED == 0:
+        if self.gaps is not None and self.shaken and self.chunks % CROSSED == 0:
             for met, _ in self.met:
                 labels = cross(self.gaps, labels, renumbered(met))
             cost = min(cost, self.gaps.cost(labels))
