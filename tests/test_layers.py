@@ -118,16 +118,13 @@ def test_the_table_has_every_room_once_and_no_other() -> None:
     assert sorted(room for rooms, _ in rows() for room in rooms) == sorted(there)
 
 
-BEING_RENAMED = {"Classes", "Forest", "Found", "Run", "Search", "Task", "Tree"}  # in kernels/ and methods/
-
-
 def test_no_class_name_stands_twice() -> None:
     places: dict[str, list[str]] = {}
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(str(path.relative_to(SRC)))
-    twice = {name: found for name, found in places.items() if len(found) > 1 and name not in BEING_RENAMED}
+    twice = {name: found for name, found in places.items() if len(found) > 1}
     assert not twice
 
 
