@@ -23,7 +23,7 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.methods.partition.centre import Centre
-from kinfold.methods.partition.left import Left, points_at
+from kinfold.methods.partition.remaining import RemainingRecords, points_at
 from kinfold.methods.partition.requirement import Requirement, closeness, packed
 from kinfold.methods.partition.t_merge import merged
 from kinfold.progress import silent
@@ -73,7 +73,7 @@ def clustered(points: Points, k: int, requirements: Sequence[Requirement], *, pr
     finish = kernel.complete_ordered if alone else kernel.complete
     taken = np.empty(k, np.int32)
     labels = np.empty(len(points), np.int32)
-    left = Left(points, np.arange(len(points)))
+    left = RemainingRecords(points, np.arange(len(points)))
     centre = Centre(points)
     label, seed = 0, -1
     while len(left) >= 2 * k:

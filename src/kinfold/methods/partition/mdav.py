@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.methods.partition.centre import Centre
-from kinfold.methods.partition.left import Left, points_at
+from kinfold.methods.partition.remaining import RemainingRecords, points_at
 from kinfold.progress import silent
 from kinfold.request.methods import Declaration
 from kinfold.rows.points import SMALL, Points, checked_size
@@ -64,7 +64,7 @@ def run(records: Points, task: Task, progress: Progress) -> Labels:
 def mdav_plain(points: Points, k: int, progress: Progress) -> Labels:
     """Return the labels by the steps at the top of this file."""
     labels = np.full(len(points), -1, np.int32)
-    left, centre = Left(points, np.arange(len(points))), Centre(points)
+    left, centre = RemainingRecords(points, np.arange(len(points))), Centre(points)
     label = 0
     while len(left) >= 2 * k:
         place = (centre.numbers(), centre.codes())

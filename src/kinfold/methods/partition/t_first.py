@@ -32,8 +32,8 @@ import numpy as np
 
 from kinfold.methods.partition import geometry
 from kinfold.methods.partition.centre import Centre
-from kinfold.methods.partition.left import Left, points_at
 from kinfold.methods.partition.marginality import ranked
+from kinfold.methods.partition.remaining import RemainingRecords, points_at
 from kinfold.methods.partition.requirement import Requirement, closeness
 from kinfold.progress import silent
 from kinfold.request.methods import Declaration
@@ -42,7 +42,7 @@ from kinfold.rows.points import SMALL, Points, checked_size
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kinfold.methods.partition.left import Place
+    from kinfold.methods.partition.remaining import Place
     from kinfold.methods.task import Task
     from kinfold.progress import Progress
     from kinfold.rows.points import Labels
@@ -138,7 +138,7 @@ def t_first_plain(points: Points, layers: list[NDArray[np.intp]], progress: Prog
     """Return the labels by the steps at the top of this file, with numpy alone."""
     labels = np.full(len(points), -1, np.int32)
     centre = Centre(points)
-    left = [Left(points, np.sort(rows)) for rows in layers]
+    left = [RemainingRecords(points, np.sort(rows)) for rows in layers]
     clusters = min(map(len, left))
     seed = -1
     for label in range(clusters):
@@ -152,7 +152,7 @@ def t_first_plain(points: Points, layers: list[NDArray[np.intp]], progress: Prog
     return labels
 
 
-def _cluster(left: list[Left], place: Place, to_come: int) -> list[int]:
+def _cluster(left: list[RemainingRecords], place: Place, to_come: int) -> list[int]:
     """Take the nearest record of each stratum, and one more of the first that has more than it will need."""
     taken = []
     for i, stratum in enumerate(left):
@@ -162,7 +162,7 @@ def _cluster(left: list[Left], place: Place, to_come: int) -> list[int]:
     return taken
 
 
-def _farthest(left: list[Left], place: Place) -> int:
+def _farthest(left: list[RemainingRecords], place: Place) -> int:
     """Row of the record farthest from a place; the lowest row wins a tie between strata too."""
     found = [stratum.farthest(place) for stratum in left if len(stratum)]
     best = max(distance for distance, _ in found)

@@ -24,9 +24,9 @@ from kinfold.methods.averaging import Averaged, averaged
 from kinfold.methods.planning.closeness_advice import advice
 from kinfold.methods.planning.missing import imputed, left_out, strata
 from kinfold.methods.planning.needs import lacking
+from kinfold.methods.planning.people_and_joint import alike, merge_until, stricter
 from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined
 from kinfold.methods.planning.running import partition, set_aside
-from kinfold.methods.planning.stricter import alike, merge_until, stricter
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.progress import Progress
 from kinfold.request.encoding import points
@@ -155,7 +155,7 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
 
 
 def _kept_apart(task: Task, apart: Labels) -> Points:
-    """Return the records as points, strata apart by a distance that nothing is worth."""
+    """Return the records as points, strata so far apart that nothing is ever gained by crossing."""
     every = points(task.attributes, np.arange(len(apart)))
     if not apart.any():
         return every

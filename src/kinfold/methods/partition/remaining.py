@@ -19,10 +19,10 @@ def points_at(points: Points, row: int) -> Place:
     return points.numbers[row], points.codes[row]
 
 
-class Left:
+class RemainingRecords:
     """Records that are left, column by column, in the order of their rows.   Ties: the lowest row.
 
-    >>> left = Left(Points.of([[0.0], [1.0], [5.0]]), np.arange(3))
+    >>> left = RemainingRecords(Points.of([[0.0], [1.0], [5.0]]), np.arange(3))
     >>> left.take_nearest((np.array([2.0]), np.empty(0, np.int32)))
     1
     >>> left.rows.tolist()
