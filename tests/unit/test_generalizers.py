@@ -13,7 +13,7 @@ from kinfold.methods.generalize.loss import generalizations, leaves_lost
 from kinfold.methods.generalize.mingen import mingen, preferred
 from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.methods.generalize.mu_argus import Ranks, mu_argus
-from kinfold.methods.generalize.promises import completed, threshold
+from kinfold.methods.generalize.outliers import completed, threshold
 from kinfold.models import KAnonymity, TCloseness
 from kinfold.rows.tally import Tally, of_labels
 from reference import full_domain

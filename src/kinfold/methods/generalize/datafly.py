@@ -28,7 +28,7 @@ from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.generalize.domain import Domain, Levels, Mask
 from kinfold.methods.generalize.found import Found, finished, levels_told
 from kinfold.methods.generalize.generalization import Generalization
-from kinfold.methods.generalize.promises import Models, asked_k, completed, failing, outliers, threshold
+from kinfold.methods.generalize.outliers import Models, asked_k, completed, failing, outliers, threshold
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
 from kinfold.rows.tally import Ints, Values

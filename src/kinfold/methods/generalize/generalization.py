@@ -17,7 +17,7 @@ from kinfold.errors import Unreachable
 from kinfold.hierarchy import TOP
 from kinfold.methods.generalize.domain import Domain, Levels, Mask, numbered
 from kinfold.methods.generalize.loss import CellLoss
-from kinfold.methods.generalize.promises import Models, completed, failing, outliers
+from kinfold.methods.generalize.outliers import Models, completed, failing, outliers
 from kinfold.rows.tally import Ints, Tally, Values
 
 

@@ -38,7 +38,7 @@ from kinfold.methods.generalize.lattice_search import LatticeSearch, as_levels, 
 from kinfold.methods.generalize.levels import levels_of, released_at
 from kinfold.methods.generalize.loss import Objective, generalizations
 from kinfold.methods.generalize.nodes import TOLERANCE, Node, Nodes
-from kinfold.methods.generalize.promises import Models
+from kinfold.methods.generalize.outliers import Models
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
 

@@ -25,7 +25,7 @@ from kinfold import kernels
 from kinfold.errors import Unreachable
 from kinfold.methods.generalize.cells import Trees
 from kinfold.methods.generalize.domain import Codes, Floats, Mask
-from kinfold.methods.generalize.promises import Models, failing
+from kinfold.methods.generalize.outliers import Models, failing
 from kinfold.progress import Progress, silent
 from kinfold.rows.tally import Ints, Spread, Tally
 

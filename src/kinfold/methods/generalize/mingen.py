@@ -26,7 +26,7 @@ from kinfold.methods.generalize.found import Found, levels_told
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.generalize.nodes import TOLERANCE, Node
-from kinfold.methods.generalize.promises import Models
+from kinfold.methods.generalize.outliers import Models
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
 

@@ -32,7 +32,7 @@ from kinfold.methods.generalize.found import Found
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.loss import CellLoss, Objective, generalizations
 from kinfold.methods.generalize.merging import Merged, merge_until
-from kinfold.methods.generalize.promises import Models, failing
+from kinfold.methods.generalize.outliers import Models, failing
 from kinfold.methods.generalize.rebuilding import MakeUps, Statements, rebuilt
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration

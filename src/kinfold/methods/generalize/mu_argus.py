@@ -27,7 +27,7 @@ from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.generalize.domain import Domain, Levels
 from kinfold.methods.generalize.found import Found
 from kinfold.methods.generalize.generalization import Generalization
-from kinfold.methods.generalize.promises import Models
+from kinfold.methods.generalize.outliers import Models
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
 from kinfold.rows.schema import Role

@@ -23,7 +23,7 @@ import numpy as np
 
 from kinfold.methods.generalize.domain import Domain, Levels, Mask, View
 from kinfold.methods.generalize.loss import CellLoss, Loss, Objective, loss_of
-from kinfold.methods.generalize.promises import Models, failing, outliers, threshold
+from kinfold.methods.generalize.outliers import Models, failing, outliers, threshold
 from kinfold.models import Model
 
 KEPT_VIEWS = 128

@@ -20,7 +20,7 @@ from kinfold.methods.annealing import Budget, Refinement, Walk
 from kinfold.methods.generalize.cells import Trees
 from kinfold.methods.generalize.domain import Codes, Floats, Mask
 from kinfold.methods.generalize.merging import nearest_classes
-from kinfold.methods.generalize.promises import Models, failing
+from kinfold.methods.generalize.outliers import Models, failing
 from kinfold.progress import Progress, silent
 from kinfold.rows.tally import Ints, Spread, Tally
 

@@ -24,7 +24,7 @@ from kinfold.methods.averaging import Averaged, averaged
 from kinfold.methods.planning.closeness_advice import advice
 from kinfold.methods.planning.missing import imputed, left_out, strata
 from kinfold.methods.planning.needs import lacking
-from kinfold.methods.planning.people_and_joint import alike, merge_until, stricter
+from kinfold.methods.planning.people_and_joint import alike, beyond_rows, merge_until
 from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined
 from kinfold.methods.planning.running import partition, set_aside
 from kinfold.methods.task import Plan, Records, Task
@@ -93,7 +93,7 @@ def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]
     Alike in the release, they are one class. It keeps any promise about rows that its parts keep; but a person who is
     in both is counted once in it, and so changes the table that classes are compared with.
     """
-    failing, output = stricter(task), task.policy.request.output
+    failing, output = beyond_rows(task), task.policy.request.output
     while True:
         results = {a.bound.name: averaged(a, found.labels, output) for a in task.attributes}
         if failing is None:
@@ -147,7 +147,7 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
     better, gap = found.labels, found.gap
     if gap is None and refine and not required and not apart.any():
         gap = _gap(task, every, better)
-    if failing := stricter(task):
+    if failing := beyond_rows(task):
         better, merged = merge_until(every, better, failing)
         repaired += merged
     _refuse_mixed(better, apart)
@@ -164,7 +164,7 @@ def _kept_apart(task: Task, apart: Labels) -> Points:
 
 def _gap(task: Task, every: Points, labels: Labels) -> float | None:
     seconds = task.method.prove
-    return proved_gap(every, labels, task.k, seconds, task.progress) if seconds and stricter(task) is None else None
+    return proved_gap(every, labels, task.k, seconds, task.progress) if seconds and beyond_rows(task) is None else None
 
 
 def _told(gap: float, task: Task) -> str:

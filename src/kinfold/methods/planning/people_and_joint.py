@@ -29,7 +29,7 @@ Labels: TypeAlias = NDArray[np.int32]
 Failing: TypeAlias = Callable[[Labels], NDArray[np.bool_]]
 
 
-def stricter(task: Task) -> Failing | None:
+def beyond_rows(task: Task) -> Failing | None:
     """Return what marks the classes that miss such a promise; None where nothing of the kind is asked for."""
     asked: list[Failing] = []
     if task.unit is not None:
@@ -42,7 +42,7 @@ def stricter(task: Task) -> Failing | None:
 
 
 def _by_people(task: Task, labels: Labels) -> NDArray[np.bool_]:
-    assert task.unit is not None  # noqa: S101  asked by `stricter`
+    assert task.unit is not None  # noqa: S101  asked by `beyond_rows`
     tally = counted_once(labels, task.unit, task.confidential)
     return np.asarray(np.logical_or.reduce([model.failing(tally) for model in task.models]))
 
