@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from kinfold import kernels
-from kinfold.methods.partition import Requirement, k_first, refine_under, repair, t_first, t_merge
+from kinfold.methods.partition.requirement import Requirement
+from kinfold.partition import k_first, refine_under, repair, t_first, t_merge
 
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
