@@ -54,6 +54,7 @@ def test_numbers_written_as_text(tmp_path: Path, values: list[str], expected: li
     assert places(csv_of(tmp_path, values), Reading("number")) == expected
 
 
+@pytest.mark.slow
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_any_decimals_stand_in_their_order(values: list[Decimal]) -> None:
     table = pa.table({"v": [f"{value:f}" if abs(value.adjusted()) < 300 else str(value) for value in values]})

@@ -170,6 +170,7 @@ def test_half_a_result_is_made_again(tmp_path: Path) -> None:
         assert again[0].measures["loss"] == whole[0].measures["loss"]
 
 
+@pytest.mark.slow
 def test_a_comparison_that_was_killed_goes_on_and_its_workers_end_with_it(tmp_path: Path) -> None:
     options = [*map(str, desk(tmp_path)), "--methods", "mdav,v-mdav", "--k", "2,3,4,5,6,7,8,9"]
     call = [sys.executable, "-c", "from kinfold.cli import main; main()", "compare", *options]

@@ -56,6 +56,7 @@ def test_any_rows_under_a_header(lines: list[list[str]], separator: str, end: st
     read_csv(text.encode("utf-8-sig" if marked else "utf-8", "surrogatepass"))
 
 
+@pytest.mark.slow
 @some(30)
 @given(st.binary(max_size=200), st.integers(0, len(TABLE)))
 def test_any_bytes_in_a_table(junk: bytes, place: int) -> None:

@@ -123,6 +123,7 @@ def test_the_other_two_algorithms_keep_t_on_census(census, method):
         assert np.bincount(labels).min() >= k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "t", "most"),
     [

@@ -30,6 +30,7 @@ def load(name: str) -> np.ndarray:
     return (x - x.mean(axis=0)) / x.std(axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "k", "mdav", "reached", "bound"),
     [

@@ -118,6 +118,7 @@ def test_a_large_table_gets_the_bound_of_nearest_records():
     assert 0.0 < bound.value < sse_plain(x, (np.argsort(np.argsort(x[:, 0])) // 3).astype(np.int32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 6])
 def test_where_all_groups_are_too_many_the_choice_is_among_those_met(monkeypatch, k):
     monkeypatch.setattr(sys.modules[exact.__module__], "LOOKS", 0)  # finds out at once that there are too many

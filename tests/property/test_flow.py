@@ -148,6 +148,7 @@ def test_means_are_preserved(drawn: Case) -> None:
             assert abs(numbers_after.mean() - numbers[rows].mean()) <= max(tolerance, 1e-9 * scale)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(drawn=cases)
 def test_the_same_table_gives_the_same_bytes_twice(drawn: Case, tmp_path_factory: pytest.TempPathFactory) -> None:

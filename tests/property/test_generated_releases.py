@@ -21,6 +21,7 @@ COUNT, PART = cases(60, 1_080), cases(20, 10)  # in the long form enough for 10,
 REFUSED = 0.3  # of the requests at most
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(0, COUNT, PART))
 def test_no_release_is_false(first: int, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ PART = 25
 TABLES, COLUMNS = cases(50, 200), cases(150, 500)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, TABLES, PART))
 def test_both_checkers_agree_with_every_other_opinion(first: int) -> None:

@@ -103,6 +103,7 @@ def test_outliers_before_and_after_do_not_blur_the_choice(k):
     assert (among - among[0] == alone).all()
 
 
+@pytest.mark.slow
 def test_microagg1d_finds_nothing_better_on_a_hundred_thousand_values():
     """An outside opinion (BSD-2-Clause, for tests only). Its prefix sums round more: ours may be a little better."""
     other = pytest.importorskip("microagg1d", reason="microagg1d is not installed")

@@ -32,6 +32,7 @@ def tally_of(frame: pd.DataFrame):
     return of_labels(labels, {"wage": frame["wage"].to_numpy(), "disease": frame["disease"].to_numpy(object)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(start, start + 50) for start in range(0, 200, 50)], ids=str)
 def test_the_models_agree_with_pycanon_on_random_tables(seeds):
     for seed in seeds:

@@ -23,6 +23,7 @@ def state_of(seed: int, k: int, n: int = 60) -> tuple[Gaps, groups.Groups]:
     return gaps, state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("seed", range(4))
 def test_every_move_changes_the_cost_by_what_it_says(seed, k):
