@@ -46,7 +46,7 @@ def may_import() -> dict[str, set[str]]:
 
 ONLY_IN = {
     "defusedxml": {"interchange/archive.py"},
-    "duckdb": {"rows/engines/connection.py", "rows/engines/duckdb.py"},
+    "duckdb": {"rows/engines/connection.py", "rows/engines/duckdb.py", "rows/engines/reading.py"},
     "loky": {"comparison/workers.py"},
     "numba": {"kernels"},
     "typer": {"cli"},

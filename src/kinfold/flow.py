@@ -167,7 +167,7 @@ def _pairs(released: Any, before: int, after: int) -> NDArray[np.intp] | str:
 def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
     """Return the generalization lattice of a table, to be looked at node by node; its optimum is found."""
     from kinfold.methods.generalize.lattice import METHOD
-    from kinfold.methods.planning.generalization import lattice_of
+    from kinfold.methods.planning.generalizing import lattice_of
 
     values = requested(policy, request)
     asked = values.model_copy(update={"method": values.method.model_copy(update={"name": METHOD.name})})

@@ -98,7 +98,7 @@ def test_no_extension_is_loaded_and_nothing_can_be_switched_on() -> None:
     with DuckDB() as engine:
         for query in ("SELECT * FROM 'http://127.0.0.1:9/t.csv'", "SET autoload_known_extensions = true"):
             with pytest.raises(duckdb.Error):
-                engine._connection.execute(query)
+                engine._db.connection.execute(query)
 
 
 def test_what_is_no_ordinary_file_is_refused(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path, monke
         path.write_text(path.read_text() + "3,3\n")
         return plain(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("kinfold.rows.engines.duckdb.plain_name", changed)
+    monkeypatch.setattr("kinfold.rows.engines.reading.plain_name", changed)
     with DuckDB() as engine, pytest.raises(DataError, match="changed while it was read"):
         engine.read(path)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from kinfold.kernels.exact import DIGITS, LIMBS, add, rounded
+from kinfold.kernels.exact_sums import DIGITS, LIMBS, add, rounded
 from kinfold.methods.partition.centre import Centre
 from kinfold.methods.partition.mdav import mdav_plain
 from kinfold.methods.partition.mdav_compiled import mdav_compiled

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from kinfold.kernels import exact, means, queries, univariate, univariate_wide
+from kinfold.kernels import exact_sums, means, queries, univariate, univariate_wide
 from kinfold.kernels.mixed import code_gap, to_record
 from kinfold.kernels.queries import farthest, find, nearest, remove, shrink_around
 from kinfold.methods.partition.geometry import centres
@@ -22,11 +22,11 @@ FLOATS = st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=30)
 
 def summed(values, gone=()):
     """The exact sum as plain Python; tests/property/test_mdav_twin.py has it compiled."""
-    sums, digits = np.zeros((1, exact.LIMBS), np.int64), np.zeros(exact.DIGITS, np.int64)
+    sums, digits = np.zeros((1, exact_sums.LIMBS), np.int64), np.zeros(exact_sums.DIGITS, np.int64)
     for some, times in ((values, 1), (gone, -1)):
         for value in some:
-            uncompiled(exact.add)(sums, 0, int(np.float64(value).view(np.int64)), times)
-    return uncompiled(exact.rounded)(sums, 0, digits)
+            uncompiled(exact_sums.add)(sums, 0, int(np.float64(value).view(np.int64)), times)
+    return uncompiled(exact_sums.rounded)(sums, 0, digits)
 
 
 @settings(max_examples=200, deadline=None)

@@ -144,7 +144,7 @@ def test_a_kernel_that_does_not_compile_leaves_the_collector_on(monkeypatch, tmp
 
 @compiles
 def test_an_inner_kernel_called_from_python_runs_as_plain_python():
-    from kinfold.kernels import exact
+    from kinfold.kernels import exact_sums as exact
 
     assert type(exact.add).__name__ == "_Inner"
     sums, digits = np.zeros((1, exact.LIMBS), np.int64), np.zeros(exact.DIGITS, np.int64)

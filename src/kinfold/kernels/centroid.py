@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kinfold.kernels.compiling import Int, inlined
-from kinfold.kernels.exact import DIGITS, LIMBS, add, rounded
+from kinfold.kernels.exact_sums import DIGITS, LIMBS, add, rounded
 from kinfold.kernels.scales import Place, Scales, move
 
 if TYPE_CHECKING:

@@ -51,20 +51,21 @@ def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
     return decorator
 
 
+def inner(function: Callable[..., Any]) -> Kernel:
+    """Compile as part of an entry; a call from Python, as tests make it, runs the plain function."""
+    return _inside(function)
+
+
 def lean(function: Callable[..., Any]) -> Kernel:
     """Compile as `inner`, for functions that make no array: references to arrays are not counted.
 
     Counting takes longer than the work where a small function takes many arrays, and most of the compiler's time.
     """
-    compiled = njit(error_model="numpy", **_UNCOUNTED, **_NO_C, **_NO_WAY_IN)(function)
-    if isinstance(compiled, CPUDispatcher):
-        compiled.__class__ = _Inner
-    return compiled
+    return _inside(function, **_UNCOUNTED)
 
 
-def inner(function: Callable[..., Any]) -> Kernel:
-    """Compile as part of an entry; a call from Python, as tests make it, runs the plain function."""
-    compiled = njit(error_model="numpy", **_NO_C, **_NO_WAY_IN)(function)
+def _inside(function: Callable[..., Any], **options: Any) -> Kernel:
+    compiled = njit(error_model="numpy", **options, **_NO_C, **_NO_WAY_IN)(function)
     if isinstance(compiled, CPUDispatcher):
         compiled.__class__ = _Inner
     return compiled

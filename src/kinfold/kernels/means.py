@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.kernels.compiling import entry
-from kinfold.kernels.exact import DIGITS, LIMBS, add, rounded
+from kinfold.kernels.exact_sums import DIGITS, LIMBS, add, rounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -276,6 +276,15 @@ def gather(tree: Tree, folded: Folded, leaf: Int, query: Query, count: Int) -> I
 
 
 @inlined
+def _put(found: Any, p: Int, distance: Real, record: Int, leaf: Int, slot: Int) -> None:
+    """Write down what was found at place p."""
+    found[p].distance = distance
+    found[p].record = record
+    found[p].leaf = leaf
+    found[p].slot = slot
+
+
+@inlined
 def _insert(found: Any, p: Int, distance: Real, record: Int, leaf: Int, slot: Int) -> None:
     """Put a record among the p that were found, by distance, then by record."""
     while p > 0 and (
@@ -283,10 +292,7 @@ def _insert(found: Any, p: Int, distance: Real, record: Int, leaf: Int, slot: In
     ):
         found[p] = found[p - 1]
         p -= 1
-    found[p].distance = distance
-    found[p].record = record
-    found[p].leaf = leaf
-    found[p].slot = slot
+    _put(found, p, distance, record, leaf, slot)
 
 
 @inlined
@@ -387,10 +393,7 @@ def _sort_slots(found: Any, many: Int) -> None:
         while p > 0 and (found[p - 1].leaf < leaf or (found[p - 1].leaf == leaf and found[p - 1].slot < slot)):
             found[p] = found[p - 1]
             p -= 1
-        found[p].distance = distance
-        found[p].record = record
-        found[p].leaf = leaf
-        found[p].slot = slot
+        _put(found, p, distance, record, leaf, slot)
 
 
 @inlined

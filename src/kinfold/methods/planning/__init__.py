@@ -6,7 +6,7 @@ The policy holds a method's name only; what there is under that name is in the r
 from __future__ import annotations
 
 from kinfold.methods.planning.choice import chosen
-from kinfold.methods.planning.generalization import generalize
+from kinfold.methods.planning.generalizing import generalize
 from kinfold.methods.planning.microaggregation import microaggregate
 from kinfold.methods.task import Ask, Plan, Task
 

@@ -31,6 +31,11 @@ class Frame:
     blanked: frozenset[str] = frozenset()  # columns where texts that stand for a missing value became null
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns inside the engine."""
+        return [f"c{i}" for i in range(len(self.names))]
+
     def at(self, name: str) -> str:
         """The name of a column inside the engine."""
         return f"c{self.names.index(name)}"
