@@ -8,8 +8,8 @@ from __future__ import annotations
 import errno
 import mmap
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 from kinfold.errors import Unreachable
 
@@ -17,10 +17,15 @@ SIGNS = ("failed to map segment", "cannot allocate memory", "can't start new thr
 ROOM = 256 << 20  # more than a step of any library takes at once, less than a run needs
 
 _missed: list[str] = []  # where memory was short and nobody could be told
+_ways_out: list[Callable[[int], NoReturn]] = []  # of a run in a process of its own
 
 
-def listen() -> None:
-    """Hear of memory that is short where no exception can leave: in a callback, or while something is cleared away."""
+def listen(leave: Callable[[int], NoReturn]) -> None:
+    """Hear of memory that is short where no exception can leave: in a callback, or while something is cleared away.
+
+    `leave` ends the process at once: without memory the interpreter may lose the exception that should end it.
+    """
+    _ways_out.append(leave)
     before = sys.unraisablehook
 
     def heard(met: Any) -> None:
@@ -44,6 +49,13 @@ def short_of_memory(error: BaseException) -> Unreachable | None:
             "there is not enough memory for this table", fix="give it more memory, or fewer records at a time"
         )
     return None
+
+
+def leave(code: int) -> NoReturn:
+    """End a run that has told of the want of memory."""
+    for way_out in _ways_out:
+        way_out(code)
+    raise SystemExit(code)
 
 
 def _no_room() -> bool:

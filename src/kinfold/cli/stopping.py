@@ -26,14 +26,16 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
-from kinfold.cli.memory import listen, short_of_memory
+from kinfold.cli.memory import leave, listen, short_of_memory
 from kinfold.disk.journal import Journal, heard
 
 STOPS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 FREEZING = 1.0  # seconds until a run that cannot be frozen is ended all the same
 MOVING = 30.0  # seconds that an exchange may take at most
 PR_SET_PDEATHSIG = 1
+ENDED = b'["ended", ""]\n'  # the journal's last line, which a library that ends the process by itself does not say
 
 
 def kept(work: Callable[[], None]) -> None:
@@ -49,11 +51,12 @@ def kept(work: Callable[[], None]) -> None:
     if run == 0:
         os.close(journal)
         _tied_to(command, heeded)
+        listen(lambda code: _leave(into, code))
         try:
             with heard(lambda event, what: _send(into, event, what)):
                 _done(work)
         finally:
-            _send(into, "ended", "")  # which a library that ends the process by itself does not say
+            os.write(into, ENDED)
         return
     os.close(into)
     raise SystemExit(_Watch(run, journal, heeded).until_the_end())
@@ -83,14 +86,22 @@ def _tied_to(command: int, heeded: list[int]) -> None:
 
 def _done(work: Callable[[], None]) -> None:
     """Do the work; memory can be too short to load even what tells of that."""
-    listen()
     try:
         work()
     except Exception as error:
         if (told := short_of_memory(error)) is None:
             raise
         _say(f"error: {told}")
-        raise SystemExit(told.exit_code) from None
+        leave(told.exit_code)
+
+
+def _leave(into: int, code: int) -> NoReturn:
+    """End here and now: the command tidies up."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os.write(into, ENDED)
+    os._exit(code)
 
 
 def _send(into: int, event: str, what: str) -> None:

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from kinfold.cli.bugs import bug, traceback_wanted
 from kinfold.cli.escapes import Terminal, plain, plain_json
-from kinfold.cli.memory import short_of_memory
+from kinfold.cli.memory import leave, short_of_memory
 from kinfold.disk.journal import Journal, heard
 from kinfold.errors import Cancelled, KinfoldError
 
@@ -50,19 +50,25 @@ def errors(*, show_values: bool = False) -> Iterator[None]:
     except PASSED_ON:
         raise
     except Exception as error:
-        told = short_of_memory(error)
-        if told is None and traceback_wanted():
+        if (told := short_of_memory(error)) is not None:
+            _tell(told, show_values=False)
+            leave(told.exit_code)
+        if traceback_wanted():
             raise
-        _fail(told or bug(error), show_values=False)
+        _fail(bug(error), show_values=False)
 
 
 def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:
+    _tell(error, show_values=show_values)
+    raise SystemExit(error.exit_code)
+
+
+def _tell(error: KinfoldError, *, show_values: bool) -> None:
     for problem in error.problems:
         what = replace(problem, fix="").text(show_values=show_values)
         err.print(Text.assemble(("error: ", "bold red"), plain(what)), soft_wrap=True)
         if problem.fix:
             err.print(Text(f"  fix: {problem.fix}", style="cyan"), soft_wrap=True)
-    raise SystemExit(error.exit_code)
 
 
 class Bar:
