@@ -150,9 +150,10 @@ def tell_profile(profile: Profile) -> None:
     for name in ("values", "missing", "unique"):
         table.add_column(name, justify="right")
     table.add_column("role to start from")
+    table.add_column("because")
     for column in profile.columns:
         cells = (digits(column.distinct), digits(column.missing), f"{column.unique:.1%}")
-        table.add_row(Text(plain(column.name)), column.kind, *cells, column.role)
+        table.add_row(Text(plain(column.name)), column.kind, *cells, column.role, Text(column.reason, style="dim"))
     out.print(table)
     if profile.combinations:
         out.print()
