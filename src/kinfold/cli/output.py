@@ -150,11 +150,11 @@ def tell_profile(profile: Profile) -> None:
     for name in ("values", "missing", "unique"):
         table.add_column(name, justify="right")
     table.add_column("role to start from")
-    table.add_column("because")
     for column in profile.columns:
         cells = (digits(column.distinct), digits(column.missing), f"{column.unique:.1%}")
-        table.add_row(Text(plain(column.name)), column.kind, *cells, column.role, Text(column.reason, style="dim"))
+        table.add_row(Text(plain(column.name)), column.kind, *cells, column.role)
     out.print(table)
+    _tell_reasons(profile)
     if profile.combinations:
         out.print()
         out.print("combinations that single people out")
@@ -163,6 +163,23 @@ def tell_profile(profile: Profile) -> None:
     for warning in profile.warnings:
         out.print()
         out.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+
+
+def _tell_reasons(profile: Profile) -> None:
+    """Print why each role is proposed, columns of the same reason together."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for column in profile.columns:
+        reasons.setdefault((column.role, column.reason), []).append(plain(column.name))
+    if reasons:
+        out.print()
+        out.print("why these roles")
+    for (role, reason), names in reasons.items():
+        out.print(Text.assemble(f"  {', '.join(names)}: ", (f"{role}; {reason}", "dim")), soft_wrap=True)
+    if profile.unit is not None:
+        whose = "a person" if profile.unit.people else "a household, perhaps"
+        out.print(Text(f"  rows of {whose}: {plain(profile.unit.column)} (privacy.unit)"), soft_wrap=True)
+    if profile.sampling_weights is not None:
+        out.print(Text(f"  weights: {plain(profile.sampling_weights)} (report.sampling_weights)"), soft_wrap=True)
 
 
 def tell_comparison(comparison: Comparison, folder: Path) -> None:

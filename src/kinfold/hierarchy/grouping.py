@@ -36,10 +36,10 @@ def by_frequency(counts: Mapping[str, int]) -> Rows:
     [('a', 'a'), ('b', 'b'), ('c', 'other'), ('d', 'other'), ('e', 'other')]
     """
     total = sum(counts.values())
-    steps = []
+    steps: list[tuple[str, set[str]]] = []
     for label, share in (("rare", RARE), ("other", SELDOM)):
         under = {value for value, n in counts.items() if n < share * total}
-        before = steps[-1][1] if steps else set()
+        before: set[str] = steps[-1][1] if steps else set()
         if 1 < len(under) < len(counts) and len(under) > len(before):
             steps.append((_unlike(label, counts), under))
     if not steps:
@@ -111,7 +111,8 @@ def _regions() -> Callable[[str], tuple[str, str] | None]:
             there = CountryInfo(country)
         except CountryNotFoundError:
             return None
-        return there.subregion() or there.region(), there.region()
+        region = there.region()
+        return (there.subregion() or region, region) if region else None
 
     return parts
 

@@ -1,13 +1,13 @@
 """Ladders: the hierarchy that a column could be generalized by, ready to be edited.
 
-    ages and years    bands, each twice the one below or more; the oldest together, for few reach so far
-    amounts           bands of a round width
-    dates             month, quarter, year
-    post codes        one character less at each step
-    scales            neighbours together
-    diagnoses         category, block, chapter
-    countries         part of the continent, continent
-    other codes       rare values together
+ages and years    bands, each twice the one below or more; the oldest together, for few reach so far
+amounts           bands of a round width
+dates             month, quarter, year
+post codes        one character less at each step
+scales            neighbours together
+diagnoses         category, block, chapter
+countries         part of the continent, continent
+other codes       rare values together
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def _table(shape: Shape, look: Appearance, hints: frozenset[Hint]) -> Ladder | N
         return _filled("by category and chapter of ICD-10", by_diagnosis(list(counts)))
     if look.distinct <= FEW:
         return None
-    if Hint.COUNTRY in hints or all(len(value) > 3 and not value.isdigit() for value in counts):
-        if rows := by_country(counts):
-            return Ladder("by part of the world", rows=rows)
+    countries = Hint.COUNTRY in hints or all(len(value) > 3 and not value.isdigit() for value in counts)
+    if countries and (rows := by_country(counts)):
+        return Ladder("by part of the world", rows=rows)
     return _filled("rare values together", by_frequency(counts))
 
 

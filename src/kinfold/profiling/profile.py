@@ -87,10 +87,10 @@ def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
     """Look at every column, then at the pairs and triples of the most telling ones."""
     schema = engine.schema(frame)
     require_header(schema)
-    determines = partial(_determines, engine, frame)
-    columns = assigned([_seen(engine, frame, column) for column in schema], determines)
+    variety = partial(_variety, engine, frame)
+    columns = assigned([_seen(engine, frame, column) for column in schema], variety)
     k = sensible_k(schema.rows)
-    unit = unit_of(columns, determines, k)
+    unit = unit_of(columns, variety, k)
     odd = [told for seen in columns for told in _oddities(engine, frame, seen)]
     return Profile(
         schema.rows,
@@ -118,10 +118,10 @@ def _seen(engine: Engine, frame: Any, column: Column) -> Seen:
     return Seen(column, look, named, shape_of(column, look, order, named))
 
 
-def _determines(engine: Engine, frame: Any, one: str, other: str) -> bool:
-    """Whether a value of one column comes with one value of the other, but for one case in a hundred."""
+def _variety(engine: Engine, frame: Any, one: str, other: str) -> float:
+    """Return how many values of the other column come with a value of this one, on average."""
     pairs, values = engine.pairs(frame, one, other)
-    return pairs <= 1.01 * values
+    return pairs / max(values, 1)
 
 
 def _profiled(seen: Seen) -> ColumnProfile:
@@ -129,9 +129,9 @@ def _profiled(seen: Seen) -> ColumnProfile:
     kind = str(column.kind if seen.weight or look.distinct <= 1 else seen.shape.kind)
     unique = look.alone / column.rows if column.rows else 0.0
     facts = (column.name, kind, str(column.storage), look.distinct, column.nulls, unique, str(seen.role), seen.reason)
-    if seen.role not in (Role.QUASI, Role.CONFIDENTIAL):
-        return ColumnProfile(*facts)
     order = scale_of(look.values) if seen.shape is Shape.SCALE else ()
+    if seen.role not in (Role.QUASI, Role.CONFIDENTIAL):
+        return ColumnProfile(*facts, order=order)
     ladder = ladder_of(seen.shape, look, seen.hints)
     if seen.role is Role.QUASI:
         return ColumnProfile(*facts, order=order, ladder=ladder)
@@ -181,9 +181,8 @@ def _warnings(columns: Sequence[Seen], unit: Unit | None) -> Iterator[str]:
                 " If a person has several rows, k rows are fewer than k people."
             )
         if column.nulls and seen.shape.kind.measured and seen.role is Role.QUASI:
-            yield (
-                f"'{column.name}' is {seen.shape.kind} and misses {column.nulls:,} values: the policy must say what to do"
-            )
+            missed = f"'{column.name}' is {seen.shape.kind} and misses {column.nulls:,} values"
+            yield f"{missed}: the policy must say what to do"
 
 
 def _numbers_people(seen: Seen, unit: Unit | None) -> bool:

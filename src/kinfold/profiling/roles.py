@@ -23,9 +23,11 @@ MOST_QUASI = 8
 ENOUGH_QUASI = 3  # known by their names or the way they are written: then codes that nobody can place are left alone
 UNPLACED_QUASI = 6  # quasi-identifiers, where codes that nobody can place have to be taken
 MOST_CONFIDENTIAL = 5
+ONE = 1.01  # values that come with one of another column, on average, where a few are mistakes
+OLDER = 1.5  # ages of somebody who is seen more than once
 SHARED = 5  # records that must share a weight if it is to be released
 
-Determines = Callable[[str, str], bool]  # whether a value of the first column says which one of the second it is
+Variety = Callable[[str, str], float]  # how many values of the second column come with one of the first, on average
 
 TOLD = {
     Shape.NOTHING: "it holds no value",
@@ -78,14 +80,14 @@ class Seen:
         return replace(self, role=role, reason="; ".join(reasons))
 
 
-def assigned(columns: Sequence[Seen], determines: Determines) -> list[Seen]:
+def assigned(columns: Sequence[Seen], variety: Variety) -> list[Seen]:
     """Return the columns in the roles that they could play together."""
     leaning = [_leaning(seen) for seen in columns]
-    weighed = [_weighed(seen, leaning, determines) for seen in leaning]
+    weighed = [_weighed(seen, leaning, variety) for seen in leaning]
     quasi = _quasi(weighed)
     placed = [_placed(seen, quasi) for seen in weighed]
-    protected = _protected(placed)
-    return [_too_many(seen) if seen.role is Role.CONFIDENTIAL and seen.name not in protected else seen for seen in placed]
+    surplus = _surplus(placed)
+    return [_too_many(seen) if seen.name in surplus else seen for seen in placed]
 
 
 def _leaning(seen: Seen) -> Seen:
@@ -113,17 +115,19 @@ def _names_people(seen: Seen) -> bool:
     return says and (nearly_unique(seen.look) or not (seen.known or seen.sensitive)) and seen.shape is not Shape.MOMENT
 
 
-def _weighed(seen: Seen, columns: Sequence[Seen], determines: Determines) -> Seen:
+def _weighed(seen: Seen, columns: Sequence[Seen], variety: Variety) -> Seen:
     """Return a column of sampling weights in its role: never averaged, and released only where many share each."""
     numbers = seen.column.storage in (Storage.INTEGER, Storage.NUMBER) and seen.look.filled and seen.look.low > 0
     if not numbers or seen.shape in (Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
         return seen
-    if not (_is_called_weight(seen) or _repeats_like_weights(seen, columns, determines)):
+    if not (_is_called_weight(seen) or _repeats_like_weights(seen, columns, variety)):
         return seen
     weight = replace(seen, weight=True)
     told = "sampling weights, for the risk in the population"
     if seen.look.least >= SHARED:
-        return weight.as_(Role.OTHER, told, "analysts need them, but they may show the stratum: identifier removes them")
+        return weight.as_(
+            Role.OTHER, told, "analysts need them, but they may show the stratum: identifier removes them"
+        )
     return weight.as_(Role.IDENTIFIER, told, "removed, for some are held by few records")
 
 
@@ -136,8 +140,8 @@ def _is_called_weight(seen: Seen) -> bool:
     return Hint.SAMPLING in seen.hints or Hint.HOUSEHOLD in seen.hints or not body
 
 
-def _repeats_like_weights(seen: Seen, columns: Sequence[Seen], determines: Determines) -> bool:
-    """Whether a few numbers with fractions, far apart, come with the values of another column: a stratum, a household."""
+def _repeats_like_weights(seen: Seen, columns: Sequence[Seen], variety: Variety) -> bool:
+    """Whether a few numbers with fractions, far apart, come with the values of another column: of a stratum, say."""
     look = seen.look
     if seen.shape is not Shape.AMOUNT or look.low < 1 or look.whole == look.filled or look.rows_each < 10:
         return False
@@ -146,7 +150,7 @@ def _repeats_like_weights(seen: Seen, columns: Sequence[Seen], determines: Deter
         return False
     strata = [other for other in columns if other.look.rows_each >= 2 and other.look.distinct >= look.distinct]
     groups = (Shape.CODE, Shape.MANY_CODES, Shape.POST_CODE, Shape.SHARED_NUMBER)
-    return any(other.shape in groups and determines(other.name, seen.name) for other in strata)
+    return any(other.shape in groups and variety(other.name, seen.name) <= ONE for other in strata)
 
 
 def _quasi(columns: Sequence[Seen]) -> list[str]:
@@ -191,10 +195,10 @@ def _placed(seen: Seen, quasi: Sequence[str]) -> Seen:
     return seen.as_(Role.IDENTIFIER, told, "removed, for it would single people out: quasi-identifier keeps it")
 
 
-def _protected(columns: Sequence[Seen]) -> set[str]:
-    """Choose the confidential columns that are protected together, those whose names hint at it first."""
+def _surplus(columns: Sequence[Seen]) -> set[str]:
+    """Choose the confidential columns that are not protected with the others; those go first whose names hint at it."""
     found = [seen for seen in columns if seen.role is Role.CONFIDENTIAL]
-    return {seen.name for seen in sorted(found, key=lambda seen: not seen.sensitive)[:MOST_CONFIDENTIAL]}
+    return {seen.name for seen in sorted(found, key=lambda seen: not seen.sensitive)[MOST_CONFIDENTIAL:]}
 
 
 def _too_many(seen: Seen) -> Seen:
@@ -210,7 +214,7 @@ class Unit:
     people: bool
 
 
-def unit_of(columns: Sequence[Seen], determines: Determines, k: int) -> Unit | None:
+def unit_of(columns: Sequence[Seen], variety: Variety, k: int) -> Unit | None:
     """Find the column that says which rows belong together; the finest, where there are several."""
     given = [seen for seen in columns if seen.shape is Shape.SHARED_NUMBER or Hint.NUMBER in seen.hints]
     found = [
@@ -219,9 +223,15 @@ def unit_of(columns: Sequence[Seen], determines: Determines, k: int) -> Unit | N
     if not found:
         return None
     finest = max(found, key=lambda seen: seen.look.distinct)
-    personal = [seen for seen in columns if {Hint.SEX, Hint.BIRTH} & seen.hints and seen.look.distinct > 1]
-    household = Hint.HOUSEHOLD in finest.hints or not all(determines(finest.name, seen.name) for seen in personal)
+    household = Hint.HOUSEHOLD in finest.hints or any(_differs(finest, seen, variety) for seen in columns)
     return Unit(finest.name, not household)
+
+
+def _differs(unit: Seen, seen: Seen, variety: Variety) -> bool:
+    """Whether rows of a unit differ in what stays the same of a person: the sex, the date of birth, nearly the age."""
+    if seen.look.distinct < 2 or not ({Hint.SEX, Hint.BIRTH} & seen.hints or seen.shape is Shape.AGE):
+        return False
+    return variety(unit.name, seen.name) > (OLDER if seen.shape is Shape.AGE else ONE)
 
 
 def weight_of(columns: Sequence[Seen]) -> str | None:

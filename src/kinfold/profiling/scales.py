@@ -1,7 +1,7 @@
 """Scales: texts that have an order, found in their words or in their numbers.
 
-    low, medium, high        words that stand in one of the lists below
-    18-29, 30-44, 45+        bands, by where they start; `<`, `under` come before, `>`, `+` and `over` after
+low, medium, high        words that stand in one of the lists below
+18-29, 30-44, 45+        bands, by where they start; `<`, `under` come before, `>`, `+` and `over` after
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ WORDS = (
     "none|mild|moderate|severe|very severe|critical",
     "tiny|small|medium|large|very large|huge",
     "xxs|xs|s|m|l|xl|xxl|xxxl",
-    "no school|preschool|primary|elementary|lower secondary|secondary|upper secondary|high school|vocational"
-    "|some college|associate|bachelor|bachelors|master|masters|doctorate|phd",
+    "none|preschool|primary|lower secondary|secondary|upper secondary|high school|college|bachelor|master|doctorate",
     "daily|weekly|monthly|quarterly|yearly",
     "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
     "january|february|march|april|may|june|july|august|september|october|november|december",
@@ -44,11 +43,12 @@ WORDS = (
     "とても低い|低い|普通|高い|とても高い",
 )
 PLACES = tuple({word: at for at, word in enumerate(scale.split("|"))} for scale in WORDS)
+NUMBER = r"\d+(?:[.,]\d+)?\s*[a-z€$£%]*"
+BELOW = r"<=?|≤|under|below|unter|bis|up to|moins de|menos de"
+UNTIL = "-|\N{EN DASH}|to|bis|a|à|until"
+OPEN = r"\+|and (?:over|more|older)|oder mehr|et plus|y más|or more"
 BAND = re.compile(
-    r"(?P<below><=?|≤|under|below|unter|bis|up to|moins de|menos de|<)?\s*(?P<low>\d+(?:[.,]\d+)?)\s*[a-z€$£%]*\s*"
-    r"(?:(?:-|–|to|bis|a|à|until)\s*(?P<high>\d+(?:[.,]\d+)?)\s*[a-z€$£%]*|(?P<open>\+|and (?:over|more|older)|oder mehr"
-    r"|et plus|y más|or more))?\s*",
-    re.IGNORECASE,
+    rf"(?P<below>{BELOW})?\s*(?P<low>{NUMBER})\s*(?:(?:{UNTIL})\s*(?P<high>{NUMBER})|(?:{OPEN}))?\s*", re.IGNORECASE
 )
 ABOVE = re.compile(r"(>=?|≥|over|above|über|plus de|más de)\s*", re.IGNORECASE)
 
@@ -83,4 +83,5 @@ def _start(value: str) -> tuple[float, int] | None:
     band = BAND.fullmatch(text[above.end() :] if above else text)
     if band is None or (above and band["high"]):
         return None
-    return float(band["low"].replace(",", ".")), -1 if band["below"] else 1 if above else 0
+    low = re.sub(r"[^\d.]", "", band["low"].replace(",", "."))
+    return float(low), -1 if band["below"] else 1 if above else 0

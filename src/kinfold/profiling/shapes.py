@@ -79,7 +79,7 @@ def shape_of(column: Column, look: Appearance, order: Succession | None, hints: 
     if column.storage is Storage.BOOLEAN:
         return Shape.CODE
     if column.storage is Storage.TEXT:
-        return _text(look, order, hints)
+        return _text(look, order)
     if look.whole < look.filled:
         return Shape.AMOUNT
     return _whole(look, order, hints)
@@ -95,7 +95,7 @@ def nearly_unique(look: Appearance) -> bool:
     return look.filled > 1 and look.distinct >= ALMOST_ALL * look.filled
 
 
-def _text(look: Appearance, order: Succession | None, hints: frozenset[Hint]) -> Shape:
+def _text(look: Appearance, order: Succession | None) -> Shape:
     if look.distinct > FEW and look.rows_each < 10 and (look.words >= SENTENCE or look.letters >= LONG):
         return Shape.TEXT
     if _match(look, ICD10) and len({value[0] for value in look.values}) > 1 and look.distinct > 2:
@@ -134,7 +134,7 @@ def _whole(look: Appearance, order: Succession | None, hints: frozenset[Hint]) -
 
 
 def _given_out(look: Appearance, order: Succession | None) -> bool:
-    """Whether whole numbers look as if they were given out, one a record: even, and in order, dense or of one length."""
+    """Whether whole numbers look as if they were given out: spread evenly, and in order, dense or of one length."""
     if look.filled < 3 or not _even(look):
         return False
     rising = order is not None and order.rises >= look.filled - 1
@@ -191,7 +191,7 @@ def smoothness(counts: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
     """Return the correlation of each frequency with the mean of the three before and the three after it, -1 to 1.
 
     >>> round(smoothness(np.array([1.0, 2, 3, 4, 5, 6, 7, 6, 5, 4, 3, 2, 1])), 2)
-    0.75
+    0.95
     """
     root = np.sqrt(counts)
     near = [np.concatenate([root[max(i - 3, 0) : i], root[i + 1 : i + 4]]).mean() for i in range(len(root))]

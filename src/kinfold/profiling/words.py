@@ -23,7 +23,8 @@ WORDS = {
         endereco* adres street* strasse* rue calle ip *氏名* *姓名* *名前* *住所* *電話* *имя* *фамилия*
         lat lon lng latitude longitude gps* account* konto* *konto""",
     "household": """
-        hid hhid household* haushalt* hogar* menage* foyer* huishouden* famiglia* familia* family* hushall* hh *世帯*""",
+        hid hhid household* haushalt* hogar* menage* foyer* huishouden* famiglia* familia* family* hushall* hh
+        *世帯*""",
     "weight": """
         weight* *weight *weights wgt* *wgt wt wts w gewicht* *gewicht *gewichte hochrechnung* poids* ponder* peso* pesi
         fexp* expansion* factor_exp* vikt waga vaha *ウェイト* *権重* *权重* *加权*""",
@@ -34,11 +35,13 @@ WORDS = {
     "age": "age ages *_age alter lebensalter edad eta idade leeftijd wiek alder ika yas *年齢* *年龄* *나이* *возраст*",
     "birth": "birth* dob geburt* naiss* nacim* nascit* nascim* geboorte* urodz* fodsel* *生年* *出生* *рожд*",
     "sex": """
-        sex gender geschlecht sexe sexo sesso genero genre geslacht kon kjonn plec sukupuoli *性別* *性别* *성별* пол""",
+        sex gender geschlecht sexe sexo sesso genero genre geslacht kon kjonn plec sukupuoli *性別* *性别* *성별*
+        пол""",
     "country": """
         country* nation* citizen* staatsang* pays pais paese herkunft* native* kraj *国籍* *国家* *страна*""",
     "place": """
-        region* zip* postal* postcode* post_code plz postleit* code_postal codepostal cp cap city* town* stadt* ort *wohnort
+        region* zip* postal* postcode* post_code plz postleit* code_postal codepostal cp cap city* town* stadt* ort
+        *wohnort
         gemeinde* commune* ville* ciudad* municip* comune* citta cidade* county* provinc* provinz* state bundesland*
         land kreis* district* distri* canton* kanton* prefect* departement* urb* rural* residen* wohn* gewest
         *郵便* *都道府県* *地域* *住居* *地区* *邮编* *省* *市* *регион* *город*""",
@@ -128,7 +131,7 @@ def _read(name: str) -> str:
 
 
 # Accents of the scripts that have capitals; the marks of kana make other letters of them, and stay.
-MARKS = {code: None for code in range(0x300, 0x370)}
+MARKS = dict.fromkeys(range(768, 880))
 
 
 @cache

@@ -16,6 +16,7 @@ import numpy as np
 
 from kinfold import __version__
 from kinfold.evaluation import Measures
+from kinfold.evaluation.cautions import protected_by_k_alone
 from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
 from kinfold.release.report.distributions import bins, edges_of, labels_of, shares
@@ -80,9 +81,10 @@ def describe(contents: Contents, *, internal: bool) -> Facts:
 
 
 def _oddities(release: Release) -> tuple[str, ...]:
-    """Say what is odd about the texts that are released; the internal page says it of the original as well."""
+    """Say what a recipient should mind of the rows as released; the internal page says it of the original as well."""
     engine, frame = release.engine, release.released
-    return (*look_alikes(engine, frame, release.policy.compared), *formulas(engine, frame, safe=False))
+    odd = (*look_alikes(engine, frame, release.policy.compared), *formulas(engine, frame, safe=False))
+    return (*protected_by_k_alone(engine, frame, release.policy), *odd)
 
 
 def _within(gap: float | None) -> str:

@@ -1,6 +1,7 @@
 """The embedded engine: files and frames in DuckDB, one database in memory a run, spilling to disk when it must.
 
-Verbs: read (see `reading`), schema (see `describing`), appearance (see `looking`), tally, distinct, collect, apply, write.
+Verbs: read (see `reading`), schema (see `describing`), appearance and what else a profile asks (see `looking`), tally,
+distinct, collect, apply, write.
 Inside the database columns are called c0, c1, ...: a name in the data never becomes part of a query. Rows keep the
 order in which they came.
 """
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.errors import DataError, PolicyError
+from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.engines import expressions, ordering
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.describing import schema_of
@@ -26,7 +28,6 @@ from kinfold.rows.engines.formula_cells import requoted
 from kinfold.rows.engines.looking import alone_in, look_at, pairs_in, succession_of
 from kinfold.rows.engines.reading import read_arrow, read_file, without
 from kinfold.rows.engines.strips import Strips
-from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.tally import Spread, Tally

@@ -6,11 +6,12 @@ Each column is grouped once; whatever is asked further is asked of its distinct 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from kinfold.rows.appearance import MOST_VALUES, Appearance, Succession
 from kinfold.rows.engines import expressions
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
-from kinfold.rows.appearance import MOST_VALUES, Appearance, Succession
 from kinfold.rows.schema import Column, Storage
 
 NUMBERS = (Storage.INTEGER, Storage.NUMBER)
@@ -28,26 +29,27 @@ def look_at(db: Database, frame: Frame, column: Column) -> Appearance:
 
 
 def _looked(db: Database, grouped: str) -> Appearance:
-    asked = (
-        "sum(n) FILTER (v IS NOT NULL)",
-        "count(v)",
-        "count_if(n = 1)",
-        "min(n) FILTER (v IS NOT NULL)",
-        "max(n) FILTER (v IS NOT NULL)",
-        "sum(n) FILTER (isfinite(x) AND x = trunc(x))",
-        "min(x) FILTER (isfinite(x))",
-        "max(x) FILTER (isfinite(x))",
-        "sum(n * x) FILTER (isfinite(x)) / sum(n) FILTER (isfinite(x))",
-        "sum(n * length(v)) / sum(n) FILTER (v IS NOT NULL)",
-        "sum(n * len(string_split_regex(trim(v), '[ \\t\\n]+'))) / sum(n) FILTER (v IS NOT NULL)",
-    )
-    found = [answer or 0 for answer in db.row(f"SELECT {', '.join(asked)} FROM {grouped}")]
-    counted = db.arrow(
-        f"SELECT v, n FROM {grouped} WHERE v IS NOT NULL ORDER BY n DESC, v LIMIT {MOST_VALUES}"
-    ).to_pydict()
-    whole = (int(answer) for answer in found[:6])
-    parts = (float(answer) for answer in found[6:])
-    return Appearance(*whole, *parts, tuple(counted["v"]), tuple(counted["n"]))
+    there, finite = "FILTER (v IS NOT NULL)", "FILTER (isfinite(x))"
+    counts = {
+        "filled": f"sum(n) {there}",
+        "distinct": "count(v)",
+        "alone": "count_if(n = 1)",
+        "least": f"min(n) {there}",
+        "most": f"max(n) {there}",
+        "whole": "sum(n) FILTER (isfinite(x) AND x = trunc(x))",
+    }
+    numbers = {
+        "low": f"min(x) {finite}",
+        "high": f"max(x) {finite}",
+        "mean": f"sum(n * x) {finite} / sum(n) {finite}",
+        "letters": f"sum(n * length(v)) / sum(n) {there}",
+        "words": f"sum(n * len(string_split_regex(trim(v), '\\s+'))) / sum(n) {there}",
+    }
+    found = iter(db.row(f"SELECT {', '.join((*counts.values(), *numbers.values()))} FROM {grouped}"))
+    facts: dict[str, Any] = {name: int(next(found) or 0) for name in counts}
+    facts |= {name: float(next(found) or 0) for name in numbers}
+    top = db.arrow(f"SELECT v, n FROM {grouped} WHERE v IS NOT NULL ORDER BY n DESC, v LIMIT {MOST_VALUES}").to_pydict()
+    return Appearance(**facts, values=tuple(top["v"]), counts=tuple(top["n"]))
 
 
 def succession_of(db: Database, frame: Frame, column: Column) -> Succession:
