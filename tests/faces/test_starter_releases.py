@@ -54,7 +54,7 @@ def table(path: Path) -> Columns:
         separator = ";" if ";" in lines.readline() else ","
         lines.seek(0)
         names, *rows = csv.reader(lines, delimiter=separator)
-    return {name: [row[at] for row in rows] for at, name in enumerate(names)}
+    return {name: [row[at] if row else "" for row in rows] for at, name in enumerate(names)}
 
 
 def released(data: Path, folder: Path) -> tuple[dict[str, Any], Columns]:
