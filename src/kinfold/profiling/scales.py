@@ -22,7 +22,7 @@ WORDS = (
     "none|mild|moderate|severe|very severe|critical",
     "tiny|small|medium|large|very large|huge",
     "xxs|xs|s|m|l|xl|xxl|xxxl",
-    "none|preschool|primary|lower secondary|secondary|upper secondary|high school|college|bachelor|master|doctorate",
+    "none|preschool|primary|lower secondary|secondary|upper secondary|high school|vocational|bachelor|master|doctorate",
     "daily|weekly|monthly|quarterly|yearly",
     "monday|tuesday|wednesday|thursday|friday|saturday|sunday",
     "january|february|march|april|may|june|july|august|september|october|november|december",

@@ -79,7 +79,7 @@ def shape_of(column: Column, look: Appearance, order: Succession | None, hints: 
     if column.storage is Storage.BOOLEAN:
         return Shape.CODE
     if column.storage is Storage.TEXT:
-        return _text(look, order)
+        return _text(look, order, hints)
     if look.whole < look.filled:
         return Shape.AMOUNT
     return _whole(look, order, hints)
@@ -95,19 +95,19 @@ def nearly_unique(look: Appearance) -> bool:
     return look.filled > 1 and look.distinct >= ALMOST_ALL * look.filled
 
 
-def _text(look: Appearance, order: Succession | None) -> Shape:
+def _text(look: Appearance, order: Succession | None, hints: frozenset[Hint]) -> Shape:
     if look.distinct > FEW and look.rows_each < 10 and (look.words >= SENTENCE or look.letters >= LONG):
         return Shape.TEXT
-    if _match(look, ICD10) and len({value[0] for value in look.values}) > 1 and look.distinct > 2:
+    if look.distinct > 2 and _match(look, ICD10) and (Hint.HEALTH in hints or any(len(v) > 3 for v in look.values)):
         return Shape.DIAGNOSIS
     if nearly_unique(look):
         return Shape.OWN_NUMBER
     if scale_of(look.values):
         return Shape.SCALE
+    if _match(look, POST_CODE) and (Hint.PLACE in hints or look.distinct > FEW) and not _in_stretches(look, order):
+        return Shape.POST_CODE
     if look.distinct <= FEW:
         return Shape.CODE
-    if _match(look, POST_CODE) and not _in_stretches(look, order):
-        return Shape.POST_CODE
     if look.rows_each <= ROWS_OF_ONE and (_match(look, NUMBERED) or _in_stretches(look, order)):
         return Shape.SHARED_NUMBER
     return Shape.MANY_CODES if look.words < SENTENCE else Shape.TEXT
