@@ -300,7 +300,7 @@ def compare(
 
 @app.command()
 def lattice(data: Data, policy: PolicyFile = None, settings: Settings = None, json: Json = False) -> None:
-    """Appearance at the generalization lattice: the optimum and the minimal generalizations; with --json every node.
+    """Look at the generalization lattice: the optimum and the minimal generalizations; with --json every node.
 
     Example: `kinfold lattice patients.csv --policy policy.toml`
     """

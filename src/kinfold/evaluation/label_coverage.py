@@ -73,7 +73,7 @@ def coverage_of(column: PairedColumn) -> Coverage:
 
 
 def spans_of(column: PairedColumn) -> Spans:
-    """Appearance up every label of a column."""
+    """Look up every label of a column."""
     known = _values_of(column)
     values, height = len(known), _height(column)
     whole = (height, 0, values)

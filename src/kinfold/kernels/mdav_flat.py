@@ -27,7 +27,7 @@ def cap(_points: int) -> int:
 
 @inner
 def _pass(tree: Tree, run: Run, near: Flag, far: Flag) -> Int:
-    """Appearance at every point: find the nearest, return the farthest record, or both.
+    """Look at every point: find the nearest, return the farthest record, or both.
 
     Where the farthest is as near as the last of the nearest it may be one of them: then -1 is returned.
     """

@@ -1,4 +1,4 @@
-"""Appearance-alikes: values that a reader takes for one and a program for several.
+"""Look-alikes: values that a reader takes for one and a program for several.
 
 `HIV`, `hiv` and `HIV ` are three values to whoever counts them, and so a class that holds nothing else seems diverse.
 Two values look alike where they are equal after Unicode's compatibility composition (NFKC), folding of case, and

@@ -57,7 +57,7 @@ class Domain:
 
     @classmethod
     def of_tally(cls, tally: Tally, hierarchies: Mapping[str, Hierarchy]) -> Domain:
-        """Appearance the keys of a tally up in their hierarchies; every value that is missing there is a problem."""
+        """Look the keys of a tally up in their hierarchies; every value that is missing there is a problem."""
         found = {name: _coded(values, hierarchies[name]) for name, values in tally.keys.items() if name in hierarchies}
         problems = list(_problems(tally, found))
         if problems:

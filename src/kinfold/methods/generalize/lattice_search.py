@@ -59,7 +59,7 @@ class LatticeSearch(ABC):
         return node
 
     def excluded(self, node: Levels) -> bool:
-        """Appearance for a node above that excludes this one, as high as possible."""
+        """Look for a node above that excludes this one, as high as possible."""
         if not self.nodes.cuts:
             return False
         if self.nodes.allowed == 0:

@@ -40,7 +40,7 @@ class Dialect:
 
 
 def find_dialect(path: Path, separator: str | None = None) -> Dialect:
-    """Appearance at a file and say how to read it, or why it cannot be read; its separator may be known."""
+    """Look at a file and say how to read it, or why it cannot be read; its separator may be known."""
     with path.open("rb") as file:
         head = file.read(SAMPLE)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
