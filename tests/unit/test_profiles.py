@@ -240,6 +240,15 @@ def test_a_profile_tells_how_much_columns_single_out() -> None:
     assert any("'a' is continuous and misses 1 values" in warning for warning in profile.warnings)
 
 
+def test_a_table_of_nothing_but_identifiers_is_a_warning() -> None:
+    warnings = kinfold.profile(pa.table({"name": ["ann", "bob", "eve"]})).warnings
+    assert any("no column is left" in warning for warning in warnings)
+
+
+def test_numbers_that_cannot_be_averaged_are_removed() -> None:
+    assert role("x", [1e300, -1e300, 3.5] * 40) == Role.IDENTIFIER
+
+
 def test_an_identifier_that_repeats_is_a_warning() -> None:
     profile = kinfold.profile(pa.table({"patient_id": ["a", "a", "b"], "age": [1, 2, 3]}))
     assert "repeats: 3 rows, 2 values" in profile.warnings[0]

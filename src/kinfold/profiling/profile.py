@@ -173,6 +173,8 @@ def _oddities(engine: Engine, frame: Any, seen: Seen) -> Iterator[str]:
 
 
 def _warnings(columns: Sequence[Seen], unit: Unit | None) -> Iterator[str]:
+    if not any(seen.role is Role.QUASI for seen in columns):
+        yield "no column is left that could be a quasi-identifier: every one seems to identify; correct the policy"
     for seen in columns:
         column, look = seen.column, seen.look
         if seen.role is Role.IDENTIFIER and look.rows_each > 1 and _numbers_people(seen, unit):

@@ -25,6 +25,7 @@ UNPLACED_QUASI = 6  # quasi-identifiers, where codes that nobody can place have 
 MOST_CONFIDENTIAL = 5
 ONE = 1.01  # values that come with one of another column, on average, where a few are mistakes
 OLDER = 1.5  # ages of somebody who is seen more than once
+LARGEST = 1e150  # of which a double still holds the square
 SHARED = 5  # records that must share a weight if it is to be released
 
 Variety = Callable[[str, str], float]  # how many values of the second column come with one of the first, on average
@@ -97,6 +98,8 @@ def _leaning(seen: Seen) -> Seen:
         return seen.as_(Role.OTHER, told)
     if seen.shape in (Shape.TEXT, Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
         return seen.as_(Role.IDENTIFIER, told)
+    if max(abs(seen.look.low), abs(seen.look.high)) > LARGEST:
+        return seen.as_(Role.IDENTIFIER, told, "removed, for some are too large to be averaged")
     if _names_people(seen):
         return seen.as_(Role.IDENTIFIER, "its name says that it identifies")
     if seen.sensitive or seen.shape is Shape.DIAGNOSIS:
