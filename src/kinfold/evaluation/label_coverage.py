@@ -34,6 +34,7 @@ class Spans:
     stop: Ints
     height: int
     values: int
+    known: NDArray[np.bool_]  # False: nobody knows what the label says
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +80,13 @@ def spans_of(column: PairedColumn) -> Spans:
     whole = (height, 0, values)
     if column.attribute.hierarchy is not None:
         stretches = _stretches(column.attribute.hierarchy)
-        told = [stretches.get(label, whole) for label in column.labels]
+        found = [stretches.get(label) for label in column.labels]
     else:
         place = {value: i for i, value in enumerate(known)}
-        told = [_told(label, place) or whole for label in column.labels]
+        found = [_told(label, place) for label in column.labels]
+    told = [each or whole for each in found]
     level, start, stop = (np.array(part, np.int64) for part in zip(*told, strict=True)) if told else _NONE
-    return Spans(level, start, stop, height, values)
+    return Spans(level, start, stop, height, values, np.array([each is not None for each in found], np.bool_))
 
 
 _NONE = (np.empty(0, np.int64),) * 3

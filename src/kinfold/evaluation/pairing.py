@@ -40,6 +40,11 @@ class PairedColumn:
         """The column's name."""
         return self.attribute.bound.name
 
+    @property
+    def compares_numbers(self) -> bool:
+        """Whether it is numbers in both tables."""
+        return isinstance(self.attribute, Measured) and self.numbers is not None
+
     @cached_property
     def generalized(self) -> bool:
         """Whether the release holds statements about values, if only that they are what they are."""

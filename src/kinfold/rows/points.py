@@ -60,6 +60,15 @@ class Ordered:
             steps[self.size] = 1.0
         return self.weight * steps * steps
 
+    def apart(self, one: NDArray[np.integer], other: NDArray[np.integer]) -> Floats:
+        """Distance of each code to the one beside it, neither squared nor weighted.
+
+        >>> Ordered(4).apart(np.array([0, 1, 4]), np.array([3, 4, 4])).tolist()
+        [0.75, 1.0, 0.0]
+        """
+        null = (one == self.size) | (other == self.size)
+        return np.where(null, np.not_equal(one, other), np.abs(one - other) / max(self.size, 1)).astype(np.float64)
+
 
 @dataclass(frozen=True, eq=False)
 class Nested:
@@ -105,6 +114,15 @@ class Nested:
         level = (self.paths != self.paths[code]).sum(axis=1)
         step = level / self.height
         return np.asarray(self.weight * step * step, np.float64)
+
+    def apart(self, one: NDArray[np.integer], other: NDArray[np.integer]) -> Floats:
+        """Distance of each code to the one beside it, neither squared nor weighted.
+
+        >>> Nested(np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0]], np.int32)).apart(np.array([0, 0]), np.array([1, 2]))
+        array([0.5, 1. ])
+        """
+        level = (self.paths[one] != self.paths[other]).sum(axis=1)
+        return np.asarray(level / max(self.height, 1), np.float64)
 
 
 Scale: TypeAlias = Ordered | Nested
