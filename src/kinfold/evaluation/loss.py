@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, TypeAlias, TypeVar
 
@@ -26,9 +26,9 @@ Ints: TypeAlias = NDArray[np.int64]
 Value = TypeVar("Value")
 
 
-def loss(found: Pair | str, sizes: Ints, suppressed: int, *, every: bool) -> Sheet:
+def loss(found: Pair | str, sizes: Ints, suppressed: int, recorded: Mapping[str, Any], *, every: bool) -> Sheet:
     """Measure what was lost; a text instead of a pair is the reason why only class sizes can tell."""
-    sheet = Sheet("loss")
+    sheet = Sheet("loss", recorded)
     pair, reason = (None, found) if isinstance(found, str) else (found, "")
     _by_column(sheet, _given(pair, reason))
     tables = _given(pair.numbers if pair else None, reason or "no quasi-identifier is released as numbers")
