@@ -18,6 +18,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 
+def plural(number: int, one: str, many: str = "") -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "class", "classes"), plural(1200, "record")
+    ('1 class', '1,200 records')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong: what (and where), what to do about it, and the values that offend."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, plural
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
 from kinfold.evaluation.matching import matched
 from kinfold.methods.planning import Ask, Plan, Task, plan
@@ -27,7 +27,6 @@ from kinfold.release.folder import save
 from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
 from kinfold.release.recalling import recorded_measures
 from kinfold.release.release import Release
-from kinfold.release.report.wording import plural
 from kinfold.request.binding import BoundPolicy, bind
 from kinfold.request.encoding import Attribute, encode
 from kinfold.request.policy import Policy, from_roles

@@ -17,7 +17,7 @@ from kinfold.release.report.risk_utility import Trial, pareto
 from kinfold.release.report.wording import percent, share
 
 RISKS = ("linkage", "prosecutor_mean", "prosecutor_max", "dr_max", "interval")
-LOSSES = ("sse_ratio", "granularity", "prec", "normalized_sse")
+LOSSES = ("overall", "sse_ratio", "granularity", "prec", "normalized_sse")
 MORE_IS_BETTER = {"granularity", "prec"}
 
 

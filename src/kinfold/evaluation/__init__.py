@@ -16,11 +16,13 @@ from kinfold.evaluation.answers import answer
 from kinfold.evaluation.cautions import dominance, singling
 from kinfold.evaluation.loss import loss
 from kinfold.evaluation.pairing import Pair, Tables
+from kinfold.evaluation.plausibility import Plausibility, plausibility
 from kinfold.evaluation.questions import Questions
 from kinfold.evaluation.record_risk import RecordRisk, record_risk
 from kinfold.evaluation.risk import Shown, risk, risk_before
 from kinfold.evaluation.sheet import notes_of, remembered
 from kinfold.evaluation.statistics import Statistics, statistics
+from kinfold.measures import NotApplicable
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute
@@ -79,6 +81,7 @@ def measure_release(
     before = risk_before(_shown_before(tables, policy, known, beside))
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known, shown))
+    odd = _odd(tables, policy, beside)
     facts = {
         "records": policy.rows,
         "released": verdict.records,
@@ -91,7 +94,8 @@ def measure_release(
         "risk": risked.values,
         "risk_before": before.values,
         "loss": lost.values,
-        "notes": [*warnings, *notes_of(risked, before, lost)],
+        "plausibility": odd.values,
+        "notes": [*warnings, *odd.notes, *notes_of(risked, before, lost)],
     }
     kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
     each = None if isinstance(known, str) else record_risk(known)
@@ -106,6 +110,15 @@ def _shown_before(tables: Tables, policy: BoundPolicy, known: Pair | str, beside
     else:
         sizes = np.bincount(known.initial)
     return Shown(sizes, lambda: beside().initial, _confidential(tables, tables.original, policy))
+
+
+def _odd(tables: Tables, policy: BoundPolicy, beside: Callable[[], Pair]) -> Plausibility:
+    """Return what is not plausible; nothing can be said where the release has more rows than its original."""
+    others = [c.name for c in policy.columns if c.role in (Role.CONFIDENTIAL, Role.OTHER) and not c.kind.measured]
+    try:
+        return plausibility(tables, beside(), others)
+    except NotApplicable as nothing:
+        return Plausibility({}, (f"plausibility: {nothing}",))
 
 
 def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Shown) -> list[str]:

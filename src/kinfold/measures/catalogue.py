@@ -121,5 +121,14 @@ CATALOGUE: dict[str, Entry] = {
     "loss.task": Entry(
         "Task", "Score on the original records of a fit to the original and to the release.", "at most 1", "more"
     ),
+    "plausibility.vanished": Entry(
+        "Categories gone", "Categories of the original that no released record has: the rare ones.", "from 0 up"
+    ),
+    "plausibility.outside": Entry(
+        "Values outside the range", "Released numbers below the least or above the largest original one.", "0 to n"
+    ),
+    "plausibility.combinations": Entry(
+        "Combinations that are new", "Released records whose two categories never meet in the original.", "0 to n"
+    ),
     "loss.average_class_size": Entry("Average class size", "Mean number of records in a class.", "1 to n"),
 }

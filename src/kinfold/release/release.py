@@ -16,6 +16,7 @@ from kinfold.methods.planning import Plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundPolicy
+from kinfold.request.methods import AUTO
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
 from kinfold.rows.recoding import Recoding
@@ -68,6 +69,14 @@ class Release:
     def recoding(self) -> Recoding:
         """What became of each row of the source."""
         return self.engine.by_row(self.original, self.plan.recoding)
+
+    @property
+    def made_by(self) -> str:
+        """The method, how long its classes were refined, and whether `auto` took it."""
+        spent = self.plan.refined
+        refined = f", refined {spent:.0f} s" if spent >= 1 else f", refined {spent:.1f} s" if spent else ""
+        taken = f" (auto: {self.plan.reason})" if self.policy.request.method.name == AUTO else ""
+        return f"{self.plan.method}{refined}{taken}"
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release folder; it gets its name only after the file in it has been verified."""

@@ -12,6 +12,7 @@ average       each attribute over each class
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -49,6 +50,7 @@ class Classes:
     repaired: int = 0
     steps: int = 0
     gap: float | None = None
+    refined: float = 0.0  # seconds of refinement
 
 
 def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
@@ -83,8 +85,8 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     )
     if found.gap is not None:
         notes.append(_told(found.gap, task))
-    name = method.name
-    return Plan(recoding, name, reason, tuple(notes), found.repaired, name, found.steps or None, found.gap)
+    name, steps = method.name, found.steps or None
+    return Plan(recoding, name, reason, tuple(notes), found.repaired, name, steps, found.gap, found.refined)
 
 
 def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]:
@@ -143,7 +145,9 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
         mended = repair(every, labels, task.k, required, progress=task.progress)
         labels, repaired = mended.labels, mended.repaired
         _refuse_mixed(labels, apart)
+    started = time.perf_counter()
     found = refined(every, labels, task.k, required, task.method, task.progress) if refine else Refined(labels)
+    seconds = time.perf_counter() - started if found.steps else 0.0
     better, gap = found.labels, found.gap
     if gap is None and refine and not required and not apart.any():
         gap = _gap(task, every, better)
@@ -151,7 +155,7 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
         better, merged = merge_until(every, better, failing)
         repaired += merged
     _refuse_mixed(better, apart)
-    return Classes(better, repaired, found.steps, gap)
+    return Classes(better, repaired, found.steps, gap, seconds)
 
 
 def _kept_apart(task: Task, apart: Labels) -> Points:
