@@ -22,6 +22,7 @@ from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
 from kinfold.release.report.distributions import bins, edges_of, labels_of, shares
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
+from kinfold.release.report.label_order import order_of
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
 from kinfold.rows.formulas import quoted
@@ -128,7 +129,8 @@ def _column(contents: Contents, bound: BoundColumn, internal: bool) -> ColumnFac
         return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
     compared = internal and isinstance(treatment, Replace)
     before = contents.values(bound, bound.column, original=True) if compared else None
-    after, order = contents.values(bound, column), bound.request.order
+    after = contents.values(bound, column)
+    order = order_of(bound, {value for side in (before, after) if isinstance(side, list) for value in side if value})
     if treatment.quotes:  # shown as they are written, on both sides
         order = order and tuple(map(quoted, order))
         before = [value and quoted(value) for value in before] if isinstance(before, list) else before
