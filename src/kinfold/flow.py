@@ -29,6 +29,7 @@ from kinfold.release.recalling import recorded_measures
 from kinfold.release.release import Release
 from kinfold.request.binding import BoundPolicy, bind
 from kinfold.request.encoding import Attribute, encode
+from kinfold.request.keywords import listing, section_of
 from kinfold.request.policy import Policy, from_roles
 from kinfold.request.quoted_terms import as_written
 from kinfold.request.table import Table
@@ -51,6 +52,7 @@ MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV 
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
 
 
+@listing()
 def anonymize(
     source: Any, policy: Any = None, *, progress: Stage | None = None, ask: Ask | None = None, **request: Any
 ) -> Release:
@@ -100,6 +102,7 @@ def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> V
     return replace(verdict, people=judge_people(classes, task.unit[kept], values, terms))
 
 
+@listing()
 def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: bool = False, **request: Any) -> Verdict:
     """Say what k, l and t a table has and whether a policy's promises hold on it, whoever made it.
 
@@ -131,6 +134,7 @@ def _asked_of(policy: Any, request: Mapping[str, Any], certificate: Certificate)
     return Policy.parse(values)
 
 
+@listing(Questions)
 def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:
     """Compare a release with its original, row by row where they can be paired.
 
@@ -254,15 +258,8 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
         elif key == "method":
             sections["method"]["name"] = value
         else:
-            sections[_section(key)][key] = value
+            sections[section_of(key)][key] = value
     return from_roles(**lists, settings=sections)
-
-
-def _section(key: str) -> str:
-    from kinfold.request.policy import Method, Output, Report
-
-    keys = {"method": Method.model_fields, "output": Output.model_fields, "report": Report.model_fields}
-    return next((section for section, known in keys.items() if key in known), "privacy")
 
 
 def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:

@@ -26,6 +26,7 @@ from kinfold.measures import NotApplicable
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute
+from kinfold.rows.notebook import Displayed
 from kinfold.rows.schema import Role
 from kinfold.rows.text_warnings import formulas, look_alikes
 
@@ -35,7 +36,7 @@ NOTHING = Statistics({}, {"columns": [], "before": [], "after": []}, {})
 
 
 @dataclass(frozen=True)
-class Measures:
+class Measures(Displayed):
     """Risk and loss as in the JSON contract, statistics before and after, and what to look at before it leaves.
 
     `risk_by_record` has the risk of each original record, where original and release can be paired; no file holds it.
@@ -52,6 +53,15 @@ class Measures:
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
+
+    def display(self) -> tuple[str, dict[str, Any]]:
+        """Return what a notebook shows."""
+        return "measures", self.to_dict()
+
+    def __repr__(self) -> str:
+        lost, risk = self.values["loss"]["overall"], self.values["risk"]["prosecutor_max"]
+        told = "loss unknown" if lost is None else f"{lost:.1%} lost"
+        return f"<Measures: {told}, highest risk {'unknown' if risk is None else f'{risk:.1%}'}>"
 
     def warned(self, *warnings: str) -> Measures:
         """Return the measures with more to look at."""

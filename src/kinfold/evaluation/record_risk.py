@@ -6,12 +6,13 @@ file that is written does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.errors import plural
 from kinfold.evaluation.pairing import Pair
 from kinfold.measures.arrays import class_sizes
 
@@ -22,8 +23,11 @@ Floats: TypeAlias = NDArray[np.float64]
 class RecordRisk:
     """One number from 0 to 1 for each original record, in its order; NaN `after` for a record that was left out."""
 
-    before: Floats = field(repr=False)
-    after: Floats = field(repr=False)
+    before: Floats
+    after: Floats
+
+    def __repr__(self) -> str:
+        return f"<RecordRisk: before and after, of {plural(len(self.before), 'record')}>"
 
 
 def record_risk(pair: Pair) -> RecordRisk:

@@ -27,7 +27,7 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 @dataclass(frozen=True)
-class Place:
+class Spot:
     """Where a name stands, which end of it is at its point, and where the line to that ends, if it needs one."""
 
     box: Box
@@ -44,9 +44,9 @@ class Place:
 
 def places(
     points: Callable[[int], Sequence[Point]], names: Sequence[str], width: float
-) -> tuple[int, list[Place | None]]:
+) -> tuple[int, list[Spot | None]]:
     """Return the least height at which every name has its place, and those places; `points` are those of a height."""
-    found: list[Place | None] = []
+    found: list[Spot | None] = []
     for height in HEIGHTS:
         found = placed(points(height), names, (width, float(height)))
         if None not in found:
@@ -54,12 +54,12 @@ def places(
     return height, found
 
 
-def placed(points: Sequence[Point], names: Sequence[str], size: tuple[float, float]) -> list[Place | None]:
+def placed(points: Sequence[Point], names: Sequence[str], size: tuple[float, float]) -> list[Spot | None]:
     """Return where each name stands on a map of this size, None where there is no room."""
     dots = [(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in points]
     taken: list[Box] = []
     lines: list[Line] = []
-    chosen: list[Place | None] = [None] * len(points)
+    chosen: list[Spot | None] = [None] * len(points)
     for block in _blocks(points):
         point, own = points[block[0]], [dots[i] for i in block]
         shape = LETTER * max(text_width(names[i]) for i in block), LINE * len(block)
@@ -90,14 +90,14 @@ def _blocks(points: Sequence[Point]) -> list[list[int]]:
     return found
 
 
-def _line(block: Place, line: int) -> Place:
+def _line(block: Spot, line: int) -> Spot:
     """Return the place of one name in its block; the first one has the line that leads to it."""
     left, top, right, _ = block.box
     box = (left, top + line * LINE, right, top + (line + 1) * LINE)
-    return Place(box, block.align, None if line else block.end)
+    return Spot(box, block.align, None if line else block.end)
 
 
-def _clearest(point: Point, free: Iterator[Place], dots: list[Box]) -> Place | None:
+def _clearest(point: Point, free: Iterator[Spot], dots: list[Box]) -> Spot | None:
     """Return the first free place that is led to through no other point, or the first one at all."""
     first = None
     for place in free:
@@ -107,7 +107,7 @@ def _clearest(point: Point, free: Iterator[Place], dots: list[Box]) -> Place | N
     return first
 
 
-def _tried(point: Point, shape: tuple[float, float]) -> Iterator[Place]:
+def _tried(point: Point, shape: tuple[float, float]) -> Iterator[Spot]:
     """Yield the places around a point for a block of this width and height, the nearest first."""
     (x, y), (width, height) = point, shape
     for left, top, align in (
@@ -116,7 +116,7 @@ def _tried(point: Point, shape: tuple[float, float]) -> Iterator[Place]:
         (x - width / 2, y - RADIUS - height, "center"),
         (x - width / 2, y + RADIUS, "center"),
     ):
-        yield Place((left, top, left + width, top + height), align)
+        yield Spot((left, top, left + width, top + height), align)
     for ring in RINGS:
         for step in range(DIRECTIONS):
             over, down = cos(2 * pi * step / DIRECTIONS), sin(2 * pi * step / DIRECTIONS)
@@ -124,10 +124,10 @@ def _tried(point: Point, shape: tuple[float, float]) -> Iterator[Place]:
             end = (x + ring * over, y + ring * down)
             left = end[0] - {"left": 0.0, "right": width, "center": width / 2}[align]
             top = end[1] - height / 2 + (height / 2) * (round(down) if align == "center" else down)
-            yield Place((left, top, left + width, top + height), align, end)
+            yield Spot((left, top, left + width, top + height), align, end)
 
 
-def _is_free(point: Point, place: Place, taken: list[Box], names: list[Box], lines: list[Line]) -> bool:
+def _is_free(point: Point, place: Spot, taken: list[Box], names: list[Box], lines: list[Line]) -> bool:
     """Whether a name would touch nothing, stand on no line, and be led to through no other name."""
     if any(touch(place.box, other) for other in taken) or any(crosses(*line, place.box) for line in lines):
         return False

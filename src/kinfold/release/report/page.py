@@ -86,7 +86,7 @@ def rendered(template: str, **values: object) -> str:
     """Return a template filled in, with the one style sheet inside it and its hash for the browser."""
     style = _style()
     html = (
-        _environment()
+        environment()
         .get_template(template)
         .render(
             **values,
@@ -187,16 +187,17 @@ def _style() -> str:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Return what fills in templates: everything is escaped that is not markup."""
+    made = Environment(
         loader=PackageLoader("kinfold.release.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         name: getattr(wording, name) for name in ("visible", "share", "percent", "unbroken", "told", "signed")
     }
-    environment.globals |= {"verdict": verdict_sentences, "apart": wording.apart, "plural": wording.plural}
-    return environment
+    made.globals |= {"verdict": verdict_sentences, "apart": wording.apart, "plural": wording.plural}
+    return made

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kinfold.release.report.chart import Picture
-from kinfold.release.report.map_labels import Place, Point, places
+from kinfold.release.report.map_labels import Point, Spot, places
 from kinfold.release.report.wording import plural, visible
 
 WIDTH = 474  # of the plot, as in charts/risk_utility.json
@@ -73,7 +73,7 @@ def _name(trial: Trial) -> str:
     return f"{visible(trial.method)} {trial.k}"
 
 
-def _row(trial: Trial, best: bool, point: Point, place: Place | None) -> dict[str, object]:
+def _row(trial: Trial, best: bool, point: Point, place: Spot | None) -> dict[str, object]:
     """Return a point, its name with the place of that in pixels, and where the line between them ends."""
     row = {"method": visible(trial.method), "risk": trial.risk, "loss": trial.loss, "pareto": best}
     if place is None:
