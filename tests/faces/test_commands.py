@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import kinfold
 from command import content, run, text
 
 TABLE = "id;[/red]age;zip;disease\n" + "".join(
@@ -141,3 +145,20 @@ def test_the_demo_is_made_again_each_time_but_not_over_other_things(tmp_path: Pa
     refused = run("demo", "--out", tmp_path / "demo")
     assert refused.code == 2
     assert "holds other things than the demo" in refused.err
+
+
+def test_completion_can_be_installed_and_completes_commands_and_options(tmp_path: Path) -> None:
+    call = [sys.executable, "-c", "import sys; sys.argv[0] = 'kinfold'; from kinfold.cli import main; main()"]
+    where = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1]), "HOME": str(tmp_path)}
+
+    def said(*args: str, **more: str) -> str:
+        ran = subprocess.run([*call, *args], env={**where, **more}, capture_output=True, text=True, timeout=120)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    assert said(_KINFOLD_COMPLETE="complete_bash", COMP_WORDS="kinfold ano", COMP_CWORD="1").split() == ["anonymize"]
+    asked = {"_KINFOLD_COMPLETE": "complete_bash", "COMP_WORDS": "kinfold compare --me", "COMP_CWORD": "2"}
+    assert said(**asked).split() == ["--methods"]
+    assert "_KINFOLD_COMPLETE" in said("--show-completion", "bash")
+    said("--install-completion", "bash")
+    assert "kinfold" in (tmp_path / ".bashrc").read_text("utf-8")
