@@ -45,7 +45,7 @@ def gone(release: kinfold.Release) -> int:
 
 
 @pytest.mark.parametrize("suppression", [0, 3, 0.1])
-@pytest.mark.parametrize("method", ["mu-argus", "datafly", "lattice"])
+@pytest.mark.parametrize("method", ["mu-argus", "lattice"])
 def test_no_more_records_are_suppressed_than_the_policy_allows(method: str, suppression: float) -> None:
     allowed = suppression if isinstance(suppression, int) else int(suppression * 80)
     for seed in range(3):

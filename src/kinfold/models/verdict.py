@@ -95,6 +95,6 @@ def _missed(finding: Finding) -> Problem:
     what = f"{finding.promise} does not hold: {finding.found:.4g} found, {finding.asked:.4g} asked"
     classes = "class misses" if finding.failing == 1 else "classes miss"
     return Problem(
-        f"{what}; {finding.failing} {classes} it, the smallest with {finding.smallest} records",
+        f"{what}; {finding.failing} {classes} it, the smallest with {plural(finding.smallest, 'record')}",
         "do not release this file",
     )

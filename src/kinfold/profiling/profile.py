@@ -144,11 +144,13 @@ def _warnings(schema: Schema, columns: Sequence[ColumnProfile]) -> list[str]:
         filled = schema.rows - column.missing
         if column.role == Role.IDENTIFIER and column.distinct < filled:
             warnings.append(
-                f"'{column.name}' looks like an identifier but repeats: {filled:,} rows, {column.distinct:,} values."
+                f"'{column.name}' looks like an identifier but repeats: {filled:,} rows, "
+                f"{plural(column.distinct, 'value')}."
                 " If a person has several rows, k rows are fewer than k people."
             )
         if column.missing and column.kind in (Kind.CONTINUOUS, Kind.DATE) and column.role == Role.QUASI:
             warnings.append(
-                f"'{column.name}' is {column.kind} and misses {column.missing:,} values: the policy must say what to do"
+                f"'{column.name}' is {column.kind} and misses {plural(column.missing, 'value')}: "
+                "the policy must say what to do"
             )
     return warnings

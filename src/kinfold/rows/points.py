@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import DataError, PolicyError, Unreachable
+from kinfold.errors import DataError, PolicyError, Unreachable, plural
 
 Floats: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.int32]
@@ -170,7 +170,9 @@ def checked_size(points: Points, k: int) -> int:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
         raise PolicyError(f"k is {k!r}", fix="k is a whole number from 2 up")
     if k > len(points):
-        raise Unreachable(f"k is {k}, but there are only {len(points)} records", fix="lower k, or bring more records")
+        raise Unreachable(
+            f"k is {k}, but there are only {plural(len(points), 'record')}", fix="lower k, or bring more records"
+        )
     return int(k)
 
 

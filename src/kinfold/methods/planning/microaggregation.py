@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, Unreachable
+from kinfold.errors import PolicyError, Unreachable, plural
 from kinfold.methods.averaging import Averaged, averaged
 from kinfold.methods.planning.closeness_advice import advice
 from kinfold.methods.planning.missing import imputed, left_out, strata
@@ -63,11 +63,12 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     rows = np.flatnonzero(~gone)
     if len(rows) < task.k:
         raise Unreachable(
-            f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
+            f"k is {task.k}, but there are only {plural(len(rows), 'record')}", fix="lower k, or bring more records"
         )
     here = replace(task, table=Records(attributes, task.confidential, task.unit)).take(rows)
     if (spare := set_aside(method, here)).any():
-        notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
+        told = plural(int(spare.sum()), "record was", "records were")
+        notes.append(f"{told} discarded so that classes are of one size, as the policy allows")
         rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
     found = _classes(here, method)
     found, results = _averaged(here, found)
@@ -76,9 +77,11 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     recoding = Recoding(labels, _treatments(task, results))
     notes += [note for result in results.values() for note in result.notes]
     if missing:
-        notes.append(f"{missing} records were left out because a value is missing, as the policy asks")
+        told = plural(missing, "record was", "records were")
+        notes.append(f"{told} left out because a value is missing, as the policy asks")
     if found.repaired:
-        notes.append(f"{found.repaired} classes missed a promise at first and were repaired")
+        were = "was" if found.repaired == 1 else "were"
+        notes.append(f"{plural(found.repaired, 'class', 'classes')} missed a promise at first and {were} repaired")
     classes = int(found.labels.max()) + 1
     notes += advice(
         here, classes, len(rows), lambda looser: int(_classes(looser, method, refine=False).labels.max()) + 1
@@ -183,7 +186,10 @@ def _refuse_mixed(labels: Labels, apart: Labels) -> None:
     first = np.full(int(labels.max()) + 1, -1, np.int64)
     first[labels] = apart
     if mixed := len(np.unique(labels[first[labels] != apart])):
-        what = f"{mixed} classes keep the promises only if they hold records with and without missing values"
+        keep = (
+            "class keeps the promises only if it holds" if mixed == 1 else "classes keep the promises only if they hold"
+        )
+        what = f"{mixed:,} {keep} records with and without missing values"
         raise Unreachable(what, fix='choose missing = "mean" or missing = "drop", or ask for less')
 
 
