@@ -118,8 +118,8 @@ def _strange(one: Categories, other: Categories) -> int:
 def _told(vanished: dict[str, tuple[int, int]], outside: dict[str, int], met: dict[str, int]) -> Iterator[str]:
     for name, (categories, records) in vanished.items():
         if categories:
-            gone = f"{plural(categories, 'category', 'categories')} ({plural(records, 'record')})"
-            yield f"'{name}': {gone} of the original are in no released record"
+            gone = f"{plural(categories, 'category', 'categories')} of the original ({plural(records, 'record')})"
+            yield f"'{name}': no released record has {gone}"
     for name, cells in outside.items():
         if cells:
             yield f"'{name}': {plural(cells, 'released value')} outside the range of the original"
