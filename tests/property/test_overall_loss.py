@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ NESTED = {"type": "nominal", **AREAS}
 
 
 BY_HAND: list[tuple[dict[str, Any], list[Any], list[Any], Any, Any]] = [
-    # the worked examples of docs/measures.md
+    # those of docs/measures.md
     (NUMBER, [1, 3, 11, 13], [2, 2, 12, 12], Fraction(4, 104), 1),
     (NOMINAL, ["f", "f", "m", "m"], ["f", "f", "f", "m"], Fraction(1, 4), Fraction(1, 4)),
     (SCALE, ["low", "mid", "high", "top"], ["mid", "mid", "high", "low"], Fraction(1 + 3, 4 * 4), Fraction(1, 2)),
@@ -67,6 +68,27 @@ def test_the_loss_of_a_column_is_that_of_a_count_by_hand() -> None:
         assert found["by_column"][name] == pytest.approx(float(min(Fraction(1), Fraction(loss))), abs=1e-15), name
         assert found["changed"][name] == pytest.approx(float(changed), abs=1e-15), name
     assert found["overall"] == pytest.approx(np.mean(list(found["by_column"].values())))
+
+
+def examples() -> list[list[str]]:
+    """The rows of the worked examples in docs/measures.md."""
+    page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text("utf-8")
+    lines = page.partition("| column | original | released | loss |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def test_the_worked_examples_of_the_documentation_come_out() -> None:
+    kinds = {"numbers": NUMBER, "nominal": NOMINAL, "ordinal": SCALE, "hierarchy": NESTED, "numbers in bands": BANDS}
+    assert len(examples()) == 6
+    for column, original, released, loss in examples():
+        kind = max((name for name in kinds if column.startswith(name)), key=len)
+        before, after = (side.replace("#", "*").split(", ") for side in (original, released))
+        if kind.startswith("numbers"):
+            before = [float(x) for x in before]
+        if kind == "numbers":
+            after = [float(x) for x in after]
+        found = lost({"x": before}, {"x": after}, x=kinds[kind])["by_column"]["x"]
+        assert found == pytest.approx(eval(loss, {"__builtins__": {}}), abs=1e-15), column
 
 
 def test_a_hierarchy_of_a_single_value_has_nothing_to_leave_open() -> None:

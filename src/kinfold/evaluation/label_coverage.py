@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +74,17 @@ def coverage_of(column: PairedColumn) -> Coverage:
     return Coverage(level[at], spans.height, covered[at], spans.values, np.where(true, under[at], 0), held)
 
 
+_looked_up: WeakKeyDictionary[PairedColumn, Spans] = WeakKeyDictionary()  # several measures ask for the same
+
+
 def spans_of(column: PairedColumn) -> Spans:
-    """Look up every label of a column."""
+    """Look up every label of a column, once."""
+    if column not in _looked_up:
+        _looked_up[column] = _spans(column)
+    return _looked_up[column]
+
+
+def _spans(column: PairedColumn) -> Spans:
     known = _values_of(column)
     values, height = len(known), _height(column)
     whole = (height, 0, values)
