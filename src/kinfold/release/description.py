@@ -57,7 +57,7 @@ class Contents:
 
 
 def describe(contents: Contents, *, internal: bool) -> Facts:
-    """Gather what a page shows; a public one holds nothing about the original."""
+    """Gather what a page shows; a public one holds nothing about the original but two numbers."""
     release = contents.release
     verdict, plan = release.verdict, release.plan
     columns = tuple(_column(contents, column, internal) for column in release.policy.columns)
