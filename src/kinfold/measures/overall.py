@@ -41,8 +41,8 @@ def lost_numbers(original: ArrayLike, released: ArrayLike, kept: ArrayLike | Non
     if not counted:
         return 0.0
     both = filled & told
-    errors = squared_errors(x[both], y[both], x[filled]).sum() + counted - both.sum()
-    return min(1.0, float(errors) / counted)
+    wrong = counted - int(both.sum())  # empty on one side only, or left out
+    return min(1.0, float(squared_errors(x[both], y[both], x[filled]).sum() + wrong) / counted)
 
 
 def squared_errors(original: Floats, released: Floats, column: Floats) -> Floats:
