@@ -96,6 +96,7 @@ def tell_verdict(verdict: Verdict) -> None:
 def tell_measures(measures: Measures) -> None:
     """Print every measure that has a value, why others have none, and what an analyst still sees."""
     values = measures.to_dict()
+    _tell_loss_and_risk(values)
     table = Table(box=None, padding=(0, 2))
     table.add_column("measure")
     table.add_column("value", justify="right")

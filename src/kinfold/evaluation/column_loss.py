@@ -64,7 +64,7 @@ def _numbers(column: PairedColumn, attribute: Measured) -> ColumnLoss:
     x, y = attribute.numbers, column.numbers
     assert y is not None  # noqa: S101  told apart by the caller
     same = column.kept & ((x == y) | (np.isnan(x) & np.isnan(y)))
-    return ColumnLoss(lost_numbers(x, y, column.kept), 1.0 - float(same.mean()))
+    return ColumnLoss(lost_numbers(x, y, column.kept), float((~same).mean()))
 
 
 def _categories(column: PairedColumn, attribute: Coded) -> ColumnLoss:
@@ -146,6 +146,5 @@ def _met(value: Ints, column: PairedColumn) -> Meetings:
 
 def _mean(column: PairedColumn, met: Meetings, lost: Floats, same: Flags) -> ColumnLoss:
     records = len(column.kept)
-    return ColumnLoss(
-        min(1.0, float((lost * met.records).sum()) / records), 1.0 - float(met.records[same].sum()) / records
-    )
+    changed = float(met.records[~same].sum()) / records
+    return ColumnLoss(min(1.0, float((lost * met.records).sum()) / records), changed)
