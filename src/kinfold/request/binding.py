@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.request.methods import generalizes
 from kinfold.request.policy import ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.rows.formulas import is_formula
@@ -216,7 +216,8 @@ def _holdings(bound: BoundColumn) -> Iterator[Problem]:
         )
     elif bound.kind is not Kind.DATE and column.not_finite:
         yield Problem(
-            f"{name} holds {column.not_finite} values that are infinite or not a number", "correct or empty them"
+            f"{name} holds {plural(column.not_finite, 'value that is', 'values that are')} infinite or not a number",
+            "correct or empty them",
         )
     elif bound.kind is Kind.CONTINUOUS and (text := filled - column.numbers):
         yield Problem(
