@@ -123,3 +123,4 @@ class Plan:
     start: str | None = None  # where refinement began
     steps: int | None = None  # of refinement
     gap: float | None = None  # proved: the loss lies at most this share of itself above the least possible
+    told: tuple[str, ...] = ()  # those of the notes that a recipient is told as well: counts, nothing of the original

@@ -73,7 +73,7 @@ def describe(contents: Contents, *, internal: bool) -> Facts:
         version=__version__,
         measures=release.measures.to_dict() if internal else {},
         notes=_notes(release) if internal else (),
-        warnings=() if internal else _oddities(release),
+        warnings=() if internal else (*plan.told, *_oddities(release)),
         internal=internal,
         **(_compared(release.measures) if internal else {}),
     )

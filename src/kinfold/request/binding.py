@@ -182,6 +182,8 @@ def _misfits(bound: BoundColumn) -> Iterator[Problem]:
         yield Problem(
             f"{where}: 'missing' is for continuous and date columns", "leave it out: null is a value of this column"
         )
+    if asked.missing != "separate" and asked.missing_rare != "blank":
+        yield Problem(f"{where}: 'missing_rare' is for missing = \"separate\"", "leave it out, or say so")
     if asked.missing == "mean" and asked.average == "generalize":
         yield Problem(
             f"{where}: an imputed value cannot be generalized truthfully",

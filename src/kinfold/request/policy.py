@@ -142,6 +142,7 @@ class ColumnPolicy(_Section):
     role: Annotated[Role, BeforeValidator(_role)]
     type: Kind | None = None
     missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
+    missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: patterns that too few records share
     order: Texts | None = None
     average: Literal["mean", "median", "convex-median", "mode", "generalize"] | None = None
     hierarchy: HierarchySpec | None = None

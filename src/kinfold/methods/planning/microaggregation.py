@@ -2,7 +2,7 @@
 
 leave out     records with a missing value where the policy says `missing = "drop"`
 impute        the column's mean where it says "mean"
-stratify      by the pattern of missing values where it says "separate": a class has one pattern
+stratify      by the pattern of missing values where it says "separate": a class has one pattern; rare ones join others
 partition     each stratum with the method that the policy names
 repair        classes that miss a promise about a confidential column, inside their stratum
 refine        by local search, as long as the policy lets it
@@ -22,14 +22,15 @@ from numpy.typing import NDArray
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.averaging import Averaged, averaged
 from kinfold.methods.planning.closeness_advice import advice
-from kinfold.methods.planning.missing import imputed, left_out, strata
+from kinfold.methods.planning.missing import given_up, imputed, lacking_alike, left_out, refuse_mixed, strata
 from kinfold.methods.planning.needs import lacking
-from kinfold.methods.planning.people_and_joint import alike, beyond_rows, merge_until
+from kinfold.methods.planning.people_and_joint import APART, alike, beyond_rows, merge_until
+from kinfold.methods.planning.rare_patterns import keeping, settled
 from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined
 from kinfold.methods.planning.running import partition, set_aside
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.progress import Progress
-from kinfold.request.encoding import points
+from kinfold.request.encoding import Attribute, points
 from kinfold.request.methods import Declaration
 from kinfold.rows.points import Points
 from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Treatment
@@ -38,7 +39,6 @@ from kinfold.rows.schema import Role
 Labels: TypeAlias = NDArray[np.int32]
 
 PROVED = 1e-6  # a share of the loss that rounding alone can be
-APART = 1e6  # deviations between strata: nothing is ever nearer across than within
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +67,14 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     if (spare := set_aside(method, here)).any():
         notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
         rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
+    here, rows, told = _settled(here, rows)
     found = _classes(here, method)
-    found, results = _averaged(here, found)
+    found, results, released = _averaged(here, found)
+    told += given_up([attribute.take(rows) for attribute in attributes], released)
     labels = np.full(len(gone), LEFT_OUT, np.int32)
     labels[rows] = found.labels
     recoding = Recoding(labels, _treatments(task, results))
-    notes += [note for result in results.values() for note in result.notes]
+    notes += [*told, *(note for result in results.values() for note in result.notes)]
     if missing:
         notes.append(f"{missing} records were left out because a value is missing, as the policy asks")
     if found.repaired:
@@ -84,10 +86,21 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     if found.gap is not None:
         notes.append(_told(found.gap, task))
     name = method.name
-    return Plan(recoding, name, reason, tuple(notes), found.repaired, name, found.steps or None, found.gap)
+    steps = found.steps or None
+    return Plan(recoding, name, reason, tuple(notes), found.repaired, name, steps, found.gap, tuple(told))
 
 
-def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]:
+def _settled(task: Task, rows: NDArray[np.intp]) -> tuple[Task, NDArray[np.intp], list[str]]:
+    """Let rare patterns of missing values join others, or leave them out; say how many."""
+    here, gone = settled(task)
+    if here.records < task.k:
+        what = f"k is {task.k}, but only {here.records} of {task.records} records lack the same values as enough others"
+        raise Unreachable(what, fix='lower k, or choose missing_rare = "blank"')
+    few = f"{int(gone.sum()):,} records were left out, because too few others lack the same values"
+    return here, rows[~gone], [few] if gone.any() else []
+
+
+def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged], list[Attribute]]:
     """Average each class, and merge further where classes that came out alike miss a promise together.
 
     Alike in the release, they are one class. It keeps any promise about rows that its parts keep; but a person who is
@@ -95,15 +108,15 @@ def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]
     """
     failing, output = beyond_rows(task), task.policy.request.output
     while True:
-        results = {a.bound.name: averaged(a, found.labels, output) for a in task.attributes}
+        attributes = lacking_alike(task.attributes, found.labels)
+        results = {a.bound.name: averaged(a, found.labels, output) for a in attributes}
         if failing is None:
-            return found, results
+            return found, results, attributes
         together = alike([result.replace.values for result in results.values()])[found.labels]
         if not failing(together).any():
-            return found, results
-        apart = strata(task.attributes, task.k)
-        labels, merged = merge_until(_kept_apart(task, apart), together, failing)
-        _refuse_mixed(labels, apart)
+            return found, results, attributes
+        labels, merged = merge_until(_kept_apart(task, strata(task.attributes)), together, failing)
+        refuse_mixed(task.attributes, labels)
         found = replace(found, labels=labels, repaired=found.repaired + merged)
 
 
@@ -118,7 +131,7 @@ def _treatments(task: Task, results: Mapping[str, Averaged]) -> dict[str, Treatm
 
 
 def _classes(task: Task, method: Declaration, *, refine: bool = True) -> Classes:
-    apart = strata(task.attributes, task.k)
+    apart = strata(task.attributes)
     if problems := [*not_exact(task, apart)]:
         raise PolicyError(problems)
     labels = np.empty(len(apart), np.int32)
@@ -142,7 +155,7 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
 
         mended = repair(every, labels, task.k, required, progress=task.progress)
         labels, repaired = mended.labels, mended.repaired
-        _refuse_mixed(labels, apart)
+        labels = _unmixed(task, every, labels, apart)
     found = refined(every, labels, task.k, required, task.method, task.progress) if refine else Refined(labels)
     better, gap = found.labels, found.gap
     if gap is None and refine and not required and not apart.any():
@@ -150,8 +163,14 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
     if failing := beyond_rows(task):
         better, merged = merge_until(every, better, failing)
         repaired += merged
-    _refuse_mixed(better, apart)
+    refuse_mixed(task.attributes, better)
     return Classes(better, repaired, found.steps, gap)
+
+
+def _unmixed(task: Task, every: Points, labels: Labels, apart: Labels) -> Labels:
+    """Part classes that repair made across strata; what then misses a promise is merged within its stratum."""
+    pieces = np.unique(labels * (int(apart.max()) + 1) + apart, return_inverse=True)[1].astype(np.int32)
+    return labels if pieces.max() == labels.max() else merge_until(every, pieces, keeping(task))[0]
 
 
 def _kept_apart(task: Task, apart: Labels) -> Points:
@@ -173,14 +192,6 @@ def _told(gap: float, task: Task) -> str:
     if gap <= PROVED:
         return f"proved: no classes {sizes} records lose less"
     return f"within {gap:.2%} of the least loss that any classes {sizes} can have"
-
-
-def _refuse_mixed(labels: Labels, apart: Labels) -> None:
-    first = np.full(int(labels.max()) + 1, -1, np.int64)
-    first[labels] = apart
-    if mixed := len(np.unique(labels[first[labels] != apart])):
-        what = f"{mixed} classes keep the promises only if they hold records with and without missing values"
-        raise Unreachable(what, fix='choose missing = "mean" or missing = "drop", or ask for less')
 
 
 def _share(progress: Progress, before: int, total: int) -> Progress:
