@@ -22,6 +22,7 @@ from kinfold.release.report.distributions import bins, edges_of, labels_of, shar
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
+from kinfold.request.preparation import in_words
 from kinfold.rows.formulas import quoted
 from kinfold.rows.recoding import Drop, Keep, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Kind, Reading, Role
@@ -34,6 +35,7 @@ class Contents:
     def __init__(self, release: Release) -> None:
         self.release = release
         self.schema = release.engine.schema(release.released)
+        self.before = release.engine.schema(release.original)
         self._values: dict[tuple[str, bool], Any] = {}
         self._singling: dict[str, float] = {}
 
@@ -113,8 +115,9 @@ def _column(contents: Contents, bound: BoundColumn, internal: bool) -> ColumnFac
     facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": inferred}
     if isinstance(treatment, Drop) or column is None:
         return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
-    compared = internal and isinstance(treatment, Replace)
-    before = contents.values(bound, bound.column, original=True) if compared else None
+    recoded = bound.name in contents.release.prepared.changed
+    compared = internal and (isinstance(treatment, Replace) or recoded)
+    before = contents.values(bound, contents.before[bound.name], original=True) if compared else None
     after, order = contents.values(bound, column), bound.request.order
     if treatment.quotes:  # shown as they are written, on both sides
         order = order and tuple(map(quoted, order))
@@ -122,7 +125,7 @@ def _column(contents: Contents, bound: BoundColumn, internal: bool) -> ColumnFac
     released, original = _distributions(bound, after, before, order)
     return ColumnFacts(
         **facts,  # type: ignore[arg-type]
-        treatment=treatment_of(bound, treatment),
+        treatment=", then ".join(part for part in (in_words(bound.request), treatment_of(bound, treatment)) if part),
         released=released,
         original=original,
         singles_out=contents.singling(bound, column) if isinstance(treatment, Keep) else 0.0,

@@ -16,6 +16,7 @@ from kinfold.methods.planning import Plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundPolicy
+from kinfold.request.preparation import Prepared
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
 from kinfold.rows.recoding import Recoding
@@ -38,6 +39,7 @@ class Release:
     source: Any = field(repr=False)
     engine: Engine = field(repr=False)
     original: Any = field(repr=False)  # the engine's frames
+    prepared: Prepared = field(repr=False)  # the original after its values were recoded: what the plan is about
     released: Any = field(repr=False)
     keep: Save = field(repr=False)  # how it gets to disk: only verified
 
@@ -49,8 +51,8 @@ class Release:
         rows = self.engine.rows(self.released)
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
-        blanked = protected & self.engine.blanked(self.original)
-        return frames.recoded(self.source, rows, self.recoding, unnamed, blanked)
+        blanked = dict.fromkeys(protected & self.engine.blanked(self.original), True)
+        return frames.recoded(self.source, rows, self.recoding, unnamed, {**blanked, **self.prepared.changed})
 
     @property
     def written(self) -> Schema:
@@ -67,7 +69,7 @@ class Release:
     @cached_property
     def recoding(self) -> Recoding:
         """What became of each row of the source."""
-        return self.engine.by_row(self.original, self.plan.recoding)
+        return self.engine.by_row(self.prepared.frame, self.plan.recoding)
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release folder; it gets its name only after the file in it has been verified."""

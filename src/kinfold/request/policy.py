@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -46,6 +47,15 @@ def _text(item: Any) -> str:
     return str(item).lower() if isinstance(item, bool) else str(item)
 
 
+def _limit(value: Any) -> Any:
+    # TOML and Python have dates of their own
+    return value.isoformat(*([" "] if isinstance(value, datetime) else [])) if isinstance(value, date) else value
+
+
+def _names(value: Any) -> Any:
+    return {_text(old): _text(new) for old, new in value.items()} if isinstance(value, Mapping) else value
+
+
 def _whole(value: Any) -> Any:
     # numpy's integers are whole numbers too; True is not one
     return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
@@ -63,6 +73,8 @@ Whole = Annotated[StrictInt, BeforeValidator(_whole)]
 Number = Annotated[float, Field(strict=True)]  # "0.2" and true are none
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]
+Limit = Annotated[Number | str, BeforeValidator(_limit)]  # of a date an ISO text
+Names = Annotated[dict[str, str], BeforeValidator(_names), Field(min_length=1)]
 
 
 class _Section(BaseModel):
@@ -151,6 +163,10 @@ class ColumnPolicy(_Section):
     l: Annotated[Number, Field(ge=1)] | None = None
     distance: Literal["ordered", "hierarchical", "equal"] | None = None
     identifying: Literal["identifying", "more", "most"] = "identifying"  # mu-argus
+    top: Limit | None = None  # before the method, in any role: what is above is shown as this
+    bottom: Limit | None = None
+    round_to: Positive | None = None  # multiples of it
+    map: Names | None = None  # values and what they become; order and hierarchy are about these
 
 
 class Output(_Section):
