@@ -31,6 +31,7 @@ from kinfold.request.encoding import encode
 from kinfold.request.policy import Policy, from_roles
 from kinfold.request.preparation import prepare
 from kinfold.request.quoted_terms import as_written
+from kinfold.request.rules.counting import count_rules, in_words
 from kinfold.request.table import Table
 from kinfold.request.terms import terms_of
 from kinfold.rows import frames
@@ -69,7 +70,9 @@ def anonymize(
     schema = engine.schema(prepared.frame)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, prepared.frame)  # what will be promised
-    table = Table(engine, prepared.frame, bound, terms)  # its tuples, or its records, when a method asks for them
+    table = Table(
+        engine, prepared.frame, bound, terms, prepared.mapped
+    )  # its tuples, or its records, when a method asks for them
     task = Task(bound, terms.models, table, lambda done, total: tell("plan", done, total), ask)
     planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
@@ -86,10 +89,13 @@ def anonymize(
     tables = Tables(engine, original, recoded, kept)  # both, side by side
     attributes = as_they_came(engine, original, table.attributes, prepared.changed)
     measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
+    rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
+    planned = planned.after(*in_words(rules))
     tell("done", 1, 1)
     seconds = time.perf_counter() - started
     rows = (original, prepared, released)
-    return Release(verdict, measures, bound, written, planned, schema, seconds, _named(source), engine, *rows, save)
+    named = _named(source)
+    return Release(verdict, measures, bound, written, planned, schema, seconds, named, engine, *rows, save, rules)
 
 
 def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> Verdict:

@@ -22,7 +22,8 @@ from kinfold.release.report.distributions import bins, edges_of, labels_of, shar
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
-from kinfold.request.preparation import in_words
+from kinfold.request.preparation import in_words as recoded_in_words
+from kinfold.request.rules.counting import in_words
 from kinfold.rows.formulas import quoted
 from kinfold.rows.recoding import Drop, Keep, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Kind, Reading, Role
@@ -77,7 +78,7 @@ def describe(contents: Contents, *, internal: bool) -> Facts:
         notes=_notes(release) if internal else (),
         warnings=() if internal else (*plan.told, *_oddities(release)),
         internal=internal,
-        **(_compared(release.measures) if internal else {}),
+        **(_compared(release.measures, in_words([r for r in release.rules if r.worse])[0]) if internal else {}),
     )
 
 
@@ -91,11 +92,11 @@ def _within(gap: float | None) -> str:
     return "" if gap is None else f"within {gap:.2%} of the least information loss possible at this k"
 
 
-def _compared(measures: Measures) -> dict[str, Any]:
+def _compared(measures: Measures, worse: Sequence[str]) -> dict[str, Any]:
     """Return what is known by looking at the original."""
     found = measures.statistics
     return {
-        "cautions": measures.warnings,
+        "cautions": (*worse, *measures.warnings),
         "moved": moved(found.numbers),
         "related": related(found.correlations),
     }
@@ -125,7 +126,9 @@ def _column(contents: Contents, bound: BoundColumn, internal: bool) -> ColumnFac
     released, original = _distributions(bound, after, before, order)
     return ColumnFacts(
         **facts,  # type: ignore[arg-type]
-        treatment=", then ".join(part for part in (in_words(bound.request), treatment_of(bound, treatment)) if part),
+        treatment=", then ".join(
+            part for part in (recoded_in_words(bound.request), treatment_of(bound, treatment)) if part
+        ),
         released=released,
         original=original,
         singles_out=contents.singling(bound, column) if isinstance(treatment, Keep) else 0.0,

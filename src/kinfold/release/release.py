@@ -17,9 +17,10 @@ from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundPolicy
 from kinfold.request.preparation import Prepared
+from kinfold.request.rules.counting import RuleCount
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
-from kinfold.rows.recoding import Recoding
+from kinfold.rows.recoding import Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Schema
 
 Save: TypeAlias = Callable[["Release", Path, bool], Path]
@@ -42,6 +43,7 @@ class Release:
     prepared: Prepared = field(repr=False)  # the original after its values were recoded: what the plan is about
     released: Any = field(repr=False)
     keep: Save = field(repr=False)  # how it gets to disk: only verified
+    rules: tuple[RuleCount, ...] = ()  # what breaks the edit rules, before and after
 
     @property
     def frame(self) -> Any:
@@ -52,7 +54,15 @@ class Release:
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
         blanked = dict.fromkeys(protected & self.engine.blanked(self.original), True)
-        return frames.recoded(self.source, rows, self.recoding, unnamed, {**blanked, **self.prepared.changed})
+        emptied = dict.fromkeys(filter(self._emptied, self.recoding.columns), False)
+        return frames.recoded(
+            self.source, rows, self.recoding, unnamed, {**blanked, **self.prepared.changed, **emptied}
+        )
+
+    def _emptied(self, name: str) -> bool:
+        """Whether a column has missing values that it did not have: not every type of a frame knows such."""
+        treatment = self.recoding.columns[name]
+        return isinstance(treatment, Replace) and treatment.values.null_count > 0 and not self.schema[name].nulls
 
     @property
     def written(self) -> Schema:

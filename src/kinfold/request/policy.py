@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self
 
 import tomlkit
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -29,6 +30,7 @@ from pydantic import (
 
 from kinfold.errors import PolicyError, Problem
 from kinfold.request import methods
+from kinfold.request.rules.language import parse
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
 
 LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
@@ -54,6 +56,11 @@ def _limit(value: Any) -> Any:
 
 def _names(value: Any) -> Any:
     return {_text(old): _text(new) for old, new in value.items()} if isinstance(value, Mapping) else value
+
+
+def _check(text: str) -> str:
+    parse(text)  # or raise
+    return text
 
 
 def _whole(value: Any) -> Any:
@@ -187,14 +194,22 @@ class Report(_Section):
     measures: Literal["standard", "all"] = "standard"  # all: those as well that take a fit or a search of their own
 
 
+class Rule(_Section):
+    """What must hold inside every record; see `request.rules`."""
+
+    check: Annotated[str, AfterValidator(_check)]
+    repair: StrictBool = False  # the release breaks it no more than its source
+
+
 class Policy(_Section):
-    """Roles, promises, method, output and report."""
+    """Roles, promises, method, output, report and edit rules."""
 
     privacy: Privacy
     method: Method = Method()
     columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
     output: Output = Output()
     report: Report = Report()
+    rules: tuple[Rule, ...] = ()
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | str | Path) -> Policy:
@@ -324,6 +339,8 @@ def _key(detail: Any) -> str:
     if path[0] == "columns":
         head, rest = path[:2], [part for part in path[2:] if part != "[key]"]
         return ".".join([*head, *rest])
+    if path[0] == "rules" and len(path) > 1:
+        return ".".join(["rules", str(int(path[1]) + 1), *path[2:]])
     return ".".join(path[:2])
 
 
@@ -374,4 +391,6 @@ def _known_keys(path: Sequence[str]) -> list[str]:
             }.get(part, dict)
         elif section is dict:
             section = ColumnPolicy
+        if part == "rules":
+            section = Rule
     return list(getattr(section, "model_fields", {}))

@@ -12,7 +12,6 @@ average       each attribute over each class
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -20,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, Unreachable
-from kinfold.methods.averaging import Averaged, averaged
+from kinfold.methods.averaging import averaged
 from kinfold.methods.planning.closeness_advice import advice
+from kinfold.methods.planning.edit_rules import Nudged, Results, Rules, nudged
 from kinfold.methods.planning.missing import given_up, imputed, lacking_alike, left_out, refuse_mixed, strata
 from kinfold.methods.planning.needs import lacking
-from kinfold.methods.planning.people_and_joint import APART, alike, beyond_rows, merge_until
+from kinfold.methods.planning.people_and_joint import APART, alike, beyond_rows, merge_until, merged_once
 from kinfold.methods.planning.rare_patterns import keeping, settled
 from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined
+from kinfold.methods.planning.rule_imputation import fill
 from kinfold.methods.planning.running import partition, set_aside
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.progress import Progress
@@ -49,15 +50,19 @@ class Classes:
     repaired: int = 0
     steps: int = 0
     gap: float | None = None
+    nudged: Nudged | None = None  # for edit rules
 
 
 def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that gives every record the average of its class."""
     if problems := lacking(method, task):
         raise PolicyError(problems)
+    rules = Rules.of(task)
     attributes, notes = imputed(task.attributes)
+    attributes, unfit = fill(task, attributes, rules)
     gone = left_out(attributes)
     missing = int(gone.sum())
+    gone |= unfit
     rows = np.flatnonzero(~gone)
     if len(rows) < task.k:
         raise Unreachable(
@@ -69,14 +74,16 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
         rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
     here, rows, told = _settled(here, rows)
     found = _classes(here, method)
-    found, results, released = _averaged(here, found)
+    found, results, released = _averaged(here, found, rules and rules.take(rows))
     told += given_up([attribute.take(rows) for attribute in attributes], released)
     labels = np.full(len(gone), LEFT_OUT, np.int32)
     labels[rows] = found.labels
     recoding = Recoding(labels, _treatments(task, results))
-    notes += [*told, *(note for result in results.values() for note in result.notes)]
+    notes += [note for result in results.values() for note in result.notes]
     if missing:
         notes.append(f"{missing} records were left out because a value is missing, as the policy asks")
+    told += _ruled(int(unfit.sum()), found.nudged)
+    notes += told
     if found.repaired:
         notes.append(f"{found.repaired} classes missed a promise at first and were repaired")
     classes = int(found.labels.max()) + 1
@@ -100,16 +107,15 @@ def _settled(task: Task, rows: NDArray[np.intp]) -> tuple[Task, NDArray[np.intp]
     return here, rows[~gone], [few] if gone.any() else []
 
 
-def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged], list[Attribute]]:
+def _averaged(task: Task, found: Classes, rules: Rules | None) -> tuple[Classes, Results, list[Attribute]]:
     """Average each class, and merge further where classes that came out alike miss a promise together.
 
     Alike in the release, they are one class. It keeps any promise about rows that its parts keep; but a person who is
     in both is counted once in it, and so changes the table that classes are compared with.
     """
-    failing, output = beyond_rows(task), task.policy.request.output
+    failing = beyond_rows(task)
     while True:
-        attributes = lacking_alike(task.attributes, found.labels)
-        results = {a.bound.name: averaged(a, found.labels, output) for a in attributes}
+        found, results, attributes = _by_rules(task, found, rules)
         if failing is None:
             return found, results, attributes
         together = alike([result.replace.values for result in results.values()])[found.labels]
@@ -120,7 +126,46 @@ def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged],
         found = replace(found, labels=labels, repaired=found.repaired + merged)
 
 
-def _treatments(task: Task, results: Mapping[str, Averaged]) -> dict[str, Treatment]:
+def _by_rules(task: Task, found: Classes, rules: Rules | None) -> tuple[Classes, Results, list[Attribute]]:
+    """Average each class; where edit rules are kept, nudge averages, and merge classes as long as that helps."""
+    attributes, results = _plainly(task, found.labels)
+    if rules is None:
+        return found, results, attributes
+    exact = not task.policy.request.output.round
+    best = nudged(rules, found.labels, results, exact=exact)
+    apart = strata(task.attributes)
+    while best.left.any() and len(best.left) > 1:
+        labels = merged_once(_kept_apart(task, apart), found.labels, best.left > 0)
+        if keeping(task)(labels).any() or _crosses(labels, apart):
+            break
+        fresh, results = _plainly(task, labels)
+        trial = nudged(rules, labels, results, exact=exact)
+        if trial.left.sum() >= best.left.sum():
+            break
+        found, attributes, best = replace(found, labels=labels), fresh, trial
+    if best.left.any():
+        best = nudged(rules, found.labels, _plainly(task, found.labels)[1], exact=exact, blank=True)
+    return replace(found, nudged=best), best.results, attributes
+
+
+def _plainly(task: Task, labels: Labels) -> tuple[list[Attribute], Results]:
+    attributes = lacking_alike(task.attributes, labels)
+    return attributes, {a.bound.name: averaged(a, labels, task.policy.request.output) for a in attributes}
+
+
+def _ruled(unfit: int, nudged: Nudged | None) -> list[str]:
+    told = [f"{unfit:,} records were left out because no imputed value keeps every edit rule"] if unfit else []
+    if nudged is not None and nudged.moved:
+        told.append(f"{nudged.moved:,} class averages were moved so that edit rules hold")
+    lost = nudged.blanked if nudged is not None else {}
+    return told + [f"'{name}': {count:,} values were blanked so that edit rules hold" for name, count in lost.items()]
+
+
+def _crosses(labels: Labels, apart: Labels) -> bool:
+    return len(np.unique(np.column_stack([labels, apart]), axis=0)) > int(labels.max()) + 1
+
+
+def _treatments(task: Task, results: Results) -> dict[str, Treatment]:
     treatments: dict[str, Treatment] = {}
     for column in task.policy.columns:
         if column.role is Role.QUASI:

@@ -84,11 +84,11 @@ def merge_until(points: Points, labels: Labels, failing: Failing) -> tuple[Label
         if len(missed) == 1:
             what = "a promise about people, or a joint one, fails even with all records in one class"
             raise Unreachable(what, fix="ask for less, or leave out privacy.joint")
-        labels = _merged(points, labels, missed)
+        labels = merged_once(points, labels, missed)
     return labels, first
 
 
-def _merged(points: Points, labels: Labels, missed: NDArray[np.bool_]) -> Labels:
+def merged_once(points: Points, labels: Labels, missed: NDArray[np.bool_]) -> Labels:
     """Give every failing class, the smallest first, to its nearest class; a class takes part in one merge a round."""
     middles = centres(points, labels)
     into = np.arange(len(missed))
