@@ -124,7 +124,7 @@ def nudged(rules: Rules, labels: Labels, results: Results, *, exact: bool, blank
     for group in np.flatnonzero(broken):
         members = np.flatnonzero(labels == group)
         averages = {name: text[int(group)].as_py() for name, text in texts.items()}
-        choice, broken[group] = _Trial(rules.take(members), averages, blank).best(int(broken[group]))
+        choice, broken[group] = _Nudging(rules.take(members), averages, blank).best(int(broken[group]))
         for name, member in choice.items():
             chosen[name][int(group)] = NOTHING if member == NOTHING else int(members[member])
     fresh = {name: _moved(rules, name, results[name], rows, exact) for name, rows in chosen.items() if rows}
@@ -149,7 +149,7 @@ def _released(rules: Rules, texts: Mapping[str, Any], labels: Labels) -> Values:
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class _Nudging:
     """One class: the rules of its records, and the averages that break one."""
 
     rules: Rules

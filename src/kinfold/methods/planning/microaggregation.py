@@ -1,8 +1,7 @@
 """Microaggregation: partition the records, mend what misses a promise, average each class.
 
-leave out     records with a missing value where the policy says `missing = "drop"`
-impute        the column's mean where it says "mean"
-stratify      by the pattern of missing values where it says "separate": a class has one pattern; rare ones join others
+take          the records to release, missing values dealt with as the policy says (see `to_release`)
+stratify      by the pattern of missing values where it says "separate": a class has one pattern
 partition     each stratum with the method that the policy names
 repair        classes that miss a promise about a confidential column, inside their stratum
 refine        by local search, as long as the policy lets it
@@ -18,18 +17,18 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, Unreachable
+from kinfold.errors import PolicyError
 from kinfold.methods.averaging import averaged
 from kinfold.methods.planning.closeness_advice import advice
 from kinfold.methods.planning.edit_rules import Nudged, Results, Rules, nudged
-from kinfold.methods.planning.missing import given_up, imputed, lacking_alike, left_out, refuse_mixed, strata
+from kinfold.methods.planning.missing import given_up, lacking_alike, refuse_mixed, strata
 from kinfold.methods.planning.needs import lacking
 from kinfold.methods.planning.people_and_joint import APART, alike, beyond_rows, merge_until, merged_once
-from kinfold.methods.planning.rare_patterns import keeping, settled
+from kinfold.methods.planning.rare_patterns import keeping
 from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined
-from kinfold.methods.planning.rule_imputation import fill
-from kinfold.methods.planning.running import partition, set_aside
-from kinfold.methods.task import Plan, Records, Task
+from kinfold.methods.planning.running import partition
+from kinfold.methods.planning.to_release import to_release
+from kinfold.methods.task import Plan, Task
 from kinfold.progress import Progress
 from kinfold.request.encoding import Attribute, points
 from kinfold.request.methods import Declaration
@@ -57,33 +56,15 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that gives every record the average of its class."""
     if problems := lacking(method, task):
         raise PolicyError(problems)
-    rules = Rules.of(task)
-    attributes, notes = imputed(task.attributes)
-    attributes, unfit = fill(task, attributes, rules)
-    gone = left_out(attributes)
-    missing = int(gone.sum())
-    gone |= unfit
-    rows = np.flatnonzero(~gone)
-    if len(rows) < task.k:
-        raise Unreachable(
-            f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
-        )
-    here = replace(task, table=Records(attributes, task.confidential, task.unit)).take(rows)
-    if (spare := set_aside(method, here)).any():
-        notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
-        rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
-    here, rows, told = _settled(here, rows)
+    taken = to_release(task, method)
+    here, rows = taken.task, taken.rows
     found = _classes(here, method)
-    found, results, released = _averaged(here, found, rules and rules.take(rows))
-    told += given_up([attribute.take(rows) for attribute in attributes], released)
-    labels = np.full(len(gone), LEFT_OUT, np.int32)
+    found, results, released = _averaged(here, found, taken.rules)
+    told = [*taken.told, *given_up(taken.attributes, released), *_ruled(found.nudged)]
+    labels = np.full(task.records, LEFT_OUT, np.int32)
     labels[rows] = found.labels
     recoding = Recoding(labels, _treatments(task, results))
-    notes += [note for result in results.values() for note in result.notes]
-    if missing:
-        notes.append(f"{missing} records were left out because a value is missing, as the policy asks")
-    told += _ruled(int(unfit.sum()), found.nudged)
-    notes += told
+    notes = [*taken.notes, *(note for result in results.values() for note in result.notes), *told]
     if found.repaired:
         notes.append(f"{found.repaired} classes missed a promise at first and were repaired")
     classes = int(found.labels.max()) + 1
@@ -95,16 +76,6 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     name = method.name
     steps = found.steps or None
     return Plan(recoding, name, reason, tuple(notes), found.repaired, name, steps, found.gap, tuple(told))
-
-
-def _settled(task: Task, rows: NDArray[np.intp]) -> tuple[Task, NDArray[np.intp], list[str]]:
-    """Let rare patterns of missing values join others, or leave them out; say how many."""
-    here, gone = settled(task)
-    if here.records < task.k:
-        what = f"k is {task.k}, but only {here.records} of {task.records} records lack the same values as enough others"
-        raise Unreachable(what, fix='lower k, or choose missing_rare = "blank"')
-    few = f"{int(gone.sum()):,} records were left out, because too few others lack the same values"
-    return here, rows[~gone], [few] if gone.any() else []
 
 
 def _averaged(task: Task, found: Classes, rules: Rules | None) -> tuple[Classes, Results, list[Attribute]]:
@@ -153,12 +124,14 @@ def _plainly(task: Task, labels: Labels) -> tuple[list[Attribute], Results]:
     return attributes, {a.bound.name: averaged(a, labels, task.policy.request.output) for a in attributes}
 
 
-def _ruled(unfit: int, nudged: Nudged | None) -> list[str]:
-    told = [f"{unfit:,} records were left out because no imputed value keeps every edit rule"] if unfit else []
-    if nudged is not None and nudged.moved:
-        told.append(f"{nudged.moved:,} class averages were moved so that edit rules hold")
-    lost = nudged.blanked if nudged is not None else {}
-    return told + [f"'{name}': {count:,} values were blanked so that edit rules hold" for name, count in lost.items()]
+def _ruled(nudged: Nudged | None) -> list[str]:
+    if nudged is None:
+        return []
+    moved = f"{nudged.moved:,} class averages were moved so that edit rules hold"
+    lost = [
+        f"'{name}': {count:,} values were blanked so that edit rules hold" for name, count in nudged.blanked.items()
+    ]
+    return [*([moved] if nudged.moved else []), *lost]
 
 
 def _crosses(labels: Labels, apart: Labels) -> bool:

@@ -142,8 +142,8 @@ def _joined(task: Task, found: Patterns, failing: Failing) -> Patterns:
         if not (missed & free).any() or free.sum() == 1:
             break
         sizes = np.where(missed & free, np.bincount(found.label), len(found.label) + 1)
-        trial = _Trial(task, found, failing, int(np.argmin(sizes)), [*np.flatnonzero(free)])
-        found = (trial.best() if step < 2 * len(free) else None) or trial.merged()
+        mending = _Mending(task, found, failing, int(np.argmin(sizes)), [*np.flatnonzero(free)])
+        found = (mending.best() if step < 2 * len(free) else None) or mending.merged()
     return found
 
 
@@ -166,7 +166,7 @@ def _by_size(task: Task, found: Patterns, keep: int) -> Patterns:
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class _Mending:
     """A pattern that misses a promise, and those that it may go together with."""
 
     task: Task

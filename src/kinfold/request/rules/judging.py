@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.request.binding import BoundColumn
-from kinfold.request.rules.language import Node
+from kinfold.request.rules.language import RulePart
 from kinfold.request.rules.meaning import day
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -73,7 +73,7 @@ class Answers:
     false: Mask
 
 
-def judge(tree: Node, values: Values) -> Answers:
+def judge(tree: RulePart, values: Values) -> Answers:
     """Return where a rule holds and where it is broken."""
     if tree.kind in ("and", "or", "not"):
         return _combined(tree.kind, [judge(part, values) for part in tree.parts])
@@ -97,7 +97,7 @@ def _combined(word: str, parts: Sequence[Answers]) -> Answers:
     return Answers(np.asarray(true.any(axis=0)), np.asarray(false.all(axis=0)))
 
 
-def _valued(node: Node, values: Values) -> tuple[Any, Any]:
+def _valued(node: RulePart, values: Values) -> tuple[Any, Any]:
     """Return the value of each record, and where it is known; a literal is one value for all."""
     if node.kind == "column":
         held = values(str(node.value), node.sort)

@@ -44,7 +44,7 @@ class RuleError(ValueError):
 
 
 @dataclass(frozen=True)
-class Node:
+class RulePart:
     """A part of a rule: what it is, what it is made of, and where it stands in the text.
 
     Kinds: number, text, date, truth and column (with a value); + - * negative; = != < <= > >=; missing; not, and, or.
@@ -52,11 +52,11 @@ class Node:
 
     kind: str
     at: int
-    parts: tuple[Node, ...] = ()
+    parts: tuple[RulePart, ...] = ()
     value: float | str | bool = ""
     sort: str = ""  # as what its values are compared, once that is known: see `meaning`
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[RulePart]:
         """Yield this part and all below it."""
         yield self
         for part in self.parts:
@@ -75,7 +75,7 @@ class _Token:
     at: int
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> RulePart:
     """Return the tree of a rule.
 
     >>> parse('age < 16 implies marital = "single"').kind
@@ -112,42 +112,42 @@ class _Parser:
     def __init__(self, text: str, tokens: list[_Token]) -> None:
         self._text, self._tokens, self._next, self._depth = text, tokens, 0, 0
 
-    def whole(self) -> Node:
+    def whole(self) -> RulePart:
         """Read all of it."""
         found = self._rule()
         if self._next < len(self._tokens):
             raise self._wrong("'and', 'or' or 'implies' is missing")
         return found
 
-    def _rule(self) -> Node:
+    def _rule(self) -> RulePart:
         found = self._either()
         if (token := self._taken("implies")) is not None:
-            found = Node("or", token.at, (Node("not", found.at, (found,)), self._deeper(self._rule)))
+            found = RulePart("or", token.at, (RulePart("not", found.at, (found,)), self._deeper(self._rule)))
         return found
 
-    def _either(self) -> Node:
+    def _either(self) -> RulePart:
         parts = [self._both()]
         while self._taken("or") is not None:
             parts.append(self._both())
         return _joined("or", parts)
 
-    def _both(self) -> Node:
+    def _both(self) -> RulePart:
         parts = [self._denial()]
         while self._taken("and") is not None:
             parts.append(self._denial())
         return _joined("and", parts)
 
-    def _denial(self) -> Node:
+    def _denial(self) -> RulePart:
         if (token := self._taken("not")) is None:
             return self._relation()
-        return Node("not", token.at, (self._deeper(self._denial),))
+        return RulePart("not", token.at, (self._deeper(self._denial),))
 
-    def _relation(self) -> Node:
+    def _relation(self) -> RulePart:
         left = self._sum()
         if (token := self._taken("is")) is not None:
             denied = self._taken("not") is not None
             self._expected("missing")
-            return _denied(Node("missing", token.at, (left,)), denied)
+            return _denied(RulePart("missing", token.at, (left,)), denied)
         if (token := self._taken("in")) is not None:
             return self._among(left, token, denied=False)
         if self._follows("not", "in"):
@@ -156,48 +156,48 @@ class _Parser:
         found = []
         while (token := self._taken(*RELATIONS)) is not None:
             right = self._sum()
-            found.append(Node(RELATIONS[token.text], token.at, (left, right)))
+            found.append(RulePart(RELATIONS[token.text], token.at, (left, right)))
             left = right
         return _joined("and", found) if found else left
 
-    def _among(self, left: Node, token: _Token, *, denied: bool) -> Node:
+    def _among(self, left: RulePart, token: _Token, *, denied: bool) -> RulePart:
         self._expected("(")
         items = [self._sum()]
         while self._taken(",") is not None:
             items.append(self._sum())
         self._expected(")")
-        return _denied(_joined("or", [Node("=", token.at, (left, item)) for item in items]), denied)
+        return _denied(_joined("or", [RulePart("=", token.at, (left, item)) for item in items]), denied)
 
-    def _sum(self) -> Node:
+    def _sum(self) -> RulePart:
         return self._chain(self._product, "+", "-")
 
-    def _product(self) -> Node:
+    def _product(self) -> RulePart:
         return self._chain(self._value, "*")
 
-    def _chain(self, part: Callable[[], Node], *signs: str) -> Node:
+    def _chain(self, part: Callable[[], RulePart], *signs: str) -> RulePart:
         found = part()
         for _ in range(DEEPEST):
             if (token := self._taken(*signs)) is None:
                 return found
-            found = Node(token.text, token.at, (found, part()))
+            found = RulePart(token.text, token.at, (found, part()))
         raise self._wrong("it goes on for too long")
 
-    def _value(self) -> Node:
+    def _value(self) -> RulePart:
         if (token := self._taken("-")) is not None:
-            return Node("negative", token.at, (self._deeper(self._value),))
+            return RulePart("negative", token.at, (self._deeper(self._value),))
         if (token := self._taken("(")) is not None:
             found = self._deeper(self._rule)
             self._expected(")")
             return replace(found, at=token.at)
         if (token := self._taken("true", "false")) is not None:
-            return Node("truth", token.at, value=token.text == "true")
+            return RulePart("truth", token.at, value=token.text == "true")
         if self._next == len(self._tokens) or self._tokens[self._next].kind in ("word", "sign"):
             raise self._wrong("a value is missing")
         token = self._tokens[self._next]
         self._next += 1
         return _literal(token)
 
-    def _deeper(self, part: Callable[[], Node]) -> Node:
+    def _deeper(self, part: Callable[[], RulePart]) -> RulePart:
         if self._depth == DEEPEST:
             raise self._wrong("it nests too deeply")
         self._depth += 1
@@ -227,19 +227,19 @@ class _Parser:
         return RuleError(what, self._text, at)
 
 
-def _joined(word: str, parts: Sequence[Node]) -> Node:
-    return parts[0] if len(parts) == 1 else Node(word, parts[0].at, tuple(parts))
+def _joined(word: str, parts: Sequence[RulePart]) -> RulePart:
+    return parts[0] if len(parts) == 1 else RulePart(word, parts[0].at, tuple(parts))
 
 
-def _denied(node: Node, denied: bool) -> Node:
-    return Node("not", node.at, (node,)) if denied else node
+def _denied(node: RulePart, denied: bool) -> RulePart:
+    return RulePart("not", node.at, (node,)) if denied else node
 
 
-def _literal(token: _Token) -> Node:
+def _literal(token: _Token) -> RulePart:
     quote = token.text[0]
     if token.kind == "number":
-        return Node("number", token.at, value=float(token.text))
+        return RulePart("number", token.at, value=float(token.text))
     if token.kind in ("text", "quoted"):
         inside = token.text[1:-1].replace(quote * 2, quote)
-        return Node("text" if token.kind == "text" else "column", token.at, value=inside)
-    return Node(token.kind, token.at, value=token.text)
+        return RulePart("text" if token.kind == "text" else "column", token.at, value=inside)
+    return RulePart(token.kind, token.at, value=token.text)

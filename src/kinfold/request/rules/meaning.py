@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kinfold.errors import Problem
-from kinfold.request.rules.language import Node, parse
+from kinfold.request.rules.language import RulePart, parse
 from kinfold.rows.schema import Kind, Role, Storage
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class BoundRule:
 
     text: str
     repair: bool
-    tree: Node
+    tree: RulePart
 
     @property
     def reads(self) -> tuple[tuple[str, str], ...]:
@@ -65,7 +65,7 @@ class _MismatchError(Exception):
     """Two sides that cannot be compared."""
 
 
-def _unknown(tree: Node, known: Mapping[str, BoundColumn]) -> Iterator[Problem]:
+def _unknown(tree: RulePart, known: Mapping[str, BoundColumn]) -> Iterator[Problem]:
     from kinfold.request.policy import did_you_mean
 
     if not tree.columns:
@@ -77,7 +77,7 @@ def _unknown(tree: Node, known: Mapping[str, BoundColumn]) -> Iterator[Problem]:
             yield Problem(f"column '{name}' is removed, and no release can be checked by it", "leave the rule out")
 
 
-def _truth(node: Node, known: Mapping[str, BoundColumn]) -> Node:
+def _truth(node: RulePart, known: Mapping[str, BoundColumn]) -> RulePart:
     """Return a part that is true or false, with sorts."""
     if node.kind in ("and", "or", "not"):
         return replace(node, parts=tuple(_truth(part, known) for part in node.parts), sort="truth")
@@ -88,13 +88,13 @@ def _truth(node: Node, known: Mapping[str, BoundColumn]) -> Node:
     return replace(node, parts=_compared(node, known), sort="truth")
 
 
-def _asked_of(node: Node, known: Mapping[str, BoundColumn]) -> Node:
+def _asked_of(node: RulePart, known: Mapping[str, BoundColumn]) -> RulePart:
     if node.kind != "column":
         raise _MismatchError("'is missing' is asked of something that is no column", "write: age is missing")
     return replace(node, sort=_readings(known[str(node.value)])[0])
 
 
-def _compared(node: Node, known: Mapping[str, BoundColumn]) -> tuple[Node, ...]:
+def _compared(node: RulePart, known: Mapping[str, BoundColumn]) -> tuple[RulePart, ...]:
     """Return both sides of a comparison, read as the first sort that both can be."""
     sides = [_sorts(part, known) for part in node.parts]
     both = [sort for sort in SORTS if all(sort in side for side in sides)]
@@ -112,7 +112,7 @@ def _either(sorts: Sequence[str]) -> str:
     return " or ".join(sorts) or "nothing that can be compared"
 
 
-def _sorts(node: Node, known: Mapping[str, BoundColumn]) -> tuple[str, ...]:
+def _sorts(node: RulePart, known: Mapping[str, BoundColumn]) -> tuple[str, ...]:
     """As what a value can be read."""
     if node.kind == "column":
         return _readings(known[str(node.value)])
@@ -142,7 +142,7 @@ def _readings(column: BoundColumn) -> tuple[str, ...]:
     return ("text",)
 
 
-def _order(node: Node, known: Mapping[str, BoundColumn]) -> tuple[str, ...]:
+def _order(node: RulePart, known: Mapping[str, BoundColumn]) -> tuple[str, ...]:
     orders = {known[str(part.value)].request.order or () for part in node.parts if part.kind == "column"}
     if len(orders) != 1:
         raise _MismatchError("categories of different orders cannot be compared", "compare a column with a category")
@@ -153,7 +153,7 @@ def _order(node: Node, known: Mapping[str, BoundColumn]) -> tuple[str, ...]:
     return order
 
 
-def _resolved(node: Node, sort: str, known: Mapping[str, BoundColumn], order: Sequence[str] = ()) -> Node:
+def _resolved(node: RulePart, sort: str, known: Mapping[str, BoundColumn], order: Sequence[str] = ()) -> RulePart:
     """Return a value that is read as this sort; dates are days, categories in an order are places."""
     if node.kind in SUMS:
         sides = [_sorts(part, known) for part in node.parts]
@@ -191,5 +191,5 @@ def day(text: str, form: str | None = None) -> float | None:
     return None
 
 
-def _named(node: Node) -> str:
+def _named(node: RulePart) -> str:
     return f"'{node.value}'" if node.kind == "column" else f"what stands at character {node.at + 1}"
