@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 from typing import TypeAlias
 
@@ -34,6 +35,7 @@ from kinfold.methods.partition.pattern_assignment import assigned
 from kinfold.methods.planning.people_and_joint import Failing, beyond_rows
 from kinfold.methods.task import Records, Task
 from kinfold.request.encoding import Attribute, Measured
+from kinfold.rows.points import Points
 from kinfold.rows.tally import Tally, coded, spread_of
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -58,6 +60,11 @@ class Patterns:
         rows, label = np.unique(null, axis=0, return_inverse=True)
         return cls(label.astype(np.int32), tuple(sum(1 << int(j) for j in np.flatnonzero(row)) for row in rows))
 
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many records have each pattern."""
+        return [int(size) for size in np.bincount(self.label, minlength=len(self.lacks))]
+
     def rows(self, pattern: int) -> Rows:
         """Return the records of a pattern."""
         return np.flatnonzero(self.label == pattern)
@@ -67,8 +74,9 @@ class Patterns:
         known = [*self.lacks, lacks]
         label = self.label.copy()
         label[rows] = known.index(lacks)
-        used, fresh = np.unique(label, return_inverse=True)
-        return Patterns(fresh.astype(np.int32), tuple(known[old] for old in used))
+        used = np.bincount(label, minlength=len(known)) > 0
+        fresh = (np.cumsum(used) - 1).astype(np.int32)
+        return Patterns(fresh[label], tuple(lost for lost, there in zip(known, used, strict=True) if there))
 
 
 def settled(task: Task) -> tuple[Task, Mask]:
@@ -134,24 +142,24 @@ def _refuse(task: Task, found: Patterns, rare: Mask) -> None:
 
 def _joined(task: Task, found: Patterns, failing: Failing) -> Patterns:
     """Send records to patterns that lack more, until no pattern misses a promise."""
-    keep = _bits(task.attributes, "blank")
-    found = _by_size(task, found, keep)
+    keep, company = _bits(task.attributes, "blank"), _Company(task)
+    found = _by_size(task.k, company, found, keep)
     for step in range(4 * len(found.lacks)):
         missed = failing(found.label)
         free = np.array([not own & ~keep for own in found.lacks])
         if not (missed & free).any() or free.sum() == 1:
             break
-        sizes = np.where(missed & free, np.bincount(found.label), len(found.label) + 1)
-        mending = _Mending(task, found, failing, int(np.argmin(sizes)), [*np.flatnonzero(free)])
+        sizes = np.where(missed & free, found.sizes, len(found.label) + 1)
+        others = [int(other) for other in np.flatnonzero(free) if other != np.argmin(sizes)]
+        mending = _Mending(task.k, company, found, failing, int(np.argmin(sizes)), others)
         found = (mending.best() if step < 2 * len(free) else None) or mending.merged()
     return found
 
 
-def _by_size(task: Task, found: Patterns, keep: int) -> Patterns:
+def _by_size(k: int, company: _Company, found: Patterns, keep: int) -> Patterns:
     """Send records away so that no pattern is rarer than k, giving up the fewest values, where that can be found."""
-    sizes = np.bincount(found.label)
-    here = {own: int(size) for own, size in zip(found.lacks, sizes, strict=True) if not own & ~keep}
-    flow = assigned(here, task.k) if min(here.values(), default=task.k) < task.k else None
+    here = {own: size for own, size in zip(found.lacks, found.sizes, strict=True) if not own & ~keep}
+    flow = assigned(here, k) if min(here.values(), default=k) < k else None
     result = found
     for start in here if flow else ():
         ends = {end: number for (begin, end), number in flow.items() if begin == start}  # type: ignore[union-attr]
@@ -159,7 +167,7 @@ def _by_size(task: Task, found: Patterns, keep: int) -> Patterns:
         last = start if start in ends else max(ends, key=lambda end: (ends[end], -end))
         for end in sorted(set(ends) - {last}):
             near = found.rows(found.lacks.index(end)) if end in found.lacks else rows[:1]
-            come = _order(task, near, rows)[: ends[end]]
+            come = company.order(near, rows)[: ends[end]]
             result, rows = result.sent(come, end), np.setdiff1d(rows, come)
         result = result.sent(rows, last)
     return result
@@ -169,16 +177,17 @@ def _by_size(task: Task, found: Patterns, keep: int) -> Patterns:
 class _Mending:
     """A pattern that misses a promise, and those that it may go together with."""
 
-    task: Task
+    k: int
+    company: _Company
     found: Patterns
     failing: Failing
     pattern: int
-    free: Sequence[int]
+    others: Sequence[int]
 
     def best(self) -> Patterns | None:
         """Return the patterns after the cheapest of some ways to mend this one; None where none was found."""
         fewest, best = np.inf, None
-        for other in sorted(self._others(), key=self._at_least)[:LOOK]:
+        for other in sorted(self.others, key=self._at_least)[:LOOK]:
             if self._at_least(other) >= fewest:
                 break
             for number, after in self._ways(other):
@@ -190,15 +199,9 @@ class _Mending:
 
     def merged(self) -> Patterns:
         """Return the patterns after this one and the cheapest other have become one."""
-        other = min(self._others(), key=lambda each: self._cost(each, self._size(each)))
+        other = min(self.others, key=lambda each: self._cost(each, self.found.sizes[each]))
         both = np.concatenate([self.found.rows(self.pattern), self.found.rows(other)])
         return self.found.sent(both, self._union(other))
-
-    def _others(self) -> list[int]:
-        return [other for other in self.free if other != self.pattern]
-
-    def _size(self, pattern: int) -> int:
-        return int((self.found.label == pattern).sum())
 
     def _union(self, other: int) -> int:
         return self.found.lacks[self.pattern] | self.found.lacks[other]
@@ -207,13 +210,13 @@ class _Mending:
         """Values given up where so many records of another pattern come along."""
         both = self._union(other)
         own, theirs = ((both & ~self.found.lacks[each]).bit_count() for each in (self.pattern, other))
-        return self._size(self.pattern) * own + number * theirs
+        return self.found.sizes[self.pattern] * own + number * theirs
 
     def _at_least(self, other: int) -> int:
         return self._cost(other, self._wanted(other))
 
     def _wanted(self, other: int) -> int:
-        return min(max(self.task.k - self._size(self.pattern), 1), self._size(other))
+        return min(max(self.k - self.found.sizes[self.pattern], 1), self.found.sizes[other])
 
     def _ways(self, other: int) -> Iterator[tuple[int, Patterns]]:
         """Yield how many records of another pattern come along, and the patterns after it, from few to all."""
@@ -222,7 +225,7 @@ class _Mending:
         if both == self.found.lacks[other]:
             yield 0, after
             return
-        come = _order(self.task, own, self.found.rows(other))
+        come = self.company.order(own, self.found.rows(other))
         for number in takewhile(lambda n: n < len(come), (self._wanted(other) << i for i in range(60))):
             yield number, after.sent(come[:number], both)
         yield len(come), after.sent(come, both)
@@ -232,21 +235,38 @@ class _Mending:
         return not missed[self._union(other)] and not missed.get(self.found.lacks[other], False)
 
 
-def _order(task: Task, near: Rows, rows: Rows) -> Rows:
-    """Return records in the order in which they come along to others."""
-    protected = [coded(np.asarray(task.confidential[m.column]))[1][rows] for m in task.models if m.column is not None]
-    if protected:
-        rows = rows[np.lexsort(protected[::-1])]
-        rows = rows[np.argsort(np.arange(len(rows)) * GOLDEN % 1.0, kind="stable")]
-    else:
-        every = task.points()
-        rows = rows[np.argsort(distances(every.take(rows), centre(every.take(near)), 0), kind="stable")]
-    if task.unit is None:
-        return rows
-    person = coded(np.asarray(task.unit))[1]
-    first = np.zeros(len(rows), np.bool_)
-    first[np.unique(person[rows], return_index=True)[1]] = True
-    return rows[np.argsort(~first | np.isin(person[rows], person[near]), kind="stable")]
+@dataclass(frozen=True, eq=False)
+class _Company:
+    """Who comes along to a rare pattern."""
+
+    task: Task
+
+    @cached_property
+    def _points(self) -> Points:
+        return self.task.points()
+
+    @cached_property
+    def _protected(self) -> list[NDArray[np.int64]]:
+        columns = [self.task.confidential[model.column] for model in self.task.models if model.column is not None]
+        return [coded(np.asarray(values))[1] for values in columns]
+
+    @cached_property
+    def _people(self) -> NDArray[np.int64] | None:
+        return None if self.task.unit is None else coded(np.asarray(self.task.unit))[1]
+
+    def order(self, near: Rows, rows: Rows) -> Rows:
+        """Return records in the order in which they come along to others."""
+        if self._protected:
+            rows = rows[np.lexsort([codes[rows] for codes in self._protected[::-1]])]
+            rows = rows[np.argsort(np.arange(len(rows)) * GOLDEN % 1.0, kind="stable")]
+        else:
+            middle = centre(self._points.take(near))
+            rows = rows[np.argsort(distances(self._points.take(rows), middle, 0), kind="stable")]
+        if self._people is None:
+            return rows
+        first = np.zeros(len(rows), np.bool_)
+        first[np.unique(self._people[rows], return_index=True)[1]] = True
+        return rows[np.argsort(~first | np.isin(self._people[rows], self._people[near]), kind="stable")]
 
 
 def _blanked(task: Task, found: Patterns) -> Task:
