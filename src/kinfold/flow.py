@@ -70,9 +70,7 @@ def anonymize(
     schema = engine.schema(prepared.frame)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, prepared.frame)  # what will be promised
-    table = Table(
-        engine, prepared.frame, bound, terms, prepared.mapped
-    )  # its tuples, or its records, when a method asks for them
+    table = Table(engine, prepared.frame, bound, terms, prepared.mapped)  # its tuples, or its records, when asked for
     task = Task(bound, terms.models, table, lambda done, total: tell("plan", done, total), ask)
     planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
@@ -90,12 +88,9 @@ def anonymize(
     attributes = as_they_came(engine, original, table.attributes, prepared.changed)
     measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
-    planned = planned.after(*in_words(rules))
     tell("done", 1, 1)
-    seconds = time.perf_counter() - started
-    rows = (original, prepared, released)
-    named = _named(source)
-    return Release(verdict, measures, bound, written, planned, schema, seconds, named, engine, *rows, save, rules)
+    how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source))
+    return Release(verdict, measures, bound, written, *how, engine, original, prepared, released, save, rules)
 
 
 def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> Verdict:
