@@ -5,6 +5,7 @@ Every key that is not known is an error, and every problem is reported at once, 
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import tomllib
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from difflib import get_close_matches
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -22,6 +24,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     StrictBool,
     StrictInt,
     ValidationError,
@@ -49,13 +52,21 @@ def _text(item: Any) -> str:
     return str(item).lower() if isinstance(item, bool) else str(item)
 
 
-def _limit(value: Any) -> Any:
+def _limit(value: Any) -> float | str:
     # TOML and Python have dates of their own
-    return value.isoformat(*([" "] if isinstance(value, datetime) else [])) if isinstance(value, date) else value
+    if isinstance(value, date):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
+        raise ValueError("neither a number nor a date")
+    return float(value)
 
 
 def _names(value: Any) -> Any:
-    return {_text(old): _text(new) for old, new in value.items()} if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping):
+        return value
+    return {_text(old): new if isinstance(new, list | dict) else _text(new) for old, new in value.items()}
 
 
 def _check(text: str) -> str:
@@ -80,7 +91,7 @@ Whole = Annotated[StrictInt, BeforeValidator(_whole)]
 Number = Annotated[float, Field(strict=True)]  # "0.2" and true are none
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]
-Limit = Annotated[Number | str, BeforeValidator(_limit)]  # of a date an ISO text
+Limit = Annotated[float | str, PlainValidator(_limit)]  # of a date an ISO text
 Names = Annotated[dict[str, str], BeforeValidator(_names), Field(min_length=1)]
 
 
@@ -374,6 +385,10 @@ def _hint(key: str) -> str:
     }
     if key.endswith(".role"):
         return "roles are " + ", ".join(Role)
+    if key.endswith((".top", ".bottom")):
+        return 'a number, or a date written as "2024-12-31"'
+    if key.startswith("rules"):
+        return 'a rule is [[rules]] with check = "discharge >= admission"; see docs/policy.md for what it may say'
     return hints.get(key, "correct it in the policy")
 
 

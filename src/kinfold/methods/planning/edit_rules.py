@@ -15,7 +15,7 @@ Cost: a judgement of its records for each of at most `MOST` trials a class.   Ti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice, product
@@ -65,6 +65,7 @@ class Rules:
         values = values_in(task.policy, table.engine, table.frame)
         came = values if table.came is None else values_in(task.policy, table.engine, table.came)
         averaged = {a.bound.name: a for a in task.attributes if a.bound.average != "generalize"}
+        shown = _hiding({a.bound.name for a in task.attributes} - {*averaged}, values)
         filled = {
             name: a.null
             for name, a in averaged.items()
@@ -74,7 +75,7 @@ class Rules:
         rules = tuple(r for r in rules if r.repair or {*filled} & {*r.tree.columns})
         before = tuple(judge(rule.tree, came).false for rule in rules)
         spreads = {name: float(np.nanvar(a.numbers)) or 1.0 for name, a in averaged.items() if isinstance(a, Measured)}
-        return cls(rules, values, before, averaged, filled, spreads) if rules else None
+        return cls(rules, shown, before, averaged, filled, spreads) if rules else None
 
     def take(self, rows: Rows) -> Rules:
         """Return the rules of some records."""
@@ -103,6 +104,17 @@ class Rules:
                 wanted |= self.imputed.get(name, np.False_)
             total = total + (judge(rule.tree, values).false & ~before[rows] & wanted[rows])
         return np.asarray(total, np.int64)
+
+
+def _hiding(names: Collection[str], values: Values) -> Values:
+    """Return the values without those of columns that are generalized: nobody can judge a rule by them."""
+
+    def shown(name: str, sort: str) -> Held:
+        held = values(name, sort)
+        nothing = np.zeros(len(held.known), np.bool_)
+        return Held(held.values, nothing, nothing) if name in names else held
+
+    return shown
 
 
 @dataclass(frozen=True, eq=False)
