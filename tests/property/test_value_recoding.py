@@ -162,6 +162,24 @@ def test_loss_is_against_the_original() -> None:
     assert losses[1]["dist"] == 2
 
 
+@pytest.mark.parametrize("tree", [None, {"tree": {"ab": ["a", "b"], "cd": ["c", "d"]}}])
+def test_a_shared_name_covers_the_values_that_share_it(tree: dict[str, Any] | None) -> None:
+    """Four towns, two of them now called b: each of their cells covers two, so one of three steps to all is lost."""
+    source = pd.DataFrame({"town": list("aabbccdd")})
+    town = {"role": "quasi", "average": "generalize", **({"hierarchy": tree} if tree else {})}
+    policy = {"privacy": {"k": 2}, "method": {"name": "datafly"}, "columns": {"town": town}}
+    assert kinfold.anonymize(source, policy).measures["loss"]["granularity"] == 1
+    policy["columns"]["town"] = {**town, "map": {"a": "b"}}
+    release = kinfold.anonymize(source, policy)
+    assert release.frame["town"].tolist() == list("bbbbccdd")
+    assert release.measures["loss"]["granularity"] == pytest.approx(1 - (4 * 1 / 3) / 8)
+    assert (
+        kinfold.measure(source, release.frame, policy)["loss"]["granularity"] == release.measures["loss"]["granularity"]
+    )
+    policy["columns"]["town"] = {**town, "map": {"a": "", "b": ""}}
+    assert kinfold.anonymize(source, policy).measures["loss"]["granularity"] == pytest.approx(1 - 4 / 8)
+
+
 @pytest.mark.parametrize(
     ("column", "keys", "told"),
     [
