@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ def summary(release: Release) -> dict[str, Any]:
         "steps": release.plan.steps,
         "refined": round(release.plan.refined, 3),
         "seconds": round(release.seconds, 3),
+        **({"rules": [asdict(rule) for rule in release.rules]} if release.rules else {}),
         "notes": [*release.plan.notes, *release.measures["notes"]],
     }
 

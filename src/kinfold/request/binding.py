@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.request.methods import generalizes
 from kinfold.request.policy import ColumnPolicy, Policy, did_you_mean, toml_key
+from kinfold.request.rules.meaning import BoundRule, bind_rules
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
 from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
@@ -59,6 +60,7 @@ class BoundPolicy:
     request: Policy
     columns: tuple[BoundColumn, ...]
     rows: int
+    rules: tuple[BoundRule, ...] = ()
 
     def of(self, role: Role) -> tuple[BoundColumn, ...]:
         """The columns of a role."""
@@ -92,12 +94,13 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     held = tuple(c for c in columns if c.named and not (released and c.role is Role.QUASI))
     problems += [problem for column in held for problem in _misfits(column)]
     problems += [problem for column in columns for problem in _runnable_name(column, policy)]
-    if problems:
+    rules, wrong = bind_rules(() if released else policy.rules, columns)
+    if problems := [*problems, *wrong]:
         raise PolicyError(problems)
     broken = [problem for column in held for problem in _holdings(column)]
     if broken:
         raise DataError(broken)
-    return BoundPolicy(policy, columns, schema.rows)
+    return BoundPolicy(policy, columns, schema.rows, tuple(rules))
 
 
 def _bound(column: Column, policy: Policy) -> BoundColumn:
@@ -182,6 +185,8 @@ def _misfits(bound: BoundColumn) -> Iterator[Problem]:
         yield Problem(
             f"{where}: 'missing' is for continuous and date columns", "leave it out: null is a value of this column"
         )
+    if asked.missing != "separate" and asked.missing_rare != "blank":
+        yield Problem(f"{where}: 'missing_rare' is for missing = \"separate\"", "leave it out, or say so")
     if asked.missing == "mean" and asked.average == "generalize":
         yield Problem(
             f"{where}: an imputed value cannot be generalized truthfully",

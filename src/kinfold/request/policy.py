@@ -5,21 +5,26 @@ Every key that is not known is an error, and every problem is reported at once, 
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from difflib import get_close_matches
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import tomlkit
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     StrictBool,
     StrictInt,
     ValidationError,
@@ -28,6 +33,7 @@ from pydantic import (
 
 from kinfold.errors import PolicyError, Problem
 from kinfold.request import methods
+from kinfold.request.rules.language import parse
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
 
 LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
@@ -44,6 +50,28 @@ def _texts(value: Any) -> Any:
 
 def _text(item: Any) -> str:
     return str(item).lower() if isinstance(item, bool) else str(item)
+
+
+def _limit(value: Any) -> float | str:
+    # TOML and Python have dates of their own
+    if isinstance(value, date):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
+        raise ValueError("neither a number nor a date")
+    return float(value)
+
+
+def _names(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {_text(old): new if isinstance(new, list | dict) else _text(new) for old, new in value.items()}
+
+
+def _check(text: str) -> str:
+    parse(text)  # or raise
+    return text
 
 
 def _whole(value: Any) -> Any:
@@ -63,6 +91,8 @@ Whole = Annotated[StrictInt, BeforeValidator(_whole)]
 Number = Annotated[float, Field(strict=True)]  # "0.2" and true are none
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]
+Limit = Annotated[float | str, PlainValidator(_limit)]  # of a date an ISO text
+Names = Annotated[dict[str, str], BeforeValidator(_names), Field(min_length=1)]
 
 
 class _Section(BaseModel):
@@ -142,6 +172,7 @@ class ColumnPolicy(_Section):
     role: Annotated[Role, BeforeValidator(_role)]
     type: Kind | None = None
     missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
+    missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: patterns that too few records share
     order: Texts | None = None
     average: Literal["mean", "median", "convex-median", "mode", "generalize"] | None = None
     hierarchy: HierarchySpec | None = None
@@ -150,6 +181,10 @@ class ColumnPolicy(_Section):
     l: Annotated[Number, Field(ge=1)] | None = None
     distance: Literal["ordered", "hierarchical", "equal"] | None = None
     identifying: Literal["identifying", "more", "most"] = "identifying"  # mu-argus
+    top: Limit | None = None  # before the method, in any role: what is above is shown as this
+    bottom: Limit | None = None
+    round_to: Positive | None = None  # multiples of it
+    map: Names | None = None  # values and what they become; order and hierarchy are about these
 
 
 class Output(_Section):
@@ -170,14 +205,22 @@ class Report(_Section):
     measures: Literal["standard", "all"] = "standard"  # all: those as well that take a fit or a search of their own
 
 
+class Rule(_Section):
+    """What must hold inside every record; see `request.rules`."""
+
+    check: Annotated[str, AfterValidator(_check)]
+    repair: StrictBool = False  # the release breaks it no more than its source
+
+
 class Policy(_Section):
-    """Roles, promises, method, output and report."""
+    """Roles, promises, method, output, report and edit rules."""
 
     privacy: Privacy
     method: Method = Method()
     columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
     output: Output = Output()
     report: Report = Report()
+    rules: tuple[Rule, ...] = ()
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | str | Path) -> Policy:
@@ -307,6 +350,8 @@ def _key(detail: Any) -> str:
     if path[0] == "columns":
         head, rest = path[:2], [part for part in path[2:] if part != "[key]"]
         return ".".join([*head, *rest])
+    if path[0] == "rules" and len(path) > 1:
+        return ".".join(["rules", str(int(path[1]) + 1), *path[2:]])
     return ".".join(path[:2])
 
 
@@ -340,6 +385,10 @@ def _hint(key: str) -> str:
     }
     if key.endswith(".role"):
         return "roles are " + ", ".join(Role)
+    if key.endswith((".top", ".bottom")):
+        return 'a number, or a date written as "2024-12-31"'
+    if key.startswith("rules"):
+        return 'a rule is [[rules]] with check = "discharge >= admission"; see docs/policy.md for what it may say'
     return hints.get(key, "correct it in the policy")
 
 
@@ -357,4 +406,6 @@ def _known_keys(path: Sequence[str]) -> list[str]:
             }.get(part, dict)
         elif section is dict:
             section = ColumnPolicy
+        if part == "rules":
+            section = Rule
     return list(getattr(section, "model_fields", {}))

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Column, Reading, Schema
 from kinfold.rows.tally import Tally
+from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
 
 class Engine(Protocol):
@@ -31,6 +32,9 @@ class Engine(Protocol):
 
     def blanked(self, frame: Any) -> frozenset[str]:
         """Return the columns in which a text stood for a missing value."""
+
+    def recode(self, frame: Any, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
+        """Recode single values of some columns, and count what changed."""
 
     def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Count classes by the text of the key columns, and within them values, in the exact order of their reading."""

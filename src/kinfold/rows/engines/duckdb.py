@@ -25,9 +25,11 @@ from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted
 from kinfold.rows.engines.reading import read_arrow, read_file, without
 from kinfold.rows.engines.strips import Strips
+from kinfold.rows.engines.value_sql import recode_values
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.tally import Spread, Tally
+from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
 REMEMBERED, MODEST = 4, 100_000  # tallies, for pages and checks ask again; cells of one that is worth its memory
 
@@ -74,6 +76,14 @@ class DuckDB:
         if frame.table not in self._schemas:
             self._schemas[frame.table] = schema_of(self._db, frame, self._strips)
         return self._schemas[frame.table]
+
+    def recode(self, frame: Frame, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
+        """Recode single values: named ones become others, numbers are limited and rounded."""
+        try:
+            return recode_values(self._db, frame, how, schema)
+        except duckdb.ConversionException:
+            what = f"a recoded value of {', '.join(map(repr, how))} does not fit the type that its column had"
+            raise DataError(what, fix="give the column a wider type, or recode to values that fit") from None
 
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Count classes, and confidential values within them; what was counted a moment ago is not counted again."""
