@@ -227,6 +227,12 @@ def _checked(domain: Domain, models: Models, objective: Objective, weights: Mapp
     if objective not in ("granularity", "prec"):
         raise PolicyError(f"the objective is {objective!r}", fix="choose granularity or prec at cell level")
     loss = CellLoss.of(domain, objective, weights)
+    require_reachable(domain, models)
+    return loss
+
+
+def require_reachable(domain: Domain, models: Models) -> None:
+    """Raise where not even all records as one class keep the promises, and fewer together keep no more."""
     together: Mask = (
         failing(models, domain.tally.merge(np.zeros(len(domain), np.int64), {}))
         if len(domain)
@@ -236,4 +242,3 @@ def _checked(domain: Domain, models: Models, objective: Objective, weights: Mapp
         raise Unreachable(
             f"all {len(domain)} records as one class do not keep what was asked", fix="ask less, or bring more records"
         )
-    return loss
