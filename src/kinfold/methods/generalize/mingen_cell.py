@@ -190,15 +190,24 @@ def _searched(loss: CellLoss, models: Models, budget: Budget, seed: int, progres
     by_size = [model for model in models if model.column is None]
     classes = merge_until(Merged.identical(rows, domain.tally), trees, by_size, progress)
     classes = merge_until(classes, trees, models, progress)
+    return improved(loss, models, classes.into, budget, seed, progress)
+
+
+def improved(
+    loss: CellLoss, models: Models, labels: Ints, budget: Budget, seed: int, progress: Progress
+) -> tuple[Ints, int]:
+    """Return better classes and the steps that it took, where the promises can be asked of every make-up of a class."""
+    domain, trees = loss.domain, Trees.of(loss)
     make_ups = MakeUps.of(domain.tally, models)
     if make_ups is None:
-        return classes.into, 0
-    default = (STEPS_BY_SIZE if len(by_size) == len(models) else STEPS) * len(domain)
+        return labels, 0
+    by_size = all(model.column is None for model in models)
+    default = (STEPS_BY_SIZE if by_size else STEPS) * len(domain)
     first = -(-default // (2**CYCLES - 1))
-    ground = Statements(trees, rows, make_ups, seed)
+    ground = Statements(trees, trees.statements(domain), make_ups, seed)
     budget = replace(budget, steps=default) if budget.steps is None and budget.seconds is None else budget
-    found = rebuilt(ground, classes.into, first, budget, progress)
-    return _kept(domain, found.labels, models, classes.into), found.steps
+    found = rebuilt(ground, labels, first, budget, progress)
+    return _kept(domain, found.labels, models, labels), found.steps
 
 
 def _kept(domain: Domain, labels: Ints, models: Models, before: Ints) -> Ints:

@@ -5,7 +5,9 @@
         promises
 
 Of patterns that cost the same the one that settles most records goes first. It works on distinct tuples with counts, so
-that the number of records does not matter. Rows that are left at the end are for others to merge (see `merging`).
+that the number of records does not matter. A pattern with a column that counts for much more than others is not tried,
+for it costs less to merge with a class that shares that column. Rows that are left at the end are for others to merge
+(see `merging`).
 
 Cost: a look at the rows that are left for each pattern, two for those that cost the same as others.
 Ties: the pattern of the first columns.
@@ -20,12 +22,13 @@ from itertools import groupby
 
 import numpy as np
 
-from kinfold.methods.generalize.domain import MOST_KEYS, Domain, Floats, Mask, numbered
+from kinfold.methods.generalize.domain import MOST_KEYS, Codes, Domain, Floats, Mask, numbered
 from kinfold.methods.generalize.outliers import Models, failing
 from kinfold.progress import Progress, silent
 from kinfold.rows.tally import Ints, Tally
 
 MOST = 4096  # patterns tried: all of those of twelve columns
+SPARED = 100.0  # times the least weight: what counts for more is not given up before all else was tried
 ALIKE = 1e-9  # costs that differ by less are one
 
 
@@ -46,7 +49,7 @@ def cheapest(weights: Floats) -> Iterator[tuple[float, tuple[int, ...]]]:
     """
     yield 0.0, ()
     order = np.argsort(weights, kind="stable")
-    heap = [(float(weights[order[0]]), (0,))]
+    heap: list[tuple[float, tuple[int, ...]]] = [(float(weights[order[0]]), (0,))]
     while heap:
         cost, ranks = heapq.heappop(heap)
         yield cost, tuple(sorted(int(order[rank]) for rank in ranks))
@@ -59,20 +62,20 @@ def cheapest(weights: Floats) -> Iterator[tuple[float, tuple[int, ...]]]:
 
 def settle(domain: Domain, models: Models, weights: Floats, progress: Progress = silent) -> Blanks:
     """Give rows, those of equal tuples together, the cheapest pattern by which they are in a class."""
-    rows = _Rows(domain, models)
-    tried = 0
+    rows = _Unsettled(domain, models)
+    tried, spared = 0, {int(a) for a in np.flatnonzero(weights > SPARED * weights.min())}
     for _, alike in groupby(cheapest(weights), key=lambda pattern: round(pattern[0] / ALIKE)):
-        batch = [columns for _, columns in alike]
+        batch = [columns for _, columns in alike if spared.isdisjoint(columns)]
         for columns in sorted(batch, key=rows.would_settle, reverse=True) if len(batch) > 1 else batch:
             rows.settle(columns)
-        tried += len(batch)
+        tried += max(len(batch), 1)
         progress(len(domain) - len(rows.left), len(domain))
         if not len(rows.left) or tried >= MOST:
             break
     return rows.found()
 
 
-class _Rows:
+class _Unsettled:
     """The rows that no class has yet, and what became of the others."""
 
     def __init__(self, domain: Domain, models: Models) -> None:
@@ -94,7 +97,7 @@ class _Rows:
         done = holds[group]
         rows = self.left[done]
         self.into[rows] = number[group[done]]
-        self.cells[np.ix_(rows, columns)] = True
+        self.cells[rows[:, None], np.array(columns, np.intp)] = True
         self.left, self.classes = self.left[~done], self.classes + int(holds.sum())
 
     def found(self) -> Blanks:
@@ -103,7 +106,9 @@ class _Rows:
 
     def _groups(self, columns: Sequence[int]) -> tuple[Ints, Mask]:
         """Number the rows that are left by what a pattern shows of them, and say which groups keep the promises."""
-        group, groups = alike(self.codes, self.left, [a for a in range(len(self.widths)) if a not in columns], self.widths)
+        group, groups = alike(
+            self.codes, self.left, [a for a in range(len(self.widths)) if a not in columns], self.widths
+        )
         if not groups:
             return group, np.zeros(0, np.bool_)
         if all(model.column is None for model in self.models):
@@ -115,7 +120,7 @@ class _Rows:
         return group, ~failing(self.models, self.tally.merge(into, {}))[:groups]
 
 
-def alike(codes: Ints, rows: Ints, columns: Sequence[int], widths: Sequence[int]) -> tuple[Ints, int]:
+def alike(codes: Codes, rows: Ints, columns: Sequence[int], widths: Sequence[int]) -> tuple[Ints, int]:
     """Number some rows by their codes in some columns, and return how many numbers there are."""
     key, space = np.zeros(len(rows), np.int64), 1
     for a in columns:
