@@ -7,21 +7,21 @@
 
 It is generalization at cell level with one level: a value is released as it is or not at all. An empty cell is a value
 like any other (k holds for the tuples as they are written), so records that lack a value already can share a class with
-records that lose theirs, and lose nothing by it. A cell costs the weight of its column. A column with a limit counts
-for more and more until no more of its cells go than the limit allows; where that is not enough, nothing is.
+records that lose theirs, and lose nothing by it. A cell costs the weight of its column, more where the column has a
+limit (see `suppression_limits`).
 
 Paper: Sweeney 2002, sections 3.3 and 3.4, with one level. Cost: see the steps.   Ties: see the steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.errors import PolicyError, Problem, Unreachable
+from kinfold.errors import PolicyError
 from kinfold.measures.grouping import group_rows
 from kinfold.methods.annealing import Budget
 from kinfold.methods.generalize.cells import Trees
@@ -34,6 +34,7 @@ from kinfold.methods.generalize.mingen_cell import EXACT, divided, improved, rel
 from kinfold.methods.generalize.opening import opened, taking_part
 from kinfold.methods.generalize.outliers import Models, asked_k
 from kinfold.methods.generalize.patterns import Blanks, settle
+from kinfold.methods.generalize.suppression_limits import within
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
 from kinfold.rows.tally import Ints
@@ -55,8 +56,6 @@ METHOD = Declaration(
 )
 
 REBUILT = 2_000  # distinct tuples up to which classes are rebuilt unasked: it takes a second or two
-STRICTER = 1.3  # times as much counts a column, round after round, of which too many cells go
-STRICTEST = 1e6  # and so much where none may go
 
 
 @dataclass(frozen=True)
@@ -111,9 +110,9 @@ def local_suppression(
     loss = counted(domain, weights)
     require_reachable(domain, models)
     if len(domain) <= EXACT:
-        return _within(loss, limits or {}, lambda priced: _suppressed(domain, divided(priced, models), exact=True))
-    tuples = Distinct.of(domain)
-    return _within(loss, limits or {}, lambda priced: tuples.searched(priced, models, search or Search()))
+        return within(loss, limits or {}, lambda priced, _: _suppressed(domain, divided(priced, models), exact=True))
+    tuples, asked = Distinct.of(domain), search or Search()
+    return within(loss, limits or {}, lambda priced, last: tuples.searched(priced, models, asked, rebuild=last))
 
 
 def run(task: Task, domain: Domain) -> Found:
@@ -164,7 +163,7 @@ class Distinct:
         codes = np.ascontiguousarray(domain.codes[first])
         return cls(Domain(domain.names, domain.hierarchies, codes, domain.tally.merge(into, {})), into)
 
-    def searched(self, loss: CellLoss, models: Models, search: Search) -> Suppressed:
+    def searched(self, loss: CellLoss, models: Models, search: Search, *, rebuild: bool = True) -> Suppressed:
         """Return classes of records: by pattern, merged where they must be, opened and closed, then rebuilt."""
         domain, k = loss.domain, asked_k(models)
         labels, moving = self._merged(loss, models, search.progress)[self.tuple], np.arange(len(domain))
@@ -172,7 +171,7 @@ class Distinct:
         if by_size:
             labels = opened(domain, blanks(domain, labels), k, loss.weights, search.progress)
             moving, _ = taking_part(self.tuple, k)
-        if len(self.domain) > REBUILT and search.limits is None:
+        if not rebuild or (len(self.domain) > REBUILT and search.limits is None):
             return _suppressed(domain, labels)
         better, steps = _rebuilt(loss, models, labels, moving, search)
         better = opened(domain, blanks(domain, better), k, loss.weights, search.progress) if by_size else better
@@ -220,39 +219,3 @@ def _rebuilt(loss: CellLoss, models: Models, labels: Ints, moving: Ints, search:
 
 def _suppressed(domain: Domain, labels: Ints, *, exact: bool = False) -> Suppressed:
     return Suppressed(labels, released_by(domain, labels), exact)
-
-
-def _within(loss: CellLoss, limits: Mapping[str, float], find: Callable[[CellLoss], Suppressed]) -> Suppressed:
-    """Let columns of which too many cells go count for more until they keep their limits, or say that none can."""
-    domain = loss.domain
-    allowed = np.array([limits.get(name, 1.0) for name in domain.names])
-    found = find(loss)
-    if (found.shares <= allowed).all():
-        return found
-    _require_limits(find(_counting(loss, np.where(allowed < 1, STRICTEST, 1.0))), allowed)
-    factors = np.ones(len(allowed))
-    while (over := found.shares > allowed).any():
-        factors[over] *= STRICTER
-        found = find(_counting(loss, np.minimum(factors, STRICTEST)))
-        if (factors > STRICTEST).any():
-            return find(_counting(loss, np.where(allowed < 1, STRICTEST, 1.0)))
-    return found
-
-
-def _counting(loss: CellLoss, factors: Floats) -> CellLoss:
-    weights = loss.weights * factors
-    return replace(loss, weights=weights / weights.sum())
-
-
-def _require_limits(best: Suppressed, allowed: Floats) -> None:
-    domain, shares = best.generalization.domain, best.shares
-    missed = [
-        Problem(
-            f"method.limit: of the cells of '{name}' {allowed[a]:.1%} may go, and {shares[a]:.1%} is the best found",
-            "raise the limit, ask for less, or recode the column first",
-        )
-        for a, name in enumerate(domain.names)
-        if shares[a] > allowed[a]
-    ]
-    if missed:
-        raise Unreachable(missed)
