@@ -131,7 +131,7 @@ def anonymize(
     Examples:
     `kinfold anonymize patients.csv --policy policy.toml --out release`
 
-    `kinfold anonymize patients.csv --quasi age,sex,zip --confidential disease --identifier name -k 5 --out release`
+    `kinfold anonymize patients.csv --quasi age,sex,zip --confidential disease -k 5 --others drop --out release`
     """
     from kinfold.flow import anonymize as run
     from kinfold.release.publication import check_place
@@ -179,7 +179,7 @@ def verify(
     Examples:
     `kinfold verify release/public`
 
-    `kinfold verify release/public --set privacy.k=10`
+    `kinfold verify release/public --set privacy.l=2`
     """
     from kinfold.flow import verify as check
 

@@ -152,7 +152,8 @@ def _told(label: str, place: dict[str, int]) -> tuple[int, int, int] | None:
 def gaps(column: PairedColumn) -> Floats:
     """Squared distance of each original code to each released label: 0 where the label covers the value.
 
-    Elsewhere it is that of the nearest value that the label covers. The last column is null.
+    Elsewhere it is that of the nearest value that the label covers. The last column is null, which says nothing where
+    cells are suppressed.
     """
     attribute = column.attribute
     assert isinstance(attribute, Coded)  # noqa: S101  numbers have no table
@@ -162,7 +163,8 @@ def gaps(column: PairedColumn) -> Floats:
     for label, start, stop in zip(column.labels, spans.start, spans.stop, strict=True):
         inside = np.flatnonzero((leaf >= start) & (leaf < stop))
         rows.append(np.zeros(attribute.scale.codes) if label == TOP else _nearest(attribute.scale, inside))
-    return np.column_stack([*rows, attribute.scale.gaps(attribute.null_code)])
+    empty = attribute.scale.gaps(attribute.null_code)
+    return np.column_stack([*rows, np.zeros_like(empty) if attribute.bound.suppressed else empty])
 
 
 def _nearest(scale: Scale, inside: Ints) -> Floats:

@@ -161,6 +161,8 @@ def treatment_of(bound: BoundColumn, treatment: Keep | Replace) -> str:
     """Say in a few words what was done to a column."""
     if isinstance(treatment, Keep):
         return "released as it is"
+    if bound.suppressed:
+        return "left empty where its class differs, or released as it is"
     if bound.average == "generalize":
         how = "its hierarchy" if bound.request.hierarchy else "ranges"
         return f"replaced by the narrowest statement that is true of its whole class, by {how}"

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
-from kinfold.request.methods import generalizes
+from kinfold.request.methods import natural_average
 from kinfold.request.policy import ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.request.rules.meaning import BoundRule, bind_rules
 from kinfold.rows.formulas import is_formula
@@ -18,10 +18,10 @@ from kinfold.rows.header import require_header
 from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
 
 AVERAGES = {
-    Kind.CONTINUOUS: ("mean", "median", "generalize"),
-    Kind.DATE: ("mean", "median", "generalize"),
-    Kind.ORDINAL: ("median", "convex-median", "mode", "generalize"),
-    Kind.NOMINAL: ("mode", "generalize"),
+    Kind.CONTINUOUS: ("mean", "median", "generalize", "suppress"),
+    Kind.DATE: ("mean", "median", "generalize", "suppress"),
+    Kind.ORDINAL: ("median", "convex-median", "mode", "generalize", "suppress"),
+    Kind.NOMINAL: ("mode", "generalize", "suppress"),
 }
 
 NEARLY_ALL = 0.9  # share of numbers from which a column of text is taken for one of numbers with mistakes
@@ -46,6 +46,11 @@ class BoundColumn:
     def role(self) -> Role:
         """The column's role."""
         return self.request.role
+
+    @property
+    def suppressed(self) -> bool:
+        """Whether a cell is released as it is or not at all: its values are told apart, and nothing else of them."""
+        return self.average == "suppress"
 
     @property
     def inferred(self) -> bool:
@@ -109,7 +114,7 @@ def _bound(column: Column, policy: Policy) -> BoundColumn:
         role = Role.IDENTIFIER if policy.output.others == "drop" else Role.OTHER
         return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", named=False)
     kind = asked.type or (Kind.ORDINAL if asked.order else column.kind)
-    natural = "generalize" if generalizes(policy.method.name) else AVERAGES[kind][0]
+    natural = natural_average(policy.method.name, quasi=asked.role is Role.QUASI) or AVERAGES[kind][0]
     return BoundColumn(column, asked, kind, asked.average or natural)
 
 
@@ -187,9 +192,10 @@ def _misfits(bound: BoundColumn) -> Iterator[Problem]:
         )
     if asked.missing != "separate" and asked.missing_rare != "blank":
         yield Problem(f"{where}: 'missing_rare' is for missing = \"separate\"", "leave it out, or say so")
-    if asked.missing == "mean" and asked.average == "generalize":
+    if asked.missing == "mean" and asked.average in ("generalize", "suppress"):
+        how = "generalized truthfully" if asked.average == "generalize" else "released as it was"
         yield Problem(
-            f"{where}: an imputed value cannot be generalized truthfully",
+            f"{where}: an imputed value cannot be {how}",
             'use missing = "separate" or missing = "drop"',
         )
     if asked.role is not Role.QUASI and (asked.average or asked.missing != "refuse"):
@@ -229,7 +235,8 @@ def _holdings(bound: BoundColumn) -> Iterator[Problem]:
             f"{name} is declared continuous, but {text} of {filled} values are not numbers",
             "correct them, or declare it nominal",
         )
-    if column.nulls and filled and quasi and bound.kind.measured and bound.request.missing == "refuse":
+    averaged = quasi and bound.kind.measured and not bound.suppressed
+    if column.nulls and filled and averaged and bound.request.missing == "refuse":
         what = f"{name} is {bound.kind} and {column.nulls} of its values are missing"
         yield Problem(what, f"choose columns.{toml_key(column.name)}.missing: separate, mean or drop")
 

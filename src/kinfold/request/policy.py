@@ -124,6 +124,7 @@ class Method(_Section):
     prove: Annotated[Number, Field(ge=0)] = 0.0  # seconds to find out how far a partition is from the best possible
     choices: Texts = ()  # mu-argus: attributes that the data holder generalizes once more, in this order
     levels: dict[str, Annotated[Whole, Field(ge=0)]] | None = None  # lattice: release this node, do not search
+    limit: dict[str, Annotated[Number, Field(ge=0, le=1)]] | None = None  # local-suppression: share of cells, by column
     seed: Annotated[Whole, Field(ge=0)] = 0
 
     @property
@@ -174,7 +175,7 @@ class ColumnPolicy(_Section):
     missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
     missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: patterns that too few records share
     order: Texts | None = None
-    average: Literal["mean", "median", "convex-median", "mode", "generalize"] | None = None
+    average: Literal["mean", "median", "convex-median", "mode", "generalize", "suppress"] | None = None
     hierarchy: HierarchySpec | None = None
     weight: Positive = 1.0
     t: Share | None = None
@@ -381,6 +382,7 @@ def _hint(key: str) -> str:
         "privacy.t": "t is above 0 and at most 1",
         "method.suppression": "a whole number is a count of records, a number from 0 to 1 a share of them",
         "method.refine": 'a number of seconds, "auto", or "exact" for a table of some hundred records',
+        "method.limit": "a share from 0 to 1 for some quasi-identifiers, for example { zip = 0.05 }",
         "method.levels": "a whole number from 0 up for each quasi-identifier, for example { zip = 2, age = 1 }",
     }
     if key.endswith(".role"):

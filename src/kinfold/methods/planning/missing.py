@@ -37,7 +37,7 @@ def left_out(attributes: Sequence[Attribute]) -> NDArray[np.bool_]:
     """Mark the records that are left out because a value is missing."""
     gone = np.zeros(records_of(attributes), np.bool_)
     for attribute in attributes:
-        if isinstance(attribute, Measured) and attribute.bound.request.missing == "drop":
+        if attribute.bound.request.missing == "drop":
             gone |= attribute.null
     return gone
 
