@@ -62,7 +62,7 @@ def anonymize(
     asked = requested(policy, request)
     engine = open_engine()
     tell("read", 0, 1)
-    original = engine.read(rows_of(source), MISSING)  # rows as they came
+    original = engine.read(rows_of(source), MISSING, asked.source.form)  # rows as they came
     schema = engine.schema(original)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, original)  # what will be promised
@@ -110,7 +110,7 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
     asked = requested(policy, request)
     with open_engine() as engine:
-        frame = engine.read(rows_of(source))
+        frame = engine.read(rows_of(source), form=replace(asked.source.form, encoding=None))  # a release is UTF-8
         terms = released_terms(asked, engine, frame)
         verdict = check(engine, frame, terms)
         if twice:
@@ -141,7 +141,8 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     if questions.population is not None:
         questions = replace(questions, population=rows_of(questions.population))
     with open_engine() as engine:
-        before, after = (engine.read(rows_of(table), MISSING) for table in (original, released))
+        before = engine.read(rows_of(original), MISSING, asked.source.form)
+        after = engine.read(rows_of(released), MISSING, asked.source.form.of_another())
         bound = bind(asked, engine.schema(before), index=frames.index_names(original))
         require_header(engine.schema(after), asked.columns)
         if asked.output.spreadsheet_safe:
@@ -172,7 +173,7 @@ def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
     values = requested(policy, request)
     asked = values.model_copy(update={"method": values.method.model_copy(update={"name": METHOD.name})})
     with open_engine() as engine:
-        original = engine.read(rows_of(source), MISSING)
+        original = engine.read(rows_of(source), MISSING, asked.source.form)
         bound = bind(asked, engine.schema(original))
         terms = terms_of(bound, engine, original)
         return lattice_of(Task(bound, terms.models, Table(engine, original, bound, terms)))
@@ -182,7 +183,7 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     """Return the hierarchy of a column as a policy builds it over the values that the column holds."""
     asked = Policy.of(policy)
     with open_engine() as engine:
-        original = engine.read(rows_of(source), MISSING)
+        original = engine.read(rows_of(source), MISSING, asked.source.form)
         bound = bind(asked, engine.schema(original))
         if column not in asked.columns or asked.columns[column].hierarchy is None:
             raise PolicyError(f"the policy has no hierarchy for a column '{column}'", fix="add one to [columns]")
@@ -192,15 +193,19 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     return found
 
 
-def profile(source: Any, *, progress: Stage | None = None) -> Profile:
-    """Say what each column of a table is and which combinations single people out."""
+def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Profile:
+    """Say what each column of a table is and which combinations single people out.
+
+    How the table is written is found out; `na`, `decimal`, `thousands`, `dates`, `encoding`, `separator` and `sheet`
+    say it instead, as the keys of `[source]` do.
+    """
     from kinfold.profiling.profile import profile as look
 
     tell = progress or _unheard
+    asked = Policy.parse({"privacy": {"k": 2}, "source": written}).source
     with open_engine() as engine:
-        return look(
-            engine, engine.read(rows_of(source), MISSING), lambda done, total: tell("combinations", done, total)
-        )
+        frame = engine.read(rows_of(source), MISSING, asked.form)
+        return look(engine, frame, lambda done, total: tell("combinations", done, total))
 
 
 def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
@@ -216,7 +221,7 @@ def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
 
 def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
     """Sort keywords into the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ..."""
-    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}, "report": {}}
+    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}, "report": {}, "source": {}}
     lists: dict[str, Sequence[str]] = {}
     for key, value in request.items():
         if key in ("quasi", "confidential", "identifier"):
@@ -229,9 +234,10 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section(key: str) -> str:
-    from kinfold.request.policy import Method, Output, Report
+    from kinfold.request.policy import Method, Output, Report, Source
 
     keys = {"method": Method.model_fields, "output": Output.model_fields, "report": Report.model_fields}
+    keys["source"] = Source.model_fields
     return next((section for section, known in keys.items() if key in known), "privacy")
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kinfold.rows.engines import type_inference
+from kinfold.rows.date_formats import has_time
 from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.recoding import Keep, Replace
 from kinfold.rows.schema import Column, Storage
+from kinfold.rows.source_form import PLAIN, Form
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,11 @@ class Frame:
     names: tuple[str, ...]
     types: tuple[str, ...]
     typed: bool  # False where every field is text as written: CSV
-    separator: str = ","
+    form: Form = PLAIN  # how its source is written, and a CSV file made of it
     labelled: frozenset[str] = frozenset()  # columns that hold generalized labels instead of what the source had
     checksum: str | None = None  # of the bytes that were read
     blanked: frozenset[str] = frozenset()  # columns where texts that stand for a missing value became null
+    numeric: frozenset[str] = frozenset()  # columns of text that were numbers by the marks of the source
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
 
     @property
@@ -69,7 +71,7 @@ def number(frame: Frame, column: Column) -> str:
         return f"CAST(trim({c}) AS DOUBLE)"
     elif kind != "DATE" and not kind.startswith("TIMESTAMP"):
         return f"CAST({c} AS DOUBLE)"
-    if column.storage is Storage.TIMESTAMP or (column.date_format or "") in type_inference.TIME_FORMATS:
+    if column.storage is Storage.TIMESTAMP or has_time(column.date_format):
         return f"epoch(CAST({c} AS TIMESTAMP)) / 86400"
     return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
 
@@ -77,7 +79,10 @@ def number(frame: Frame, column: Column) -> str:
 def restored(value: str, held: pa.DataType, stored: str, column: Column) -> str:
     """SQL that brings a class value, held as an Arrow type, back into the type that the column had."""
     if stored == "VARCHAR" and pa.types.is_temporal(held):
-        return f"strftime({value}, '{column.date_format}')"
+        form = column.date_format or ""
+        if form.endswith("%z"):  # moments of several zones have an average in none: UTC
+            return f"strftime({value}, '{form.removesuffix('%z')}') || '+00:00'"
+        return f"strftime({value}, '{form}')"
     return f"CAST({value} AS {stored})"
 
 

@@ -5,7 +5,6 @@ A path is a path: no pattern, no partition read out of folder names, no address,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,17 +18,18 @@ from kinfold.rows.engines.dialect import Dialect, find_dialect, transcode
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.engines.source import Format, check_names, digest, format_of, plain_name
+from kinfold.rows.source_form import Form
 
 FLAT_TYPES = {*type_inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
 
 
-def read_file(db: Database, path: Path, separator: str | None) -> Frame:
+def read_file(db: Database, path: Path, form: Form) -> Frame:
     """Read a file, and make sure that what was read is what was hashed."""
-    form = format_of(path)
+    kind = format_of(path)
     try:
         before = digest(path)
-        frame = _read_csv(db, path, separator) if form is Format.CSV else _read_typed(db, path, form)
+        frame = _read_csv(db, path, form) if kind is Format.CSV else _read_typed(db, path, kind)
         after = digest(path)
     except OSError as error:
         raise DataError(f"'{path.name}' cannot be read: {error.strerror}", fix="check the file") from None
@@ -38,23 +38,8 @@ def read_file(db: Database, path: Path, separator: str | None) -> Frame:
     return replace(frame, checksum=before)
 
 
-def without(db: Database, frame: Frame, missing: Sequence[str]) -> Frame:
-    """Return the table with null where a text stands for a missing value."""
-    texts = [f"c{i}" for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
-    stand = ", ".join(map(string, missing))
-    held = (
-        db.row(f"SELECT {', '.join(f'count_if({c} IN ({stand}))' for c in texts)} FROM {frame.table}") if texts else ()
-    )
-    found = {c for c, count in zip(texts, held, strict=True) if count}
-    if not found:
-        return frame
-    select = (f"CASE WHEN {c} NOT IN ({stand}) THEN {c} END AS {c}" if c in found else c for c in frame.columns)
-    blanked = frozenset(name for name in frame.names if frame.at(name) in found)
-    return replace(frame, table=db.table(f"SELECT {', '.join(select)} FROM {frame.table}"), blanked=blanked)
-
-
-def _read_csv(db: Database, path: Path, separator: str | None) -> Frame:
-    dialect = find_dialect(path, separator)
+def _read_csv(db: Database, path: Path, form: Form) -> Frame:
+    dialect = find_dialect(path, form, path.name)
     if dialect.encoding not in ("utf-8", "utf-8-sig"):
         copy = _transcoded(db, path, dialect.encoding)
         try:
@@ -77,8 +62,8 @@ def _transcoded(db: Database, path: Path, encoding: str) -> Path:
 def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
     fields = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
     options = (
-        f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={fields}, "
-        f"skip={dialect.blank}, store_rejects=true, compression='none', hive_partitioning=false"
+        f"auto_detect=false, header=true, delim={string(dialect.separator)}, quote='\"', escape='\"', "
+        f"columns={fields}, skip={dialect.blank}, store_rejects=true, compression='none', hive_partitioning=false"
     )
     try:
         table = db.table(f"SELECT * FROM read_csv({expressions.literal(path)}, {options})")
@@ -87,8 +72,8 @@ def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
         raise DataError(what, fix="check that quotes are closed and that all lines end alike") from None
     _refuse_rejects(db, name)
     _refuse_empty(db, table, f"'{name}'")
-    types, separator = db.types(table), dialect.separator
-    return Frame(table, dialect.header, types, typed=False, separator=separator, doubtful=dialect.doubtful)
+    found = Form(separator=dialect.separator, encoding=dialect.encoding)
+    return Frame(table, dialect.header, db.types(table), typed=False, form=found, doubtful=dialect.doubtful)
 
 
 def _refuse_rejects(db: Database, name: str) -> None:
