@@ -260,6 +260,9 @@ def rows_of(source: Any) -> Any:
     if isinstance(source, str | Path):
         return Path(source)
     if not frames.is_frame(source):
+        if frames.is_lazy(source):
+            what = f"the {type(source).__name__} is lazy: its rows are not there yet"
+            raise PolicyError(what, fix="collect it first: frame.collect()")
         raise PolicyError(
             f"{type(source).__name__} is not a table", fix="give a path, or a pandas, polars or pyarrow table"
         )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kinfold.rows.engines import seeming, type_inference
 from kinfold.rows.engines.database import Database, pieces
-from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.expressions import Frame, Order
 from kinfold.rows.engines.seeming import Look
 from kinfold.rows.engines.strips import Strips
 from kinfold.rows.engines.type_inference import Stored
@@ -34,9 +36,16 @@ def _described(db: Database, frame: Frame, rows: int) -> list[Column]:
     ]
     looks = seeming.look(db, frame, found)
     return [
-        type_inference.column(Stored(name, kind, frame.typed), rows, answer, looks.get(i, Look()))
+        _with_order(
+            type_inference.column(Stored(name, kind, frame.knows_type(name)), rows, answer, looks.get(i, Look())),
+            frame.order_of(i),
+        )
         for i, (name, kind, answer) in enumerate(zip(frame.names, frame.types, found, strict=True))
     ]
+
+
+def _with_order(column: Column, order: Order | None) -> Column:
+    return column if order is None else replace(column, order=order.categories, ordered=order.means_something)
 
 
 def _marks(frame: Frame, name: str, kind: str) -> str | None:

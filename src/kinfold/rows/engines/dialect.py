@@ -62,19 +62,20 @@ def find_dialect(path: Path, form: Form, name: str) -> Dialect:
     if len(header) == 1 and separator != found and _agreement(text, found)[1] > 1:
         what = f"'{name}': no {NAMES.get(separator, separator)} stands in the header, as source.separator says"
         raise DataError(what, fix=f"say --separator {NAMES.get(found, repr(found))}, or leave it out")
-    doubtful = values_in(header, _sampled(rows, cut=len(head) == SAMPLE))
-    _check_names(header, doubtful, name)
+    doubtful = check_header(header, _sampled(rows, cut=len(head) == SAMPLE), name)
     return Dialect(encoding, separator, tuple(header), blank, doubtful)
 
 
-def _check_names(header: Sequence[str], doubtful: Sequence[int], name: str) -> None:
-    """Refuse names that are missing or shared; what may be a record is not quoted."""
+def check_header(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> tuple[int, ...]:
+    """Refuse names that are missing or shared; return where they look like a record, which is not quoted."""
+    doubtful = values_in(header, rows)
     try:
         check_names(header, f"'{name}'")
     except DataError:
         if doubtful:
             raise no_header(doubtful) from None
         raise
+    return doubtful
 
 
 def find_encoding(path: Path, head: bytes, declared: str | None, name: str) -> str:

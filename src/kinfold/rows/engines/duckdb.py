@@ -150,9 +150,8 @@ class DuckDB:
                 what = "a released value does not fit the type that its column had"
                 raise DataError(what, fix="give the column a wider type, or say output.round = false") from None
         labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
-        return Frame(
-            table, tuple(treated), self._db.types(table), frame.typed, frame.form, labelled, numeric=frame.numeric
-        )
+        kept = {"typed": frame.typed, "form": frame.form, "numeric": frame.numeric, "mixed": frame.mixed}
+        return Frame(table, tuple(treated), self._db.types(table), labelled=labelled, **kept)  # type: ignore[arg-type]
 
     def by_row(self, frame: Frame, recoding: Recoding) -> Recoding:
         """Return the recoding with a label for each row, where it has one for each tuple."""
@@ -247,7 +246,7 @@ class DuckDB:
     def _typed(self, frame: Frame, name: str, schema: Schema) -> str:
         """SQL for a column in the type that its values have, for formats that know types."""
         c, kind, column = frame.at(name), frame.type_of(name), schema.get(name)
-        if frame.typed or kind != "VARCHAR" or column is None or name in frame.labelled:
+        if frame.knows_type(name) or kind != "VARCHAR" or column is None or name in frame.labelled:
             return c
         typed = self._by_storage(frame, column)
         changed = f"SELECT count_if(CAST({typed} AS VARCHAR) IS DISTINCT FROM {c}) FROM {frame.table}"

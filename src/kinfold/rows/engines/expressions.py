@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -16,6 +17,13 @@ from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.recoding import Keep, Replace
 from kinfold.rows.schema import Column, Storage
 from kinfold.rows.source_form import PLAIN, Form
+
+
+class Order(NamedTuple):
+    """The order of a column's categories in its source, and whether the source says that it means something."""
+
+    categories: tuple[str, ...]
+    means_something: bool
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,8 @@ class Frame:
     checksum: str | None = None  # of the bytes that were read
     blanked: frozenset[str] = frozenset()  # columns where texts that stand for a missing value became null
     numeric: frozenset[str] = frozenset()  # columns of text that were numbers by the marks of the source
+    mixed: frozenset[str] = frozenset()  # columns of a typed source with numbers and texts: read as written
+    orders: tuple[Order | None, ...] = ()  # of its columns, where the source has categories
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
 
     @property
@@ -41,6 +51,14 @@ class Frame:
     def at(self, name: str) -> str:
         """The name of a column inside the engine."""
         return f"c{self.names.index(name)}"
+
+    def knows_type(self, name: str) -> bool:
+        """Whether the source knows the type of a column, so that its text is text whatever it looks like."""
+        return self.typed and name not in self.mixed
+
+    def order_of(self, place: int) -> Order | None:
+        """The order of the categories of a column in the source, if it has one."""
+        return self.orders[place] if self.orders else None
 
     def type_of(self, name: str) -> str:
         """The SQL type of a column."""

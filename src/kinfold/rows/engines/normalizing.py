@@ -24,7 +24,7 @@ def normalized(db: Database, frame: Frame, missing: Sequence[str] = ()) -> Frame
     """Return the table in plain text: null for words for missing, points in numbers; `missing` are whole texts."""
     form = frame.form
     texts = [c for c, kind in zip(frame.columns, frame.types, strict=True) if kind == "VARCHAR"]
-    values = {c: _present(c, form.na, missing) for c in texts}
+    values = {c: present_text(c, form.na, missing) for c in texts}
     asked = [question for c in texts for question in _questions(c, values[c], form)]
     answers = db.answers(asked, frame.table) if texts and (form.na or missing or form.marked) else None
     if answers is None:
@@ -64,7 +64,7 @@ def _names(frame: Frame, columns: set[str]) -> frozenset[str]:
     return frozenset(name for name, c in zip(frame.names, frame.columns, strict=True) if c in columns)
 
 
-def _present(c: str, words: Sequence[str], missing: Sequence[str]) -> str:
+def present_text(c: str, words: Sequence[str], missing: Sequence[str] = ()) -> str:
     """SQL for a text that is there: null where it stands for a missing value."""
     tests = [f"{c} IN ({', '.join(map(string, missing))})"] if missing else []
     tests += [f"trim({c}) IN ({', '.join(string(word.strip(' ')) for word in words)})"] if words else []
