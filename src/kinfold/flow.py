@@ -200,12 +200,18 @@ def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Pr
     say it instead, as the keys of `[source]` do.
     """
     from kinfold.profiling.profile import profile as look
+    from kinfold.profiling.source_guess import guess, readings
 
     tell = progress or _unheard
-    asked = Policy.parse({"privacy": {"k": 2}, "source": written}).source
+    declared = Policy.parse({"privacy": {"k": 2}, "source": written}).source.form
     with open_engine() as engine:
-        frame = engine.read(rows_of(source), MISSING, asked.form)
-        return look(engine, frame, lambda done, total: tell("combinations", done, total))
+        first = frame = engine.read(rows_of(source), MISSING, declared)
+        guessed = guess(engine.schema(first), declared)
+        if guessed != declared:
+            frame = engine.read(rows_of(source), MISSING, guessed)
+        found = look(engine, frame, lambda done, total: tell("combinations", done, total))
+        told = readings(engine.schema(first), engine.schema(frame), declared, guessed)
+        return replace(found, source=engine.form(frame).to_dict(), readings=told)
 
 
 def requested(policy: Any, request: Mapping[str, Any]) -> Policy:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.request.methods import generalizes
 from kinfold.request.policy import ColumnPolicy, Policy, did_you_mean, toml_key
-from kinfold.request.reading_hints import remedy, seeming
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
+from kinfold.rows.reading_hints import remedy, seeming
 from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
 from kinfold.rows.source_form import Form
 

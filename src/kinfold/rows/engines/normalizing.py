@@ -11,8 +11,9 @@ Without marks for thousands, which no release has, the way there and back is exa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
@@ -20,30 +21,45 @@ from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.source_form import Form, alike, pattern
 
 
+class _Counts(NamedTuple):
+    """What a column of text holds: words for missing, other texts, numbers by the marks, and texts with each mark."""
+
+    gone: int
+    filled: int
+    fitting: int
+    decimals: int
+    groups: int
+
+    @property
+    def numeric(self) -> bool:
+        return 0 < self.filled == self.fitting
+
+
 def normalized(db: Database, frame: Frame, missing: Sequence[str] = ()) -> Frame:
     """Return the table in plain text: null for words for missing, points in numbers; `missing` are whole texts."""
     form = frame.form
     texts = [c for c, kind in zip(frame.columns, frame.types, strict=True) if kind == "VARCHAR"]
-    values = {c: present_text(c, form.na, missing) for c in texts}
-    asked = [question for c in texts for question in _questions(c, values[c], form)]
-    answers = db.answers(asked, frame.table) if texts and (form.na or missing or form.marked) else None
-    if answers is None:
+    if not texts or not (form.na or missing or form.marked):
         return frame
-    fresh, numeric, blanked = {}, set(), set()
-    for c in texts:
-        gone, filled, fitting, marks = (next(answers) or 0 for _ in range(4))
-        if gone:
-            blanked.add(c)
-            fresh[c] = values[c]
-        if form.marked and filled and fitting == filled:
-            numeric.add(c)
-            fresh |= {c: _plain(values[c], form)} if marks else {}
-    found = replace(frame, numeric=_names(frame, numeric), blanked=_names(frame, blanked))
-    if not fresh:
-        return found
+    values = {c: present_text(c, form.na, missing) for c in texts}
+    answers = db.answers([question for c in texts for question in _questions(c, values[c], form)], frame.table)
+    counts = {c: _Counts(*(next(answers) or 0 for _ in _Counts._fields)) for c in texts}
+    marked = {c for c, held in counts.items() if held.numeric and (held.decimals or held.groups)}
+    fresh = {c: _plain(values[c], form) if c in marked else values[c] for c in texts if c in marked or counts[c].gone}
+    thousands = form.thousands if any(counts[c].groups for c in marked) else ""
+    found = replace(
+        frame,
+        form=replace(form, thousands=thousands),
+        numeric=_names(frame, {c for c in texts if counts[c].numeric}),
+        blanked=_names(frame, {c for c in texts if counts[c].gone}),
+    )
+    return replace(found, table=_rewritten(db, frame, fresh)) if fresh else found
+
+
+def _rewritten(db: Database, frame: Frame, fresh: Mapping[str, str]) -> str:
     table = db.table(f"SELECT {', '.join(f'{fresh.get(c, c)} AS {c}' for c in frame.columns)} FROM {frame.table}")
     db.connection.execute(f"DROP TABLE {frame.table}")
-    return replace(found, table=table)
+    return table
 
 
 def written(frame: Frame, name: str) -> str:
@@ -72,16 +88,15 @@ def present_text(c: str, words: Sequence[str], missing: Sequence[str] = ()) -> s
 
 
 def _questions(c: str, value: str, form: Form) -> tuple[str, ...]:
-    """How many texts stand for missing, how many are left, how many of these fit the marks, how many have one."""
+    """Aggregates for what is counted of a column."""
     if not form.marked:
-        return f"count({c}) - count({value})", "0", "0", "0"
-    marks = f"[{''.join(alike(mark)[1:-1] for mark in (form.decimal, form.thousands) if mark)}]"
-    has = f"count_if(regexp_matches({value}, {string(marks)}))"
+        return f"count({c}) - count({value})", "0", "0", "0", "0"
     return (
         f"count({c}) - count({value})",
         f"count({value})",
         f"count_if({_fits(value, pattern(form.decimal, form.thousands))})",
-        has,
+        f"count_if(contains({value}, {string(form.decimal)}))" if form.decimal != "." else "0",
+        f"count_if(regexp_matches({value}, {string(alike(form.thousands))}))" if form.thousands else "0",
     )
 
 

@@ -17,16 +17,22 @@ NAMES = {"number": "numbers", "moment": "dates"}
 
 
 def seeming(column: Column, form: Form, key: str) -> Iterator[Problem]:
-    """Say what a column of text seems to be, in counts; `key` is how a policy calls it."""
+    """Say what a column of text seems to be and what to do about it; `key` is how a policy calls it."""
+    if column.seems is not None:
+        yield Problem(seemingly(column), f'{remedy(column.seems, form)}, or say columns.{key}.type = "nominal"')
+
+
+def seemingly(column: Column) -> str:
+    """Say what a column of text seems to be, in counts."""
     seems, filled = column.seems, column.rows - column.nulls
     if seems is None:
-        return
+        return f"column '{column.name}' is text"
     what = f"column '{column.name}' seems to hold {NAMES[seems.sort]}{_written(seems)}"
     words = filled - seems.fitting - seems.others
     rest = [f"{words:,} are words for missing"] if words else []
     rest += [f"{seems.others:,} are something else"] if seems.others else []
-    counted = f": {seems.fitting:,} of its {filled:,} values are such" + "".join(f", {part}" for part in rest)
-    yield Problem(what + counted, f'{remedy(seems, form)}, or say columns.{key}.type = "nominal"')
+    counted = f": {seems.fitting:,} of its {filled:,} values are such"
+    return what + counted + "".join(f", {part}" for part in rest)
 
 
 def remedy(seems: Seeming, form: Form) -> str:
