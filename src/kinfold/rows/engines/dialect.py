@@ -112,7 +112,7 @@ def _decodes(path: Path, encoding: str) -> bool:
                 if "\0" in decoder.decode(chunk):
                     return False
             decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
+    except UnicodeError:
         return False
     return True
 
