@@ -203,7 +203,8 @@ def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Pr
     from kinfold.profiling.source_guess import guess, readings
 
     tell = progress or _unheard
-    declared = Policy.parse({"privacy": {"k": 2}, "source": written}).source.form
+    said = {f"source.{key}": f"{key}=" for key in written}
+    declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=said).source.form
     with open_engine() as engine:
         first = frame = engine.read(rows_of(source), MISSING, declared)
         guessed = guess(engine.schema(first), declared)

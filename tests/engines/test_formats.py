@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -25,6 +26,7 @@ import kinfold
 from kinfold.errors import DataError, PolicyError
 from kinfold.request.policy import Policy
 from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.source_form import Form
 
 Rows = list[dict[str, Any]]
 POLICY = {
@@ -349,3 +351,23 @@ def test_an_unknown_format_says_which_are_known(tmp_path: Path, name: str, remed
         engine.read(tmp_path / name)
     assert remedy in str(caught.value)
     assert all(ending in str(caught.value) for ending in (".csv", ".parquet", ".json", ".xlsx", ".dta", ".sav", ".gz"))
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"), [("t.xlsx", "fastexcel", "excel"), ("t.sav", "pyreadstat", "stats")]
+)
+def test_without_the_extra_the_command_to_install_it_is_told(
+    rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str, extra: str
+) -> None:
+    WRITERS[name](rows, tmp_path / name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with DuckDB() as engine, pytest.raises(PolicyError, match=rf"pip install 'kinfold\[{extra}\]'"):
+        engine.read(tmp_path / name)
+
+
+def test_texts_among_numbers_in_json_are_read_as_written(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"a": 1, "b": "7"}\n{"a": "NA", "b": "8"}\n{"a": 2.5, "b": "9"}\n')
+    with DuckDB() as engine:
+        schema = engine.schema(engine.read(tmp_path / "t.jsonl", form=Form(na=("NA",))))
+    assert (str(schema["a"].storage), schema["a"].nulls) == ("number", 1)
+    assert str(schema["b"].storage) == "text"  # JSON knows types: these are texts

@@ -95,6 +95,7 @@ def profile(
     with errors(), Bar() as bar:
         if write_policy and write_policy.exists() and not force:
             raise PolicyError(f"'{write_policy}' exists already", fix="replace it with --force, or name another file")
+        policy_from(None, {}, {"privacy.k": 2, **source}, ())  # what is wrong with an option is told by its name
         found = look(data, progress=bar, **keywords(source))
         if write_policy:
             _write(write_policy, starter(found))

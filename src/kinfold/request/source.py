@@ -16,8 +16,8 @@ TURNED = r"(%Y(%m(%d(%H(%M(%S)?)?)?)?)?)"  # digits alone are ordered as they ar
 
 
 def listed(value: Any) -> Any:
-    """Take one text for a list of one."""
-    return [value] if isinstance(value, str) else value
+    """Take one text or number for a list of one."""
+    return [value] if isinstance(value, str | int | float) else value
 
 
 def separator(value: Any) -> Any:

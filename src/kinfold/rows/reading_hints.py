@@ -29,7 +29,7 @@ def seemingly(column: Column) -> str:
         return f"column '{column.name}' is text"
     what = f"column '{column.name}' seems to hold {NAMES[seems.sort]}{_written(seems)}"
     words = filled - seems.fitting - seems.others
-    rest = [f"{words:,} {_be(words)} known as missing"] if words else []
+    rest = [f"{words:,} {'is a word' if words == 1 else 'are words'} for missing"] if words else []
     rest += [f"{seems.others:,} {_be(seems.others)} something else"] if seems.others else []
     counted = f": {seems.fitting:,} of its {filled:,} values are such"
     return what + counted + "".join(f", {part}" for part in rest)

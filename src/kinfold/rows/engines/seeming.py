@@ -65,8 +65,9 @@ def look(db: Database, frame: Frame, found: Sequence[Mapping[str, int]]) -> dict
         return {}
     some = _some(db, frame)
     numbers, dates = _first_look(db, some, asked)
-    words = db.answers([f"coalesce(count_if({_word(i)}), 0)" for i in asked], frame.table)
-    columns = [_Texts(i, found[i]["filled"], next(words), _may_be_grouped(found[i])) for i in asked]
+    close = [i for i in asked if i in numbers | dates or frame.form.dates]
+    words = db.answers([f"coalesce(count_if({_word(i)}), 0)" for i in close], frame.table)
+    columns = [_Texts(i, found[i]["filled"], next(words), _may_be_grouped(found[i])) for i in close]
     moments = _moments(db, frame, some, [c for c in columns if c.place in dates or frame.form.dates])
     marked = _numbers(db, frame, [c for c in columns if c.place in numbers and c.place not in moments])
     return moments | {i: Look(seems=seems) for i, seems in marked.items()}
