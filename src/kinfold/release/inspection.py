@@ -89,7 +89,7 @@ def spreadsheet_safe(verdict: Verdict, engine: Engine, frame: Any) -> Verdict:
 def check_table(source: Any, engine: Engine, frame: Any, verdict: Verdict, terms: Terms) -> None:
     """Ask the plain checker about a table that has no certificate; raise unless it finds the same."""
     form, plain = engine.form(frame), isinstance(source, str | Path) and Path(source).suffix in (".csv", ".parquet")
-    if not plain or form.encoding not in (None, "utf-8-sig") or form.thousands or engine.blanked(frame):
+    if not plain or form.encoding not in (None, "utf-8") or form.thousands or engine.blanked(frame):
         raise PolicyError(
             "the second checker reads CSV and Parquet files in UTF-8, without words for missing or marks for thousands",
             fix="save the table as one, or leave --twice",

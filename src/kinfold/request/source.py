@@ -39,7 +39,7 @@ def thousands(value: Any) -> Any:
 def encoding(value: Any) -> Any:
     """Check that Python knows an encoding of text."""
     try:
-        if value is None or codecs.lookup(value)._is_text_encoding:
+        if value is None or (codecs.lookup(value)._is_text_encoding and codecs.lookup(value).incrementaldecoder):
             return value
     except (LookupError, TypeError, ValueError):
         pass

@@ -22,6 +22,20 @@ def schema_of(db: Database, frame: Frame, strips: Strips) -> Schema:
 
 
 def _described(db: Database, frame: Frame, rows: int) -> list[Column]:
+    found = _answered(db, frame)
+    close = [i for i, answer in enumerate(found) if type_inference.may_be_whole(answer)]
+    fractions = db.answers([type_inference.has_fractions(f"c{i}") for i in close], frame.table)
+    for i in close:
+        found[i]["decimals"] = found[i]["decimals"] if next(fractions) else 0
+    looks = seeming.look(db, frame, found)
+    columns = [
+        type_inference.column(Stored(name, kind, frame.knows_type(name)), rows, answer, looks.get(i, Look()))
+        for i, (name, kind, answer) in enumerate(zip(frame.names, frame.types, found, strict=True))
+    ]
+    return [_with_order(column, frame.order_of(i)) for i, column in enumerate(columns)]
+
+
+def _answered(db: Database, frame: Frame) -> list[dict[str, int]]:
     distinct = _distinct(db, frame)
     asked = [
         type_inference.questions(kind, f"c{i}", _marks(frame, name, kind))
@@ -30,17 +44,9 @@ def _described(db: Database, frame: Frame, rows: int) -> list[Column]:
     # A column of nothing but nulls is not asked: the database stumbles over some questions about none.
     select = [sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()]
     answers = db.answers(select, frame.table)
-    found = [
+    return [
         {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
         for questions, values in zip(asked, distinct, strict=True)
-    ]
-    looks = seeming.look(db, frame, found)
-    return [
-        _with_order(
-            type_inference.column(Stored(name, kind, frame.knows_type(name)), rows, answer, looks.get(i, Look())),
-            frame.order_of(i),
-        )
-        for i, (name, kind, answer) in enumerate(zip(frame.names, frame.types, found, strict=True))
     ]
 
 

@@ -83,7 +83,8 @@ def find_encoding(path: Path, head: bytes, declared: str | None, name: str) -> s
     if declared is not None:
         return _declared(path, declared, name)
     marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    for encoding in ["utf-16"] if marked else ["utf-8-sig", "cp1252"]:
+    unicode = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
+    for encoding in ["utf-16"] if marked else [unicode, "cp1252"]:
         if _decodes(path, encoding):
             return encoding
     raise DataError(

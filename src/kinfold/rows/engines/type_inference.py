@@ -48,13 +48,12 @@ def questions(sql_type: str, c: str, marked: str | None = None) -> dict[str, str
         asked["formulas"] = f"count_if({is_formula(c)})"
     elif sql_type == "VARCHAR":
         text = f"trim({c})"
-        fraction = f"nullif(rtrim(split_part({text}, '.', 2), '0'), '')"
+        fraction = f"nullif(split_part({text}, '.', 2), '')"
         asked |= {
             "whole": f"count_if(regexp_full_match({text}, '{WHOLE}'))",
             "numbers": f"count_if(regexp_full_match({text}, '{NUMBER}') AND isfinite(try_cast({text} AS DOUBLE)))",
             "not_finite": f"count_if(regexp_full_match({text}, '{NOT_FINITE}'))",
-            "fractions": f"count(CASE WHEN {text} ILIKE '%e%' THEN 'e' ELSE {fraction} END)",
-            "decimals": f"max(CASE WHEN {text} ILIKE '%e%' THEN 99 ELSE length(split_part({text}, '.', 2)) END)",
+            "decimals": f"max(CASE WHEN {text} ILIKE '%e%' THEN 99 ELSE length({fraction}) END)",
             "formulas": f"count_if({is_formula(c)})",
         }
     elif sql_type in ("FLOAT", "DOUBLE"):
@@ -69,6 +68,16 @@ def questions(sql_type: str, c: str, marked: str | None = None) -> dict[str, str
     return asked
 
 
+def may_be_whole(found: Mapping[str, int]) -> bool:
+    """Whether a column of text holds numbers with a few decimals, all of which may be zeros."""
+    return "whole" in found and found["filled"] == found["numbers"] and 0 < found["decimals"] <= MOST_DECIMALS
+
+
+def has_fractions(c: str) -> str:
+    """SQL for whether a number in the column `c` has decimals that are not zeros: 43.0 is a whole number."""
+    return f"bool_or(rtrim(split_part(trim({c}), '.', 2), '0') <> '')"
+
+
 @dataclass(frozen=True)
 class Stored:
     """How a column comes: its name, its SQL type, and whether its source knows types."""
@@ -81,8 +90,7 @@ class Stored:
 def column(stored: Stored, rows: int, found: Mapping[str, int], look: Look) -> Column:
     """Judge a column by the answers; in a `typed` source text is text, whatever it looks like."""
     name, sql_type = stored.name, stored.sql_type
-    filled = found["filled"]
-    decimals = found.get("decimals", 0) if found.get("fractions", 1) else 0  # 43.0 is a whole number
+    filled, decimals = found["filled"], found.get("decimals", 0)
     base: dict[str, Any] = {"rows": rows, "nulls": rows - filled, "distinct": found["distinct"]}
     if sql_type != "VARCHAR":
         storage = Storage.DATE if filled and found.get("whole_days") == filled else _stored(sql_type)
