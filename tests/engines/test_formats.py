@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import sys
+import zipfile
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -280,13 +281,25 @@ def merged(tmp_path: Path) -> Path:
         (lambda path: saved(path, ("s", [])), "is empty"),
         (lambda path: saved(path, ("s", [["a", "b"]])), "has no rows"),
         (lambda path: written(path, b"PK\x03\x04 nonsense"), "cannot be read as an Excel file"),
+        (lambda path: harmed(path), "cannot be read as an Excel file"),
         (lambda path: written(path, bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 600), "password, or an old Excel"),
     ],
-    ids=["merged", "twice", "empty", "header", "broken", "password"],
+    ids=["merged", "twice", "empty", "header", "broken", "harmed", "password"],
 )
 def test_a_workbook_that_cannot_be_read_says_why(tmp_path: Path, make: Callable[[Path], Path], said: str) -> None:
     with pytest.raises(DataError, match=said):
         table(make(tmp_path))
+
+
+def harmed(folder: Path) -> Path:
+    """A workbook whose sheet is cut in the middle."""
+    whole = saved(folder, ("s", [["a", "b"], *([i, "x"] for i in range(50))]))
+    cut = folder / "cut.xlsx"
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(cut, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            target.writestr(name, data[: len(data) // 2] if "worksheets" in name else data)
+    return cut
 
 
 def written(folder: Path, data: bytes) -> Path:

@@ -229,7 +229,8 @@ def test_ambiguous_dates_stop_a_run_with_both_readings(desk: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "form", ["%Y-%m-%dT%H:%M:%S.000Z", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT00:00:00.000", "%Y-%m-%d %H:%M:%S.%f", "z"]
+    "form",
+    ["%Y-%m-%dT%H:%M:%S.000Z", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT00:00:00.000", "%Y-%m-%d %H:%M:%S.%f", "%Y%m%d", "z"],
 )
 def test_moments_are_written_again_as_they_were(desk: Path, form: str) -> None:
     zones = ("+01:00", "+02:00")
@@ -240,7 +241,8 @@ def test_moments_are_written_again_as_they_were(desk: Path, form: str) -> None:
     ]
     path = text(desk, "m.csv", "\n".join(["at,seen", *(f"{one},{one}" for one in texts)]) + "\n")
     columns = {"at": {"role": "quasi"}, "seen": {"role": "confidential"}}
-    made = kinfold.anonymize(path, {"privacy": {"k": 3, "t": 0.9}, "columns": columns})
+    source = {"dates": form} if form == "%Y%m%d" else {}
+    made = kinfold.anonymize(path, {"source": source, "privacy": {"k": 3, "t": 0.9}, "columns": columns})
     made.save(desk / "m")
     assert kinfold.verify(desk / "m", twice=True).k >= 3
     with (desk / "m" / "public" / "release.csv").open(newline="") as file:

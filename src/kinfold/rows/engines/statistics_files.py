@@ -39,10 +39,16 @@ def read_statistics(path: Path, encoding: str | None) -> pa.Table:
     options = {"encoding": encoding} if encoding else {}
     try:
         columns, about = read(str(path), output_format="dict", **options)
-    except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OverflowError):
+        return _labelled_table(columns, about)
+    except MemoryError:
+        raise
+    except Exception:  # whatever a stranger's file makes the reader stumble over: its words may quote a value
         raise DataError(
             f"'{path.name}' cannot be read", fix="check that it is whole and what its ending says"
         ) from None
+
+
+def _labelled_table(columns: Mapping[str, Sequence[Any]], about: Any) -> pa.Table:
     labels, measures = about.variable_value_labels, about.variable_measure
     arrays = [
         _labelled(_column(values), labels.get(name, {}), ordered=measures.get(name) == "ordinal")

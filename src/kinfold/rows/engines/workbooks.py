@@ -7,7 +7,8 @@ are, so that a number stored as text is a number.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError, KinfoldError, PolicyError
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # of Excel before 2007, and of what a password protects
 MIDNIGHT = " 00:00:00"
@@ -34,11 +35,15 @@ class SheetCells:
 
 def read_sheet(path: Path, sheet: str | int | None) -> SheetCells:
     """Read one sheet of a workbook: the one that is named or numbered, or the only one that holds something."""
-    book = _opened(path)
-    title = _chosen(book, sheet, path.name)
+    with _readable(path):
+        book = _opened(path)
+        return _read(book, _chosen(book, sheet, path.name), path.name)
+
+
+def _read(book: Any, title: str, name: str) -> SheetCells:
     cells = _cells(book.load_sheet(title, header_row=None, dtypes="string"))
     if not cells.num_rows:
-        raise DataError(f"the sheet '{title}' of '{path.name}' is empty", fix="name another sheet: --sheet")
+        raise DataError(f"the sheet '{title}' of '{name}' is empty", fix="name another sheet: --sheet")
     header = [column[0].as_py() or "" for column in cells.columns]
     kinds = {each.index: each.dtype for each in book.load_sheet(title, schema_sample_rows=None).available_columns()}
     below = cells.slice(1)
@@ -59,9 +64,19 @@ def _opened(path: Path) -> Any:
         if file.read(len(OLE)) == OLE:
             what = f"'{path.name}' is protected by a password, or an old Excel file under a new ending"
             raise DataError(what, fix="save it as .xlsx without a password")
+    return fastexcel.read_excel(str(path))
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Tell whatever a reader stumbles over in a stranger's file as one thing: its words may quote a cell."""
     try:
-        return fastexcel.read_excel(str(path))
-    except fastexcel.FastExcelError:  # whose message may quote a cell
+        yield
+    except (KinfoldError, MemoryError, OSError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of the reader's language
+            raise
         raise DataError(f"'{path.name}' cannot be read as an Excel file", fix="check that it is whole") from None
 
 
