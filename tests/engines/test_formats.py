@@ -265,6 +265,12 @@ def test_numbers_of_cells_stay_numbers_where_texts_have_a_decimal_comma(tmp_path
     }
 
 
+def test_empty_rows_are_no_records_and_no_header(tmp_path: Path) -> None:
+    lines = [["", None], [None, None], ["a", "b"], [None, None], [1, 2.5], ["", ""], [3, 4]]
+    book = saved(tmp_path, ("s", lines))
+    assert table(book) == {"a": [1, 3], "b": [2.5, 4.0]}
+
+
 def merged(tmp_path: Path) -> Path:
     path = saved(tmp_path, ("s", [["a", None, "c"], [1, 2, 3]]))
     book = openpyxl.load_workbook(path)

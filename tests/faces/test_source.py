@@ -158,6 +158,7 @@ def test_without_being_told_a_run_says_what_it_sees(desk: Path) -> None:
     ("args", "code", "said"),
     [
         (("--decimal", "."), 3, "column 'weight' seems to hold numbers with a decimal comma"),
+        (("--decimal", ",", "--set", "columns.weight.type=continuous"), 3, "column 'income' seems"),
         (("--decimal", ","), 3, 'say source.thousands = "." (--thousands)'),
         (("--decimal", "x"), 2, "--decimal: 'source.decimal' should be '.' or ','"),
         (("--decimal", ",", "--thousands", ","), 2, "the same mark"),
@@ -355,3 +356,27 @@ def test_a_folder_is_read_as_its_certificate_says(desk: Path) -> None:
     ran = run("verify", desk / "out", "--decimal", ".")
     assert ran.code == 2
     assert "--decimal is for a table" in ran.err
+
+
+def test_numbers_with_a_point_are_none_where_a_comma_is_declared(tmp_path: Path) -> None:
+    path = text(tmp_path, "t.csv", "\n".join(["a;b", *(f"{i}.5;x" for i in range(20))]) + "\n")
+    ran = run(
+        "anonymize", path, "--quasi", "a", "--confidential", "b", "-k", "2", "--out", tmp_path / "o", "--decimal", ","
+    )
+    assert ran.code == 3
+    assert "column 'a' seems to hold numbers with a decimal point: 20 of its 20 values are such" in ran.err
+    assert 'say source.decimal = "." (--decimal)' in ran.err
+
+
+def test_a_comparison_reads_the_table_as_it_is_written(desk: Path) -> None:
+    methods = ("--methods", "mdav,v-mdav", "--k", "3")
+    ran = run("compare", desk / "t.csv", "--policy", desk / "source.toml", *methods, "--out", desk / "c", "--json")
+    assert ran.code == 0, ran.err
+
+
+def test_a_hierarchy_of_a_column_with_decimal_commas_has_points(desk: Path) -> None:
+    setting = ("--set", "columns.weight.hierarchy.intervals=[0.5, 2]")
+    args = ("--policy", desk / "source.toml", "--column", "weight", "--out", desk / "h.csv", *setting)
+    ran = run("hierarchy", desk / "t.csv", *args)
+    assert ran.code == 0, ran.err
+    assert (desk / "h.csv").read_text().startswith("60.05;")

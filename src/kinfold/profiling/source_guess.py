@@ -108,4 +108,4 @@ def _dates_told(_: Schema, after: Schema, form: Form) -> Iterator[str]:
 def _open(schema: Schema, form: Form) -> Iterator[str]:
     for column in schema:
         if column.seems and column.storage is Storage.TEXT and column.distinct > column.FEW:
-            yield f"not decided: {seemingly(column)}; {remedy(column.seems, form)}"
+            yield f"not decided: {seemingly(column, form)}; {remedy(column.seems, form)}"

@@ -19,15 +19,15 @@ NAMES = {"number": "numbers", "moment": "dates"}
 def seeming(column: Column, form: Form, key: str) -> Iterator[Problem]:
     """Say what a column of text seems to be and what to do about it; `key` is how a policy calls it."""
     if column.seems is not None:
-        yield Problem(seemingly(column), f'{remedy(column.seems, form)}, or say columns.{key}.type = "nominal"')
+        yield Problem(seemingly(column, form), f'{remedy(column.seems, form)}, or say columns.{key}.type = "nominal"')
 
 
-def seemingly(column: Column) -> str:
-    """Say what a column of text seems to be, in counts."""
+def seemingly(column: Column, form: Form) -> str:
+    """Say what a column of text seems to be, in counts; `form` is how its source is said to be written."""
     seems, filled = column.seems, column.rows - column.nulls
     if seems is None:
         return f"column '{column.name}' is text"
-    what = f"column '{column.name}' seems to hold {NAMES[seems.sort]}{_written(seems)}"
+    what = f"column '{column.name}' seems to hold {NAMES[seems.sort]}{_written(seems, form)}"
     words = filled - seems.fitting - seems.others
     rest = [f"{words:,} {'is a word' if words == 1 else 'are words'} for missing"] if words else []
     rest += [f"{seems.others:,} {_be(seems.others)} something else"] if seems.others else []
@@ -80,13 +80,13 @@ def doubtful(seems: Seeming) -> bool:
     return {(",", ""), (".", ",")} <= {*seems.ways} and (".", "") not in seems.ways
 
 
-def _written(seems: Seeming) -> str:
+def _written(seems: Seeming, form: Form) -> str:
     if doubtful(seems):
         exchanged = "day and month could be exchanged" if seems.sort == "moment" else "a comma could be decimal or not"
         return f", ambiguous: {exchanged}"
     if seems.sort == "moment":
         return f" written as {seems.ways[0]}"
     decimal, thousands = seems.ways[0]
-    marks = ["a decimal comma"] if decimal == "," else []
+    marks = ["a decimal comma"] if decimal == "," else ["a decimal point"] if form.decimal == "," else []
     marks += ["marks for thousands"] if thousands else []
     return f" with {' and '.join(marks)}" if marks else ""

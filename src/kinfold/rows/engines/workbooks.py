@@ -42,13 +42,15 @@ def read_sheet(path: Path, sheet: str | int | None) -> SheetCells:
 
 def _read(book: Any, title: str, name: str) -> SheetCells:
     cells = _cells(book.load_sheet(title, header_row=None, dtypes="string"))
-    if not cells.num_rows:
+    filled = _any_value(cells)
+    first = filled.index(True).as_py()  # rows above it are empty
+    if first < 0:
         raise DataError(f"the sheet '{title}' of '{name}' is empty", fix="name another sheet: --sheet")
-    header = [column[0].as_py() or "" for column in cells.columns]
-    kinds = {each.index: each.dtype for each in book.load_sheet(title, schema_sample_rows=None).available_columns()}
-    below = cells.slice(1)
-    below = below.filter(_any_value(below))
-    kept = [i for i, name in enumerate(header) if name.strip() or below.column(i).null_count < below.num_rows]
+    header = [column[first].as_py() or "" for column in cells.columns]
+    guessed = book.load_sheet(title, header_row=first, schema_sample_rows=None).available_columns()
+    kinds = {each.index: each.dtype for each in guessed}
+    below = cells.slice(first + 1).filter(filled.slice(first + 1))
+    kept = [i for i, label in enumerate(header) if label.strip() or below.column(i).null_count < below.num_rows]
     columns = [_without_midnight(below.column(i)) if kinds.get(i) == "datetime" else below.column(i) for i in kept]
     table = pa.table(columns, names=[str(i) for i in range(len(kept))])
     numbers = tuple(place for place, i in enumerate(kept) if kinds.get(i) in ("float", "int"))
@@ -107,7 +109,7 @@ def _cells(sheet: Any) -> pa.Table:
 def _any_value(cells: pa.Table) -> Any:
     found = pa.array([False] * cells.num_rows, pa.bool_())
     for column in cells.columns:
-        found = pc.or_(found, pc.is_valid(column))
+        found = pc.or_(found, pc.is_valid(column.combine_chunks()))
     return found
 
 
