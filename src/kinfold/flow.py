@@ -69,7 +69,7 @@ def anonymize(
     asked = requested(policy, request)
     engine = open_engine()
     tell("read", 0, 1)
-    original = engine.read(rows_of(source), MISSING)  # rows as they came
+    original = engine.read(rows_of(source), MISSING, asked.source.form)  # rows as they came
     prepared = prepare(engine, original, asked, frames.index_names(source))  # single values recoded, as the policy asks
     schema = engine.schema(prepared.frame)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
@@ -119,7 +119,7 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
     asked = requested(policy, request)
     with open_engine() as engine:
-        frame = engine.read(rows_of(source))
+        frame = engine.read(rows_of(source), form=replace(asked.source.form, encoding=None))  # a release is UTF-8
         terms = released_terms(asked, engine, frame)
         verdict = check(engine, frame, terms)
         if twice:
@@ -151,7 +151,8 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     if questions.population is not None:
         questions = replace(questions, population=rows_of(questions.population))
     with open_engine() as engine:
-        before, after = (engine.read(rows_of(table), MISSING) for table in (original, released))
+        before = engine.read(rows_of(original), MISSING, asked.source.form)
+        after = engine.read(rows_of(released), MISSING, asked.source.form.of_another())
         prepared = prepare(engine, before, asked, frames.index_names(original))
         bound = bind(asked, engine.schema(prepared.frame), index=frames.index_names(original))
         require_header(engine.schema(after), asked.columns)
@@ -212,7 +213,7 @@ def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
     values = requested(policy, request)
     asked = values.model_copy(update={"method": values.method.model_copy(update={"name": METHOD.name})})
     with open_engine() as engine:
-        original = prepare(engine, engine.read(rows_of(source), MISSING), asked).frame
+        original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
         bound = bind(asked, engine.schema(original))
         terms = terms_of(bound, engine, original)
         return lattice_of(Task(bound, terms.models, Table(engine, original, bound, terms)))
@@ -222,7 +223,7 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     """Return the hierarchy of a column as a policy builds it over the values that the column holds."""
     asked = Policy.of(policy)
     with open_engine() as engine:
-        original = prepare(engine, engine.read(rows_of(source), MISSING), asked).frame
+        original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
         bound = bind(asked, engine.schema(original))
         if column not in asked.columns or asked.columns[column].hierarchy is None:
             raise PolicyError(f"the policy has no hierarchy for a column '{column}'", fix="add one to [columns]")
@@ -232,15 +233,26 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     return found
 
 
-def profile(source: Any, *, progress: Stage | None = None) -> Profile:
-    """Say what each column of a table is and which combinations single people out."""
+def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Profile:
+    """Say what each column of a table is and which combinations single people out.
+
+    How the table is written is found out; `na`, `decimal`, `thousands`, `dates`, `encoding`, `separator` and `sheet`
+    say it instead, as the keys of `[source]` do.
+    """
     from kinfold.profiling.profile import profile as look
+    from kinfold.profiling.source_guess import guess, readings
 
     tell = progress or _unheard
+    said = {f"source.{key}": f"{key}=" for key in written}
+    declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=said).source.form
     with open_engine() as engine:
-        return look(
-            engine, engine.read(rows_of(source), MISSING), lambda done, total: tell("combinations", done, total)
-        )
+        first = frame = engine.read(rows_of(source), MISSING, declared)
+        guessed = guess(engine.schema(first), declared)
+        if guessed != declared:
+            frame = engine.read(rows_of(source), MISSING, guessed)
+        found = look(engine, frame, lambda done, total: tell("combinations", done, total))
+        told = readings(engine.schema(first), engine.schema(frame), declared, guessed)
+        return replace(found, source=engine.form(frame).to_dict(), readings=told)
 
 
 def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
@@ -256,7 +268,7 @@ def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
 
 def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
     """Sort keywords into the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ..."""
-    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}, "report": {}}
+    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}, "report": {}, "source": {}}
     lists: dict[str, Sequence[str]] = {}
     for key, value in request.items():
         if key in ("quasi", "confidential", "identifier"):
@@ -287,6 +299,9 @@ def rows_of(source: Any) -> Any:
     if isinstance(source, str | Path):
         return Path(source)
     if not frames.is_frame(source):
+        if frames.is_lazy(source):
+            what = f"the {type(source).__name__} is lazy: its rows are not there yet"
+            raise PolicyError(what, fix="collect it first: frame.collect()")
         raise PolicyError(
             f"{type(source).__name__} is not a table", fix="give a path, or a pandas, polars or pyarrow table"
         )

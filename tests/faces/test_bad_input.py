@@ -102,8 +102,8 @@ def test_a_folder_instead_of_a_file(desk: Path) -> None:
 
 
 def test_an_ending_that_is_not_known(desk: Path) -> None:
-    text(desk, "table.xlsx", b"PK")
-    refused(desk, 3, "table.xlsx", "ending", ".csv", table="table.xlsx")
+    text(desk, "table.dat", b"PK")
+    refused(desk, 3, "table.dat", "ending", ".csv", ".xlsx", table="table.dat")
 
 
 @pytest.mark.parametrize("nothing", [b"", b"\n\n", b"\xef\xbb\xbf", b"  \r\n\t\n"], ids=repr)

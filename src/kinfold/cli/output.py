@@ -168,6 +168,7 @@ def tell_profile(profile: Profile) -> None:
         cells = (digits(column.distinct), digits(column.missing), f"{column.unique:.1%}")
         table.add_row(Text(plain(column.name)), column.kind, *cells, column.role)
     out.print(table)
+    _tell_source(profile)
     if profile.combinations:
         out.print()
         out.print("combinations that single people out")
@@ -176,6 +177,16 @@ def tell_profile(profile: Profile) -> None:
     for warning in profile.warnings:
         out.print()
         out.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+
+
+def _tell_source(profile: Profile) -> None:
+    """Print how the table is written: what was found out or guessed, as the keys of [source]."""
+    if profile.source or profile.readings:
+        keys = ", ".join(f"{key} = {value!r}" for key, value in profile.source.items())
+        out.print()
+        out.print(Text(f"read with: {keys or 'nothing special'}"))
+    for reading in profile.readings:
+        out.print(Text(f"  {reading}"), soft_wrap=True)
 
 
 def tell_comparison(comparison: Comparison, folder: Path) -> None:

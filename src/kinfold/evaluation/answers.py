@@ -73,7 +73,7 @@ def _outside(questions: Questions, tables: Tables, beside: Beside, sheet: Sheet)
     found: dict[str, Callable[[], Floats]] = {"prosecutor": lambda: prosecutor_risk(_classes(beside))}
     people: Callable[[], int] | None = None
     if questions.population is not None:
-        population = tables.engine.read(questions.population)
+        population = tables.engine.read(questions.population, form=tables.engine.form(tables.original).of_another())
         found["journalist"] = remembered(lambda: journalist(beside(), tables.engine, population))
         people = remembered(lambda: int(tables.engine.schema(population).rows))
     elif questions.sampling_weights is not None:

@@ -7,8 +7,8 @@ and by values; they are a start to correct, not a verdict.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -65,6 +65,8 @@ class Profile(Displayed):
     columns: tuple[ColumnProfile, ...]
     combinations: tuple[Combination, ...]
     warnings: tuple[str, ...]
+    source: Mapping[str, Any] = field(default_factory=dict)  # how the table is written: see `source_guess`
+    readings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

@@ -14,12 +14,18 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from kinfold.request.policy import Method, Output, Privacy, Report
+from kinfold.request.policy import Method, Output, Privacy, Report, Source
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 LISTS = ("quasi", "confidential", "identifier")
-SECTIONS: dict[str, type[BaseModel]] = {"privacy": Privacy, "method": Method, "output": Output, "report": Report}
+SECTIONS: dict[str, type[BaseModel]] = {
+    "privacy": Privacy,
+    "method": Method,
+    "output": Output,
+    "report": Report,
+    "source": Source,
+}
 
 
 def section_of(key: str) -> str:

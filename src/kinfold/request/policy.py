@@ -32,10 +32,12 @@ from pydantic import (
 )
 
 from kinfold.errors import PolicyError, Problem
-from kinfold.request import methods
+from kinfold.request import methods, source
 from kinfold.request.rules.language import parse
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
+from kinfold.rows.source_form import Form
 
+IN_THE_POLICY = "correct it in the policy"
 LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
@@ -213,9 +215,33 @@ class Rule(_Section):
     repair: StrictBool = False  # the release breaks it no more than its source
 
 
+class Source(_Section):
+    """How the table is written, where reading it plainly would mistake it."""
+
+    na: Annotated[Texts, BeforeValidator(source.listed)] = ()
+    decimal: Literal[".", ","] = "."
+    thousands: Annotated[str, BeforeValidator(source.thousands)] = ""
+    dates: Annotated[tuple[str, ...], AfterValidator(source.dates), BeforeValidator(source.listed)] = ()
+    encoding: Annotated[str | None, BeforeValidator(source.encoding)] = None
+    separator: Annotated[str | None, BeforeValidator(source.separator)] = None
+    sheet: str | Annotated[Whole, Field(ge=1)] | None = None
+
+    @property
+    def form(self) -> Form:
+        """What an engine is told of it."""
+        return Form(**dict(self))
+
+    @model_validator(mode="after")
+    def _different_marks(self) -> Self:
+        if self.decimal == self.thousands:
+            raise ValueError("decimal and thousands are the same mark")
+        return self
+
+
 class Policy(_Section):
     """Roles, promises, method, output, report and edit rules."""
 
+    source: Source = Source()
     privacy: Privacy
     method: Method = Method()
     columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
@@ -236,12 +262,14 @@ class Policy(_Section):
         return cls.parse(read_toml(Path(path)), where=Path(path))
 
     @classmethod
-    def parse(cls, values: Mapping[str, Any], where: Path | None = None) -> Policy:
-        """Check every key and value, and report all problems together."""
+    def parse(
+        cls, values: Mapping[str, Any], where: Path | None = None, options: Mapping[str, str] | None = None
+    ) -> Policy:
+        """Check every key and value, and report all problems together; a key that an option set is told by that."""
         try:
             policy = cls.model_validate(values)
         except ValidationError as error:
-            raise PolicyError(_problems(error, where)) from None
+            raise PolicyError(_problems(error, where, options or {})) from None
         return policy.based_on(where.parent) if where else policy
 
     def based_on(self, folder: Path) -> Policy:
@@ -260,7 +288,9 @@ class Policy(_Section):
 
     def toml(self) -> str:
         """Return the policy as a TOML text that `load` reads back."""
-        return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True))
+        told = self.model_dump(mode="json", exclude_none=True)
+        told["source"] = self.source.model_dump(mode="json", exclude_defaults=True)
+        return tomlkit.dumps({key: value for key, value in told.items() if key != "source" or value})
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -332,18 +362,28 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return f", did you mean '{close[0]}'?" if close else ""
 
 
-def _problems(error: ValidationError, where: Path | None) -> list[Problem]:
+def _problems(error: ValidationError, where: Path | None, options: Mapping[str, str]) -> list[Problem]:
     place = f"policy '{where}'" if where else "the policy"
     details = error.errors(include_url=False)
     # Of a key that may hold one thing or another, each complains: one is enough, in words that fit both.
     alike = Counter(_key(detail) for detail in details)
     once = {_key(detail): detail for detail in details}
-    return [
-        Problem(f"{place}: '{key}' is none of what it may be", _hint(key))
+    found = {
+        key: Problem(f"{place}: '{key}' is none of what it may be", _hint(key))
         if alike[key] > 1
         else _problem(detail, key, place)
         for key, detail in once.items()
-    ]
+    }
+    return [_by_option(problem, key, place, options) for key, problem in found.items()]
+
+
+def _by_option(problem: Problem, key: str, place: str, options: Mapping[str, str]) -> Problem:
+    """Tell a problem by the option that set the key, or one that the key is the beginning of."""
+    option = next((said for set_, said in options.items() if f"{set_}.".startswith(f"{key}.")), None)
+    if option is None:
+        return problem
+    fix = problem.fix if problem.fix != IN_THE_POLICY else f"give {option} another value"
+    return Problem(problem.what.replace(place, option, 1), fix, problem.values)
 
 
 def _key(detail: Any) -> str:
@@ -383,6 +423,12 @@ def _hint(key: str) -> str:
         "method.suppression": "a whole number is a count of records, a number from 0 to 1 a share of them",
         "method.refine": 'a number of seconds, "auto", or "exact" for a table of some hundred records',
         "method.limit": "a share from 0 to 1 for some quasi-identifiers, for example { zip = 0.05 }",
+        "source.decimal": 'decimal = "," or "."',
+        "source.thousands": 'thousands = ".", ",", " " or "\'"',
+        "source.dates": 'as in dates = "%d.%m.%Y"',
+        "source.encoding": 'as in encoding = "latin-1"',
+        "source.separator": 'separator = ";", ",", "|" or "tab"',
+        "source.sheet": "the name of a sheet, or its number from 1 up",
         "method.levels": "a whole number from 0 up for each quasi-identifier, for example { zip = 2, age = 1 }",
     }
     if key.endswith(".role"):
@@ -391,7 +437,7 @@ def _hint(key: str) -> str:
         return 'a number, or a date written as "2024-12-31"'
     if key.startswith("rules"):
         return 'a rule is [[rules]] with check = "discharge >= admission"; see docs/policy.md for what it may say'
-    return hints.get(key, "correct it in the policy")
+    return hints.get(key, IN_THE_POLICY)
 
 
 def _known_keys(path: Sequence[str]) -> list[str]:
@@ -399,6 +445,7 @@ def _known_keys(path: Sequence[str]) -> list[str]:
     for part in path:
         if part in getattr(section, "model_fields", {}):
             section = {
+                "source": Source,
                 "privacy": Privacy,
                 "method": Method,
                 "output": Output,

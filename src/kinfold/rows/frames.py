@@ -38,6 +38,11 @@ def is_frame(source: Any) -> bool:
         raise DataError(what, fix="rename all but one of them") from None
 
 
+def is_lazy(source: Any) -> bool:
+    """Whether this is a table that is still to be computed."""
+    return isinstance(nw.from_native(source, pass_through=True), nw.LazyFrame)
+
+
 def to_arrow(source: Any) -> pa.Table:
     """Return a frame's rows as Arrow, its index first where that is more than a plain range."""
     frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)

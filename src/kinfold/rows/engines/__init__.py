@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Column, Reading, Schema
+from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
@@ -15,11 +16,14 @@ from kinfold.rows.value_recoding import Recoded, ValueRecoding
 class Engine(Protocol):
     """What an engine can do. A frame is whatever it hands out; only the same engine looks inside."""
 
-    def read(self, source: Any, missing: Sequence[str] = (), separator: str | None = None) -> Any:
+    def read(self, source: Any, missing: Sequence[str] = (), form: Form = PLAIN) -> Any:
         """Take in a file or an Arrow table; rows keep their order. Texts that stand for a missing value become null.
 
-        What stands between two fields of a CSV file is found out where nobody says it.
+        What a form does not say of a file (its encoding, what stands between two fields) is found out.
         """
+
+    def form(self, frame: Any) -> Form:
+        """Return how a table is written: what was declared, and what was found out."""
 
     def names(self, frame: Any) -> tuple[str, ...]:
         """Return the names of the columns, in order."""
