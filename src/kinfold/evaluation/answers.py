@@ -79,14 +79,21 @@ def _outside(questions: Questions, tables: Tables, beside: Beside, sheet: Sheet)
     elif questions.sampling_weights is not None:
         column = questions.sampling_weights
         weights = remembered(lambda: sampling_weights(tables, column))
-        found["individual"] = remembered(lambda: individual_risk(_classes(beside), weights()))
-        people = remembered(lambda: round(float(weights().sum())))
+        found["individual"] = remembered(lambda: individual_risk(_classes(beside), _known_weights(weights(), sheet)))
+        people = remembered(lambda: round(float(weights()[0].sum())))
     for name, risks in list(found.items())[1:]:
         sheet.write(name, lambda risks=risks: outside(risks()))  # type: ignore[misc]
     if people is not None:
         sheet.write("uniques", lambda: _uniques(_classes(beside), people()))
     if questions.threshold is not None:
         sheet.write("above_threshold", lambda: _above(questions.threshold or 0.0, found))
+
+
+def _known_weights(found: tuple[Floats, int], sheet: Sheet) -> Floats:
+    weights, missing = found
+    if missing:
+        sheet.remark("individual", f"{missing:,} missing sampling weights were taken to be the mean of the others")
+    return weights
 
 
 def _classes(beside: Beside) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from kinfold import __version__
 from kinfold.evaluation import Measures
+from kinfold.evaluation.cautions import protected_by_k_alone
 from kinfold.hierarchy import TOP
 from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
@@ -97,9 +98,10 @@ def _starred(release: Release, tally: Tally) -> int:
 
 
 def _oddities(release: Release) -> tuple[str, ...]:
-    """Say what is odd about the texts that are released; the internal page says it of the original as well."""
+    """Say what a recipient should mind of the rows as released; the internal page says it of the original as well."""
     engine, frame = release.engine, release.released
-    return (*look_alikes(engine, frame, release.policy.compared), *formulas(engine, frame, safe=False))
+    odd = (*look_alikes(engine, frame, release.policy.compared), *formulas(engine, frame, safe=False))
+    return (*protected_by_k_alone(engine, frame, release.policy), *odd)
 
 
 def _within(gap: float | None) -> str:

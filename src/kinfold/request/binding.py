@@ -95,6 +95,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     """
     require_header(schema, policy.columns)
     problems = [*_unknown(policy, schema), *_unnamed(policy, schema, index), *_roles(policy), *_unit(policy, schema)]
+    problems += [] if released else _weights(policy, schema)
     columns = tuple(_bound(column, policy) for column in schema)
     held = tuple(c for c in columns if c.named and not (released and c.role is Role.QUASI))
     problems += [problem for column in held for problem in _misfits(column)]
@@ -156,6 +157,18 @@ def _unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
             f"privacy.unit: '{unit}' names people, and would be released",
             f"give [columns.{toml_key(unit)}] the role identifier",
         )
+
+
+def _weights(policy: Policy, schema: Schema) -> Iterator[Problem]:
+    name = policy.report.sampling_weights
+    if name is None:
+        return
+    column = schema.get(name)
+    if column is None:
+        what = f"report.sampling_weights: no column '{name}'{did_you_mean(name, schema.names)}"
+        yield Problem(what, "name the column that says how many people a record stands for")
+    elif column.storage not in (Storage.INTEGER, Storage.NUMBER):
+        yield Problem(f"report.sampling_weights: '{name}' is not all numbers", "name a column of numbers")
 
 
 def _roles(policy: Policy) -> Iterator[Problem]:

@@ -156,6 +156,7 @@ class HierarchySpec(_Section):
     mask: Annotated[Whole, Field(ge=1)] | None = None
     intervals: tuple[Number, ...] | None = None
     origin: Number = 0.0
+    top: Number | None = None  # intervals: one open interval from here up
     dates: tuple[str, ...] | None = None
     levels: tuple[Texts, ...] | None = None
     file: Path | None = None
@@ -166,6 +167,8 @@ class HierarchySpec(_Section):
         forms = ("mask", "intervals", "dates", "levels", "file", "tree")
         if sum(getattr(self, form) is not None for form in forms) != 1:
             raise ValueError(f"a hierarchy has exactly one of {', '.join(forms)}")
+        if self.top is not None and self.intervals is None:
+            raise ValueError("top is where the last of the intervals opens, and there are none")
         return self
 
 
@@ -205,6 +208,7 @@ class Output(_Section):
 class Report(_Section):
     """What is found out about the release, beside its promises."""
 
+    sampling_weights: str | None = None  # a column of the source: how many people a record stands for
     measures: Literal["standard", "all"] = "standard"  # all: those as well that take a fit or a search of their own
 
 
