@@ -108,8 +108,7 @@ def measure_release(
         "notes": [*warnings, *odd.notes, *notes_of(risked, before, lost)],
     }
     kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
-    each = None if isinstance(known, str) else record_risk(known)
-    return Measures(facts, statistics(tables, kept), warnings, each)
+    return Measures(facts, statistics(tables, kept), warnings, None if isinstance(known, str) else record_risk(known))
 
 
 def _shown_before(tables: Tables, policy: BoundPolicy, known: Pair | str, beside: Callable[[], Pair]) -> Shown:
