@@ -237,7 +237,7 @@ def test_a_profile_tells_how_much_columns_single_out() -> None:
         ("b", "c"): 2 / 5,
         ("a", "b", "c"): 1.0,
     }
-    assert any("'a' is continuous and misses 1 values" in warning for warning in profile.warnings)
+    assert any("'a' is continuous and misses 1 value" in warning for warning in profile.warnings)
 
 
 def test_a_table_of_nothing_but_identifiers_is_a_warning() -> None:

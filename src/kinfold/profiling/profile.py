@@ -6,13 +6,14 @@ and by values; they are a start to correct, not a verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from math import comb
 from typing import Any
 
+from kinfold.errors import plural
 from kinfold.profiling.ladders import Ladder, ladder_of
 from kinfold.profiling.roles import Seen, Unit, assigned, unit_of, weight_of
 from kinfold.profiling.scales import scale_of
@@ -23,6 +24,7 @@ from kinfold.rows.appearance import Appearance
 from kinfold.rows.engines import Engine
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
+from kinfold.rows.notebook import Displayed
 from kinfold.rows.schema import Column, Kind, Role
 from kinfold.rows.text_warnings import alike_told, formulas_told, name_told, texts_in
 
@@ -66,13 +68,15 @@ class Combination:
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Displayed):
     """A table at a glance."""
 
     rows: int
     columns: tuple[ColumnProfile, ...]
     combinations: tuple[Combination, ...]
     warnings: tuple[str, ...]
+    source: Mapping[str, Any] = field(default_factory=dict)  # how the table is written: see `source_guess`
+    readings: tuple[str, ...] = ()
     k: int = 5
     unit: Unit | None = None
     sampling_weights: str | None = None
@@ -81,6 +85,13 @@ class Profile:
         """Return plain values."""
         columns = [column.to_dict() for column in self.columns]
         return {**asdict(replace(self, columns=())), "columns": columns}
+
+    def display(self) -> tuple[str, dict[str, Any]]:
+        """Return what a notebook shows."""
+        return "profile", {"profile": self}
+
+    def __repr__(self) -> str:
+        return f"<Profile: {plural(self.rows, 'record')}, {plural(len(self.columns), 'column')}>"
 
 
 def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
@@ -97,9 +108,9 @@ def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
         tuple(_profiled(seen) for seen in columns),
         tuple(_combinations(engine, frame, columns, progress)),
         (*_warnings(columns, unit), *odd),
-        k,
-        unit,
-        weight_of(columns),
+        k=k,
+        unit=unit,
+        sampling_weights=weight_of(columns),
     )
 
 

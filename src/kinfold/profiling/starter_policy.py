@@ -15,6 +15,7 @@ from tomlkit.items import Table
 from kinfold.hierarchy.grouping import Rows
 from kinfold.profiling.ladders import Ladder
 from kinfold.profiling.profile import ColumnProfile, Profile
+from kinfold.profiling.source_guess import worth_writing
 from kinfold.rows.schema import Kind, Role
 
 HEAD = """\
@@ -32,6 +33,8 @@ def starter(profile: Profile, k: int | None = None, folder: str | None = None) -
     for line in HEAD.splitlines():
         document.add(tomlkit.comment(line))
     document.add(tomlkit.nl())
+    if written := worth_writing(profile.source):
+        document.add("source", tomlkit.item(written))
     document.add("privacy", _privacy(profile, k or profile.k))
     method = tomlkit.table()
     method.add("name", "auto")
