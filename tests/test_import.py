@@ -38,5 +38,19 @@ def test_there_are_few_public_names_and_all_are_there() -> None:
     assert set(dir(kinfold)) == {*kinfold.__all__, "__version__"}
 
 
+def test_what_is_promised_is_there_in_a_fresh_interpreter() -> None:
+    """Where nothing else was imported: another import could put a module under the name that is asked for."""
+    functions = ("mdav", "vmdav", "univariate", "approximate", "t_merge", "k_first", "t_first", "refine")
+    lines = [
+        "import kinfold",
+        f"assert all(callable(getattr(kinfold.partition, name)) for name in {functions})",
+        "import kinfold.partition as door",
+        "assert kinfold.partition is door",
+        *(f"from kinfold import {name}; assert {name} is kinfold.{name}" for name in kinfold.__all__),
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1])}
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True, env=environment)
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     assert not hasattr(kinfold, "anonymise")

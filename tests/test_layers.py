@@ -56,7 +56,7 @@ ONLY_IN = {
     "polars": {"rows/frames.py", "rows/column_copies.py"},
     "pandas": {"rows/frames.py"},
     "pyreadstat": {"rows/engines/statistics_files.py"},
-    "pydantic": {"release/certification.py", "request/policy.py"},
+    "pydantic": {"release/certification.py", "request/keywords.py", "request/policy.py"},
     "tomlkit": {"interchange", "request/policy.py", "profiling/starter_policy.py"},
     "vl_convert": {"release/report"},
     "jinja2": {"release/report"},

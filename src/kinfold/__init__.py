@@ -52,7 +52,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "partition":
-        return importlib.import_module("kinfold.methods.partition")
+        return importlib.import_module("kinfold.partition")
     if name in _ROOMS:
         return getattr(importlib.import_module(f"kinfold.{_ROOMS[name]}"), name)
     raise AttributeError(f"module 'kinfold' has no attribute {name!r}")

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, plural
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
+from kinfold.evaluation.matching import matched
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
@@ -24,9 +25,11 @@ from kinfold.release.certificate import Certificate
 from kinfold.release.certification import policy_in
 from kinfold.release.folder import save
 from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
+from kinfold.release.recalling import recorded_measures
 from kinfold.release.release import Release
-from kinfold.request.binding import bind
-from kinfold.request.encoding import encode
+from kinfold.request.binding import BoundPolicy, bind
+from kinfold.request.encoding import Attribute, encode
+from kinfold.request.keywords import listing, section_of
 from kinfold.request.policy import Policy, from_roles
 from kinfold.request.quoted_terms import as_written
 from kinfold.request.table import Table
@@ -34,7 +37,7 @@ from kinfold.request.terms import terms_of
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
-from kinfold.rows.recoding import unquoting
+from kinfold.rows.recoding import unquoting, without
 from kinfold.rows.schema import Role
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
@@ -49,6 +52,7 @@ MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV 
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
 
 
+@listing()
 def anonymize(
     source: Any, policy: Any = None, *, progress: Stage | None = None, ask: Ask | None = None, **request: Any
 ) -> Release:
@@ -98,6 +102,7 @@ def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> V
     return replace(verdict, people=judge_people(classes, task.unit[kept], values, terms))
 
 
+@listing()
 def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: bool = False, **request: Any) -> Verdict:
     """Say what k, l and t a table has and whether a policy's promises hold on it, whoever made it.
 
@@ -129,6 +134,7 @@ def _asked_of(policy: Any, request: Mapping[str, Any], certificate: Certificate)
     return Policy.parse(values)
 
 
+@listing(Questions)
 def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:
     """Compare a release with its original, row by row where they can be paired.
 
@@ -148,21 +154,49 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         if asked.output.spreadsheet_safe:
             schema = engine.schema(after)
             after = engine.apply(after, unquoting(schema.names, schema.rows), schema)
+        after, warnings = _without_identifiers(engine, after, bound)
         verdict = check(engine, after, terms_of(bound, engine, before))
         verdict.require_columns()
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
         attributes = encode(engine, before, kept if questions.columns == "all" else bound.of(Role.QUASI))
         tables = Tables(engine, before, after, _pairs(released, bound.rows, verdict.records))
-        return measure_release(tables, bound, verdict, attributes, questions)
+        if isinstance(tables.rows, str):
+            tables = _matched(tables, bound, attributes, released, questions)
+        return measure_release(tables, bound, verdict, attributes, questions).warned(*warnings)
+
+
+def _without_identifiers(engine: Engine, released: Any, bound: BoundPolicy) -> tuple[Any, list[str]]:
+    """Return a table without the identifiers that it still holds, as an original does, and what to say of them."""
+    schema = engine.schema(released)
+    held = [column.name for column in bound.of(Role.IDENTIFIER) if column.name in schema]
+    if not held:
+        return released, []
+    told = f"{', '.join(map(repr, held))}: an identifier that a release must not hold; it was left aside"
+    return engine.apply(released, without(held, schema.names, schema.rows), schema), [told]
 
 
 def _pairs(released: Any, before: int, after: int) -> NDArray[np.intp] | str:
     """Pair rows by their position, or say why that cannot be done."""
     if before != after:
-        return f"the original has {before:,} rows and the release {after:,}: they cannot be paired"
+        return f"the original has {plural(before, 'row')} and the release {plural(after, 'row')}: they cannot be paired"
     if isinstance(released, str | Path) and was_sorted(Path(released)):
         return "the certificate beside the release says that its rows were reordered: they cannot be paired"
     return np.arange(before)
+
+
+def _matched(
+    tables: Tables, bound: BoundPolicy, attributes: Sequence[Attribute], released: Any, questions: Questions
+) -> Tables:
+    """Pair rows by their classes where these leave no doubt, else take along what the audit of the release recorded."""
+    quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
+    others = [column.name for column in bound.columns if column.role in (Role.CONFIDENTIAL, Role.OTHER)]
+    rows = matched(tables, quasi, others)
+    if rows is not None:
+        return replace(tables, rows=rows)
+    checksum = tables.engine.checksum(tables.original)
+    recorded = recorded_measures(Path(released), checksum, bound) if isinstance(released, str | Path) else {}
+    usable = ("risk",) * (questions.weights == "k") + ("loss",) * (questions.columns == "quasi")
+    return replace(tables, recorded={section: recorded.get(section, {}) for section in usable})
 
 
 def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
@@ -193,6 +227,7 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     return found
 
 
+@listing(sections=("source",))
 def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Profile:
     """Say what each column of a table is and which combinations single people out.
 
@@ -236,16 +271,8 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
         elif key == "method":
             sections["method"]["name"] = value
         else:
-            sections[_section(key)][key] = value
+            sections[section_of(key)][key] = value
     return from_roles(**lists, settings=sections)
-
-
-def _section(key: str) -> str:
-    from kinfold.request.policy import Method, Output, Report, Source
-
-    keys = {"method": Method.model_fields, "output": Output.model_fields, "report": Report.model_fields}
-    keys["source"] = Source.model_fields
-    return next((section for section, known in keys.items() if key in known), "privacy")
 
 
 def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:

@@ -197,11 +197,11 @@ def test_a_source_that_changes_while_it_is_read(desk: Path, encoding: str) -> No
     text(desk, "table.csv", (TABLE + "\nJosé,30,10001,b\n").encode(encoding))
     before = content(desk / "out")
     growing = (
-        "from kinfold.rows.engines.duckdb import DuckDB; load = DuckDB._load_csv\n"
+        "from kinfold.rows.engines import reading; load = reading._load_csv\n"
         "def changed(*args):\n"
         f"    open({str(desk / 'table.csv')!r}, 'a').write('p,30,10001,b\\n')\n"
         "    return load(*args)\n"
-        "DuckDB._load_csv = changed"
+        "reading._load_csv = changed"
     )
     with ending(anonymize(desk, before=growing)) as command:
         assert command.ended() == 3, command.said

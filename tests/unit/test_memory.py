@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import importlib
 import sys
 
 import pytest
@@ -63,8 +64,33 @@ class Grudge:
         raise MemoryError
 
 
-def test_memory_that_is_short_in_a_callback_is_remembered(monkeypatch):
-    memory.listen()
+@pytest.fixture
+def listening(monkeypatch):
+    """Listens as a run does, and tells with which code it was left."""
+    codes = []
+    for name in ("_ways_out", "_missed"):
+        monkeypatch.setattr(memory, name, [])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    memory.listen(codes.append)
+    return codes
+
+
+def test_a_run_in_a_process_of_its_own_is_left_at_once(listening):
+    with pytest.raises(SystemExit):  # this way out does not end the process, so the exception comes after it
+        memory.leave(4)
+    assert listening == [4]
+
+
+def test_linear_algebra_is_not_loaded_without_room(listening, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "scipy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(memory, "ROOM", 1 << 60)  # more than any system gives
+    with pytest.raises(MemoryError):
+        importlib.import_module("scipy.linalg")
+
+
+def test_memory_that_is_short_in_a_callback_is_remembered(listening):
     grudge = Grudge()
     del grudge
     gc.collect()

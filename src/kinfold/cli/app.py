@@ -14,14 +14,13 @@ from kinfold.cli.options import numbers, policy_from, verifying
 from kinfold.cli.source_options import keywords, reads
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError, PolicyError, plural
 from kinfold.request.methods import AUTO, names
 
 app = typer.Typer(
     cls=Commands,
     help="Release data about people: k-anonymous, verified on the file that leaves, with the least information lost.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -71,6 +70,7 @@ def demo(out_: Annotated[Path, typer.Option("--out", help="Folder; made again ea
 
     with errors(), Bar() as bar:
         release = show(out_, bar)
+        bar.end()
         output.tell_release(release, out_ / "release")
         out.print(f"  the table was  {out_ / 'patients.csv'}, the policy {out_ / 'policy.toml'}", soft_wrap=True)
 
@@ -99,6 +99,7 @@ def profile(
         found = look(data, progress=bar, **keywords(source))
         if write_policy:
             _write(write_policy, starter(found))
+        bar.end()
         if json:
             print_json(found.to_dict())
             return
@@ -163,6 +164,7 @@ def anonymize(
         check_place(out_, force=force)
         release = run(data, asked, progress=bar, ask=asking if ask else None)
         release.save(out_, force=force)
+        bar.end()
         if json:
             print_json({**output.summary(release), "folder": str(out_)})
         else:
@@ -309,6 +311,7 @@ def compare(
         outcomes = comparison.run(data, asked, grid, out_ / "runs", lambda done, total: bar("comparing", done, total))
         found = comparison.rank(outcomes, risk, loss, weight)
         comparison.save(found, out_)
+        bar.end()
         if json:
             print_json(found.to_dict())
         else:
@@ -387,7 +390,8 @@ def hierarchy(
                 write_arx(found, out_)
         except OSError as error:
             raise PolicyError(f"cannot write '{out_}': {error.strerror}", fix="choose another place") from error
-        out.print(f"{len(found):,} values, {found.height} levels above them: {out_}", soft_wrap=True)
+        levels = plural(found.height, "level")
+        out.print(f"{plural(len(found), 'value')}, {levels} above: {out_}", soft_wrap=True)
 
 
 @app.command()
@@ -408,6 +412,7 @@ def warmup(
     with errors(), Bar() as bar:
         modules = kernels_of(method or AUTO) if method or everyday else MODULES
         compiled(lambda done, total: bar("compiling", done, total), modules)
+        bar.end()
         out.print("the kernels are compiled")
 
 

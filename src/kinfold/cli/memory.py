@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import mmap
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -15,6 +16,8 @@ from kinfold.errors import Unreachable
 
 SIGNS = ("failed to map segment", "cannot allocate memory", "can't start new thread")  # of a library, of a thread
 ROOM = 256 << 20  # more than a step of any library takes at once, less than a run needs
+LINEAR_ALGEBRA = "scipy.linalg"  # with it comes OpenBLAS, which without memory tries for ever to get some
+ROOM_A_CORE = 32 << 20  # that OpenBLAS takes as it is loaded
 
 _missed: list[str] = []  # where memory was short and nobody could be told
 _ways_out: list[Callable[[int], NoReturn]] = []  # of a run in a process of its own
@@ -26,6 +29,7 @@ def listen(leave: Callable[[int], NoReturn]) -> None:
     `leave` ends the process at once: without memory the interpreter may lose the exception that should end it.
     """
     _ways_out.append(leave)
+    sys.meta_path.insert(0, _RoomFirst())
     before = sys.unraisablehook
 
     def heard(met: Any) -> None:
@@ -42,7 +46,7 @@ def short_of_memory(error: BaseException) -> Unreachable | None:
 
     So does one that came of another that did, and one that nobody foresaw after memory was short in a callback.
     """
-    unexplained = isinstance(error, SystemError) and _no_room()  # a library gave up and did not say why
+    unexplained = isinstance(error, SystemError) and _no_room(ROOM)  # a library gave up and did not say why
     missed = _missed and not isinstance(error, SystemExit | KeyboardInterrupt)
     if missed or unexplained or any(map(_is_sign, _led_to(error))):
         return Unreachable(
@@ -58,10 +62,19 @@ def leave(code: int) -> NoReturn:
     raise SystemExit(code)
 
 
-def _no_room() -> bool:
-    """Whether the system refuses as much memory as a library may have asked for."""
+class _RoomFirst:
+    """Stands before the finders of modules: lets nobody load what would hang for want of memory."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Find nothing, but look whether there is room."""
+        if name == LINEAR_ALGEBRA and _no_room(ROOM + ROOM_A_CORE * (os.cpu_count() or 1)):
+            raise MemoryError
+
+
+def _no_room(size: int) -> bool:
+    """Whether the system refuses as much memory as a library may ask for."""
     try:
-        mmap.mmap(-1, ROOM).close()
+        mmap.mmap(-1, size).close()
     except OSError:
         return True
     return False

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from numba import njit, typeof
+from numba import config, njit, typeof, version_info
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
 from kinfold.kernels import machine_code
@@ -29,10 +31,12 @@ Flag: TypeAlias = Any
 
 _NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # nobody calls through a pointer
 _NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True}  # takes long to compile, and Python never calls
+_KNOWN_NUMBA = version_info.short == (0, 68)  # whose insides `_Part` knows; others compile as ever, for longer
 _UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no memory is asked for, no references are counted
 
 
-machine_code()  # frees it of what is older than the sources, before any module of kernels compiles
+if not config.DISABLE_JIT:  # type: ignore[attr-defined]
+    machine_code()  # frees it of what is older than the sources, before any module of kernels compiles
 
 
 class _Inner(CPUDispatcher):
@@ -40,6 +44,49 @@ class _Inner(CPUDispatcher):
 
     def __call__(self, *arguments: Any) -> Any:
         return self.py_func(*arguments)
+
+
+class _Part(JITCodeLibrary):
+    """The code of an inner kernel: linked with what it calls, and left for the entry to optimize and to translate.
+
+    numba does both for every function, and again for each that calls it: nested functions would take twice as long.
+    """
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the entry."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
+        """There is no machine code to point to."""
+        return 0
+
+    @property
+    def codegen(self) -> _NoEnvironment:
+        return _NoEnvironment(self._codegen)
+
+
+class _NoEnvironment:
+    """numba's generator of code, for a part: it has no way in from Python and needs nothing from there."""
+
+    def __init__(self, codegen: Any) -> None:
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Leave it unset, as it is in code that was kept on disk."""
+
+
+class _PartCompiler(Compiler):
+    """Compiles an inner kernel as a part."""
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        self.state.library = _Part(self.state.targetctx.codegen(), function.__qualname__)  # type: ignore[no-untyped-call]
+        return super().compile_extra(function)  # type: ignore[no-untyped-call]
 
 
 def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
@@ -65,6 +112,8 @@ def lean(function: Callable[..., Any]) -> Kernel:
 
 
 def _inside(function: Callable[..., Any], **options: Any) -> Kernel:
+    if _KNOWN_NUMBA:
+        options["pipeline_class"] = _PartCompiler
     compiled = njit(error_model="numpy", **options, **_NO_C, **_NO_WAY_IN)(function)
     if isinstance(compiled, CPUDispatcher):
         compiled.__class__ = _Inner

@@ -133,6 +133,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "reason": release.plan.reason,
         "repaired": release.plan.repaired,
         "steps": release.plan.steps,
+        "refined": round(release.plan.refined, 3),
         "gap": release.plan.gap,
         "notes": list(release.plan.notes),
         "seconds": round(release.seconds, 3),

@@ -11,13 +11,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.errors import plural
 from kinfold.evaluation import Measures
 from kinfold.methods.planning import Plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundPolicy
+from kinfold.request.methods import AUTO
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
+from kinfold.rows.notebook import Displayed
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import AS_TEXT, Schema
 
@@ -25,7 +28,7 @@ Save: TypeAlias = Callable[["Release", Path, bool], Path]
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Displayed):
     """A verified release, not yet on disk: its rows, what was found on them, and what it cost."""
 
     verdict: Verdict
@@ -68,6 +71,25 @@ class Release:
     def recoding(self) -> Recoding:
         """What became of each row of the source."""
         return self.engine.by_row(self.original, self.plan.recoding)
+
+    @property
+    def made_by(self) -> str:
+        """The method, how long its classes were refined, and whether `auto` took it."""
+        spent = self.plan.refined
+        refined = f", refined {spent:.0f} s" if spent >= 1 else f", refined {spent:.1f} s" if spent else ""
+        taken = f" (auto: {self.plan.reason})" if self.policy.request.method.name == AUTO else ""
+        return f"{self.plan.method}{refined}{taken}"
+
+    def display(self) -> tuple[str, dict[str, Any]]:
+        """Return what a notebook shows."""
+        return "release", {"release": self}
+
+    def __repr__(self) -> str:
+        verdict = self.verdict
+        classes = f"{plural(verdict.records, 'record')} in {plural(verdict.classes, 'class', 'classes')}"
+        lost = self.measures["loss"]["overall"]
+        cost = "" if lost is None else f", {lost:.1%} lost"
+        return f"<Release: {classes}, k = {verdict.k}{cost}, by {self.plan.method}>"
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release folder; it gets its name only after the file in it has been verified."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.request.methods import generalizes
 from kinfold.request.policy import ColumnPolicy, Policy, did_you_mean, toml_key
 from kinfold.rows.formulas import is_formula
@@ -218,7 +218,7 @@ def _holdings(bound: BoundColumn, form: Form) -> Iterator[Problem]:
         yield Problem(f"{name} is declared date, but not every value is one", f"{how}, or declare it nominal")
     elif bound.kind is not Kind.DATE and column.not_finite:
         yield Problem(
-            f"{name} holds {column.not_finite} values that are infinite or not a number",
+            f"{name} holds {plural(column.not_finite, 'value that is', 'values that are')} infinite or not a number",
             "correct or empty them; where nan means missing, say source.na (--na)",
         )
     elif bound.kind is Kind.CONTINUOUS and (text := filled - column.numbers):

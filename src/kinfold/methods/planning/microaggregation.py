@@ -12,6 +12,7 @@ average       each attribute over each class
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -19,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, Unreachable
+from kinfold.errors import PolicyError, Unreachable, plural
 from kinfold.methods.averaging import Averaged, averaged
 from kinfold.methods.planning.closeness_advice import advice
 from kinfold.methods.planning.missing import imputed, left_out, strata
@@ -49,6 +50,7 @@ class Classes:
     repaired: int = 0
     steps: int = 0
     gap: float | None = None
+    refined: float = 0.0  # seconds of refinement
 
 
 def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
@@ -61,11 +63,12 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     rows = np.flatnonzero(~gone)
     if len(rows) < task.k:
         raise Unreachable(
-            f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
+            f"k is {task.k}, but there are only {plural(len(rows), 'record')}", fix="lower k, or bring more records"
         )
     here = replace(task, table=Records(attributes, task.confidential, task.unit)).take(rows)
     if (spare := set_aside(method, here)).any():
-        notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
+        told = plural(int(spare.sum()), "record was", "records were")
+        notes.append(f"{told} discarded so that classes are of one size, as the policy allows")
         rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
     found = _classes(here, method)
     found, results = _averaged(here, found)
@@ -74,17 +77,19 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     recoding = Recoding(labels, _treatments(task, results))
     notes += [note for result in results.values() for note in result.notes]
     if missing:
-        notes.append(f"{missing} records were left out because a value is missing, as the policy asks")
+        told = plural(missing, "record was", "records were")
+        notes.append(f"{told} left out because a value is missing, as the policy asks")
     if found.repaired:
-        notes.append(f"{found.repaired} classes missed a promise at first and were repaired")
+        were = "was" if found.repaired == 1 else "were"
+        notes.append(f"{plural(found.repaired, 'class', 'classes')} missed a promise at first and {were} repaired")
     classes = int(found.labels.max()) + 1
     notes += advice(
         here, classes, len(rows), lambda looser: int(_classes(looser, method, refine=False).labels.max()) + 1
     )
     if found.gap is not None:
         notes.append(_told(found.gap, task))
-    name = method.name
-    return Plan(recoding, name, reason, tuple(notes), found.repaired, name, found.steps or None, found.gap)
+    name, steps = method.name, found.steps or None
+    return Plan(recoding, name, reason, tuple(notes), found.repaired, name, steps, found.gap, found.refined)
 
 
 def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]:
@@ -143,7 +148,9 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
         mended = repair(every, labels, task.k, required, progress=task.progress)
         labels, repaired = mended.labels, mended.repaired
         _refuse_mixed(labels, apart)
+    started = time.perf_counter()
     found = refined(every, labels, task.k, required, task.method, task.progress) if refine else Refined(labels)
+    seconds = time.perf_counter() - started if found.steps else 0.0
     better, gap = found.labels, found.gap
     if gap is None and refine and not required and not apart.any():
         gap = _gap(task, every, better)
@@ -151,7 +158,7 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
         better, merged = merge_until(every, better, failing)
         repaired += merged
     _refuse_mixed(better, apart)
-    return Classes(better, repaired, found.steps, gap)
+    return Classes(better, repaired, found.steps, gap, seconds)
 
 
 def _kept_apart(task: Task, apart: Labels) -> Points:
@@ -179,7 +186,10 @@ def _refuse_mixed(labels: Labels, apart: Labels) -> None:
     first = np.full(int(labels.max()) + 1, -1, np.int64)
     first[labels] = apart
     if mixed := len(np.unique(labels[first[labels] != apart])):
-        what = f"{mixed} classes keep the promises only if they hold records with and without missing values"
+        keep = (
+            "class keeps the promises only if it holds" if mixed == 1 else "classes keep the promises only if they hold"
+        )
+        what = f"{mixed:,} {keep} records with and without missing values"
         raise Unreachable(what, fix='choose missing = "mean" or missing = "drop", or ask for less')
 
 
