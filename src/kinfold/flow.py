@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kinfold.errors import PolicyError, plural
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
 from kinfold.evaluation.matching import matched
+from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
@@ -31,7 +32,9 @@ from kinfold.request.binding import BoundPolicy, bind
 from kinfold.request.encoding import Attribute, encode
 from kinfold.request.keywords import listing, section_of
 from kinfold.request.policy import Policy, from_roles
+from kinfold.request.preparation import prepare
 from kinfold.request.quoted_terms import as_written
+from kinfold.request.rules.counting import count_rules, in_words
 from kinfold.request.table import Table
 from kinfold.request.terms import terms_of
 from kinfold.rows import frames
@@ -67,30 +70,31 @@ def anonymize(
     engine = open_engine()
     tell("read", 0, 1)
     original = engine.read(rows_of(source), MISSING, asked.source.form)  # rows as they came
-    schema = engine.schema(original)  # what each column is
+    prepared = prepare(engine, original, asked, frames.index_names(source))  # single values recoded, as the policy asks
+    schema = engine.schema(prepared.frame)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
-    terms = terms_of(bound, engine, original)  # what will be promised
-    table = Table(engine, original, bound, terms)  # its tuples, or its records, when a method asks for them
+    terms = terms_of(bound, engine, prepared.frame)  # what will be promised
+    table = Table(engine, prepared.frame, bound, terms, prepared.mapped)  # its tuples, or its records, when asked for
     task = Task(bound, terms.models, table, lambda done, total: tell("plan", done, total), ask)
-    planned = plan(task)  # what to do to each row and each column
+    planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
-    recoded = engine.apply(original, planned.recoding, schema)  # rows as they are measured
+    recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured
     safe = asked.output.spreadsheet_safe  # formulas are quoted, and measured as they were
     planned = replace(planned, recoding=planned.recoding.quoted()) if safe else planned
-    released = engine.apply(original, planned.recoding, schema) if safe else recoded  # rows as they leave
+    released = engine.apply(prepared.frame, planned.recoding, schema) if safe else recoded  # rows as they leave
     written = as_written(terms) if safe else terms  # promises about what is written
     tell("verify", 0, 1)
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
-    kept = np.flatnonzero(engine.by_row(original, planned.recoding).kept)  # the original row of each released one
+    kept = np.flatnonzero(engine.by_row(prepared.frame, planned.recoding).kept)  # the original row of each released one
     tables = Tables(engine, original, recoded, kept)  # both, side by side
-    measures = measure_release(tables, bound, verdict, table.attributes)  # risk and loss
+    attributes = as_they_came(engine, original, table.attributes, prepared.changed)
+    measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
+    rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)
-    seconds = time.perf_counter() - started
-    return Release(
-        verdict, measures, bound, written, planned, schema, seconds, _named(source), engine, original, released, save
-    )
+    how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source))
+    return Release(verdict, measures, bound, written, *how, engine, original, prepared, released, save, rules)
 
 
 def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> Verdict:
@@ -149,16 +153,18 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     with open_engine() as engine:
         before = engine.read(rows_of(original), MISSING, asked.source.form)
         after = engine.read(rows_of(released), MISSING, asked.source.form.of_another())
-        bound = bind(asked, engine.schema(before), index=frames.index_names(original))
+        prepared = prepare(engine, before, asked, frames.index_names(original))
+        bound = bind(asked, engine.schema(prepared.frame), index=frames.index_names(original))
         require_header(engine.schema(after), asked.columns)
         if asked.output.spreadsheet_safe:
             schema = engine.schema(after)
             after = engine.apply(after, unquoting(schema.names, schema.rows), schema)
         after, warnings = _without_identifiers(engine, after, bound)
-        verdict = check(engine, after, terms_of(bound, engine, before))
+        verdict = check(engine, after, terms_of(bound, engine, prepared.frame))
         verdict.require_columns()
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
-        attributes = encode(engine, before, kept if questions.columns == "all" else bound.of(Role.QUASI))
+        attributes = encode(engine, prepared.frame, kept if questions.columns == "all" else bound.of(Role.QUASI))
+        attributes = as_they_came(engine, before, attributes, prepared.changed)
         tables = Tables(engine, before, after, _pairs(released, bound.rows, verdict.records))
         if isinstance(tables.rows, str):
             tables = _matched(tables, bound, attributes, released, questions)
@@ -207,7 +213,7 @@ def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
     values = requested(policy, request)
     asked = values.model_copy(update={"method": values.method.model_copy(update={"name": METHOD.name})})
     with open_engine() as engine:
-        original = engine.read(rows_of(source), MISSING, asked.source.form)
+        original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
         bound = bind(asked, engine.schema(original))
         terms = terms_of(bound, engine, original)
         return lattice_of(Task(bound, terms.models, Table(engine, original, bound, terms)))
@@ -217,7 +223,7 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     """Return the hierarchy of a column as a policy builds it over the values that the column holds."""
     asked = Policy.of(policy)
     with open_engine() as engine:
-        original = engine.read(rows_of(source), MISSING, asked.source.form)
+        original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
         bound = bind(asked, engine.schema(original))
         if column not in asked.columns or asked.columns[column].hierarchy is None:
             raise PolicyError(f"the policy has no hierarchy for a column '{column}'", fix="add one to [columns]")

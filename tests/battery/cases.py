@@ -20,6 +20,7 @@ from kinfold.request.methods import Need, needs
 from kinfold.rows.schema import Kind
 
 ORDERED = ("whole", "decimal", "grade", "rank", "day")  # kinds of a confidential column with an order
+GENERALIZING = ("hierarchies", "suppression")  # what methods need whose values stay true
 LITTLE = {"t": 0.5, "l": 2, "entropy": 1.3, "c": 4.0, "p": 2, "alpha": 0.9}
 MUCH = {"t": 0.15, "l": 3, "entropy": 2.5, "c": 1.0, "p": 3, "alpha": 0.5}
 
@@ -55,13 +56,10 @@ class Case:
         write(self.table, path)
         return path
 
-    def as_one(self) -> list[dict[str, Any]] | None:
-        """The rows that may leave as if all were one class; None where missing values keep classes apart."""
+    def as_one(self) -> list[dict[str, Any]]:
+        """The rows that may leave as if all were one class: values that some lack can be blanked for the others."""
         asked = self.policy["columns"]
-        apart = [name for name in self.quasi if self.table.column(name).null_count and "missing" in asked[name]]
-        if any(asked[name]["missing"] == "separate" for name in apart):
-            return None
-        gone = [name for name in apart if asked[name]["missing"] == "drop"]
+        gone = [name for name in self.quasi if asked[name].get("missing") == "drop"]
         kept = [row for row in self.table.to_pylist() if all(row[name] is not None for name in gone)]
         return [{**row, **dict.fromkeys(self.quasi, "*")} for row in kept]
 
@@ -142,14 +140,15 @@ def _add_quasi(draft: Draft, name: str, kind: str, how: str) -> None:
     if kind in ("truth", "grade"):
         asked["type"] = made.asked["type"]
     average = draft.choice["average"]
-    if average in AVERAGES[meaning] and (average == "generalize" or "hierarchies" not in draft.needed):
+    of_generalizers = ("suppress",) if "suppression" in draft.needed else ("generalize", "suppress")
+    if average in AVERAGES[meaning] and (average in of_generalizers or not {*GENERALIZING} & {*draft.needed}):
         asked["average"] = average
     inferred = not draft.choice["declared"]
     if meaning.measured and not (
         inferred and made.array.null_count == draft.n
     ):  # then it is nominal, as far as anybody knows
         asked["missing"] = draft.choice["missing"]
-        truthful = "hierarchies" in draft.needed or asked.get("average") == "generalize"
+        truthful = {*GENERALIZING} & {*draft.needed} or asked.get("average") in ("generalize", "suppress")
         if truthful and asked["missing"] == "mean":
             asked["missing"] = "separate"
     wanted = draft.choice["hierarchies"]

@@ -60,7 +60,7 @@ FACTORS: dict[str, tuple[Any, ...]] = {
     "confidential": (*OFTEN, "ties", "constant", "distinct", "some null", "all null"),
     "missing": ("separate", "mean", "drop"),
     "hierarchies": ("as needed", "as needed", "as needed", "everywhere", "nowhere"),
-    "average": ("default", "default", "median", "convex-median", "mode", "generalize"),
+    "average": ("default", "default", "median", "convex-median", "mode", "generalize", "suppress"),
     "asked": ("little", "little", "little", "much"),
     "k": (2, 3, 5),
     "records": (0, 1, 2, 5, 5, 5, 12, 12, 12),  # times k, and fewer than k over

@@ -135,8 +135,8 @@ def test_the_bar_is_gone_before_results_are_printed(tmp_path: Path, monkeypatch:
     ran = run("anonymize", table, "--quasi", "age,town", "-k", "3", "--method", "mdav", "--out", tmp_path / "out")
     assert ran.code == 0, ran.err
     said = screen.getvalue()
-    assert "measuring" in said
     before, _, results = said.partition("holds")
+    assert "━" in before  # whichever of its stages it came to show
     assert "\x1b[2K" in before  # what a bar leaves is wiped away
     assert "must not leave" in results
     assert not re.search(r"\x1b\[(2K|1A|\?25)|measuring|━", results)

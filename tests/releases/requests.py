@@ -122,7 +122,7 @@ def _add_quasi(drawn: Request, name: str, column: Column) -> None:
     measured = column.kind in ("continuous", "date")
     if not drawn.generalizing and drawn.often(0.6):
         asked["average"] = drawn.one_of(*AVERAGES[column.kind])
-    truthful = drawn.generalizing or asked.get("average") == "generalize"
+    truthful = drawn.generalizing or asked.get("average") in ("generalize", "suppress")
     if column.hierarchy and ((truthful and measured) or drawn.often(0.5)):
         asked["hierarchy"] = column.hierarchy
     if measured and None in column.values:

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import kinfold
 from command import run, text
 from kinfold.demo.table import patients
-from kinfold.profiling.profile import propose
+from kinfold.profiling.roles import Unit
 from kinfold.profiling.starter_policy import starter
 from kinfold.request.policy import Policy
-from kinfold.rows.schema import Column, Role, Storage
+from kinfold.rows.schema import Role
 from reference.public_data import found
+
+FEW, MANY = ["a", "b", "c"] * 40, [f"{i % 40}x" for i in range(120)]
+AGES, AMOUNTS = [18 + i % 60 for i in range(120)], [round(900 + 37.7 * i, 2) for i in range(60)] * 2
+
+
+def role(name: str, values: Sequence[Any]) -> str:
+    """The role of one column, beside others that are known well."""
+    others = {"sex": ["f", "m"] * (len(values) // 2), "age": AGES[: len(values)], "city": (FEW * 2)[: len(values)]}
+    others.pop(name, None)
+    return next(c.role for c in kinfold.profile(pa.table({name: values, **others})).columns if c.name == name)
 
 
 @pytest.mark.parametrize(
@@ -23,26 +37,190 @@ from reference.public_data import found
     ["name", "Name", "NAME", "patient_id", "PatientId", "SSN", "e-mail", "EMail", "Phone", "home address", "uuid"],
 )
 def test_names_that_identify(name: str) -> None:
-    assert propose(Column(name, Storage.TEXT, 100, distinct=3))[0] is Role.IDENTIFIER
+    assert role(name, FEW) == Role.IDENTIFIER
+
+
+@pytest.mark.parametrize(
+    "name", ["Vorname", "Kundennummer", "Prénom", "apellidos", "氏名", "患者番号", "e_mail_address"]
+)
+def test_names_that_identify_in_other_languages(name: str) -> None:
+    assert role(name, FEW) == Role.IDENTIFIER
 
 
 @pytest.mark.parametrize(
     "name", ["Disease", "diagnosis_code", "income", "MonthlySalary", "hiv_status", "charge", "total_cost"]
 )
 def test_names_that_are_sensitive(name: str) -> None:
-    assert propose(Column(name, Storage.INTEGER, 100, distinct=30))[0] is Role.CONFIDENTIAL
+    assert role(name, MANY) == Role.CONFIDENTIAL
+    assert role(name, AMOUNTS) == Role.CONFIDENTIAL
 
 
-@pytest.mark.parametrize("name", ["age", "zip", "discharge_date", "archive_box", "width", "valid", "idea", "renamed"])
+@pytest.mark.parametrize("name", ["Nettoeinkommen", "maladie", "Religion", "salario_bruto", "年収", "病名", "диагноз"])
+def test_names_that_are_sensitive_in_other_languages(name: str) -> None:
+    assert role(name, FEW) == Role.CONFIDENTIAL
+
+
+@pytest.mark.parametrize("name", ["age", "zip", "Alter", "Familienstand", "sexo", "pays", "都道府県", "marital-status"])
 def test_names_that_somebody_else_may_know(name: str) -> None:
-    assert propose(Column(name, Storage.INTEGER, 100, distinct=30))[0] is Role.QUASI
+    assert role(name, FEW if name != "age" else AGES) == Role.QUASI
+
+
+@pytest.mark.parametrize("name", ["discharge", "archive_box", "width", "valid", "idea", "renamed", "covid", "x"])
+def test_names_that_say_nothing(name: str) -> None:
+    assert role(name, FEW) == Role.OTHER
+    assert role(name, AGES) == Role.QUASI
+
+
+@pytest.mark.parametrize("name", ["region_name", "state_id", "Postleitzahl_Nummer", "郵便番号"])
+def test_a_number_or_name_of_a_place_is_a_place(name: str) -> None:
+    assert role(name, FEW) == Role.QUASI
 
 
 def test_values_that_identify_or_tell_nothing() -> None:
-    assert propose(Column("x", Storage.TEXT, 100, distinct=99))[0] is Role.IDENTIFIER
-    assert propose(Column("x", Storage.NUMBER, 100, distinct=99))[0] is Role.QUASI
-    assert propose(Column("x", Storage.TEXT, 100, distinct=1))[0] is Role.OTHER
-    assert propose(Column("x", Storage.TEXT, 100, nulls=100))[0] is Role.OTHER
+    rng = np.random.default_rng(0)
+    assert role("x", [f"person {i}" for i in range(120)]) == Role.IDENTIFIER
+    assert role("x", list(range(1, 121))) == Role.IDENTIFIER
+    assert role("x", rng.permutation(120) + 4_000_000) == Role.IDENTIFIER
+    assert role("x", [f"K-{i // 3:04}" for i in range(120)]) == Role.IDENTIFIER
+    assert role("x", [float(i) ** 2.5 for i in range(120)]) == Role.CONFIDENTIAL
+    assert role("x", ["a"] * 120) == Role.OTHER
+    assert role("x", pa.nulls(120, pa.string())) == Role.OTHER
+
+
+@pytest.mark.parametrize("written", [int, float])
+def test_few_whole_numbers_are_codes_however_they_are_written(written: type) -> None:
+    table = pa.table({"v": [written(i % 7) for i in range(140)], "age": AGES + AGES[:20]})
+    assert kinfold.profile(table).columns[0].kind == "nominal"
+
+
+def test_many_whole_numbers_are_codes_unless_neighbours_are_held_as_often() -> None:
+    rng = np.random.default_rng(1)
+    regions = rng.choice(np.arange(1, 91), 2000, p=rng.dirichlet(np.ones(90)))
+    ages = np.clip(rng.normal(45, 17, 2000).astype(int), 0, 98)
+    kinds = [column.kind for column in kinfold.profile(pa.table({"v1": regions, "v2": ages})).columns]
+    assert kinds == ["nominal", "continuous"]
+
+
+@pytest.mark.parametrize("name", ["weight", "Gewicht", "wgt_final", "sampling_weight", "poids", "AFNLWGT", "w"])
+def test_weights_by_their_name(name: str) -> None:
+    table = pa.table({name: [112.7, 118.3, 420.0, 221.4] * 30, "age": AGES, "sex": ["f", "m"] * 60})
+    profile = kinfold.profile(table)
+    assert profile.sampling_weights == name
+    assert profile.columns[0].role == Role.OTHER
+
+
+def test_weights_by_their_values() -> None:
+    region = [i % 12 + 1 for i in range(600)]
+    weight = [round(80 + 31.37 * ((r * 7) % 5), 2) for r in region]
+    assert kinfold.profile(pa.table({"r": region, "v": weight, "s": ["f", "m"] * 300})).sampling_weights == "v"
+
+
+def test_the_weight_of_a_body_is_none_of_a_sample() -> None:
+    rng = np.random.default_rng(2)
+    table = pa.table({"weight": np.round(rng.normal(75, 12, 400), 1), "age": rng.integers(18, 90, 400)})
+    assert kinfold.profile(table).sampling_weights is None
+    assert kinfold.profile(table.rename_columns(["Körpergewicht", "age"])).sampling_weights is None
+
+
+def test_weights_that_few_share_are_removed_and_still_used() -> None:
+    table = pa.table({"weight": [1000.5 + 13 * i for i in range(120)], "age": AGES, "sex": ["f", "m"] * 60})
+    profile = kinfold.profile(table)
+    assert (profile.columns[0].role, profile.sampling_weights) == (Role.IDENTIFIER, "weight")
+    policy = tomllib.loads(starter(profile))
+    policy["method"] = {"name": "mdav"}
+    assert kinfold.anonymize(table, policy).measures["risk"]["individual"]["max"] < 1 / 5
+
+
+def test_a_household_and_a_person_with_several_rows() -> None:
+    house = [i // 3 + 1 for i in range(600)]
+    sex = ["f", "m", "m"] * 200
+    assert kinfold.profile(pa.table({"h": house, "sex": sex})).unit == Unit("h", people=False)
+    one = [sex[(h * 7) % 3] for h in house]
+    assert kinfold.profile(pa.table({"h": house, "sex": one})).unit == Unit("h", people=True)
+    text = starter(kinfold.profile(pa.table({"h": house, "sex": sex})))
+    assert '# unit = "h"' in text
+    assert "unit" not in tomllib.loads(text)["privacy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "wanted"),
+    [
+        ("age", AGES, {"intervals": [5, 10, 20], "top": 70}),
+        ("born", [date(1950 + i % 40, i % 12 + 1, 11) for i in range(120)], {"dates": ["month", "quarter", "year"]}),
+        ("plz", [f"{10_000 + 371 * (i % 50)}" for i in range(120)], {"mask": 5}),
+        (
+            "mood",
+            ["bad", "good", "very good"] * 40,
+            {"levels": [["bad", "bad to good"], ["good", "bad to good"], ["very good", "very good"]]},
+        ),
+        (
+            "city",
+            ["a"] * 60 + ["b"] * 50 + ["c", "d", "e", "f", "g"] * 2,
+            {"levels": [["a", "a"], ["b", "b"], *([value, "other"] for value in "cdefg")]},
+        ),
+    ],
+)
+def test_hierarchies_are_written_out(name: str, values: list[Any], wanted: dict[str, Any]) -> None:
+    policy = tomllib.loads(starter(kinfold.profile(pa.table({name: values}))))
+    assert policy["columns"][name]["hierarchy"] == wanted
+
+
+def test_countries_and_diagnoses_have_their_own_hierarchies() -> None:
+    pytest.importorskip("countryinfo")
+    countries = ["Germany", "France", "Japan", "China", "Brazil", "Kenya"] * 20
+    codes = ["E11.9", "E11", "J45.0", "C50.1", "F32.1", "K35.8"] * 20
+    policy = tomllib.loads(starter(kinfold.profile(pa.table({"country": countries, "x": codes}))))["columns"]
+    by_country = {row[0]: row[1:] for row in policy["country"]["hierarchy"]["levels"]}
+    assert by_country["Japan"] == ["Eastern Asia", "Asia"]
+    assert policy["x"]["role"] == "confidential"
+    by_code = {row[0]: row for row in policy["x"]["hierarchy"]["levels"]}
+    assert by_code["E11.9"][1] == "E11.-"
+    assert by_code["E11.9"][-1] == "E00-E90"
+
+
+@pytest.mark.parametrize("label", ["other", "rare", "*", "Asia"])
+def test_a_value_called_like_a_label_does_not_break_the_policy(label: str) -> None:
+    values = ["Japan", "China", "India", "Nepal", "Kenya", label] * 20 + ["Chad", "Peru"]
+    table = pa.table({"country": values, "age": [*AGES, 20, 30]})
+    policy = tomllib.loads(starter(kinfold.profile(table)))
+    policy["method"] = {"name": "mdav"}
+    assert set(kinfold.anonymize(table, policy).frame["country"].to_pylist()) <= set(values)
+
+
+def test_the_hierarchies_of_a_starter_policy_serve_methods_that_generalize() -> None:
+    table = patients(300)
+    policy = tomllib.loads(starter(kinfold.profile(table)))
+    policy["method"] = {"name": "datafly", "suppression": 0.1}
+    assert kinfold.anonymize(table, policy).verdict.k >= 5
+
+
+def test_long_hierarchies_are_files_beside_the_policy(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    rows = [f"town{code},{age}" for code, age in zip(rng.zipf(1.5, 900) % 60, rng.integers(18, 90, 900), strict=True)]
+    data = text(tmp_path, "t.csv", "town,age\n" + "\n".join(rows) + "\n")
+    assert run("profile", data, "--write-policy", tmp_path / "p.toml").code == 0
+    policy = tomllib.loads((tmp_path / "p.toml").read_text())
+    assert policy["columns"]["town"]["hierarchy"] == {"file": "p-hierarchies/town.csv"}
+    assert run("anonymize", data, "--policy", tmp_path / "p.toml", "--out", tmp_path / "out").code == 0
+    (tmp_path / "p.toml").unlink()
+    again = run("profile", data, "--write-policy", tmp_path / "p.toml")
+    assert (again.code, "exists already" in again.err) == (2, True)
+    assert run("profile", data, "--write-policy", tmp_path / "p.toml", "--force").code == 0
+
+
+def test_confidential_columns_are_protected_by_what_fits_them() -> None:
+    columns = kinfold.profile(pa.table({"disease": MANY, "hiv": FEW, "income": AMOUNTS, "age": AGES})).columns
+    assert [(c.role, c.t, c.l) for c in columns[:3]] == [
+        ("confidential", None, 3),
+        ("confidential", None, 2),
+        ("confidential", 0.3, None),
+    ]
+
+
+def test_a_profile_as_json_has_reasons_and_no_value_of_the_table() -> None:
+    found = kinfold.profile(pa.table({"town": ["Secretville", "Otherham", "Elsewhere"] * 40, "age": AGES})).to_dict()
+    assert all(column["reason"] for column in found["columns"])
+    assert "Secretville" not in repr(found)
 
 
 def test_a_profile_tells_how_much_columns_single_out() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,9 @@ from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError, plural
 from kinfold.request.methods import AUTO, names
+
+if TYPE_CHECKING:
+    from kinfold.profiling.profile import Profile
 
 app = typer.Typer(
     cls=Commands,
@@ -90,7 +93,6 @@ def profile(
     Example: `kinfold profile patients.csv --write-policy policy.toml`
     """
     from kinfold.flow import profile as look
-    from kinfold.profiling.starter_policy import starter
 
     with errors(), Bar() as bar:
         if write_policy and write_policy.exists() and not force:
@@ -98,7 +100,7 @@ def profile(
         policy_from(None, {}, {"privacy.k": 2, **source}, ())  # what is wrong with an option is told by its name
         found = look(data, progress=bar, **keywords(source))
         if write_policy:
-            _write(write_policy, starter(found))
+            _write_policy(write_policy, found, force)
         bar.end()
         if json:
             print_json(found.to_dict())
@@ -141,7 +143,7 @@ def anonymize(
     Examples:
     `kinfold anonymize patients.csv --policy policy.toml --out release`
 
-    `kinfold anonymize patients.csv --quasi age,sex,zip --confidential disease --identifier name -k 5 --out release`
+    `kinfold anonymize patients.csv --quasi age,sex,zip --confidential disease -k 5 --others drop --out release`
     """
     from kinfold.flow import anonymize as run
     from kinfold.release.publication import check_place
@@ -192,7 +194,7 @@ def verify(
     Examples:
     `kinfold verify release/public`
 
-    `kinfold verify release/public --set privacy.k=10`
+    `kinfold verify release/public --set privacy.l=2`
     """
     from kinfold.flow import verify as check
 
@@ -414,6 +416,25 @@ def warmup(
         compiled(lambda done, total: bar("compiling", done, total), modules)
         bar.end()
         out.print("the kernels are compiled")
+
+
+def _write_policy(path: Path, found: Profile, force: bool) -> None:
+    """Write a starter policy, and beside it the hierarchies that are too long to stand in it."""
+    from kinfold.hierarchy import by_rows, write_arx
+    from kinfold.profiling.starter_policy import hierarchy_files, starter
+
+    folder = path.with_name(f"{path.stem}-hierarchies")
+    files = {folder / file: rows for _, file, rows in hierarchy_files(found)}
+    if not force and (there := [file for file in files if file.exists()]):
+        raise PolicyError(f"'{there[0]}' exists already", fix="replace it with --force, or name another policy file")
+    try:
+        for file, rows in files.items():
+            folder.mkdir(parents=True, exist_ok=True)
+            with naming(file, f"'{file}' is written"):
+                write_arx(by_rows(rows), file)
+    except OSError as error:
+        raise PolicyError(f"cannot write into '{folder}': {error.strerror}", fix="choose another place") from error
+    _write(path, starter(found, folder=folder.name))
 
 
 def _write(path: Path, text: str) -> None:

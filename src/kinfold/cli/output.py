@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ def summary(release: Release) -> dict[str, Any]:
         "steps": release.plan.steps,
         "refined": round(release.plan.refined, 3),
         "seconds": round(release.seconds, 3),
+        **({"rules": [asdict(rule) for rule in release.rules]} if release.rules else {}),
         "notes": [*release.plan.notes, *release.measures["notes"]],
     }
 
@@ -167,6 +169,7 @@ def tell_profile(profile: Profile) -> None:
         table.add_row(Text(plain(column.name)), column.kind, *cells, column.role)
     out.print(table)
     _tell_source(profile)
+    _tell_reasons(profile)
     if profile.combinations:
         out.print()
         out.print("combinations that single people out")
@@ -185,6 +188,23 @@ def _tell_source(profile: Profile) -> None:
         out.print(Text(f"read with: {keys or 'nothing special'}"))
     for reading in profile.readings:
         out.print(Text(f"  {reading}"), soft_wrap=True)
+
+
+def _tell_reasons(profile: Profile) -> None:
+    """Print why each role is proposed, columns of the same reason together."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for column in profile.columns:
+        reasons.setdefault((column.role, column.reason), []).append(plain(column.name))
+    if reasons:
+        out.print()
+        out.print("why these roles")
+    for (role, reason), names in reasons.items():
+        out.print(Text.assemble(f"  {', '.join(names)}: ", (f"{role}; {reason}", "dim")), soft_wrap=True)
+    if profile.unit is not None:
+        whose = "a person" if profile.unit.people else "a household, perhaps"
+        out.print(Text(f"  rows of {whose}: {plain(profile.unit.column)} (privacy.unit)"), soft_wrap=True)
+    if profile.sampling_weights is not None:
+        out.print(Text(f"  weights: {plain(profile.sampling_weights)} (report.sampling_weights)"), soft_wrap=True)
 
 
 def tell_comparison(comparison: Comparison, folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinfold.evaluation.answers import answer
-from kinfold.evaluation.cautions import dominance, singling
+from kinfold.evaluation.cautions import dominance, protected_by_k_alone, singling
 from kinfold.evaluation.loss import loss
 from kinfold.evaluation.pairing import Pair, Tables
 from kinfold.evaluation.plausibility import Plausibility, plausibility
@@ -78,7 +78,7 @@ def measure_release(
 ) -> Measures:
     """Measure a release; `attributes` are the original columns that losses are measured over."""
     asked = questions or Questions()
-    asked = replace(asked, measures=asked.measures or policy.request.report.measures)
+    asked = asked.completed(policy.request.report)
     quasi = [column.name for column in policy.of(Role.QUASI)]
     sizes = tables.engine.tally(tables.released, quasi, {}).sizes
     pair = tables.rows if isinstance(tables.rows, str) else tables.paired(attributes)
@@ -108,8 +108,7 @@ def measure_release(
         "notes": [*warnings, *odd.notes, *notes_of(risked, before, lost)],
     }
     kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
-    each = None if isinstance(known, str) else record_risk(known)
-    return Measures(facts, statistics(tables, kept), warnings, each)
+    return Measures(facts, statistics(tables, kept), warnings, None if isinstance(known, str) else record_risk(known))
 
 
 def _shown_before(tables: Tables, policy: BoundPolicy, known: Pair | str, beside: Callable[[], Pair]) -> Shown:
@@ -136,7 +135,9 @@ def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Sho
     others = [column.name for column in policy.of(Role.OTHER)]
     alike = look_alikes(tables.engine, tables.original, policy.compared)
     safe = policy.request.output.spreadsheet_safe
-    return [*large, *singling(tables, shown.classes, others), *alike, *formulas(tables.engine, tables.released, safe)]
+    bare = protected_by_k_alone(tables.engine, tables.released, policy)
+    odd = formulas(tables.engine, tables.released, safe)
+    return [*bare, *large, *singling(tables, shown.classes, others), *alike, *odd]
 
 
 def _confidential(tables: Tables, frame: Any, policy: BoundPolicy) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 The values that a column can hold stand in one order (of its hierarchy, its scale, or by size), in which every label
 covers a stretch: a value itself, a label of a hierarchy the values under it, a range `[low, high]` those inside it,
 `*` and a label that nobody knows all of them. A column without a hierarchy has two levels: the value, and more.
-Null is a value beside the others, covered by itself and by `*`. Cost: one look-up for each distinct label.
+Null is a value beside the others, covered by itself and by `*`; in place of a value it says nothing, like `*`.
+Cost: one look-up for each distinct label.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.evaluation.pairing import PairedColumn
+from kinfold.evaluation.pairing import GONE, PairedColumn
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.request.encoding import Coded, Measured, as_text, leaves_of
 from kinfold.rows.points import Scale
@@ -58,17 +59,19 @@ def coverage_of(column: PairedColumn) -> Coverage:
     spans, own = spans_of(column), own_places(column)
     counts = np.bincount(own, minlength=spans.values + 1)  # the last is null
     held, records = counts[own], len(own)
-    if column.place is None:  # still numbers: nothing was generalized, but records may be left out
-        level = np.where(column.kept, 0, spans.height)
-        covered = np.where(column.kept, 1, spans.values)
-        return Coverage(level, spans.height, covered, spans.values, np.where(column.kept, held, records), held)
+    if column.place is None:  # still numbers: nothing was generalized, but values and records may be left out
+        assert column.numbers is not None  # noqa: S101  a column has numbers or labels
+        told = column.kept & ~(np.isnan(column.numbers) & (own < spans.values))
+        level = np.where(told, 0, spans.height)
+        covered = np.where(told, 1, spans.values)
+        return Coverage(level, spans.height, covered, spans.values, np.where(told, held, records), held)
     before = np.concatenate([[0], np.cumsum(counts[:-1])])
     under = np.where(spans.stop - spans.start == spans.values, records, before[spans.stop] - before[spans.start])
     # after the labels: -2 left out, -1 null, a value by itself
     level = np.append(spans.level, [spans.height, 0])
     covered = np.append(spans.stop - spans.start, [spans.values, 1])
     under = np.append(under, [records, counts[-1]])
-    at = column.place
+    at = np.where((column.place == -1) & (own < spans.values), GONE, column.place)  # blanked: nothing is said
     start, stop = np.append(spans.start, [0, spans.values]), np.append(spans.stop, [spans.values, spans.values + 1])
     true = ((start[at] <= own) & (own < stop[at])) | (covered[at] == spans.values)
     return Coverage(level[at], spans.height, covered[at], spans.values, np.where(true, under[at], 0), held)
@@ -149,7 +152,8 @@ def _told(label: str, place: dict[str, int]) -> tuple[int, int, int] | None:
 def gaps(column: PairedColumn) -> Floats:
     """Squared distance of each original code to each released label: 0 where the label covers the value.
 
-    Elsewhere it is that of the nearest value that the label covers. The last column is null.
+    Elsewhere it is that of the nearest value that the label covers. The last column is null, which says nothing where
+    cells are suppressed.
     """
     attribute = column.attribute
     assert isinstance(attribute, Coded)  # noqa: S101  numbers have no table
@@ -159,7 +163,8 @@ def gaps(column: PairedColumn) -> Floats:
     for label, start, stop in zip(column.labels, spans.start, spans.stop, strict=True):
         inside = np.flatnonzero((leaf >= start) & (leaf < stop))
         rows.append(np.zeros(attribute.scale.codes) if label == TOP else _nearest(attribute.scale, inside))
-    return np.column_stack([*rows, attribute.scale.gaps(attribute.null_code)])
+    empty = attribute.scale.gaps(attribute.null_code)
+    return np.column_stack([*rows, np.zeros_like(empty) if attribute.bound.suppressed else empty])
 
 
 def _nearest(scale: Scale, inside: Ints) -> Floats:

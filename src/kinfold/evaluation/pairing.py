@@ -50,7 +50,7 @@ class PairedColumn:
         """Whether the release holds statements about values, if only that they are what they are."""
         if isinstance(self.attribute, Coded) and not self.attribute.null_code:
             return False  # nothing but nulls: there is nothing to say
-        if self.attribute.bound.average == "generalize":
+        if self.attribute.bound.average in ("generalize", "suppress"):
             return True
         if self.numbers is not None:
             return False

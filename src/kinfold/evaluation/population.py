@@ -51,19 +51,29 @@ def outside(risks: Floats) -> dict[str, float]:
     return {"max": float(risks.max()), "mean": marketer_risk(risks)}
 
 
-def sampling_weights(tables: Tables, name: str) -> Floats:
-    """Return the weights of the released records: from the release if the column is there, else from the original."""
+def sampling_weights(tables: Tables, name: str) -> tuple[Floats, int]:
+    """Return the weights of the released records: from the release if the column is there, else from the original.
+
+    Those that are missing are taken to be the mean of the others; how many that is is returned beside them.
+    """
     for frame, rows in ((tables.released, None), (tables.original, tables.rows)):
         column = tables.engine.schema(frame).get(name)
         if column is None:
             continue
         if isinstance(rows, str):
             raise NotApplicable(rows)
-        if column.storage.kind is not Kind.CONTINUOUS or column.nulls:
+        if column.storage.kind is not Kind.CONTINUOUS:
             raise DataError(f"the sampling weights '{name}' are not all numbers", fix="give every record a weight")
         weights = tables.engine.collect(frame, {name: column}).column(0).to_numpy(zero_copy_only=False)
-        return np.asarray(weights if rows is None else weights[rows], np.float64)
+        return _without_gaps(np.asarray(weights if rows is None else weights[rows], np.float64))
     raise DataError(f"no column '{name}' for the sampling weights", fix="name a column of either table")
+
+
+def _without_gaps(weights: Floats) -> tuple[Floats, int]:
+    missing = np.isnan(weights)
+    if missing.all():
+        raise NotApplicable("every sampling weight is missing")
+    return np.where(missing, weights[~missing].mean(), weights), int(missing.sum())
 
 
 def _collected(pair: Pair, engine: Any, people: Any) -> Any:

@@ -5,7 +5,8 @@ measures            "standard" or "all"; as the policy says unless given. What "
 columns             "quasi", or "all" that are in both tables: what the losses are measured over
 weights             "k", a matrix, or a CSV file with one: the weights of the weighted disclosure risk
 population          a table of the people the records were drawn from: the journalist's risk
-sampling_weights    a column that says how many people a record stands for: the individual risk
+sampling_weights    a column that says how many people a record stands for: the individual risk; as the policy says
+                    unless given
 threshold           the share of the records whose risk is above it
 linkage_subsets     attack the most telling subsets of the quasi-identifiers as well
 linkage_untouched   attack with the columns that were released untouched as well
@@ -15,7 +16,7 @@ task                "regression:income" or "classification:disease": fitted on t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
 from kinfold.measures.weights import WeightMatrix
+from kinfold.request.policy import Report
 
 SETS = ("standard", "all")
 TASKS = ("regression", "classification")
@@ -61,6 +63,11 @@ class Questions:
         known = {field.name for field in fields(cls)}
         asked = {key: value for key, value in keywords.items() if key in known}
         return cls(**asked), {key: value for key, value in keywords.items() if key not in known}
+
+    def completed(self, report: Report) -> Questions:
+        """Return the questions, with what the policy says where nobody asked otherwise."""
+        weights = self.sampling_weights or (report.sampling_weights if self.population is None else None)
+        return replace(self, measures=self.measures or report.measures, sampling_weights=weights)
 
     @property
     def every(self) -> bool:

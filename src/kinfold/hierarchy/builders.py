@@ -6,6 +6,7 @@ A builder takes the values that the column holds, as text, and what the policy s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from itertools import pairwise
@@ -40,14 +41,22 @@ def _masked(value: str, hidden: int, longest: int) -> str:
 
 
 def by_intervals(
-    values: Iterable[str], widths: Sequence[float], origin: float = 0.0, where: str = "the hierarchy"
+    values: Iterable[str],
+    widths: Sequence[float],
+    origin: float = 0.0,
+    where: str = "the hierarchy",
+    top: float | None = None,
 ) -> Hierarchy:
     """Put numbers into intervals that start at `origin`, each level's width a multiple of the one below.
+
+    From `top` up there is one open interval at every level, and those below it end there.
 
     >>> by_intervals(["21", "24", "38"], [5, 20]).labels[0].tolist()
     ['21', '20-24', '20-39', '*']
     >>> by_intervals(["0.5"], [0.25]).labels[0].tolist()
     ['0.5', '[0.5, 0.75)', '*']
+    >>> by_intervals(["84", "85", "97"], [5, 20], top=85).labels.tolist()
+    [['84', '80-84', '80-84', '*'], ['85', '85+', '85+', '*'], ['97', '85+', '85+', '*']]
     """
     if not widths or any(width <= 0 for width in widths):
         raise PolicyError(f"{where}: an interval has no width", fix="give widths above 0, for example [5, 10, 20]")
@@ -57,18 +66,30 @@ def by_intervals(
     numbers = {value: Fraction(value) - Fraction(str(origin)) for value in values}
     ordered = sorted(numbers, key=lambda value: (numbers[value], value))
     start = Fraction(str(origin))
-    whole = all(number.denominator == 1 for number in (*numbers.values(), *exact, start))
-    return Hierarchy.of(
-        [[value, *(_interval(numbers[value], width, start, whole) for width in exact)] for value in ordered], where
-    )
+    end = None if top is None else Fraction(str(top))
+    whole = all(number.denominator == 1 for number in (*numbers.values(), *exact, start, end or start))
+    bands = _Bands(start, end, whole)
+    return Hierarchy.of([[value, *(bands.of(numbers[value], width) for width in exact)] for value in ordered], where)
 
 
-def _interval(number: Fraction, width: Fraction, origin: Fraction, whole: bool) -> str:
-    low = origin + number // width * width
-    if not whole:
-        return f"[{float(low):.12g}, {float(low + width):.12g})"
-    first, last = int(low), int(low + width) - 1
-    return str(first) if first == last else f"{first}-{last}"
+@dataclass(frozen=True)
+class _Bands:
+    """Where intervals start, where the open one does, and whether they are of whole numbers."""
+
+    origin: Fraction
+    top: Fraction | None
+    whole: bool
+
+    def of(self, number: Fraction, width: Fraction) -> str:
+        """Return the interval of a number, counted from the origin."""
+        low = self.origin + number // width * width
+        if self.top is not None and self.origin + number >= self.top:
+            return f"{float(self.top):.12g}+"
+        high = low + width if self.top is None else min(low + width, self.top)
+        if not self.whole:
+            return f"[{float(low):.12g}, {float(high):.12g})"
+        first, last = int(low), int(high) - 1
+        return str(first) if first == last else f"{first}-{last}"
 
 
 def by_dates(values: Iterable[str], units: Sequence[str], where: str = "the hierarchy") -> Hierarchy:

@@ -32,7 +32,7 @@ MODULES = (
     *("univariate", "univariate_wide"),
     *("draws", "promises", "plain_search", "sweeps", "random_moves", "promised_search", "repair"),
     *("paths", "distances", "pricing", "t_merge", "k_first"),
-    *("rollup", "subsets", "statements", "statement_tree", "cell_search", "linkage"),
+    *("rollup", "subsets", "statements", "statement_tree", "cell_search", "opening", "linkage"),
 )
 
 _HERE = Path(__file__).parent

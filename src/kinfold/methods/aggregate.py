@@ -5,6 +5,7 @@
     convex median   Definition 5.3 of Domingo-Ferrer & Torra 2005: the median after each category between two others
                     has been lifted to the lower of the highest frequencies on its two sides, over the full scale
     mode            the most frequent value; ties go to the first in the order
+    suppress        the value that the whole class shares; null where its records differ
     generalize      the lowest common ancestor in the hierarchy; without one, the range of the class
 
 Each takes values and labels (0 to m - 1, every one used) and returns one value a class. Null is a value: it can be the
@@ -120,6 +121,19 @@ def ancestors(leaves: Codes, labels: Labels, paths: Codes) -> tuple[Codes, Codes
         level += np.minimum.reduceat(number, starts) != np.maximum.reduceat(number, starts)
     row = np.maximum.reduceat(leaves[order], starts)
     return row.astype(np.int32), np.where(row < 0, NO_VALUE, level).astype(np.int32)
+
+
+def shared(codes: Codes, labels: Labels, null: int) -> Codes:
+    """The code that all records of a class share; null where they differ.
+
+    >>> shared(np.array([1, 1, 0, 2]), np.array([0, 0, 1, 1]), null=3).tolist()
+    [1, 3]
+    """
+    low, high = np.full((2, int(labels.max()) + 1), null)
+    np.minimum.at(low, labels, codes)
+    high[:] = 0
+    np.maximum.at(high, labels, codes)
+    return np.where(low == high, low, null).astype(np.int32)
 
 
 def extremes(numbers: Floats, labels: Labels) -> tuple[Floats, Floats]:

@@ -40,12 +40,25 @@ def averaged(attribute: Attribute, labels: Labels, output: Output) -> Averaged:
     if attribute.bound.average == "generalize":
         return Averaged(Replace(pa.array(covering(attribute, labels), pa.string()), as_stored=False))
     if isinstance(attribute, Coded):
-        return Averaged(Replace(pa.array(attribute.texts[_central(attribute, labels)], pa.string())))
+        codes = _central(attribute, labels)
+        notes = blanks_told(attribute, codes[labels]) if attribute.bound.suppressed else ()
+        return Averaged(Replace(pa.array(attribute.texts[codes], pa.string())), notes)
     return _measured(attribute, labels, output)
+
+
+def blanks_told(attribute: Coded, released: NDArray[np.integer[Any]]) -> tuple[str, ...]:
+    """Say how many cells of a column were suppressed, given what is released of each record."""
+    null, records = attribute.null_code, len(released)
+    cells = int(((released == null) & (attribute.codes != null)).sum())
+    if not cells:
+        return ()
+    return (f"'{attribute.bound.name}': {cells:,} of {records:,} cells were suppressed ({cells / records:.1%})",)
 
 
 def _central(attribute: Coded, labels: Labels) -> NDArray[np.int32]:
     codes, null = attribute.codes, attribute.null_code
+    if attribute.bound.suppressed:
+        return aggregate.shared(codes, labels, null)
     if attribute.bound.average == "median":
         return aggregate.ordinal_median(codes, labels, null)
     if attribute.bound.average == "convex-median":

@@ -6,33 +6,34 @@ and by values; they are a start to correct, not a verdict.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import combinations
+from math import comb
 from typing import Any
 
 from kinfold.errors import plural
+from kinfold.profiling.ladders import Ladder, ladder_of
+from kinfold.profiling.roles import Seen, Unit, assigned, unit_of, weight_of
+from kinfold.profiling.scales import scale_of
+from kinfold.profiling.shapes import Shape, shape_of, worth_ordering
+from kinfold.profiling.words import Hint, hints
 from kinfold.progress import Progress, silent
+from kinfold.rows.appearance import Appearance
 from kinfold.rows.engines import Engine
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
 from kinfold.rows.notebook import Displayed
-from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
-from kinfold.rows.tally import Tally
+from kinfold.rows.schema import Column, Kind, Role
 from kinfold.rows.text_warnings import alike_told, formulas_told, name_told, texts_in
 
-IDENTIFYING = (
-    r"(?i:(^|[_\W])(id|name|ssn|passport|e-?mail|phone|mobile|address|street|iban|mrn|uuid|insurance_?no)([_\W]|$))"
-    r"|(Id|ID|Name)$"
-)
-CONFIDENTIAL = (
-    r"disease|diagnos|condition|income|salary|wage|debt|religio|politic|sexual|therapy|crime"
-    r"|(?<![a-z])(charge|cost|drug|hiv)"  # but not discharge, Pentecost, archive
-)
-ALMOST_ALL = 0.95  # share of different values from which a column is taken for an identifier
 WIDEST = 8  # columns whose pairs and triples are looked at
+MOST_ROWS = 30_000_000  # grouped for combinations: of a large table fewer columns are looked at
 SHOWN = 10  # combinations, those that single out the most first
+CLOSE = 0.3  # t of a confidential number: classes of some records reach it without becoming large
+FEW_SORTS = 6  # different values from which a class is asked to hold three of them
+SORTS_LEFT = 0.1  # share of the records that do not hold the two most frequent values, for that to be possible
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,15 @@ class ColumnProfile:
     unique: float  # share of records that it makes unique
     role: str
     reason: str
+    t: float | None = None  # how a confidential column could be protected
+    l: int | None = None
+    order: tuple[str, ...] = ()  # of an ordinal column of text
+    ladder: Ladder | None = None  # how it could be generalized
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; of the hierarchy what it is, for its labels are values of the table."""
+        told = {key: value for key, value in vars(self).items() if key not in ("ladder", "order")}
+        return {**told, "hierarchy": self.ladder.told if self.ladder else None}
 
 
 @dataclass(frozen=True)
@@ -67,10 +77,14 @@ class Profile(Displayed):
     warnings: tuple[str, ...]
     source: Mapping[str, Any] = field(default_factory=dict)  # how the table is written: see `source_guess`
     readings: tuple[str, ...] = ()
+    k: int = 5
+    unit: Unit | None = None
+    sampling_weights: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        return asdict(self)
+        columns = [column.to_dict() for column in self.columns]
+        return {**asdict(replace(self, columns=())), "columns": columns}
 
     def display(self) -> tuple[str, dict[str, Any]]:
         """Return what a notebook shows."""
@@ -84,75 +98,104 @@ def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
     """Look at every column, then at the pairs and triples of the most telling ones."""
     schema = engine.schema(frame)
     require_header(schema)
-    columns: list[ColumnProfile] = []
-    odd: list[str] = []
-    for column in schema:
-        alone = engine.tally(frame, [column.name], {})
-        columns.append(_profiled(column, _share_alone(alone)))
-        odd += _oddities(column, columns[-1].role, alone)
-    telling = [c for c in columns if c.role not in (Role.IDENTIFIER, Role.CONFIDENTIAL) and c.distinct > 1]
-    widest = sorted(telling, key=lambda c: -c.distinct)[:WIDEST]
-    names = [c.name for c in columns if c in widest]
+    variety = partial(_variety, engine, frame)
+    columns = assigned([_seen(engine, frame, column) for column in schema], variety)
+    k = sensible_k(schema.rows)
+    unit = unit_of(columns, variety, k)
+    odd = [told for seen in columns for told in _oddities(engine, frame, seen)]
+    return Profile(
+        schema.rows,
+        tuple(_profiled(seen) for seen in columns),
+        tuple(_combinations(engine, frame, columns, progress)),
+        (*_warnings(columns, unit), *odd),
+        k=k,
+        unit=unit,
+        sampling_weights=weight_of(columns),
+    )
+
+
+def sensible_k(rows: int) -> int:
+    """Return a k to start from: 5, and less where so few records would be one class.
+
+    >>> sensible_k(1_000), sensible_k(8), sensible_k(3)
+    (5, 3, 2)
+    """
+    return 5 if rows >= 50 else 3 if rows >= 6 else 2
+
+
+def _seen(engine: Engine, frame: Any, column: Column) -> Seen:
+    look, named = engine.appearance(frame, column), hints(column.name)
+    order = engine.succession(frame, column) if worth_ordering(column, look) else None
+    return Seen(column, look, named, shape_of(column, look, order, named))
+
+
+def _variety(engine: Engine, frame: Any, one: str, other: str) -> float:
+    """Return how many values of the other column come with a value of this one, on average."""
+    pairs, values = engine.pairs(frame, one, other)
+    return pairs / max(values, 1)
+
+
+def _profiled(seen: Seen) -> ColumnProfile:
+    column, look = seen.column, seen.look
+    kind = str(column.kind if seen.weight or look.distinct <= 1 else seen.shape.kind)
+    unique = look.alone / column.rows if column.rows else 0.0
+    facts = (column.name, kind, str(column.storage), look.distinct, column.nulls, unique, str(seen.role), seen.reason)
+    order = scale_of(look.values) if seen.shape is Shape.SCALE else ()
+    if seen.role not in (Role.QUASI, Role.CONFIDENTIAL):
+        return ColumnProfile(*facts, order=order)
+    ladder = ladder_of(seen.shape, look, seen.hints)
+    if seen.role is Role.QUASI:
+        return ColumnProfile(*facts, order=order, ladder=ladder)
+    ordered = seen.shape.kind is not Kind.NOMINAL
+    tables = ladder if seen.shape is Shape.DIAGNOSIS else None  # numbers that are released as they are need no bands
+    return ColumnProfile(*facts, CLOSE if ordered else None, None if ordered else _diversity(look), order, tables)
+
+
+def _diversity(look: Appearance) -> int:
+    """Return how many different values a class could be asked to hold: three of many, two of few."""
+    left = look.filled - sum(look.counts[:2])
+    return 3 if look.distinct >= FEW_SORTS and left >= SORTS_LEFT * look.filled else 2
+
+
+def _combinations(engine: Engine, frame: Any, columns: Sequence[Seen], progress: Progress) -> list[Combination]:
+    """Return the pairs and triples of columns that single out the most; of a large table of fewer columns."""
+    telling = [s for s in columns if s.role in (Role.QUASI, Role.OTHER) and s.look.distinct > 1]
+    widest = sorted(telling, key=lambda s: (s.role is not Role.QUASI, -s.look.distinct))
+    rows = max(columns[0].column.rows, 1) if columns else 1
+    many = next(n for n in range(WIDEST, 1, -1) if n == 2 or (comb(n, 2) + comb(n, 3)) * rows <= MOST_ROWS)
+    names = [s.name for s in columns if s in widest[:many]]
     sets = [*combinations(names, 2), *combinations(names, 3)]
     found = []
     for done, members in enumerate(sets):
         progress(done, len(sets))
-        found.append(Combination(members, _unique(engine, frame, members)))
+        found.append(Combination(members, engine.alone(frame, members) / rows))
     found.sort(key=lambda c: (-c.unique, len(c.columns)))
-    return Profile(schema.rows, tuple(columns), tuple(found[:SHOWN]), (*_warnings(schema, columns), *odd))
+    return found[:SHOWN]
 
 
-def _unique(engine: Engine, frame: Any, names: Sequence[str]) -> float:
-    return _share_alone(engine.tally(frame, names, {}))
-
-
-def _share_alone(tally: Tally) -> float:
-    return float((tally.sizes == 1).sum() / tally.sizes.sum())
-
-
-def _oddities(column: Column, role: str, alone: Tally) -> Iterator[str]:
+def _oddities(engine: Engine, frame: Any, seen: Seen) -> Iterator[str]:
     """Say what is odd about a column; values of an identifier are not told apart by anybody."""
+    column = seen.column
     if is_formula(column.name):
         yield name_told(column.name)
-    if not column.kind.measured and role != Role.IDENTIFIER:
-        yield from alike_told(column.name, texts_in(alone, column.name))
+    if not column.kind.measured and seen.role != Role.IDENTIFIER:
+        yield from alike_told(column.name, texts_in(engine.tally(frame, [column.name], {}), column.name))
     yield from formulas_told(column)
 
 
-def _profiled(column: Column, unique: float) -> ColumnProfile:
-    role, reason = propose(column)
-    return ColumnProfile(
-        column.name, str(column.kind), str(column.storage), column.distinct, column.nulls, unique, str(role), reason
-    )
-
-
-def propose(column: Column) -> tuple[Role, str]:
-    """Return the role that a column could play, and why."""
-    filled = column.rows - column.nulls
-    if re.search(IDENTIFYING, column.name):
-        return Role.IDENTIFIER, "its name says that it identifies"
-    if column.storage is Storage.TEXT and filled > 1 and column.distinct >= ALMOST_ALL * filled:
-        return Role.IDENTIFIER, "almost every record has a text of its own"
-    if re.search(CONFIDENTIAL, column.name, re.IGNORECASE):
-        return Role.CONFIDENTIAL, "its name says that it is sensitive"
-    if column.distinct <= 1:
-        return Role.OTHER, "it tells nobody apart"
-    return Role.QUASI, "somebody else may know it"
-
-
-def _warnings(schema: Schema, columns: Sequence[ColumnProfile]) -> list[str]:
-    warnings = []
-    for column in columns:
-        filled = schema.rows - column.missing
-        if column.role == Role.IDENTIFIER and column.distinct < filled:
-            warnings.append(
-                f"'{column.name}' looks like an identifier but repeats: {filled:,} rows, "
-                f"{plural(column.distinct, 'value')}."
+def _warnings(columns: Sequence[Seen], unit: Unit | None) -> Iterator[str]:
+    for seen in columns:
+        column, look = seen.column, seen.look
+        if seen.role is Role.IDENTIFIER and look.rows_each > 1 and _numbers_people(seen, unit):
+            yield (
+                f"'{column.name}' looks like an identifier but repeats: {look.filled:,} rows, {look.distinct:,} values."
                 " If a person has several rows, k rows are fewer than k people."
             )
-        if column.missing and column.kind in (Kind.CONTINUOUS, Kind.DATE) and column.role == Role.QUASI:
-            warnings.append(
-                f"'{column.name}' is {column.kind} and misses {plural(column.missing, 'value')}: "
-                "the policy must say what to do"
-            )
-    return warnings
+        if column.nulls and seen.shape.kind.measured and seen.role is Role.QUASI:
+            missed = f"'{column.name}' is {seen.shape.kind} and misses {column.nulls:,} values"
+            yield f"{missed}: the policy must say what to do"
+
+
+def _numbers_people(seen: Seen, unit: Unit | None) -> bool:
+    named = unit is not None and unit.column == seen.name
+    return named or seen.shape is Shape.SHARED_NUMBER or bool({Hint.NUMBER, Hint.PERSON} & seen.hints)

@@ -17,6 +17,7 @@ import numpy as np
 
 from kinfold import __version__
 from kinfold.evaluation import Measures
+from kinfold.evaluation.cautions import protected_by_k_alone
 from kinfold.hierarchy import TOP
 from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
@@ -25,6 +26,8 @@ from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
 from kinfold.release.report.label_order import order_of
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
+from kinfold.request.preparation import in_words as recoded_in_words
+from kinfold.request.rules.counting import in_words
 from kinfold.rows.formulas import quoted
 from kinfold.rows.recoding import Drop, Keep, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Kind, Reading, Role
@@ -38,6 +41,7 @@ class Contents:
     def __init__(self, release: Release) -> None:
         self.release = release
         self.schema = release.engine.schema(release.released)
+        self.before = release.engine.schema(release.original)
         self._values: dict[tuple[str, bool], Any] = {}
         self._singling: dict[str, float] = {}
 
@@ -77,11 +81,11 @@ def describe(contents: Contents, *, internal: bool) -> Facts:
         version=__version__,
         measures=release.measures.to_dict() if internal else {},
         notes=_notes(release) if internal else (),
-        warnings=() if internal else _oddities(release),
+        warnings=() if internal else (*plan.told, *_oddities(release)),
         internal=internal,
         lost=release.measures["loss"]["overall"],
         starred=_starred(release, tally),
-        **(_compared(release.measures) if internal else {}),
+        **(_compared(release.measures, in_words([r for r in release.rules if r.worse])[0]) if internal else {}),
     )
 
 
@@ -94,20 +98,21 @@ def _starred(release: Release, tally: Tally) -> int:
 
 
 def _oddities(release: Release) -> tuple[str, ...]:
-    """Say what is odd about the texts that are released; the internal page says it of the original as well."""
+    """Say what a recipient should mind of the rows as released; the internal page says it of the original as well."""
     engine, frame = release.engine, release.released
-    return (*look_alikes(engine, frame, release.policy.compared), *formulas(engine, frame, safe=False))
+    odd = (*look_alikes(engine, frame, release.policy.compared), *formulas(engine, frame, safe=False))
+    return (*protected_by_k_alone(engine, frame, release.policy), *odd)
 
 
 def _within(gap: float | None) -> str:
     return "" if gap is None else f"within {gap:.2%} of the least information loss possible at this k"
 
 
-def _compared(measures: Measures) -> dict[str, Any]:
+def _compared(measures: Measures, worse: Sequence[str]) -> dict[str, Any]:
     """Return what is known by looking at the original."""
     found = measures.statistics
     return {
-        "cautions": measures.warnings,
+        "cautions": (*worse, *measures.warnings),
         "moved": moved(found.numbers),
         "related": related(found.correlations),
     }
@@ -127,8 +132,9 @@ def _column(contents: Contents, bound: BoundColumn, internal: bool) -> ColumnFac
     facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": inferred}
     if isinstance(treatment, Drop) or column is None:
         return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
-    compared = internal and isinstance(treatment, Replace)
-    before = contents.values(bound, bound.column, original=True) if compared else None
+    recoded = bound.name in contents.release.prepared.changed
+    compared = internal and (isinstance(treatment, Replace) or recoded)
+    before = contents.values(bound, contents.before[bound.name], original=True) if compared else None
     after = contents.values(bound, column)
     order = order_of(bound, {value for side in (before, after) if isinstance(side, list) for value in side if value})
     if treatment.quotes:  # shown as they are written, on both sides
@@ -137,7 +143,9 @@ def _column(contents: Contents, bound: BoundColumn, internal: bool) -> ColumnFac
     released, original = _distributions(bound, after, before, order)
     return ColumnFacts(
         **facts,  # type: ignore[arg-type]
-        treatment=treatment_of(bound, treatment),
+        treatment=", then ".join(
+            part for part in (recoded_in_words(bound.request), treatment_of(bound, treatment)) if part
+        ),
         released=released,
         original=original,
         singles_out=contents.singling(bound, column) if isinstance(treatment, Keep) else 0.0,
@@ -155,6 +163,8 @@ def treatment_of(bound: BoundColumn, treatment: Keep | Replace) -> str:
     """Say in a few words what was done to a column."""
     if isinstance(treatment, Keep):
         return "released as it is"
+    if bound.suppressed:
+        return "left empty where its class differs, or released as it is"
     if bound.average == "generalize":
         how = "its hierarchy" if bound.request.hierarchy else "ranges"
         return f"replaced by the narrowest statement that is true of its whole class, by {how}"

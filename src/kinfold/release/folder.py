@@ -7,7 +7,7 @@ internal/   report.html · audit.json · policy.toml            what must not
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "measures": release.measures.to_dict(),
         "statistics": release.measures.statistics.to_dict(),
         "warnings": list(release.measures.warnings),
+        "rules": [asdict(rule) for rule in release.rules],
         "policy": policy.model_dump(mode="json", exclude_none=True),
     }
 

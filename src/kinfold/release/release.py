@@ -18,10 +18,12 @@ from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundPolicy
 from kinfold.request.methods import AUTO
+from kinfold.request.preparation import Prepared
+from kinfold.request.rules.counting import RuleCount
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
 from kinfold.rows.notebook import Displayed
-from kinfold.rows.recoding import Recoding
+from kinfold.rows.recoding import Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Schema
 
 Save: TypeAlias = Callable[["Release", Path, bool], Path]
@@ -41,8 +43,10 @@ class Release(Displayed):
     source: Any = field(repr=False)
     engine: Engine = field(repr=False)
     original: Any = field(repr=False)  # the engine's frames
+    prepared: Prepared = field(repr=False)  # the original after its values were recoded: what the plan is about
     released: Any = field(repr=False)
     keep: Save = field(repr=False)  # how it gets to disk: only verified
+    rules: tuple[RuleCount, ...] = ()  # what breaks the edit rules, before and after
 
     @property
     def frame(self) -> Any:
@@ -52,8 +56,16 @@ class Release(Displayed):
         rows = self.engine.rows(self.released)
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
-        blanked = protected & self.engine.blanked(self.original)
-        return frames.recoded(self.source, rows, self.recoding, unnamed, blanked)
+        blanked = dict.fromkeys(protected & self.engine.blanked(self.original), True)
+        emptied = dict.fromkeys(filter(self._emptied, self.recoding.columns), False)
+        return frames.recoded(
+            self.source, rows, self.recoding, unnamed, {**blanked, **self.prepared.changed, **emptied}
+        )
+
+    def _emptied(self, name: str) -> bool:
+        """Whether a column has missing values that it did not have: not every type of a frame knows such."""
+        treatment = self.recoding.columns[name]
+        return isinstance(treatment, Replace) and treatment.values.null_count > 0 and not self.schema[name].nulls
 
     @property
     def written(self) -> Schema:
@@ -70,7 +82,7 @@ class Release(Displayed):
     @cached_property
     def recoding(self) -> Recoding:
         """What became of each row of the source."""
-        return self.engine.by_row(self.original, self.plan.recoding)
+        return self.engine.by_row(self.prepared.frame, self.plan.recoding)
 
     @property
     def made_by(self) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
-from kinfold.request.methods import generalizes
+from kinfold.request.methods import natural_average
 from kinfold.request.policy import ColumnPolicy, Policy, did_you_mean, toml_key
+from kinfold.request.rules.meaning import BoundRule, bind_rules
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
 from kinfold.rows.reading_hints import remedy, seeming
@@ -19,10 +20,10 @@ from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
 from kinfold.rows.source_form import Form
 
 AVERAGES = {
-    Kind.CONTINUOUS: ("mean", "median", "generalize"),
-    Kind.DATE: ("mean", "median", "generalize"),
-    Kind.ORDINAL: ("median", "convex-median", "mode", "generalize"),
-    Kind.NOMINAL: ("mode", "generalize"),
+    Kind.CONTINUOUS: ("mean", "median", "generalize", "suppress"),
+    Kind.DATE: ("mean", "median", "generalize", "suppress"),
+    Kind.ORDINAL: ("median", "convex-median", "mode", "generalize", "suppress"),
+    Kind.NOMINAL: ("mode", "generalize", "suppress"),
 }
 
 
@@ -47,6 +48,11 @@ class BoundColumn:
         return self.request.role
 
     @property
+    def suppressed(self) -> bool:
+        """Whether a cell is released as it is or not at all: its values are told apart, and nothing else of them."""
+        return self.average == "suppress"
+
+    @property
     def inferred(self) -> bool:
         """Whether the kind was found out, not declared."""
         return self.request.type is None
@@ -59,6 +65,7 @@ class BoundPolicy:
     request: Policy
     columns: tuple[BoundColumn, ...]
     rows: int
+    rules: tuple[BoundRule, ...] = ()
 
     def of(self, role: Role) -> tuple[BoundColumn, ...]:
         """The columns of a role."""
@@ -88,16 +95,18 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     """
     require_header(schema, policy.columns)
     problems = [*_unknown(policy, schema), *_unnamed(policy, schema, index), *_roles(policy), *_unit(policy, schema)]
+    problems += [] if released else _weights(policy, schema)
     columns = tuple(_bound(column, policy) for column in schema)
     held = tuple(c for c in columns if c.named and not (released and c.role is Role.QUASI))
     problems += [problem for column in held for problem in _misfits(column)]
     problems += [problem for column in columns for problem in _runnable_name(column, policy)]
-    if problems:
+    rules, wrong = bind_rules(() if released else policy.rules, columns)
+    if problems := [*problems, *wrong]:
         raise PolicyError(problems)
     broken = [problem for column in held for problem in _holdings(column, policy.source.form)]
     if broken:
         raise DataError(broken)
-    return BoundPolicy(policy, columns, schema.rows)
+    return BoundPolicy(policy, columns, schema.rows, tuple(rules))
 
 
 def _bound(column: Column, policy: Policy) -> BoundColumn:
@@ -108,7 +117,7 @@ def _bound(column: Column, policy: Policy) -> BoundColumn:
     kind = asked.type or (Kind.ORDINAL if asked.order else column.kind)
     if kind is Kind.ORDINAL and not asked.order and column.order:
         asked = asked.model_copy(update={"order": column.order})  # as the source has it
-    natural = "generalize" if generalizes(policy.method.name) else AVERAGES[kind][0]
+    natural = natural_average(policy.method.name, quasi=asked.role is Role.QUASI) or AVERAGES[kind][0]
     return BoundColumn(column, asked, kind, asked.average or natural)
 
 
@@ -150,6 +159,18 @@ def _unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
         )
 
 
+def _weights(policy: Policy, schema: Schema) -> Iterator[Problem]:
+    name = policy.report.sampling_weights
+    if name is None:
+        return
+    column = schema.get(name)
+    if column is None:
+        what = f"report.sampling_weights: no column '{name}'{did_you_mean(name, schema.names)}"
+        yield Problem(what, "name the column that says how many people a record stands for")
+    elif column.storage not in (Storage.INTEGER, Storage.NUMBER):
+        yield Problem(f"report.sampling_weights: '{name}' is not all numbers", "name a column of numbers")
+
+
 def _roles(policy: Policy) -> Iterator[Problem]:
     if not any(column.role is Role.QUASI for column in policy.columns.values()):
         yield Problem(
@@ -184,9 +205,12 @@ def _misfits(bound: BoundColumn) -> Iterator[Problem]:
         yield Problem(
             f"{where}: 'missing' is for continuous and date columns", "leave it out: null is a value of this column"
         )
-    if asked.missing == "mean" and asked.average == "generalize":
+    if asked.missing != "separate" and asked.missing_rare != "blank":
+        yield Problem(f"{where}: 'missing_rare' is for missing = \"separate\"", "leave it out, or say so")
+    if asked.missing == "mean" and asked.average in ("generalize", "suppress"):
+        how = "generalized truthfully" if asked.average == "generalize" else "released as it was"
         yield Problem(
-            f"{where}: an imputed value cannot be generalized truthfully",
+            f"{where}: an imputed value cannot be {how}",
             'use missing = "separate" or missing = "drop"',
         )
     if asked.role is not Role.QUASI and (asked.average or asked.missing != "refuse"):
@@ -226,7 +250,8 @@ def _holdings(bound: BoundColumn, form: Form) -> Iterator[Problem]:
             f"{name} is declared continuous, but {text} of {filled} values are not numbers",
             f"{_as_numbers(column, form)}, or declare it nominal",
         )
-    if column.nulls and filled and quasi and bound.kind.measured and bound.request.missing == "refuse":
+    averaged = quasi and bound.kind.measured and not bound.suppressed
+    if column.nulls and filled and averaged and bound.request.missing == "refuse":
         what = f"{name} is {bound.kind} and {column.nulls} of its values are missing"
         yield Problem(what, f"choose columns.{toml_key(column.name)}.missing: separate, mean or drop")
 

@@ -1,7 +1,8 @@
 """Encoding: quasi-identifiers as arrays, every value checked against what the policy declares.
 
 Continuous and date attributes become numbers (NaN for null; dates and times as days), ordinal and nominal ones codes
-on a scale whose last code is null. Nothing past this door meets a value that it does not know.
+on a scale whose last code is null. Where cells are released as they are or not at all (`suppress`), a column of any
+kind becomes codes that are equal or not. Nothing past this door meets a value that it does not know.
 """
 
 from __future__ import annotations
@@ -77,6 +78,11 @@ class Coded:
         """The code of null: the last one."""
         return len(self.texts) - 1
 
+    @property
+    def null(self) -> NDArray[np.bool_]:
+        """Which records lack a value."""
+        return np.asarray(self.codes == self.null_code)
+
     def take(self, rows: NDArray[np.intp]) -> Coded:
         """Return the attribute of these records."""
         return replace(self, codes=self.codes[rows])
@@ -87,7 +93,7 @@ Attribute: TypeAlias = Measured | Coded
 
 def encode(engine: Engine, frame: Any, columns: Sequence[BoundColumn]) -> tuple[Attribute, ...]:
     """Collect columns of a table; raise with every value problem of every column."""
-    wanted = {column.name: column.column if column.kind.measured else None for column in columns}
+    wanted = {c.name: c.column if c.kind.measured and not c.suppressed else None for c in columns}
     table = engine.collect(frame, wanted)
     return tuple(together(partial(_encoded, bound, table.column(bound.name)) for bound in columns))
 
@@ -122,11 +128,13 @@ def leaves_of(attribute: Attribute) -> Codes:
 
 
 def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
-    if bound.kind.measured:
+    if bound.kind.measured and not bound.suppressed:
         return _measured(bound, column.to_numpy(zero_copy_only=False).astype(np.float64))
     encoded = column.combine_chunks().dictionary_encode()
     categories = np.array(encoded.dictionary.to_pylist(), dtype=object)
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    if bound.suppressed:
+        return _told_apart(bound, categories, index)
     return _ordinal(bound, categories, index) if bound.kind is Kind.ORDINAL else _nominal(bound, categories, index)
 
 
@@ -178,12 +186,18 @@ def _ordinal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Code
     return replace(coded, hierarchy=hierarchy, leaf=leaf)
 
 
+def _told_apart(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:
+    """Take values as texts that are equal or not: what is released of them is the text itself or nothing."""
+    in_order(bound, categories)
+    texts = np.array(sorted(categories), object)
+    place = {text: code for code, text in enumerate(texts)}
+    codes = np.array([*(place[text] for text in categories), len(texts)], np.int32)[index]
+    return Coded(bound, codes, np.array([*texts, None], object), Nested.flat(len(texts) + 1, bound.request.weight))
+
+
 def _nominal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:
     if not bound.request.hierarchy:
-        texts = np.array(sorted(categories), object)
-        place = {text: code for code, text in enumerate(texts)}
-        codes = np.array([*(place[text] for text in categories), len(texts)], np.int32)[index]
-        return Coded(bound, codes, np.array([*texts, None], object), Nested.flat(len(texts) + 1, bound.request.weight))
+        return _told_apart(bound, categories, index)
     hierarchy = hierarchy_of(bound, categories)
     codes = np.array([*rows_of(bound, hierarchy, categories), len(hierarchy)], np.int32)[index]
     texts = np.array([*hierarchy.values, None], object)

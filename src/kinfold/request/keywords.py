@@ -19,8 +19,13 @@ from kinfold.request.policy import Method, Output, Privacy, Report, Source
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 LISTS = ("quasi", "confidential", "identifier")
-SECTIONS: dict[str, type[BaseModel]] = {"privacy": Privacy, "method": Method, "output": Output, "report": Report}
-SECTIONS["source"] = Source
+SECTIONS: dict[str, type[BaseModel]] = {
+    "privacy": Privacy,
+    "method": Method,
+    "output": Output,
+    "report": Report,
+    "source": Source,
+}
 
 
 def section_of(key: str) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 Family: TypeAlias = Literal["partition", "generalize"]
-Need: TypeAlias = Literal["t", "one number", "hierarchies", "rows"]
+Need: TypeAlias = Literal["t", "one number", "hierarchies", "rows", "suppression"]
 
 AUTO = "auto"  # the name that leaves the choice to `methods.planning`
 IN_WORDS: Mapping[Need, str] = {
@@ -32,6 +32,7 @@ IN_WORDS: Mapping[Need, str] = {
     "one number": "a single quasi-identifier, of numbers or dates",
     "hierarchies": "hierarchies of numbers and dates",
     "rows": "promises about rows: no `unit`, no `joint`",
+    "suppression": "no `average` but `suppress`",
 }
 
 _ROOM = Path(__file__).parents[1] / "methods"
@@ -53,6 +54,7 @@ class Declaration:
     auto: str = ""  # why `auto` takes it where a request has what it needs; empty: it never does
     auto_up_to: int | None = None  # records beyond which `auto` does not take it, for the time it would need
     sets_aside: bool = False  # partition: the file defines set_aside(task), which marks records not to release
+    average: str = ""  # of a column that names none, where it is not that of the family
     one_by_one: bool = False  # generalize: rows of the domain are records, also equal ones
     order: int = 100  # its place among those of its family; those of one place go by name
 
@@ -90,6 +92,13 @@ def needs(name: str) -> tuple[Need, ...]:
 def generalizes(name: str) -> bool:
     """Whether a method replaces values by coarser, true ones: what `auto` does is not known before the table is."""
     return name in registry() and registry()[name].family == "generalize"
+
+
+def natural_average(name: str, *, quasi: bool = True) -> str:
+    """Return the average of a column whose policy names none; empty: it is the one that its kind has."""
+    if not generalizes(name):
+        return ""
+    return (registry()[name].average if quasi else "") or "generalize"
 
 
 def strangers(name: str) -> dict[str, list[str]]:

@@ -5,12 +5,15 @@ Every key that is not known is an error, and every problem is reported at once, 
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from difflib import get_close_matches
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -21,6 +24,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     StrictBool,
     StrictInt,
     ValidationError,
@@ -29,6 +33,7 @@ from pydantic import (
 
 from kinfold.errors import PolicyError, Problem
 from kinfold.request import methods, source
+from kinfold.request.rules.language import parse
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
 from kinfold.rows.source_form import Form
 
@@ -49,6 +54,28 @@ def _text(item: Any) -> str:
     return str(item).lower() if isinstance(item, bool) else str(item)
 
 
+def _limit(value: Any) -> float | str:
+    # TOML and Python have dates of their own
+    if isinstance(value, date):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
+        raise ValueError("neither a number nor a date")
+    return float(value)
+
+
+def _names(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {_text(old): new if isinstance(new, list | dict) else _text(new) for old, new in value.items()}
+
+
+def _check(text: str) -> str:
+    parse(text)  # or raise
+    return text
+
+
 def _whole(value: Any) -> Any:
     # numpy's integers are whole numbers too; True is not one
     return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
@@ -66,6 +93,8 @@ Whole = Annotated[StrictInt, BeforeValidator(_whole)]
 Number = Annotated[float, Field(strict=True)]  # "0.2" and true are none
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]
+Limit = Annotated[float | str, PlainValidator(_limit)]  # of a date an ISO text
+Names = Annotated[dict[str, str], BeforeValidator(_names), Field(min_length=1)]
 
 
 class _Section(BaseModel):
@@ -97,6 +126,7 @@ class Method(_Section):
     prove: Annotated[Number, Field(ge=0)] = 0.0  # seconds to find out how far a partition is from the best possible
     choices: Texts = ()  # mu-argus: attributes that the data holder generalizes once more, in this order
     levels: dict[str, Annotated[Whole, Field(ge=0)]] | None = None  # lattice: release this node, do not search
+    limit: dict[str, Annotated[Number, Field(ge=0, le=1)]] | None = None  # local-suppression: share of cells, by column
     seed: Annotated[Whole, Field(ge=0)] = 0
 
     @property
@@ -126,6 +156,7 @@ class HierarchySpec(_Section):
     mask: Annotated[Whole, Field(ge=1)] | None = None
     intervals: tuple[Number, ...] | None = None
     origin: Number = 0.0
+    top: Number | None = None  # intervals: one open interval from here up
     dates: tuple[str, ...] | None = None
     levels: tuple[Texts, ...] | None = None
     file: Path | None = None
@@ -136,6 +167,8 @@ class HierarchySpec(_Section):
         forms = ("mask", "intervals", "dates", "levels", "file", "tree")
         if sum(getattr(self, form) is not None for form in forms) != 1:
             raise ValueError(f"a hierarchy has exactly one of {', '.join(forms)}")
+        if self.top is not None and self.intervals is None:
+            raise ValueError("top is where the last of the intervals opens, and there are none")
         return self
 
 
@@ -145,14 +178,19 @@ class ColumnPolicy(_Section):
     role: Annotated[Role, BeforeValidator(_role)]
     type: Kind | None = None
     missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
+    missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: patterns that too few records share
     order: Texts | None = None
-    average: Literal["mean", "median", "convex-median", "mode", "generalize"] | None = None
+    average: Literal["mean", "median", "convex-median", "mode", "generalize", "suppress"] | None = None
     hierarchy: HierarchySpec | None = None
     weight: Positive = 1.0
     t: Share | None = None
     l: Annotated[Number, Field(ge=1)] | None = None
     distance: Literal["ordered", "hierarchical", "equal"] | None = None
     identifying: Literal["identifying", "more", "most"] = "identifying"  # mu-argus
+    top: Limit | None = None  # before the method, in any role: what is above is shown as this
+    bottom: Limit | None = None
+    round_to: Positive | None = None  # multiples of it
+    map: Names | None = None  # values and what they become; order and hierarchy are about these
 
 
 class Output(_Section):
@@ -170,7 +208,15 @@ class Output(_Section):
 class Report(_Section):
     """What is found out about the release, beside its promises."""
 
+    sampling_weights: str | None = None  # a column of the source: how many people a record stands for
     measures: Literal["standard", "all"] = "standard"  # all: those as well that take a fit or a search of their own
+
+
+class Rule(_Section):
+    """What must hold inside every record; see `request.rules`."""
+
+    check: Annotated[str, AfterValidator(_check)]
+    repair: StrictBool = False  # the release breaks it no more than its source
 
 
 class Source(_Section):
@@ -197,7 +243,7 @@ class Source(_Section):
 
 
 class Policy(_Section):
-    """Roles, promises, method, output and report."""
+    """Roles, promises, method, output, report and edit rules."""
 
     source: Source = Source()
     privacy: Privacy
@@ -205,6 +251,7 @@ class Policy(_Section):
     columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
     output: Output = Output()
     report: Report = Report()
+    rules: tuple[Rule, ...] = ()
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | str | Path) -> Policy:
@@ -348,6 +395,8 @@ def _key(detail: Any) -> str:
     if path[0] == "columns":
         head, rest = path[:2], [part for part in path[2:] if part != "[key]"]
         return ".".join([*head, *rest])
+    if path[0] == "rules" and len(path) > 1:
+        return ".".join(["rules", str(int(path[1]) + 1), *path[2:]])
     return ".".join(path[:2])
 
 
@@ -377,6 +426,7 @@ def _hint(key: str) -> str:
         "privacy.t": "t is above 0 and at most 1",
         "method.suppression": "a whole number is a count of records, a number from 0 to 1 a share of them",
         "method.refine": 'a number of seconds, "auto", or "exact" for a table of some hundred records',
+        "method.limit": "a share from 0 to 1 for some quasi-identifiers, for example { zip = 0.05 }",
         "source.decimal": 'decimal = "," or "."',
         "source.thousands": 'thousands = ".", ",", " " or "\'"',
         "source.dates": 'as in dates = "%d.%m.%Y"',
@@ -387,6 +437,10 @@ def _hint(key: str) -> str:
     }
     if key.endswith(".role"):
         return "roles are " + ", ".join(Role)
+    if key.endswith((".top", ".bottom")):
+        return 'a number, or a date written as "2024-12-31"'
+    if key.startswith("rules"):
+        return 'a rule is [[rules]] with check = "discharge >= admission"; see docs/policy.md for what it may say'
     return hints.get(key, IN_THE_POLICY)
 
 
@@ -405,4 +459,6 @@ def _known_keys(path: Sequence[str]) -> list[str]:
             }.get(part, dict)
         elif section is dict:
             section = ColumnPolicy
+        if part == "rules":
+            section = Rule
     return list(getattr(section, "model_fields", {}))

@@ -28,6 +28,7 @@ class Trees:
     lost: Floats
     level: Codes
     leaves: Ints  # where the codes of each attribute begin
+    stands: Codes  # the node of each code: itself, or the top where it loses as much, for then both say nothing
 
     @classmethod
     def of(cls, loss: CellLoss) -> Trees:
@@ -35,7 +36,7 @@ class Trees:
         columns = zip(loss.domain.paths, loss.tables, loss.weights, strict=True)
         parts = [_nodes(paths, table, weight) for paths, table, weight in columns]
         start = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])])
-        low, high, parent, lost, level = (np.concatenate([part[i] for part in parts]) for i in range(5))
+        low, high, parent, lost, level, stands = (np.concatenate([part[i] for part in parts]) for i in range(6))
         shift = np.repeat(start[:-1], [len(part[0]) for part in parts])
         return cls(
             low.astype(np.int32),
@@ -44,6 +45,7 @@ class Trees:
             lost.astype(np.float64),
             level.astype(np.int32),
             start[:-1].astype(np.int64),
+            (stands + shift).astype(np.int32),
         )
 
     @property
@@ -55,11 +57,11 @@ class Trees:
 
     def statements(self, domain: Domain) -> Codes:
         """The rows of the domain as nodes."""
-        return np.ascontiguousarray(domain.codes + self.leaves, np.int32)
+        return np.ascontiguousarray(self.stands[domain.codes + self.leaves])
 
 
 def _nodes(paths: Codes, table: Floats, weight: float) -> tuple[NDArray[Any], ...]:
-    """Low, high, parent, loss and level of each node of one attribute, codes first, then level by level."""
+    """Low, high, parent, loss, level and stand of each node of one attribute, codes first, then level by level."""
     codes = np.arange(len(paths))
     low, high, level = [*codes], [*codes], [0] * len(codes)
     parent, lost = list(range(len(codes))), [*(weight * table[:, 0])]
@@ -78,4 +80,7 @@ def _nodes(paths: Codes, table: Floats, weight: float) -> tuple[NDArray[Any], ..
             level.append(up)
             parent.append(node)
             lost.append(weight * table[under[0], up])
-    return tuple(np.array(column) for column in (low, high, parent, lost, level))
+    stands = np.arange(len(low))
+    if paths.shape[1] > 1:
+        stands[: len(codes)][table[:, 0] >= table[:, -1]] = len(low) - 1
+    return tuple(np.array(column) for column in (low, high, parent, lost, level, stands))

@@ -190,15 +190,24 @@ def _searched(loss: CellLoss, models: Models, budget: Budget, seed: int, progres
     by_size = [model for model in models if model.column is None]
     classes = merge_until(Merged.identical(rows, domain.tally), trees, by_size, progress)
     classes = merge_until(classes, trees, models, progress)
+    return improved(loss, models, classes.into, budget, seed, progress)
+
+
+def improved(
+    loss: CellLoss, models: Models, labels: Ints, budget: Budget, seed: int, progress: Progress
+) -> tuple[Ints, int]:
+    """Return better classes and the steps that it took, where the promises can be asked of every make-up of a class."""
+    domain, trees = loss.domain, Trees.of(loss)
     make_ups = MakeUps.of(domain.tally, models)
     if make_ups is None:
-        return classes.into, 0
-    default = (STEPS_BY_SIZE if len(by_size) == len(models) else STEPS) * len(domain)
+        return labels, 0
+    by_size = all(model.column is None for model in models)
+    default = (STEPS_BY_SIZE if by_size else STEPS) * len(domain)
     first = -(-default // (2**CYCLES - 1))
-    ground = Statements(trees, rows, make_ups, seed)
+    ground = Statements(trees, trees.statements(domain), make_ups, seed)
     budget = replace(budget, steps=default) if budget.steps is None and budget.seconds is None else budget
-    found = rebuilt(ground, classes.into, first, budget, progress)
-    return _kept(domain, found.labels, models, classes.into), found.steps
+    found = rebuilt(ground, labels, first, budget, progress)
+    return _kept(domain, found.labels, models, labels), found.steps
 
 
 def _kept(domain: Domain, labels: Ints, models: Models, before: Ints) -> Ints:
@@ -227,6 +236,12 @@ def _checked(domain: Domain, models: Models, objective: Objective, weights: Mapp
     if objective not in ("granularity", "prec"):
         raise PolicyError(f"the objective is {objective!r}", fix="choose granularity or prec at cell level")
     loss = CellLoss.of(domain, objective, weights)
+    require_reachable(domain, models)
+    return loss
+
+
+def require_reachable(domain: Domain, models: Models) -> None:
+    """Raise where not even all records as one class keep the promises, and fewer together keep no more."""
     together: Mask = (
         failing(models, domain.tally.merge(np.zeros(len(domain), np.int64), {}))
         if len(domain)
@@ -236,4 +251,3 @@ def _checked(domain: Domain, models: Models, objective: Objective, weights: Mapp
         raise Unreachable(
             f"all {len(domain)} records as one class do not keep what was asked", fix="ask less, or bring more records"
         )
-    return loss

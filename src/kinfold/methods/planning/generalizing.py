@@ -26,7 +26,7 @@ from kinfold.methods.planning.missing import left_out
 from kinfold.methods.planning.needs import lacking
 from kinfold.methods.planning.running import generalized
 from kinfold.methods.task import Plan, Task
-from kinfold.request.encoding import Attribute, Coded, Measured, leaves_of
+from kinfold.request.encoding import Attribute, Coded, leaves_of
 from kinfold.request.methods import Declaration
 from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace, Treatment
 from kinfold.rows.schema import Role
@@ -118,6 +118,8 @@ def hierarchy_of(attribute: Attribute) -> Hierarchy:
         return attribute.hierarchy
     assert isinstance(attribute, Coded)  # noqa: S101  numbers without one are refused by `_check`
     # A column of nothing but nulls has no category; one that never occurs keeps its hierarchy whole.
+    if attribute.bound.suppressed:  # whose cells are released as they are or empty, not by these labels
+        return Hierarchy.of([(str(code), TOP) for code in range(max(attribute.null_code, 1))])
     return Hierarchy.of([(text, TOP) for text in attribute.texts[:-1]] or [("", TOP)])
 
 
@@ -144,6 +146,8 @@ def _treatments(task: Task, used: Sequence[Attribute], released: Generalization)
 def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalization) -> Replace:
     """Return the labels of a column; one that nothing was done to goes back into the type it had."""
     place = released.domain.names.index(attribute.bound.name)
+    if attribute.bound.suppressed:
+        return _blanked(attribute, released, place)
     if released.levels[~released.suppressed, place].any() or released.suppressed.any():
         return Replace(pa.array(labels.tolist(), pa.string()), as_stored=False)
     if isinstance(attribute, Coded):
@@ -154,18 +158,31 @@ def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalizati
     return Replace(as_arrow(attribute, numbers[code], exact=False))
 
 
+def _blanked(attribute: Attribute, released: Generalization, place: int) -> Replace:
+    """Return values as they are and empty cells, in the type that the column had; stars of whole records are text."""
+    assert isinstance(attribute, Coded)  # noqa: S101  encoded as texts that are equal or not
+    texts = attribute.texts[np.minimum(released.domain.codes[:, place], attribute.null_code)]
+    texts[released.levels[:, place] > 0] = None
+    texts[released.suppressed] = TOP
+    return Replace(pa.array(texts.tolist(), pa.string()), as_stored=not released.suppressed.any())
+
+
 def _check(task: Task, attributes: Sequence[Attribute], method: Declaration) -> None:
     problems = lacking(method, task)
     problems += [
-        Problem(f"'{a.bound.name}': generalized values cannot be imputed", 'choose missing = "separate" or "drop"')
+        Problem(f"'{a.bound.name}': {_how(a)} values cannot be imputed", 'choose missing = "separate" or "drop"')
         for a in attributes
-        if isinstance(a, Measured) and a.bound.request.missing == "mean" and a.null.any()
+        if a.bound.request.missing == "mean" and a.null.any()
     ]
     if task.method.refine == "exact":
         what = f'method.refine: "exact" is for methods that partition, and the method is {method.name}'
         problems.append(Problem(what, "leave it out"))
     if problems:
         raise PolicyError(problems)
+
+
+def _how(attribute: Attribute) -> str:
+    return "suppressed" if attribute.bound.suppressed else "generalized"
 
 
 def lattice_of(task: Task) -> Lattice:

@@ -33,7 +33,8 @@ def _one_number(method: Declaration, task: Task) -> Iterator[Problem]:
 
 def _hierarchies(method: Declaration, task: Task) -> Iterator[Problem]:
     for column in task.policy.of(Role.QUASI):
-        if column.kind.measured and not (column.request.hierarchy and column.average == "generalize"):
+        told = column.suppressed or (column.request.hierarchy and column.average == "generalize")
+        if column.kind.measured and not told:
             yield _without_hierarchy(column, method)
 
 
@@ -46,6 +47,13 @@ def _without_hierarchy(column: BoundColumn, method: Declaration) -> Problem:
         f"the method '{method.name}' needs a hierarchy for '{name}'",
         f"add hierarchy = {{ intervals = [5, 10, 20] }} or another to columns.{name}",
     )
+
+
+def _suppression(method: Declaration, task: Task) -> Iterator[Problem]:
+    for column in task.policy.of(Role.QUASI):
+        if not column.suppressed:
+            what = f"the method '{method.name}' suppresses cells, and columns.{column.name}.average is {column.average}"
+            yield Problem(what, "leave out the average, or choose a method that has it")
 
 
 def _rows(method: Declaration, task: Task) -> Iterator[Problem]:
@@ -64,4 +72,5 @@ _LACKS: Mapping[Need, Callable[[Declaration, Task], Iterator[Problem]]] = {
     "one number": _one_number,
     "hierarchies": _hierarchies,
     "rows": _rows,
+    "suppression": _suppression,
 }

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Column, Reading, Schema
 from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Tally
+from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
 
 class Engine(Protocol):
@@ -33,8 +35,23 @@ class Engine(Protocol):
     def schema(self, frame: Any) -> Schema:
         """Say what every column is."""
 
+    def appearance(self, frame: Any, column: Column) -> Appearance:
+        """Say what the values of a column look like: how they repeat and how they are written."""
+
+    def succession(self, frame: Any, column: Column) -> Succession:
+        """Say how the values of a column follow one another, from the first row to the last."""
+
+    def alone(self, frame: Any, names: Sequence[str]) -> int:
+        """Count the rows that no other row is like in all of these columns together."""
+
+    def pairs(self, frame: Any, one: str, other: str) -> tuple[int, int]:
+        """Count the pairs of values of two columns that occur, and the values of the first that occur in them."""
+
     def blanked(self, frame: Any) -> frozenset[str]:
         """Return the columns in which a text stood for a missing value."""
+
+    def recode(self, frame: Any, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
+        """Recode single values of some columns, and count what changed."""
 
     def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Count classes by the text of the key columns, and within them values, in the exact order of their reading."""

@@ -29,6 +29,10 @@ class Database:
         self.connection.execute(f"CREATE TABLE {name} AS {query}")
         return name
 
+    def drop(self, table: str) -> None:
+        """Forget a table."""
+        self.connection.execute(f"DROP TABLE {table}")
+
     def types(self, table: str) -> tuple[str, ...]:
         """Return the SQL types of the columns of a table, in order."""
         described = self.connection.execute(f"DESCRIBE {table}").fetchall()

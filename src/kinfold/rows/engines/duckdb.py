@@ -1,8 +1,9 @@
 """The embedded engine: files and frames in DuckDB, one database in memory a run, spilling to disk when it must.
 
-Verbs: read (see `reading`), schema (see `describing`), tally, distinct, collect, apply, write. Inside the database
-columns are called c0, c1, ...: a name in the data never becomes part of a query. Rows keep the order in which they
-came.
+Verbs: read (see `reading`), schema (see `describing`), appearance and what else a profile asks (see `looking`), tally,
+distinct, collect, apply, write.
+Inside the database columns are called c0, c1, ...: a name in the data never becomes part of a query. Rows keep the
+order in which they came.
 """
 
 from __future__ import annotations
@@ -18,18 +19,22 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.errors import DataError, PolicyError
+from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.engines import expressions, ordering
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted, string
+from kinfold.rows.engines.looking import alone_in, look_at, pairs_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.reading import read_arrow, read_file
 from kinfold.rows.engines.strips import Strips
+from kinfold.rows.engines.value_sql import recode_values
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Spread, Tally
+from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
 REMEMBERED, MODEST = 4, 100_000  # tallies, for pages and checks ask again; cells of one that is worth its memory
 
@@ -82,6 +87,14 @@ class DuckDB:
             self._schemas[frame.table] = schema_of(self._db, frame, self._strips)
         return self._schemas[frame.table]
 
+    def recode(self, frame: Frame, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
+        """Recode single values: named ones become others, numbers are limited and rounded."""
+        try:
+            return recode_values(self._db, frame, how, schema)
+        except duckdb.ConversionException:
+            what = f"a recoded value of {', '.join(map(repr, how))} does not fit the type that its column had"
+            raise DataError(what, fix="give the column a wider type, or recode to values that fit") from None
+
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Count classes, and confidential values within them; what was counted a moment ago is not counted again."""
         asked = (frame.table, tuple(by), tuple(of.items()))
@@ -105,6 +118,22 @@ class DuckDB:
         spreads = {name: self._spread(frame, keys, names, self._exact(frame, name, how)) for name, how in of.items()}
         found = {name: groups.column(f"k{i}").to_numpy(zero_copy_only=False) for i, name in enumerate(by)}
         return Tally(found, groups.column("n").to_numpy().astype(np.int64), spreads)
+
+    def appearance(self, frame: Frame, column: Column) -> Appearance:
+        """Say what the values of a column look like."""
+        return look_at(self._db, self._strips.holding(frame, (column.name,)), column)
+
+    def succession(self, frame: Frame, column: Column) -> Succession:
+        """Say how the values of a column follow one another."""
+        return succession_of(self._db, self._strips.holding(frame, (column.name,)), column)
+
+    def alone(self, frame: Frame, names: Sequence[str]) -> int:
+        """Count the rows that are alone with their values of some columns."""
+        return alone_in(self._db, self._strips.holding(frame, names), names)
+
+    def pairs(self, frame: Frame, one: str, other: str) -> tuple[int, int]:
+        """Count the pairs of values of two columns, and the values of the first in them."""
+        return pairs_in(self._db, self._strips.holding(frame, (one, other)), one, other)
 
     def distinct(self, frame: Frame, by: Sequence[str]) -> Frame:
         """Return the key columns of a tally's classes, in its order, as they are stored."""

@@ -48,12 +48,13 @@ def questions(sql_type: str, c: str, marked: str | None = None) -> dict[str, str
         asked["formulas"] = f"count_if({is_formula(c)})"
     elif sql_type == "VARCHAR":
         text = f"trim({c})"
-        fraction = f"nullif(split_part({text}, '.', 2), '')"
+        fraction = f"nullif(rtrim(split_part({text}, '.', 2), '0'), '')"
         asked |= {
             "whole": f"count_if(regexp_full_match({text}, '{WHOLE}'))",
             "numbers": f"count_if(regexp_full_match({text}, '{NUMBER}') AND isfinite(try_cast({text} AS DOUBLE)))",
             "not_finite": f"count_if(regexp_full_match({text}, '{NOT_FINITE}'))",
-            "decimals": f"max(CASE WHEN {text} ILIKE '%e%' THEN 99 ELSE length({fraction}) END)",
+            "fractions": f"count(CASE WHEN {text} ILIKE '%e%' THEN 'e' ELSE {fraction} END)",
+            "decimals": f"max(CASE WHEN {text} ILIKE '%e%' THEN 99 ELSE length(split_part({text}, '.', 2)) END)",
             "formulas": f"count_if({is_formula(c)})",
         }
     elif sql_type in ("FLOAT", "DOUBLE"):
@@ -90,7 +91,8 @@ class Stored:
 def column(stored: Stored, rows: int, found: Mapping[str, int], look: Look) -> Column:
     """Judge a column by the answers; in a `typed` source text is text, whatever it looks like."""
     name, sql_type = stored.name, stored.sql_type
-    filled, decimals = found["filled"], found.get("decimals", 0)
+    filled = found["filled"]
+    decimals = found.get("decimals", 0) if found.get("fractions", 1) else 0  # 43.0 is a whole number
     base: dict[str, Any] = {"rows": rows, "nulls": rows - filled, "distinct": found["distinct"]}
     if sql_type != "VARCHAR":
         storage = Storage.DATE if filled and found.get("whole_days") == filled else _stored(sql_type)

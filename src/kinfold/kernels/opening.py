@@ -1,0 +1,238 @@
+"""Opening and closing classes of records that share all but a pattern of empty cells, so that fewer cells are empty.
+
+    open    a group of records that are alike under a pattern becomes a class: those that would lose less come, from
+            classes that keep k without them or that come as a whole; where they are fewer than k, others that lose
+            nothing or little by it are asked, one by one or whole classes; it is done if less is lost in all
+    close   the records of a class go to the open classes that cost each of them least, if less is lost in all
+    join    a record goes to an open class in which it loses less, if its own keeps k without it
+
+A sweep does all three for every group, the cheapest patterns first. Only k is asked of a class here.
+
+Cost: O(patterns · records) a sweep.   Ties: the first pattern, the first record.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kinfold.kernels.compiling import entry, inner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int32]
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+ROUNDING = 1e-9
+
+
+class PatternGroups(NamedTuple):
+    """Records by pattern: the groups that are alike under each, what a cell pattern costs, and who is where."""
+
+    group: Rows  # (patterns, n) the group of each record; groups of all patterns are numbered together
+    start: Ints  # (groups + 1) where the members of each group start
+    member: Rows  # (patterns · n)
+    pattern: Rows  # (groups)
+    price: Floats  # (patterns, kinds) what a record of each kind loses; kinds differ in what is missing already
+    kind: Rows  # (n)
+    at: Rows  # (n) the group that is the class of each record
+    size: Rows  # (groups) of the class, 0 where the group is none
+    seen: Rows  # (groups) room: members of a group by the class that they are in
+    taken: Rows  # (groups) room
+    come: Rows  # (n) room: those who come, as many as are counted
+    comes: Rows  # (n) room: 1 for those who come
+
+
+def example() -> PatternGroups:
+    """Return the smallest value, to compile for."""
+    rows, ints = np.zeros(1, np.int32), np.zeros(1, np.int64)
+    return PatternGroups(np.zeros((1, 1), np.int32), ints, rows, rows, np.zeros((1, 1)), *(rows,) * 7)
+
+
+@entry(np.zeros((1, 1), np.int32), np.zeros(1, np.int64), np.zeros(1, np.int32))
+def list_members(group: Rows, start: Ints, member: Rows) -> None:
+    """List the records of each group, in their order; groups of all patterns are numbered together."""
+    for p in range(group.shape[0]):
+        for record in range(group.shape[1]):
+            start[group[p, record] + 1] += 1
+    for h in range(start.size - 1):
+        start[h + 1] += start[h]
+    place = start.copy()
+    for p in range(group.shape[0]):
+        for record in range(group.shape[1]):
+            h = group[p, record]
+            member[place[h]] = record
+            place[h] += 1
+
+
+@inner
+def _lost(g: PatternGroups, record: int) -> float:
+    """Return what a record loses in its class."""
+    return float(g.price[g.pattern[g.at[record]], g.kind[record]])
+
+
+@inner
+def _move(g: PatternGroups, record: int, into: int) -> None:
+    g.size[g.at[record]] -= 1
+    g.at[record] = into
+    g.size[into] += 1
+
+
+@inner
+def _count(g: PatternGroups, h: int) -> None:
+    """Count how many members of a group each class has."""
+    for place in range(g.start[h], g.start[h + 1]):
+        own = g.at[g.member[place]]
+        g.seen[own], g.taken[own] = 0, 0
+    for place in range(g.start[h], g.start[h + 1]):
+        g.seen[g.at[g.member[place]]] += 1
+
+
+@inner
+def _gainers(g: PatternGroups, h: int, k: int) -> tuple[int, float]:
+    """Note who loses less in a group, as far as their classes can spare them; return how many, and how much less."""
+    many, gained, p = 0, 0.0, g.pattern[h]
+    for place in range(g.start[h], g.start[h + 1]):
+        record = g.member[place]
+        own = g.at[record]
+        gain = _lost(g, record) - g.price[p, g.kind[record]]
+        spare = g.seen[own] if g.seen[own] == g.size[own] else g.size[own] - k
+        if gain > ROUNDING and g.taken[own] < spare:
+            g.taken[own] += 1
+            g.come[many] = record
+            many += 1
+            gained += gain
+    return many, gained
+
+
+@inner
+def _cheapest_other(g: PatternGroups, h: int, k: int) -> tuple[int, float]:
+    """Return the member that loses least by coming, of those that do not come by themselves; -1 if none can."""
+    best, least, p = -1, np.inf, g.pattern[h]
+    for place in range(g.start[h], g.start[h + 1]):
+        record = g.member[place]
+        own = g.at[record]
+        more = g.price[p, g.kind[record]] - _lost(g, record)
+        if not g.comes[record] and -ROUNDING <= more < least and g.taken[own] < g.size[own] - k:
+            best, least = record, more
+    return best, least
+
+
+@inner
+def _smallest_loss(g: PatternGroups, h: int) -> tuple[int, float]:
+    """Return the class of which all are members that loses least by coming as a whole; -1 if there is none."""
+    best, least, p = -1, np.inf, g.pattern[h]
+    for place in range(g.start[h], g.start[h + 1]):
+        record = g.member[place]
+        own = g.at[record]
+        more = g.size[own] * (g.price[p, g.kind[record]] - _lost(g, record))
+        if g.taken[own] == 0 and g.seen[own] == g.size[own] and -ROUNDING <= more < least:
+            best, least = own, more
+    return best, least
+
+
+@inner
+def _called(g: PatternGroups, record: int, many: int) -> int:
+    """Let one more record come."""
+    g.taken[g.at[record]] += 1
+    g.comes[record] = 1
+    g.come[many] = record
+    return many + 1
+
+
+@inner
+def _asked(g: PatternGroups, h: int, k: int, many: int, gained: float) -> tuple[int, float]:
+    """Ask others to come until there are k, while it is worth it; return how many come and what is gained in all."""
+    for i in range(many):
+        g.comes[g.come[i]] = 1
+    while many < k and gained > ROUNDING:
+        record, more = _cheapest_other(g, h, k)
+        if record >= 0:
+            many = _called(g, record, many)
+            gained -= more
+            continue
+        own, more = _smallest_loss(g, h)
+        if own < 0:
+            break
+        gained -= more
+        for place in range(g.start[h], g.start[h + 1]):
+            if g.at[g.member[place]] == own:
+                many = _called(g, g.member[place], many)
+    for i in range(many):
+        g.comes[g.come[i]] = 0
+    return many, gained
+
+
+@inner
+def _opened(g: PatternGroups, h: int, k: int) -> float:
+    """Open a group as a class if less is lost in all, and return how much less."""
+    _count(g, h)
+    many, gained = _gainers(g, h, k)
+    if 0 < many < k:
+        many, gained = _asked(g, h, k, many, gained)
+    if many < k or gained <= ROUNDING:
+        return 0.0
+    for i in range(many):
+        _move(g, g.come[i], h)
+    return gained
+
+
+@inner
+def _joined(g: PatternGroups, h: int, k: int) -> float:
+    """Let members of a group that is a class join it where they lose less and their own class can spare them."""
+    gained, p = 0.0, g.pattern[h]
+    for place in range(g.start[h], g.start[h + 1]):
+        record = g.member[place]
+        gain = _lost(g, record) - g.price[p, g.kind[record]]
+        if gain > ROUNDING and g.size[g.at[record]] > k:
+            _move(g, record, h)
+            gained += gain
+    return gained
+
+
+@inner
+def _refuge(g: PatternGroups, record: int) -> int:
+    """Return the open class, other than its own, that costs a record least; -1 if there is none."""
+    best, least = -1, np.inf
+    for p in range(g.price.shape[0]):
+        h = g.group[p, record]
+        if g.size[h] > 0 and h != g.at[record] and g.price[p, g.kind[record]] < least - ROUNDING:
+            best, least = h, g.price[p, g.kind[record]]
+    return best
+
+
+@inner
+def _closed(g: PatternGroups, own: int) -> float:
+    """Close a class if its records lose less in all elsewhere, and return how much less."""
+    many, gained = 0, 0.0
+    for place in range(g.start[own], g.start[own + 1]):
+        record = g.member[place]
+        if g.at[record] == own:
+            h = _refuge(g, record)
+            if h < 0:
+                return 0.0
+            gained += _lost(g, record) - g.price[g.pattern[h], g.kind[record]]
+            g.come[many] = record
+            many += 1
+    if gained <= ROUNDING:
+        return 0.0
+    for i in range(many):
+        _move(g, g.come[i], _refuge(g, g.come[i]))
+    return gained
+
+
+@entry(example(), 1)
+def sweep(g: PatternGroups, k: int) -> float:
+    """Open, join and close once for every group, and return how much less is lost."""
+    gained = 0.0
+    for h in range(g.size.size):
+        if g.start[h + 1] - g.start[h] < k:
+            continue
+        gained += _joined(g, h, k) if g.size[h] > 0 else _opened(g, h, k)
+    for h in range(g.size.size):
+        if g.size[h] > 0:
+            gained += _closed(g, h)
+    return gained

@@ -1,0 +1,75 @@
+"""Looking: how the values of columns repeat, are written and follow one another, asked of the database.
+
+Each column is grouped once; whatever is asked further is asked of its distinct values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kinfold.rows.appearance import MOST_VALUES, Appearance, Succession
+from kinfold.rows.engines import expressions
+from kinfold.rows.engines.database import Database
+from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.schema import Column, Storage
+
+NUMBERS = (Storage.INTEGER, Storage.NUMBER)
+
+
+def look_at(db: Database, frame: Frame, column: Column) -> Appearance:
+    """Group the rows by a column and look at the groups."""
+    number = expressions.number(frame, column) if column.storage in NUMBERS else "CAST(NULL AS DOUBLE)"
+    counted = f"{expressions.text(frame, column.name)} AS v, count(*) AS n, any_value({number}) AS x"
+    grouped = db.table(f"SELECT {counted} FROM {frame.table} GROUP BY 1")
+    try:
+        return _looked(db, grouped)
+    finally:
+        db.drop(grouped)
+
+
+def _looked(db: Database, grouped: str) -> Appearance:
+    there, finite = "FILTER (v IS NOT NULL)", "FILTER (isfinite(x))"
+    counts = {
+        "filled": f"sum(n) {there}",
+        "distinct": "count(v)",
+        "alone": "count_if(n = 1)",
+        "least": f"min(n) {there}",
+        "most": f"max(n) {there}",
+        "whole": "sum(n) FILTER (isfinite(x) AND x = trunc(x))",
+    }
+    numbers = {
+        "low": f"min(x) {finite}",
+        "high": f"max(x) {finite}",
+        "mean": f"sum(n * x) {finite} / sum(n) {finite}",
+        "letters": f"sum(n * length(v)) / sum(n) {there}",
+        "words": f"sum(n * len(string_split_regex(trim(v), '\\s+'))) / sum(n) {there}",
+    }
+    found = iter(db.row(f"SELECT {', '.join((*counts.values(), *numbers.values()))} FROM {grouped}"))
+    facts: dict[str, Any] = {name: int(next(found) or 0) for name in counts}
+    facts |= {name: float(next(found) or 0) for name in numbers}
+    top = db.arrow(f"SELECT v, n FROM {grouped} WHERE v IS NOT NULL ORDER BY n DESC, v LIMIT {MOST_VALUES}").to_pydict()
+    return Appearance(**facts, values=tuple(top["v"]), counts=tuple(top["n"]))
+
+
+def succession_of(db: Database, frame: Frame, column: Column) -> Succession:
+    """Read a column from the first row to the last, and count where its value changes and where it does not fall."""
+    value = expressions.number(frame, column) if column.storage in NUMBERS else expressions.text(frame, column.name)
+    rows = f"SELECT {value} AS v FROM {frame.table} WHERE {frame.at(column.name)} IS NOT NULL"
+    before = f"SELECT v, lag(v) OVER () AS p FROM ({rows})"  # over nothing: rows stream by in their order
+    runs, rises = db.row(f"SELECT count_if(v IS DISTINCT FROM p), count_if(v >= p) FROM ({before})")
+    return Succession(int(runs or 0), int(rises or 0))
+
+
+def alone_in(db: Database, frame: Frame, names: Sequence[str]) -> int:
+    """Count the rows that no other row is like in all of these columns together; null is like null."""
+    keys = ", ".join(frame.at(name) for name in names)
+    return int(db.row(f"SELECT count(*) FROM (SELECT 1 FROM {frame.table} GROUP BY {keys} HAVING count(*) = 1)")[0])
+
+
+def pairs_in(db: Database, frame: Frame, one: str, other: str) -> tuple[int, int]:
+    """Count the pairs of values of two columns that occur, and the values of the first that occur in them."""
+    a, b = frame.at(one), frame.at(other)
+    pairs = f"SELECT DISTINCT {a} AS a, {b} AS b FROM {frame.table} WHERE {a} IS NOT NULL AND {b} IS NOT NULL"
+    found = db.row(f"SELECT count(*), count(DISTINCT a) FROM ({pairs})")
+    return int(found[0]), int(found[1])

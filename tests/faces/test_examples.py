@@ -1,0 +1,214 @@
+"""Every example of README, docs and --help runs, on the demo table, and prints what it shows.
+
+A page is gone through from top to bottom in one folder that holds the demo (`kinfold demo`): patients.csv, policy.toml
+and release, but those that the page itself makes; and in one Python, with the names below.
+"""
+
+from __future__ import annotations
+
+import doctest
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kinfold
+from arx_projects import project, study
+from command import run
+from examples import KINDS, PAGES, ROOT, Block, Command, blocks, commands, helped, without_seconds
+from kinfold.demo import show
+from kinfold.demo.table import patients
+from kinfold.hierarchy import TOP, Hierarchy, by_mask
+from kinfold.methods.generalize.domain import Domain
+from kinfold.models import KAnonymity
+from kinfold.request.policy import Policy
+from kinfold.rows.tally import Tally, of_labels
+
+RUNNABLE = [page for page in PAGES if any(block.kind in KINDS for block in blocks(page))]
+SLOW = ("policy.md", "comparing.md", "local-suppression.md")  # more than a few seconds
+KEYS = ["sex", "education", "zip"]
+NOT_RUN = 3  # at most so many blocks of all pages
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the demo, and what else examples speak of."""
+    folder = tmp_path_factory.mktemp("demo")
+    show(folder)
+    shutil.copy(folder / "patients.csv", folder / "city.csv")
+    shutil.copy(folder / "policy.toml", folder / "our-policy.toml")
+    shutil.copy(folder / "release" / "public" / "release.csv", folder / "released.csv")
+    shutil.copy(Path(kinfold.__file__).with_name("checker.py"), folder / "checker.py")
+    project(folder, study())
+    return folder
+
+
+def place(folder: Path, demo: Path, asked: list[Command]) -> None:
+    """Fill a folder with the demo, but what the commands make themselves."""
+    made = {word for each in asked for option, word in zip(each.words, each.words[1:], strict=False) if _makes(option)}
+    shutil.copytree(demo, folder, ignore=lambda _, names: [name for name in names if name in made], dirs_exist_ok=True)
+
+
+def _makes(option: str) -> bool:
+    return option in ("--out", "--write-policy")
+
+
+def ran(command: Command, folder: Path) -> tuple[int, str, str]:
+    """Run a command: kinfold in this process, `make demo` as the Makefile has it, Python as a process."""
+    words = ["kinfold", "demo"] if command.words == ["make", "demo"] else command.words
+    if words[0] == "kinfold":
+        done = run(*words[1:])
+        return done.code, done.out, done.err
+    assert words[0] == "python", words
+    other = subprocess.run(
+        [sys.executable, *words[1:]], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    return other.returncode, other.stdout, other.stderr
+
+
+def check(command: Command, folder: Path) -> None:
+    """Run a command, and hold what it does against what is written of it."""
+    code, said, errors = ran(command, folder)
+    assert code == command.code, (command.words, said, errors)
+    if command.shown:
+        assert without_seconds(said.splitlines()) == without_seconds(command.shown)
+
+
+@pytest.mark.parametrize(("name", "command"), list(helped()), ids=lambda each: each if isinstance(each, str) else "")
+def test_the_examples_of_the_help_run(
+    name: str, command: Command, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(tmp_path, demo, [command])
+    monkeypatch.chdir(tmp_path)
+    if name == "warmup":  # compiles every kernel there is, which the other tests do as they need them
+        pytest.skip("takes minutes where nothing is compiled")
+    check(command, tmp_path)
+
+
+def test_every_command_has_an_example() -> None:
+    assert {name for name, _ in helped()} >= {"demo", "profile", "anonymize", "verify", "measure", "compare", "lattice"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow) if page.name in SLOW else page for page in RUNNABLE],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_the_examples_of_a_page_run(
+    page: Path, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [block for block in blocks(page) if block.kind in KINDS and block.why is None]
+    place(tmp_path, demo, [each for block in found if block.kind in ("console", "sh") for each in commands(block.text)])
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in found:
+        RUNNERS[block.kind](block, tmp_path, names)
+    capsys.readouterr()
+
+
+def run_console(block: Block, folder: Path, _: dict[str, Any]) -> None:
+    for each in commands(block.text):
+        check(each, folder)
+
+
+def run_python(block: Block, folder: Path, names: dict[str, Any]) -> None:
+    if ">>>" in block.text:
+        parsed = doctest.DocTestParser().get_doctest(block.text, names, "example", None, block.line)
+        assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(parsed).failed == 0
+        return
+    code = compile(block.text, f"line {block.line}", "exec")
+    for name in {*code.co_names} & GIVEN.keys() - names.keys():
+        names[name] = GIVEN[name]()
+    exec(code, names)
+
+
+def run_policy(block: Block, folder: Path, _: dict[str, Any]) -> None:
+    """Run a policy on the demo table; a part of one goes on top of the demo's, a column elsewhere is only read."""
+    asked = tomllib.loads(block.text)
+    if "privacy" not in asked:
+        asked = _on_top(tomllib.loads((folder / "policy.toml").read_text("utf-8")), asked)
+    policy = Policy.parse(asked)
+    if {*policy.columns} <= {*patients().column_names}:
+        output = policy.output.model_copy(update={"others": "drop"})
+        kinfold.anonymize(folder / "patients.csv", policy.model_copy(update={"output": output}))
+
+
+def _on_top(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    both = dict(below)
+    for key, value in above.items():
+        inside = isinstance(value, dict) and isinstance(both.get(key), dict)
+        both[key] = _on_top(both[key], value) if inside else value
+    return both
+
+
+RUNNERS: dict[str, Callable[[Block, Path, dict[str, Any]], None]] = {
+    "console": run_console,
+    "sh": run_console,
+    "python": run_python,
+    "toml": run_policy,
+}
+
+
+def frame() -> pd.DataFrame:
+    return patients().to_pandas()
+
+
+def standardized() -> np.ndarray:
+    numbers = frame()[["age", "charge"]].to_numpy(float)[:300]
+    return (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+
+
+def hierarchies() -> dict[str, Hierarchy]:
+    table = frame()
+    values = {name: sorted({*table[name].dropna()}) for name in KEYS}
+    flat = {name: Hierarchy.of([(text, TOP) for text in values[name]]) for name in ("sex", "education")}
+    return {**flat, "zip": by_mask(values["zip"], 5)}
+
+
+def tally() -> Tally:
+    table = frame()
+    tuples = [tuple(None if pd.isna(value) else value for value in row) for row in table[KEYS].to_numpy(object)]
+    place = {held: i for i, held in enumerate(dict.fromkeys(tuples))}
+    found = of_labels(np.array([place[held] for held in tuples]), {"charge": table["charge"].to_numpy()})
+    keys = {name: np.array([held[a] for held in place], object) for a, name in enumerate(KEYS)}
+    return Tally(keys, found.sizes, found.spreads)
+
+
+GIVEN: dict[str, Callable[[], Any]] = {  # names that examples take for granted
+    "frame": frame,
+    "policy": lambda: "policy.toml",
+    "original": lambda: "patients.csv",
+    "released": lambda: "released.csv",
+    "x": standardized,
+    "wage": lambda: frame()["charge"].to_numpy()[:300],
+    "tally": tally,
+    "hierarchies": hierarchies,
+    "models": lambda: [KAnonymity(5)],
+    "domain": lambda: Domain.of_tally(tally(), hierarchies()),
+}
+
+
+def test_few_blocks_are_not_run_and_each_says_why() -> None:
+    every = [(page.name, block) for page in PAGES for block in blocks(page)]
+    assert len([name for name, block in every if block.why is not None]) <= NOT_RUN
+    fenced = [(name, block.line) for name, block in every if block.kind not in KINDS and "kinfold " in block.text]
+    assert fenced == []  # a command in a fence without a kind would not be run
+
+
+def test_a_wrong_example_is_noticed(tmp_path: Path) -> None:
+    """The runner fails where a code, a line or a key is not what the page says."""
+    with pytest.raises(AssertionError):
+        check(Command(["kinfold", "verify", str(tmp_path / "nowhere")]), tmp_path)
+    with pytest.raises(AssertionError):
+        check(Command(["kinfold", "--version"], 0, ["kinfold 0.0.0"]), tmp_path)
+    with pytest.raises(AssertionError):
+        run_python(Block("python", ">>> 1 + 1\n3\n", 1), tmp_path, {})
+    with pytest.raises(kinfold.PolicyError):
+        run_policy(Block("toml", "[privacy]\nk = 5\nq = 2\n", 1), tmp_path, {})
