@@ -233,6 +233,7 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     return found
 
 
+@listing(sections=("source",))
 def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Profile:
     """Say what each column of a table is and which combinations single people out.
 

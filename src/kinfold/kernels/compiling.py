@@ -31,7 +31,7 @@ Flag: TypeAlias = Any
 
 _NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # nobody calls through a pointer
 _NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True}  # takes long to compile, and Python never calls
-_KNOWN_NUMBA = version_info.short == (0, 68)  # whose insides `_Part` knows; others compile as ever, for longer
+_KNOWN_NUMBA = version_info.short == (0, 68)  # whose insides `_InnerCode` knows; others compile as ever, for longer
 _UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no memory is asked for, no references are counted
 
 
@@ -46,7 +46,7 @@ class _Inner(CPUDispatcher):
         return self.py_func(*arguments)
 
 
-class _Part(JITCodeLibrary):
+class _InnerCode(JITCodeLibrary):
     """The code of an inner kernel: linked with what it calls, and left for the entry to optimize and to translate.
 
     numba does both for every function, and again for each that calls it: nested functions would take twice as long.
@@ -81,11 +81,11 @@ class _NoEnvironment:
         """Leave it unset, as it is in code that was kept on disk."""
 
 
-class _PartCompiler(Compiler):
+class _InnerCompiler(Compiler):
     """Compiles an inner kernel as a part."""
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
-        self.state.library = _Part(self.state.targetctx.codegen(), function.__qualname__)  # type: ignore[no-untyped-call]
+        self.state.library = _InnerCode(self.state.targetctx.codegen(), function.__qualname__)  # type: ignore[no-untyped-call]
         return super().compile_extra(function)  # type: ignore[no-untyped-call]
 
 
@@ -113,7 +113,7 @@ def lean(function: Callable[..., Any]) -> Kernel:
 
 def _inside(function: Callable[..., Any], **options: Any) -> Kernel:
     if _KNOWN_NUMBA:
-        options["pipeline_class"] = _PartCompiler
+        options["pipeline_class"] = _InnerCompiler
     compiled = njit(error_model="numpy", **options, **_NO_C, **_NO_WAY_IN)(function)
     if isinstance(compiled, CPUDispatcher):
         compiled.__class__ = _Inner

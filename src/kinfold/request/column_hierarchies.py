@@ -73,7 +73,13 @@ def _iso(values: Sequence[str] | Texts, where: str) -> Sequence[str]:
     other = tuple(value for value in values if not _is_date(value))
     if other:
         what = f"{where}: {plural(len(other), 'category is no date', 'categories are not dates')}"
-        raise DataError(Problem(what, "write dates as 2024-12-31", other))
+        raise DataError(
+            Problem(
+                what,
+                'say how they are written, source.dates = "%d.%m.%Y" (--dates), or write them as 2024-12-31',
+                other,
+            )
+        )
     return list(values)
 
 

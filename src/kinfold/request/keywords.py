@@ -8,7 +8,7 @@ k, t, refine, others, ...            every key of the policy's sections, as the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -33,8 +33,8 @@ def section_of(key: str) -> str:
     return next((section for section, model in SECTIONS.items() if key in model.model_fields), "privacy")
 
 
-def listing(*more: type) -> Callable[[Function], Function]:
-    """Put every keyword of a policy into the signature of a function that takes them as `**request`.
+def listing(*more: type, sections: Sequence[str] = tuple(SECTIONS)) -> Callable[[Function], Function]:
+    """Put every keyword of a policy, or of some sections, into the signature of a function that takes them as `**`.
 
     `more` are dataclasses whose fields it takes as well.
     """
@@ -43,7 +43,7 @@ def listing(*more: type) -> Callable[[Function], Function]:
         signature = inspect.signature(function)
         own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
         names = {each.name for each in own}
-        asked = [each for each in (*_of_dataclasses(more), *_of_policy()) if each.name not in names]
+        asked = [each for each in (*_of_dataclasses(more), *_of_policy(sections)) if each.name not in names]
         unique = list({each.name: each for each in reversed(asked)}.values())[::-1]
         function.__signature__ = signature.replace(parameters=[*own, *unique])  # type: ignore[attr-defined]
         return function
@@ -51,10 +51,10 @@ def listing(*more: type) -> Callable[[Function], Function]:
     return listed
 
 
-def _of_policy() -> Iterator[inspect.Parameter]:
-    yield from (_keyword(name, ()) for name in LISTS)
-    for section, model in SECTIONS.items():
-        for name, field in model.model_fields.items():
+def _of_policy(sections: Sequence[str]) -> Iterator[inspect.Parameter]:
+    yield from (_keyword(name, ()) for name in LISTS if "privacy" in sections)
+    for section in sections:
+        for name, field in SECTIONS[section].model_fields.items():
             key = "method" if (section, name) == ("method", "name") else name
             yield _keyword(key, None if field.is_required() else field.default)
 
