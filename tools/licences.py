@@ -54,7 +54,7 @@ def page(packages: dict[str, Distribution]) -> str:
         [
             "# Licences",
             "",
-            "What kinfold needs at run time (with its extra `frames`), as its metadata say; made by `make licences`,",
+            "What kinfold needs at run time (with its extras), as its metadata say; made by `make licences`,",
             "which fails where one is unknown or binds whoever uses kinfold. kinfold itself is under the MIT licence.",
             "",
             *("| package | version | licence |", "| --- | --- | --- |", *rows, ""),

@@ -14,12 +14,12 @@ from pathlib import Path
 
 LOCK = Path(__file__).parents[1] / "requirements" / "dev.txt"
 HEAD = """\
-# The development environment: kinfold with its extras frames and dev, and what builds it. Made by 'make lock' for
+# The development environment: kinfold with all its extras, and what builds it. Made by 'make lock' for
 # Python 3.11 on Linux; 'make setup' installs it with its hashes there, and the ranges of pyproject.toml elsewhere.
 """
 QUIET = ("--quiet", "--no-header", "--no-annotate", "--strip-extras", "--allow-unsafe")
 NAMELESS = ("--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host")
-WHAT = ("--generate-hashes", "--all-build-deps", "--extra=frames", "--extra=dev", "pyproject.toml")
+WHAT = ("--generate-hashes", "--all-build-deps", "--all-extras", "pyproject.toml")
 
 
 def main() -> None:
