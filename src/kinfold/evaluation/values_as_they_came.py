@@ -37,7 +37,7 @@ def _came(engine: Engine, original: Any, attribute: Attribute) -> Attribute:
     bound = replace(attribute.bound, column=engine.schema(original)[attribute.bound.name])
     if isinstance(attribute, Coded):
         truthful = attribute.hierarchy is not None or bound.average == "generalize"
-        return (_laddered if truthful else _coded)(engine, original, attribute)
+        return (_generalizable if truthful else _coded)(engine, original, attribute)
     if not (bound.column.storage.kind.measured or bound.column.date_format):
         return attribute  # a map made numbers of it
     try:
@@ -61,7 +61,7 @@ def _coded(engine: Engine, original: Any, attribute: Coded) -> Coded:
     return Coded(bound, codes[index], np.array([*texts, None], object), scale)
 
 
-def _laddered(engine: Engine, original: Any, attribute: Coded) -> Coded:
+def _generalizable(engine: Engine, original: Any, attribute: Coded) -> Coded:
     """Return the categories that were there, under those that they became, in a hierarchy one step higher."""
     bound = attribute.bound
     held = engine.collect(original, {bound.name: None}).column(0).combine_chunks().dictionary_encode()

@@ -14,7 +14,7 @@ from math import comb
 from typing import Any
 
 from kinfold.errors import plural
-from kinfold.profiling.ladders import Ladder, ladder_of
+from kinfold.profiling.proposed_hierarchies import ProposedHierarchy, proposed_hierarchy
 from kinfold.profiling.roles import Seen, Unit, assigned, unit_of, weight_of
 from kinfold.profiling.scales import scale_of
 from kinfold.profiling.shapes import Shape, shape_of, worth_ordering
@@ -51,12 +51,12 @@ class ColumnProfile:
     t: float | None = None  # how a confidential column could be protected
     l: int | None = None
     order: tuple[str, ...] = ()  # of an ordinal column of text
-    ladder: Ladder | None = None  # how it could be generalized
+    hierarchy: ProposedHierarchy | None = None  # how it could be generalized
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; of the hierarchy what it is, for its labels are values of the table."""
-        told = {key: value for key, value in vars(self).items() if key not in ("ladder", "order")}
-        return {**told, "hierarchy": self.ladder.told if self.ladder else None}
+        told = {key: value for key, value in vars(self).items() if key not in ("hierarchy", "order")}
+        return {**told, "hierarchy": self.hierarchy.told if self.hierarchy else None}
 
 
 @dataclass(frozen=True)
@@ -143,11 +143,11 @@ def _profiled(seen: Seen) -> ColumnProfile:
     order = scale_of(look.values) if seen.shape is Shape.SCALE else ()
     if seen.role not in (Role.QUASI, Role.CONFIDENTIAL):
         return ColumnProfile(*facts, order=order)
-    ladder = ladder_of(seen.shape, look, seen.hints)
+    hierarchy = proposed_hierarchy(seen.shape, look, seen.hints)
     if seen.role is Role.QUASI:
-        return ColumnProfile(*facts, order=order, ladder=ladder)
+        return ColumnProfile(*facts, order=order, hierarchy=hierarchy)
     ordered = seen.shape.kind is not Kind.NOMINAL
-    tables = ladder if seen.shape is Shape.DIAGNOSIS else None  # numbers that are released as they are need no bands
+    tables = hierarchy if seen.shape is Shape.DIAGNOSIS else None  # numbers that are released as they are need no bands
     return ColumnProfile(*facts, CLOSE if ordered else None, None if ordered else _diversity(look), order, tables)
 
 

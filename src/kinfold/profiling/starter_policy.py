@@ -13,8 +13,8 @@ import tomlkit
 from tomlkit.items import Table
 
 from kinfold.hierarchy.grouping import Rows
-from kinfold.profiling.ladders import Ladder
 from kinfold.profiling.profile import ColumnProfile, Profile
+from kinfold.profiling.proposed_hierarchies import ProposedHierarchy
 from kinfold.profiling.source_guess import worth_writing
 from kinfold.rows.schema import Kind, Role
 
@@ -56,12 +56,12 @@ def hierarchy_files(profile: Profile) -> Iterator[tuple[str, str, Rows]]:
     """Yield the columns whose table of labels is long, with the name of a file for each and its rows."""
     taken: set[str] = set()
     for column in profile.columns:
-        if column.ladder and column.ladder.long:
+        if column.hierarchy and column.hierarchy.long:
             file = re.sub(r"[^\w-]+", "_", column.name)[:LONGEST]
             while file.casefold() in taken:
                 file += "_"
             taken.add(file.casefold())
-            yield column.name, f"{file}.csv", column.ladder.rows
+            yield column.name, f"{file}.csv", column.hierarchy.rows
 
 
 def _privacy(profile: Profile, k: int) -> Table:
@@ -90,8 +90,8 @@ def _column(column: ColumnProfile, file: str | None) -> Table:
         table.add("missing", "separate")
         table["missing"].comment("separate (grouped apart), mean (imputed), drop (the record), refuse")
     _protect(table, column)
-    if column.ladder:
-        table.add("hierarchy", _hierarchy(column.ladder, file))
+    if column.hierarchy:
+        table.add("hierarchy", _hierarchy(column.hierarchy, file))
     return table
 
 
@@ -105,18 +105,18 @@ def _protect(table: Table, column: ColumnProfile) -> None:
         table["l"].comment("a category: so many different values in each class, at least")
 
 
-def _hierarchy(ladder: Ladder, file: str | None) -> Any:
-    if file is None and ladder.rows:
+def _hierarchy(hierarchy: ProposedHierarchy, file: str | None) -> Any:
+    if file is None and hierarchy.rows:
         levels = tomlkit.table()
-        levels.add(tomlkit.comment(f"{ladder.told}: a row a value, ever coarser"))
+        levels.add(tomlkit.comment(f"{hierarchy.told}: a row a value, ever coarser"))
         rows = tomlkit.array().multiline(multiline=True)
-        for row in ladder.rows:
+        for row in hierarchy.rows:
             rows.append(_listed(row))
         levels.add("levels", rows)
         return levels
     keys = tomlkit.inline_table()
-    keys.update({"file": file} if file is not None else dict(ladder.keys))
-    keys.comment(ladder.told)
+    keys.update({"file": file} if file is not None else dict(hierarchy.keys))
+    keys.comment(hierarchy.told)
     return keys
 
 

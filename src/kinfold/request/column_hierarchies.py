@@ -1,4 +1,4 @@
-"""Ladders: the hierarchy that a policy asks for over the values of a column, and where each value stands in it."""
+"""Column hierarchies: what a policy asks for over the values of a column, and where each value stands in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ladders: the hierarchy that a column could be generalized by, ready to be edited.
+"""Proposed hierarchies: the hierarchy that a column could be generalized by, ready to be edited.
 
 ages and years    bands, each twice the one below or more; the oldest together, for few reach so far
 amounts           bands of a round width
@@ -31,7 +31,7 @@ WRITTEN = 30  # values up to which a table of labels stands in the policy itself
 
 
 @dataclass(frozen=True)
-class Ladder:
+class ProposedHierarchy:
     """A hierarchy to start from: what it is in words, the keys of the policy, or a table of labels."""
 
     told: str
@@ -44,20 +44,20 @@ class Ladder:
         return len(self.rows) > WRITTEN
 
 
-def ladder_of(shape: Shape, look: Appearance, hints: frozenset[Hint]) -> Ladder | None:
+def proposed_hierarchy(shape: Shape, look: Appearance, hints: frozenset[Hint]) -> ProposedHierarchy | None:
     """Return a hierarchy for the values of a column, or nothing where they need none."""
     if shape in (Shape.AGE, Shape.YEAR):
         return _bands(look, open_top=shape is Shape.AGE)
     if shape is Shape.AMOUNT:
         return _amounts(look)
     if shape is Shape.MOMENT:
-        return Ladder("by month, quarter and year", {"dates": ["month", "quarter", "year"]})
+        return ProposedHierarchy("by month, quarter and year", {"dates": ["month", "quarter", "year"]})
     if shape is Shape.POST_CODE:
-        return Ladder("one character less at each step", {"mask": max(map(len, look.values))})
+        return ProposedHierarchy("one character less at each step", {"mask": max(map(len, look.values))})
     return _table(shape, look, hints) if look.complete else None
 
 
-def _table(shape: Shape, look: Appearance, hints: frozenset[Hint]) -> Ladder | None:
+def _table(shape: Shape, look: Appearance, hints: frozenset[Hint]) -> ProposedHierarchy | None:
     """Return a hierarchy that has a row of labels for each value."""
     counts = dict(sorted(zip(look.values, look.counts, strict=True)))
     if shape is Shape.SCALE:
@@ -71,22 +71,22 @@ def _table(shape: Shape, look: Appearance, hints: frozenset[Hint]) -> Ladder | N
     return regions or _filled("rare values together", by_frequency(counts))
 
 
-def _filled(told: str, rows: Rows) -> Ladder | None:
+def _filled(told: str, rows: Rows) -> ProposedHierarchy | None:
     """Return a table of labels, unless a value of the table is called as one of its labels is and means less."""
     try:
         by_rows(rows)
     except PolicyError:
         return None
-    return Ladder(told, rows=rows)
+    return ProposedHierarchy(told, rows=rows)
 
 
-def _bands(look: Appearance, *, open_top: bool) -> Ladder:
+def _bands(look: Appearance, *, open_top: bool) -> ProposedHierarchy:
     """Return bands of 5, 10 and 20, above the age that one in a hundred reaches one open band."""
     keys: dict[str, Any] = {"intervals": [5, 10, 20]}
     top = _open_at(look) if open_top else None
     if top is not None:
         keys["top"] = top
-    return Ladder("in bands" if top is None else f"in bands, {top} and above together", keys)
+    return ProposedHierarchy("in bands" if top is None else f"in bands, {top} and above together", keys)
 
 
 def _open_at(look: Appearance) -> int | None:
@@ -99,11 +99,11 @@ def _open_at(look: Appearance) -> int | None:
     return None
 
 
-def _amounts(look: Appearance) -> Ladder | None:
+def _amounts(look: Appearance) -> ProposedHierarchy | None:
     """Return bands of a round width, some fifty of them, then wider ones."""
     span = look.high - look.low
     if not 0 < span < 1e15 or span < 1e-9:
         return None
     step = 10.0 ** floor(log10(span / 25))
     width: float = int(step) if step >= 1 else step
-    return Ladder("in bands of a round width", {"intervals": [width, width * 5, width * 10]})
+    return ProposedHierarchy("in bands of a round width", {"intervals": [width, width * 5, width * 10]})
