@@ -47,6 +47,7 @@ def may_import() -> dict[str, set[str]]:
 ONLY_IN = {
     "defusedxml": {"interchange/archive.py"},
     "duckdb": {"rows/engines/connection.py", "rows/engines/duckdb.py", "rows/engines/reading.py"},
+    "fastexcel": {"rows/engines/workbooks.py"},
     "loky": {"comparison/workers.py"},
     "numba": {"kernels"},
     "typer": {"cli"},
@@ -54,7 +55,8 @@ ONLY_IN = {
     "narwhals": {"rows/frames.py"},
     "polars": {"rows/frames.py", "rows/column_copies.py"},
     "pandas": {"rows/frames.py"},
-    "pydantic": {"release/certification.py", "request/policy.py"},
+    "pyreadstat": {"rows/engines/statistics_files.py"},
+    "pydantic": {"release/certification.py", "request/keywords.py", "request/policy.py"},
     "tomlkit": {"interchange", "request/policy.py", "profiling/starter_policy.py"},
     "vl_convert": {"release/report"},
     "jinja2": {"release/report"},

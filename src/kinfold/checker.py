@@ -10,8 +10,8 @@ says what it finds, in exact arithmetic:
     t       the largest earth mover's distance between a confidential column in a class and in the whole table
     alpha   the largest share that one value of a confidential column has in a class
 
-An empty field is missing, and missing is a value like any other: first in an order, alone in a hierarchy. The exit
-code is 0 if every promise of the certificate holds and its figures are those found, else 5.
+An empty field is missing: a value like any other, first in an order, alone in a hierarchy. Numbers may have a decimal
+comma, as the certificate says. The exit code is 0 if all promises hold and the figures are those found, else 5.
 """
 
 from __future__ import annotations
@@ -109,8 +109,7 @@ def answer(promise: Mapping[str, Any], sizes: list[int], spreads: Any, distances
     else:  # distinct diversity, p-sensitivity
         found = min(map(len, spreads[name]), default=0)
     holds = found <= want if kind in ("TCloseness", "AlphaK") else found >= want
-    if kind == "entropy":
-        holds = all(entropy_reaches(held, want) for held in spreads[name])
+    holds = all(entropy_reaches(held, want) for held in spreads[name]) if kind == "entropy" else holds
     return {"promise": promise["promise"], "asked": want, "found": found, "holds": holds}
 
 
@@ -154,8 +153,7 @@ def distance(values: Sequence[Any], column: Mapping[str, Any]) -> Callable[[Clas
 
 def over_levels(values: Sequence[Any], levels: Sequence[Mapping[Any, Any]]) -> Callable[[Class], Fraction]:
     """Mean over the levels of ½ Σ |share of a label in the class - in the table|; one level: all values equally far."""
-    whole, n = Counter(values), len(values)
-    totals = [(level, _relabelled(whole, level)) for level in levels]
+    n, totals = len(values), [(level, _relabelled(Counter(values), level)) for level in levels]
 
     def measured(held: Class) -> Fraction:
         size, moved = sum(held.values()), 0
@@ -177,8 +175,7 @@ def _relabelled(held: Class, level: Mapping[Any, Any]) -> Counter[Any]:
 
 def over_an_order(values: Sequence[int]) -> Callable[[Class], Fraction]:
     """Sum over the m distinct values v of |share up to v in the class - in the table|, divided by m - 1."""
-    totals = Counter(values)
-    n, m = len(values), len(totals)
+    n, m, totals = len(values), len({*values}), Counter(values)
     place = {value: at for at, value in enumerate(sorted(totals))}
     below = list(accumulate(totals[value] for value in sorted(totals)))
     area = [0, *accumulate(below)]
@@ -239,17 +236,17 @@ def moment(text: str, form: str | None) -> Any:
 
 def read(path: Path, certificate: Mapping[str, Any]) -> dict[str, Column]:
     """Return the columns of a released table as text, and make sure that they are those of the certificate."""
-    table = _parquet(path) if path.suffix == ".parquet" else _csv(path, certificate["release"]["separator"])
+    table = _parquet(path) if path.suffix == ".parquet" else _csv(path, certificate["release"])
     if sorted(table) != sorted(c["name"] for c in certificate["columns"] if c["role"] != "identifier"):
         raise Wrong("the table has other columns than the certificate names")
     return table
 
 
-def _csv(path: Path, separator: str) -> dict[str, Column]:
+def _csv(path: Path, told: Mapping[str, Any]) -> dict[str, Column]:
     limit = csv.field_size_limit(0x7FFFFFFF)  # of the whole process: put back below
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            header, *lines = csv.reader(file, delimiter=separator, strict=True)
+            header, *lines = csv.reader(file, delimiter=told["separator"], strict=True)
     except (csv.Error, ValueError):
         raise Wrong("the table is no CSV file in UTF-8") from None
     finally:
@@ -257,7 +254,10 @@ def _csv(path: Path, separator: str) -> dict[str, Column]:
     rows = [line or [""] for line in lines]  # a single empty field is an empty line
     if len({*header}) < len(header) or any(len(row) != len(header) for row in rows):
         raise Wrong("the table is broken: a line has other fields than the header, or two columns share a name")
-    return {name: [row[i] or None for row in rows] for i, name in enumerate(header)}
+    table = {name: [row[i] or None for row in rows] for i, name in enumerate(header)}
+    swap = str.maketrans(".,", ",.") if told.get("decimal") == "," else None
+    plain = {n: [t and t.translate(swap) for t in fields] for n, fields in table.items() if swap}
+    return table | {n: c for n, c in plain.items() if all(NUMBER.fullmatch(t.strip(" ")) for t in c if t)}
 
 
 def _parquet(path: Path) -> dict[str, Column]:

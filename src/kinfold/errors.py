@@ -13,9 +13,20 @@ categories help, they travel in `Problem.values` and are shown only when asked f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
+
+Value = TypeVar("Value")
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "class", "classes"), plural(1200, "record")
+    ('1 class', '1,200 records')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 @dataclass(frozen=True)
@@ -76,3 +87,21 @@ class Cancelled(KinfoldError):  # noqa: N818  not a fault
     """The run was stopped before it was done."""
 
     exit_code = 130
+
+
+def together(makers: Iterable[Callable[[], Value]]) -> list[Value]:
+    """Make every value, or raise with what is wrong with all of them, not with the first alone.
+
+    It is the request that is wrong if any of them says so.
+    """
+    made: list[Value] = []
+    wrong: list[KinfoldError] = []
+    for make in makers:
+        try:
+            made.append(make())
+        except (PolicyError, DataError) as error:
+            wrong.append(error)
+    if wrong:
+        kind = PolicyError if any(isinstance(error, PolicyError) for error in wrong) else DataError
+        raise kind(dict.fromkeys(problem for error in wrong for problem in error.problems))
+    return made

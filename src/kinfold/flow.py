@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, plural
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
+from kinfold.evaluation.matching import matched
+from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
@@ -24,17 +26,21 @@ from kinfold.release.certificate import Certificate
 from kinfold.release.certification import policy_in
 from kinfold.release.folder import save
 from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
+from kinfold.release.recalling import recorded_measures
 from kinfold.release.release import Release
-from kinfold.request.binding import bind
-from kinfold.request.encoding import encode
+from kinfold.request.binding import BoundPolicy, bind
+from kinfold.request.encoding import Attribute, encode
+from kinfold.request.keywords import listing, section_of
 from kinfold.request.policy import Policy, from_roles
+from kinfold.request.preparation import prepare
 from kinfold.request.quoted_terms import as_written
+from kinfold.request.rules.counting import count_rules, in_words
 from kinfold.request.table import Table
 from kinfold.request.terms import terms_of
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
-from kinfold.rows.recoding import unquoting
+from kinfold.rows.recoding import unquoting, without
 from kinfold.rows.schema import Role
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
@@ -49,6 +55,7 @@ MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV 
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
 
 
+@listing()
 def anonymize(
     source: Any, policy: Any = None, *, progress: Stage | None = None, ask: Ask | None = None, **request: Any
 ) -> Release:
@@ -62,31 +69,32 @@ def anonymize(
     asked = requested(policy, request)
     engine = open_engine()
     tell("read", 0, 1)
-    original = engine.read(rows_of(source), MISSING)  # rows as they came
-    schema = engine.schema(original)  # what each column is
+    original = engine.read(rows_of(source), MISSING, asked.source.form)  # rows as they came
+    prepared = prepare(engine, original, asked, frames.index_names(source))  # single values recoded, as the policy asks
+    schema = engine.schema(prepared.frame)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
-    terms = terms_of(bound, engine, original)  # what will be promised
-    table = Table(engine, original, bound, terms)  # its tuples, or its records, when a method asks for them
+    terms = terms_of(bound, engine, prepared.frame)  # what will be promised
+    table = Table(engine, prepared.frame, bound, terms, prepared.mapped)  # its tuples, or its records, when asked for
     task = Task(bound, terms.models, table, lambda done, total: tell("plan", done, total), ask)
-    planned = plan(task)  # what to do to each row and each column
+    planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
-    recoded = engine.apply(original, planned.recoding, schema)  # rows as they are measured
+    recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured
     safe = asked.output.spreadsheet_safe  # formulas are quoted, and measured as they were
     planned = replace(planned, recoding=planned.recoding.quoted()) if safe else planned
-    released = engine.apply(original, planned.recoding, schema) if safe else recoded  # rows as they leave
+    released = engine.apply(prepared.frame, planned.recoding, schema) if safe else recoded  # rows as they leave
     written = as_written(terms) if safe else terms  # promises about what is written
     tell("verify", 0, 1)
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
-    kept = np.flatnonzero(engine.by_row(original, planned.recoding).kept)  # the original row of each released one
+    kept = np.flatnonzero(engine.by_row(prepared.frame, planned.recoding).kept)  # the original row of each released one
     tables = Tables(engine, original, recoded, kept)  # both, side by side
-    measures = measure_release(tables, bound, verdict, table.attributes)  # risk and loss
+    attributes = as_they_came(engine, original, table.attributes, prepared.changed)
+    measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
+    rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)
-    seconds = time.perf_counter() - started
-    return Release(
-        verdict, measures, bound, written, planned, schema, seconds, _named(source), engine, original, released, save
-    )
+    how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source))
+    return Release(verdict, measures, bound, written, *how, engine, original, prepared, released, save, rules)
 
 
 def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> Verdict:
@@ -98,6 +106,7 @@ def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> V
     return replace(verdict, people=judge_people(classes, task.unit[kept], values, terms))
 
 
+@listing()
 def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: bool = False, **request: Any) -> Verdict:
     """Say what k, l and t a table has and whether a policy's promises hold on it, whoever made it.
 
@@ -110,7 +119,7 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
     asked = requested(policy, request)
     with open_engine() as engine:
-        frame = engine.read(rows_of(source))
+        frame = engine.read(rows_of(source), form=replace(asked.source.form, encoding=None))  # a release is UTF-8
         terms = released_terms(asked, engine, frame)
         verdict = check(engine, frame, terms)
         if twice:
@@ -129,6 +138,7 @@ def _asked_of(policy: Any, request: Mapping[str, Any], certificate: Certificate)
     return Policy.parse(values)
 
 
+@listing(Questions)
 def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:
     """Compare a release with its original, row by row where they can be paired.
 
@@ -141,27 +151,58 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     if questions.population is not None:
         questions = replace(questions, population=rows_of(questions.population))
     with open_engine() as engine:
-        before, after = (engine.read(rows_of(table), MISSING) for table in (original, released))
-        bound = bind(asked, engine.schema(before), index=frames.index_names(original))
+        before = engine.read(rows_of(original), MISSING, asked.source.form)
+        after = engine.read(rows_of(released), MISSING, asked.source.form.of_another())
+        prepared = prepare(engine, before, asked, frames.index_names(original))
+        bound = bind(asked, engine.schema(prepared.frame), index=frames.index_names(original))
         require_header(engine.schema(after), asked.columns)
         if asked.output.spreadsheet_safe:
             schema = engine.schema(after)
             after = engine.apply(after, unquoting(schema.names, schema.rows), schema)
-        verdict = check(engine, after, terms_of(bound, engine, before))
+        after, warnings = _without_identifiers(engine, after, bound)
+        verdict = check(engine, after, terms_of(bound, engine, prepared.frame))
         verdict.require_columns()
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
-        attributes = encode(engine, before, kept if questions.columns == "all" else bound.of(Role.QUASI))
+        attributes = encode(engine, prepared.frame, kept if questions.columns == "all" else bound.of(Role.QUASI))
+        attributes = as_they_came(engine, before, attributes, prepared.changed)
         tables = Tables(engine, before, after, _pairs(released, bound.rows, verdict.records))
-        return measure_release(tables, bound, verdict, attributes, questions)
+        if isinstance(tables.rows, str):
+            tables = _matched(tables, bound, attributes, released, questions)
+        return measure_release(tables, bound, verdict, attributes, questions).warned(*warnings)
+
+
+def _without_identifiers(engine: Engine, released: Any, bound: BoundPolicy) -> tuple[Any, list[str]]:
+    """Return a table without the identifiers that it still holds, as an original does, and what to say of them."""
+    schema = engine.schema(released)
+    held = [column.name for column in bound.of(Role.IDENTIFIER) if column.name in schema]
+    if not held:
+        return released, []
+    told = f"{', '.join(map(repr, held))}: an identifier that a release must not hold; it was left aside"
+    return engine.apply(released, without(held, schema.names, schema.rows), schema), [told]
 
 
 def _pairs(released: Any, before: int, after: int) -> NDArray[np.intp] | str:
     """Pair rows by their position, or say why that cannot be done."""
     if before != after:
-        return f"the original has {before:,} rows and the release {after:,}: they cannot be paired"
+        return f"the original has {plural(before, 'row')} and the release {plural(after, 'row')}: they cannot be paired"
     if isinstance(released, str | Path) and was_sorted(Path(released)):
         return "the certificate beside the release says that its rows were reordered: they cannot be paired"
     return np.arange(before)
+
+
+def _matched(
+    tables: Tables, bound: BoundPolicy, attributes: Sequence[Attribute], released: Any, questions: Questions
+) -> Tables:
+    """Pair rows by their classes where these leave no doubt, else take along what the audit of the release recorded."""
+    quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
+    others = [column.name for column in bound.columns if column.role in (Role.CONFIDENTIAL, Role.OTHER)]
+    rows = matched(tables, quasi, others)
+    if rows is not None:
+        return replace(tables, rows=rows)
+    checksum = tables.engine.checksum(tables.original)
+    recorded = recorded_measures(Path(released), checksum, bound) if isinstance(released, str | Path) else {}
+    usable = ("risk",) * (questions.weights == "k") + ("loss",) * (questions.columns == "quasi")
+    return replace(tables, recorded={section: recorded.get(section, {}) for section in usable})
 
 
 def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
@@ -172,7 +213,7 @@ def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
     values = requested(policy, request)
     asked = values.model_copy(update={"method": values.method.model_copy(update={"name": METHOD.name})})
     with open_engine() as engine:
-        original = engine.read(rows_of(source), MISSING)
+        original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
         bound = bind(asked, engine.schema(original))
         terms = terms_of(bound, engine, original)
         return lattice_of(Task(bound, terms.models, Table(engine, original, bound, terms)))
@@ -182,7 +223,7 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     """Return the hierarchy of a column as a policy builds it over the values that the column holds."""
     asked = Policy.of(policy)
     with open_engine() as engine:
-        original = engine.read(rows_of(source), MISSING)
+        original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
         bound = bind(asked, engine.schema(original))
         if column not in asked.columns or asked.columns[column].hierarchy is None:
             raise PolicyError(f"the policy has no hierarchy for a column '{column}'", fix="add one to [columns]")
@@ -192,15 +233,26 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     return found
 
 
-def profile(source: Any, *, progress: Stage | None = None) -> Profile:
-    """Say what each column of a table is and which combinations single people out."""
+def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Profile:
+    """Say what each column of a table is and which combinations single people out.
+
+    How the table is written is found out; `na`, `decimal`, `thousands`, `dates`, `encoding`, `separator` and `sheet`
+    say it instead, as the keys of `[source]` do.
+    """
     from kinfold.profiling.profile import profile as look
+    from kinfold.profiling.source_guess import guess, readings
 
     tell = progress or _unheard
+    said = {f"source.{key}": f"{key}=" for key in written}
+    declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=said).source.form
     with open_engine() as engine:
-        return look(
-            engine, engine.read(rows_of(source), MISSING), lambda done, total: tell("combinations", done, total)
-        )
+        first = frame = engine.read(rows_of(source), MISSING, declared)
+        guessed = guess(engine.schema(first), declared)
+        if guessed != declared:
+            frame = engine.read(rows_of(source), MISSING, guessed)
+        found = look(engine, frame, lambda done, total: tell("combinations", done, total))
+        told = readings(engine.schema(first), engine.schema(frame), declared, guessed)
+        return replace(found, source=engine.form(frame).to_dict(), readings=told)
 
 
 def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
@@ -216,7 +268,7 @@ def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
 
 def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
     """Sort keywords into the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ..."""
-    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}, "report": {}}
+    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}, "report": {}, "source": {}}
     lists: dict[str, Sequence[str]] = {}
     for key, value in request.items():
         if key in ("quasi", "confidential", "identifier"):
@@ -224,15 +276,8 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
         elif key == "method":
             sections["method"]["name"] = value
         else:
-            sections[_section(key)][key] = value
+            sections[section_of(key)][key] = value
     return from_roles(**lists, settings=sections)
-
-
-def _section(key: str) -> str:
-    from kinfold.request.policy import Method, Output, Report
-
-    keys = {"method": Method.model_fields, "output": Output.model_fields, "report": Report.model_fields}
-    return next((section for section, known in keys.items() if key in known), "privacy")
 
 
 def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
@@ -254,6 +299,9 @@ def rows_of(source: Any) -> Any:
     if isinstance(source, str | Path):
         return Path(source)
     if not frames.is_frame(source):
+        if frames.is_lazy(source):
+            what = f"the {type(source).__name__} is lazy: its rows are not there yet"
+            raise PolicyError(what, fix="collect it first: frame.collect()")
         raise PolicyError(
             f"{type(source).__name__} is not a table", fix="give a path, or a pandas, polars or pyarrow table"
         )

@@ -56,19 +56,10 @@ class Case:
         write(self.table, path)
         return path
 
-    def as_one(self) -> list[dict[str, Any]] | None:
-        """The rows that may leave as if all were one class; None where missing values keep classes apart."""
+    def as_one(self) -> list[dict[str, Any]]:
+        """The rows that may leave as if all were one class: values that some lack can be blanked for the others."""
         asked = self.policy["columns"]
-        apart = [
-            name
-            for name in self.quasi
-            if self.table.column(name).null_count
-            and "missing" in asked[name]
-            and (asked[name].get("average") != "suppress" or asked[name]["missing"] == "drop")
-        ]
-        if any(asked[name]["missing"] == "separate" for name in apart):
-            return None
-        gone = [name for name in apart if asked[name]["missing"] == "drop"]
+        gone = [name for name in self.quasi if asked[name].get("missing") == "drop"]
         kept = [row for row in self.table.to_pylist() if all(row[name] is not None for name in gone)]
         return [{**row, **dict.fromkeys(self.quasi, "*")} for row in kept]
 

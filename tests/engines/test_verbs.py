@@ -208,7 +208,7 @@ def test_awkward_values_come_back_from_a_file(engine: DuckDB, tmp_path: Path, ma
     frame = engine.read(source)
     engine.write(frame, tmp_path / "t.csv", engine.schema(frame), ordered=False)
     again = engine.read(tmp_path / "t.csv")
-    assert again.separator == frame.separator == mark
+    assert again.form.separator == frame.form.separator == mark
     assert engine.rows(again).column("v").to_pylist() == AWKWARD
 
 

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import kinfold
 from command import content, run, text
 
 GOOD = """\
@@ -100,8 +102,8 @@ def test_a_folder_instead_of_a_file(desk: Path) -> None:
 
 
 def test_an_ending_that_is_not_known(desk: Path) -> None:
-    text(desk, "table.xlsx", b"PK")
-    refused(desk, 3, "table.xlsx", "ending", ".csv", table="table.xlsx")
+    text(desk, "table.dat", b"PK")
+    refused(desk, 3, "table.dat", "ending", ".csv", ".xlsx", table="table.dat")
 
 
 @pytest.mark.parametrize("nothing", [b"", b"\n\n", b"\xef\xbb\xbf", b"  \r\n\t\n"], ids=repr)
@@ -175,7 +177,7 @@ def test_text_in_a_column_declared_date(desk: Path) -> None:
 @pytest.mark.parametrize("value", ["inf", "-Infinity", "NaN", "+inf"])
 def test_values_that_are_infinite_or_not_a_number(desk: Path, value: str) -> None:
     change(desk, ",33,", f",{value},")
-    refused(desk, 3, "column 'age' holds 1 values that are infinite or not a number", "correct or empty them")
+    refused(desk, 3, "column 'age' holds 1 value that is infinite or not a number", "correct or empty them")
 
 
 def test_numbers_too_large_to_square(desk: Path) -> None:
@@ -197,7 +199,7 @@ def test_a_continuous_column_without_any_value(desk: Path) -> None:
 
 def test_a_category_outside_the_order(desk: Path) -> None:
     change(desk, "33,02139,mid", "33,02139,SECRET")
-    refused(desk, 3, "column 'level': 1 categories are not in its order", "add them to columns.level.order")
+    refused(desk, 3, "column 'level': 1 category is not in its order", "add them to columns.level.order")
 
 
 def test_a_hierarchy_that_misses_categories(desk: Path) -> None:
@@ -491,3 +493,22 @@ def test_the_command_by_itself_exits_with_the_code_of_the_error(desk: Path) -> N
     assert (ran.returncode, ran.stdout) == (3, "")
     assert ran.stderr.startswith("error: no such file")
     assert not (desk / "new").exists()
+
+
+def test_all_problems_of_all_hierarchies_are_told_at_once() -> None:
+    frame = pd.DataFrame({"a": ["x", "y", "z"], "b": ["p", "q", "r"], "c": ["1", "2", "3"], "d": ["u", "v", "u"]})
+    columns = {
+        "a": {"role": "quasi", "hierarchy": {"levels": [["x", "1"], ["x", "2"]]}},
+        "b": {"role": "quasi", "hierarchy": {"levels": [["p", "1"]]}},
+        "c": {"role": "quasi", "type": "nominal", "hierarchy": {"file": "nowhere.csv"}},
+        "d": {"role": "confidential", "hierarchy": {"levels": [["u", "1"]]}},
+    }
+    with pytest.raises(kinfold.PolicyError) as refused:
+        kinfold.anonymize(frame, {"privacy": {"k": 2}, "columns": columns})
+    told = [problem.what for problem in refused.value.problems]
+    assert len(told) == 4
+    assert all(any(word in what for what in told) for word in ("'a'", "'b'", "nowhere.csv", "'d'"))
+    del columns["a"], columns["c"]
+    with pytest.raises(kinfold.DataError, match="'b'") as refused_data:  # the policy itself is fine
+        kinfold.anonymize(frame[["b", "d"]], {"privacy": {"k": 2}, "columns": columns})
+    assert len(refused_data.value.problems) == 2

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import kinfold
 from command import content, run, text
 
 TABLE = "id;[/red]age;zip;disease\n" + "".join(
@@ -38,7 +42,8 @@ def test_anonymize_tells_a_person_what_holds_what_it_cost_and_where_it_is(table:
     ran = run("anonymize", table, *ROLES, "--out", tmp_path / "out [red]")
     assert ran.code == 0, ran.err
     assert "3-anonymity: 3 found, 3 asked" in ran.out
-    assert "variation lost" in ran.out
+    assert "information lost: " in ran.out
+    assert "risk of a record: " in ran.out
     assert str(tmp_path / "out [red]" / "public") in ran.out
     assert (tmp_path / "out [red]" / "public" / "release.csv").read_text().startswith("[/red]age;zip;disease\n")
 
@@ -117,10 +122,15 @@ def test_measure_pairs_rows_by_position_or_says_why_not(table: Path, tmp_path: P
 
     audit = json.loads((tmp_path / "kept" / "internal" / "audit.json").read_text())["measures"]
     assert measured("kept")["loss"] == audit["loss"]
+    sorted_audit = tmp_path / "sorted" / "internal" / "audit.json"
+    assert measured("sorted")["loss"] == json.loads(sorted_audit.read_text())["measures"]["loss"]
+    sorted_audit.unlink()
     reordered = measured("sorted")
     assert reordered["loss"]["sse"] is None  # type: ignore[index]
     assert any("reordered" in note for note in reordered["notes"])  # type: ignore[union-attr,attr-defined]
-    assert run("measure", table, table, "--policy", policy).code == 3  # identifiers are no part of a release
+    itself = run("measure", table, table, "--policy", policy)  # the baseline
+    assert itself.code == 0
+    assert "an identifier that a release must not hold" in itself.out
     assert run("measure", table, table).code == 2
 
 
@@ -135,3 +145,20 @@ def test_the_demo_is_made_again_each_time_but_not_over_other_things(tmp_path: Pa
     refused = run("demo", "--out", tmp_path / "demo")
     assert refused.code == 2
     assert "holds other things than the demo" in refused.err
+
+
+def test_completion_can_be_installed_and_completes_commands_and_options(tmp_path: Path) -> None:
+    call = [sys.executable, "-c", "import sys; sys.argv[0] = 'kinfold'; from kinfold.cli import main; main()"]
+    where = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1]), "HOME": str(tmp_path)}
+
+    def said(*args: str, **more: str) -> str:
+        ran = subprocess.run([*call, *args], env={**where, **more}, capture_output=True, text=True, timeout=120)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    assert said(_KINFOLD_COMPLETE="complete_bash", COMP_WORDS="kinfold ano", COMP_CWORD="1").split() == ["anonymize"]
+    asked = {"_KINFOLD_COMPLETE": "complete_bash", "COMP_WORDS": "kinfold compare --me", "COMP_CWORD": "2"}
+    assert said(**asked).split() == ["--methods"]
+    assert "_KINFOLD_COMPLETE" in said("--show-completion", "bash")
+    said("--install-completion", "bash")
+    assert "kinfold" in (tmp_path / ".bashrc").read_text("utf-8")

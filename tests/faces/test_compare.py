@@ -75,7 +75,7 @@ def test_every_setting_is_ranked_or_listed_with_its_reason(compared: tuple[Path,
     scores = [each["score"] for each in found["settings"]]
     assert scores == sorted(scores)
     for each in found["settings"]:
-        risk, loss = each["measures"]["risk"]["linkage"], each["measures"]["loss"]["sse_ratio"]
+        risk, loss = each["measures"]["risk"]["linkage"], each["measures"]["loss"]["overall"]
         assert each["score"] == pytest.approx(50 * risk + 50 * loss)
         assert each["measures"]["k"] >= each["setting"]["k"]
 
@@ -104,8 +104,7 @@ def test_the_page_says_what_to_take_and_shows_names_as_text(compared: tuple[Path
     assert not page.tags & {"b", "script", "img", "a", "iframe"}
     assert NAME in page.text
     assert compared[1]["choice"].replace(" = ", "\xa0=\xa0") in page.text
-    assert "sse_ratio" not in page.text
-    assert "lost variation" in page.text.lower()
+    assert "information lost" in page.text.lower()
     assert "'sha256-" in html
 
 
@@ -248,6 +247,20 @@ def test_the_weight_decides_and_the_sentence_says_what_the_next_costs() -> None:
         "risk. The next, mdav with k = 3, has 25.00% more risk and 15.00% less loss."
     )
     assert high.failed == ((Setting("x", 2), "no"),)
+
+
+@pytest.mark.usefixtures("alone")
+def test_partitioners_and_generalizers_are_ranked_together_on_every_column() -> None:
+    table = FRAME.assign(town=[("north", "south", "east")[i % 3] for i in range(40)])
+    numbers = {"role": "quasi", "type": "continuous", "hierarchy": {"intervals": [10, 50]}}
+    town = {"role": "quasi", "hierarchy": {"levels": [["north", "far"], ["south", "far"], ["east", "near"]]}}
+    policy = {"privacy": {"k": 3}, "columns": {NAME: numbers, "y": numbers, "town": town}}
+    found = kinfold.compare(table, policy, methods=["mdav", "datafly", "lattice"], k=[3])
+    assert found.loss == "overall"
+    assert {each.setting.method for each in found.ranked} == {"mdav", "datafly", "lattice"}
+    for each in found.ranked:
+        assert each.loss == pytest.approx(sum(each.measures["loss"]["by_column"].values()) / 3)
+    assert "information lost" in found.advice()
 
 
 def test_a_measure_that_one_setting_lacks_is_not_compared_by() -> None:

@@ -197,7 +197,7 @@ def test_what_cannot_be_carried_over_is_said_and_stands_in_the_policy(tmp_path: 
         "left out, for kinfold has no such model: 5-map",
         "ARX measures quality by Non-uniform entropy; here by granularity",
         "'age': ARX averages it (Arithmetic mean); here not",
-        "left out: the hierarchy of 'torn': 1 labels of level 1 have more than one parent",
+        "left out: the hierarchy of 'torn': 1 label of level 1 has more than one parent",
         "'plain' has no hierarchy: nominal here",
         "'zip': its weight is 0",
     ):

@@ -111,7 +111,7 @@ def test_arrow_columns_keep_their_type(column: pa.Array) -> None:
         (pd.DataFrame(index=range(3)), DataError, "no columns"),
         (pl.DataFrame({"a": [[1], [2]]}), DataError, "not single values"),
         (pl.DataFrame({"a": [1.0, float("nan"), 2.0]}), DataError, "not a number"),
-        (pl.LazyFrame({"a": [1, 2]}), PolicyError, "LazyFrame is not a table"),
+        (pl.LazyFrame({"a": [1, 2]}), PolicyError, "LazyFrame is lazy"),
         (pd.Series([1, 2]), PolicyError, "Series is not a table"),
         ({"a": [1, 2]}, PolicyError, "dict is not a table"),
     ],

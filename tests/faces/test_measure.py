@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,28 @@ RISK = {
     *("prosecutor_max", "prosecutor_mean", "linkage", "interval", "inference"),
 }
 LOSS = {
-    *("sse", "sst", "sse_ratio", "normalized_sse", "il1", "il2", "il3", "il4", "il5", "il", "pil"),
+    *(
+        "overall",
+        "by_column",
+        "changed",
+        "sse_by_column",
+        "granularity_by_column",
+        "sse",
+        "sst",
+        "sse_ratio",
+        "normalized_sse",
+        "il1",
+        "il2",
+        "il3",
+        "il4",
+        "il5",
+        "il",
+        "pil",
+    ),
     *("prec", "granularity", "dist", "ctbil", "actbil", "ebil", "discernibility", "average_class_size"),
 }
 TOP = {
-    *("records", "released", "suppressed", "classes", "k", "l", "t", "risk", "loss"),
+    *("records", "released", "suppressed", "classes", "k", "l", "t", "risk", "risk_before", "loss"),
     *("asked", "method", "start", "steps", "seconds", "notes"),
 }
 HEAD = "age,zip,level,disease\n"
@@ -140,15 +158,79 @@ def test_every_null_has_its_reason_in_the_notes(tmp_path: Path) -> None:
     assert found["loss"]["sse_ratio"] is not None
 
 
+SORTED = ('order = "kept"', 'order = "sorted"')
+
+
 def test_rows_that_cannot_be_paired_leave_what_needs_pairs_null(tmp_path: Path) -> None:
-    anonymized(tmp_path, policy().replace('order = "kept"', 'order = "sorted"'))
+    anonymized(tmp_path, policy().replace(*SORTED))
+    (tmp_path / "out" / "internal" / "audit.json").unlink()
     found = measured(tmp_path, "--task", "classification:disease")
+    assert found["loss"]["overall"] is None
+    assert found["risk_before"]["prosecutor_mean"] is not None
     assert found["risk"]["linkage"] is None
     assert found["loss"]["sse"] is None
     assert any("reordered" in note and "risk.linkage" in note for note in found["notes"])
     assert found["loss"]["average_class_size"] >= 3
     assert found["risk"]["inference"]["disease"] is not None
     assert 0 <= found["loss"]["task"]["released"] <= 1
+
+
+def test_a_sorted_release_is_measured_by_the_audit_beside_it(tmp_path: Path) -> None:
+    made, _ = anonymized(tmp_path, policy().replace(*SORTED))
+    found = measured(tmp_path)
+    for section in ("risk", "risk_before", "loss"):
+        one, other = (list(flat(side[section]).items()) for side in (found, made))
+        assert [(key, pytest.approx(value, rel=1e-9) if value != "null" else value) for key, value in other] == one
+    assert any("from the audit beside it" in note and "loss.overall" in note for note in found["notes"])
+    assert measured(tmp_path, "--columns", "all")["loss"]["overall"] is None  # the audit has the quasi-identifiers
+    assert measured(tmp_path, "--set", "privacy.k=4")["loss"]["overall"] is None  # or another question
+    release = tmp_path / "out" / "public" / "release.csv"
+    release.write_text(release.read_text("utf-8").replace("flu", "cold", 1), "utf-8")
+    assert measured(tmp_path)["loss"]["overall"] is None  # another file
+
+
+@pytest.mark.parametrize("suppressed", ["drop", "star"])
+@pytest.mark.parametrize("method", ["lattice", "datafly"])
+def test_a_sorted_release_of_statements_is_matched_by_its_classes(tmp_path: Path, method: str, suppressed: str) -> None:
+    hierarchies = {"age": INTERVALS, "level": LEVELS, "suppression": 9, "suppressed": suppressed}
+    made, _ = anonymized(tmp_path, policy(method, **hierarchies).replace(*SORTED))
+    (tmp_path / "out" / "internal" / "audit.json").unlink()
+    found = measured(tmp_path, "--linkage-untouched")
+    assert made["loss"]["overall"] > 0
+    for section, keys in (("loss", ("overall", "granularity", "prec")), ("risk", ("dr_max", "linkage", "uncounted"))):
+        assert [found[section][key] for key in keys] == pytest.approx([made[section][key] for key in keys])
+    assert found["loss"]["by_column"] == pytest.approx(made["loss"]["by_column"])
+    assert found["risk"]["linkage_untouched"]["columns"] == ["age", "zip", "level", "disease"]
+    everything = measured(tmp_path, "--columns", "all")["loss"]["by_column"]
+    assert everything == pytest.approx({**made["loss"]["by_column"], "disease": made["suppressed"] / 60})
+
+
+def test_a_table_against_itself_is_a_baseline(tmp_path: Path) -> None:
+    rules = policy() + '[columns.name]\nrole = "identifier"\n'
+    names = (f"name{i}," + ",".join(map(str, row)) + "\n" for i, row in enumerate(ROWS))
+    table = text(tmp_path, "table.csv", "name," + HEAD + "".join(names))
+    ran = run("measure", table, table, "--policy", text(tmp_path, "policy.toml", rules), "--json")
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert found["loss"]["overall"] == 0
+    assert found["loss"]["by_column"] == found["loss"]["changed"] == {"age": 0, "zip": 0, "level": 0}
+    assert {key: found["risk"][key] for key in found["risk_before"]} == found["risk_before"]
+    assert found["risk_before"]["prosecutor_max"] == 1 / min(Counter(row[:3] for row in ROWS).values())
+    assert any("'name'" in note and "must not hold" in note for note in found["notes"])
+
+
+def test_the_risk_of_each_record_is_there_before_and_after_and_in_no_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.0, 1.0, 11.0, 13.0, None], "c": ["x", "x", "y", "y", "z"]})
+    columns = {"a": {"role": "quasi", "missing": "drop"}, "c": {"role": "quasi"}}
+    release = kinfold.anonymize(frame, {"privacy": {"k": 2}, "method": {"name": "mdav"}, "columns": columns})
+    found = release.measures.risk_by_record
+    assert found.before.tolist() == [0.5, 0.5, 1, 1, 1]
+    assert found.after.tolist()[:4] == [0.5] * 4
+    assert math.isnan(found.after[4])
+    release.save(tmp_path / "out")
+    assert not [
+        path for path in (tmp_path / "out").rglob("*") if path.is_file() and "risk_by_record" in path.read_text()
+    ]
 
 
 def by_hand(rows: list[list[str]]) -> tuple[float, float]:

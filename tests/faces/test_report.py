@@ -207,9 +207,8 @@ def sentinels() -> Facts:
     name = ColumnFacts("SENTINEL-identifier", "identifier", "nominal", False, "Removed.")
     return replace(
         facts,
-        columns=(*facts.columns, secret, number, name),
+        columns=(*facts.columns, replace(secret, lost=0.4321, changed=0.4321), number, name),
         records=7654321,
-        suppressed=7654321,
         measures={"risk": {"SENTINEL": 7654321.0}},
         notes=("SENTINEL-note",),
     )
@@ -217,12 +216,23 @@ def sentinels() -> Facts:
 
 @pytest.mark.parametrize("made", [lambda facts: facts.public(), lambda facts: replace(facts, internal=False)])
 def test_the_public_page_holds_nothing_of_the_original(made) -> None:
-    pattern = r"SENTINEL|7,?654,?321|7\.654"
+    pattern = r"SENTINEL|7,?654,?321|7\.654|43\.2%"
     assert re.search(pattern, page(sentinels()))
     html = page(made(sentinels()))
     assert not re.search(pattern, html)
     assert 'class="before"' not in html
     assert "before and after" not in html
+
+
+def test_both_pages_say_what_was_lost_in_all_and_how_many_were_left_out() -> None:
+    facts = replace(
+        hospital(), suppressed=17, lost=0.1234, starred=6, measures={"risk_before": {"prosecutor_max": 1.0}}
+    )
+    for made in (facts, facts.public()):
+        said = Elements(page(made)).text
+        for words in ("Suppressed17", "Starred6", "Information lost12.3%", "Highest risk of a record20%"):
+            assert words in said
+        assert ("before 100%" in said) is made.internal
 
 
 def test_forty_columns_are_all_there() -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 import chromium
+from kinfold.release.report.chart import draw
+from kinfold.release.report.map_labels import touch
 from kinfold.release.report.page import page
+from kinfold.release.report.risk_utility import Trial, picture
 from report_facts import hospital, hostile, many
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -85,3 +89,20 @@ def test_every_printed_sheet_of_the_internal_page_is_made(browser, tmp_path: Pat
     tab.close()
     assert pdf.startswith(b"%PDF")
     assert 2 <= pdf.count(b"/Type /Page\n") <= 8
+
+
+def test_the_names_on_a_full_map_do_not_overlap_as_a_browser_draws_them(browser, tmp_path: Path) -> None:
+    methods = ("mdav", "v-mdav", "approximate", "t-merge", "mingen-cell", "datafly", "mu-argus", "local-suppression")
+    trials = [
+        Trial(method, k, 1 / k, 0.012 * k + 0.004 * i) for i, method in enumerate(methods) for k in (3, 5, 10, 20)
+    ]
+    (tmp_path / "map.html").write_text(f"<meta charset=utf-8>{draw(picture(trials), 'map')}", "utf-8")
+    tab = browser.new_page(viewport={"width": 560, "height": 700})
+    tab.goto((tmp_path / "map.html").as_uri())
+    boxes = tab.evaluate(
+        "[...document.querySelectorAll('text')].filter(e => /^[a-z-]+ [0-9]+$/.test(e.textContent))"
+        ".map(e => e.getBoundingClientRect()).map(b => [b.left, b.top + 2, b.right, b.bottom - 2])"
+    )
+    tab.close()
+    assert len(boxes) >= 0.8 * len(trials)
+    assert not [1 for one, other in combinations(boxes, 2) if touch(one, other)]

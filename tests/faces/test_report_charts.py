@@ -9,9 +9,10 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib.resources import files
-from itertools import pairwise
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +20,8 @@ from hypothesis import strategies as st
 from kinfold.release.report import class_sizes, risk_utility
 from kinfold.release.report.chart import VEGA_LITE, Picture, draw, draw_png, specification, theme
 from kinfold.release.report.facts import Bins, ColumnFacts, Shares
-from kinfold.release.report.risk_utility import Trial, pareto, sides
+from kinfold.release.report.map_labels import HEIGHTS, crosses, placed, places, touch
+from kinfold.release.report.risk_utility import Trial, pareto
 from kinfold.release.report.spreads import pictures
 from kinfold.release.report.svg import inlined
 
@@ -246,17 +248,67 @@ def test_the_map_names_each_method_and_k_and_escapes_them() -> None:
     assert "<lattice>" not in svg
 
 
-def test_labels_of_the_map_move_out_of_each_other_s_way() -> None:
-    assert sides([(100.0, 100.0)], ["mdav 3"]) == ["right"]
-    assert sides([(100.0, 100.0), (125.0, 100.0)], ["mdav 3", "mdav 5"]) == ["left", "right"]
-    assert sides([(470.0, 100.0)], ["mdav 3"]) == ["left"]  # at the right edge
-    assert sides([(100.0, 100.0)] * 5, ["a"] * 5) == [
-        "right",
-        "left",
-        "above",
-        "below",
-        "right",
-    ]  # the last has no place
+METHODS = ("mdav", "v-mdav", "approximate", "t-merge", "k-first", "t-first", "datafly", "mu-argus", "mingen", "lattice")
+
+
+def clustered(seed: int) -> list[Trial]:
+    """Trials as a comparison has them: much the same risk at each k, and losses that lie close together or coincide."""
+    random = np.random.default_rng(seed)
+    methods, ks = METHODS[: int(random.integers(2, 11))], (2, 3, 5, 10, 25, 50)[: int(random.integers(1, 7))]
+    spread = float(random.choice([0.0, 0.001, 0.3]))
+    return [
+        Trial(m, k, 1 / k * random.choice([1.0, 0.97]), 0.02 * k + spread * random.random())
+        for m in methods
+        for k in ks
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_names_on_the_map_touch_no_other_name_no_point_and_no_line_runs_through_them(seed: int) -> None:
+    trials = clustered(seed)
+    most_risk, most_loss = (1.08 * max(getattr(t, part) for t in trials) for part in ("risk", "loss"))
+    names = [f"{trial.method} {trial.k}" for trial in trials]
+
+    def points(height: int) -> list[tuple[float, float]]:
+        return [(474 * t.loss / most_loss, height * (1 - t.risk / most_risk)) for t in trials]
+
+    height, found = places(points, names, 474)
+    named = [(point, place) for point, place in zip(points(height), found, strict=True) if place is not None]
+    assert len(named) >= 0.9 * len(trials)
+    assert len(trials) > 12 or len(named) == len(trials)
+    for (_, one), (_, other) in combinations(named, 2):
+        assert not touch(one.box, other.box)
+    for _, place in named:
+        assert not any(touch(place.box, (x - 5, y - 5, x + 5, y + 5)) for x, y in points(height))
+        assert 0 <= place.box[0] < place.box[2] <= 474 + 20
+        lines = [(point, other.end) for point, other in named if other.end and other is not place]
+        assert not any(crosses(*line, place.box) for line in lines)
+    drawn = risk_utility.picture(trials)
+    assert drawn.settings["height"] in HEIGHTS
+    assert sum("label" in row for row in drawn.values) >= 0.9 * len(trials)
+
+
+def test_a_name_stands_beside_its_point_while_it_can() -> None:
+    def aligned(points: list[tuple[float, float]], names: list[str]) -> list[str]:
+        return [place.align for place in placed(points, names, (474, 326)) if place]
+
+    assert aligned([(100.0, 100.0)], ["mdav 3"]) == ["left"]  # of the point it is right: it starts there
+    assert aligned([(100.0, 100.0), (125.0, 100.0)], ["mdav 3", "mdav 5"]) == ["right", "left"]
+    assert aligned([(470.0, 100.0)], ["mdav 3"]) == ["right"]  # at the right edge
+    five = [place.box for place in placed([(100.0, 100.0)] * 5, ["a"] * 5, (474, 326)) if place]
+    assert [box[1] for box in five] == [100 + (line - 2.5) * 13 for line in range(5)]  # on each other: in one block
+    ring = [(100 + 14 * x, 100 + 14 * y) for x in range(3) for y in range(3)]
+    led = [place.end is not None for place in placed(ring, ["mdav 3"] * 9, (474, 326)) if place]
+    assert 0 < sum(led) < len(led) == 9  # the one in the middle by a line
+
+
+def test_a_line_crosses_what_it_runs_through() -> None:
+    box = (10.0, 10.0, 20.0, 20.0)
+    assert crosses((0.0, 15.0), (30.0, 15.0), box)
+    assert crosses((15.0, 15.0), (16.0, 15.0), box)
+    assert not crosses((0.0, 5.0), (30.0, 5.0), box)
+    assert not crosses((0.0, 15.0), (9.0, 15.0), box)
+    assert not crosses((0.0, 30.0), (30.0, 15.0), (10.0, 10.0, 12.0, 12.0))
 
 
 @pytest.mark.parametrize("trials", [[], [Trial("a", 3, 0.0, 0.0)], TRIALS])

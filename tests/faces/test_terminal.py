@@ -16,6 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from command import Ran, run, text
+from kinfold.cli import app as application
+from kinfold.cli import output, terminal
 from kinfold.cli.escapes import Terminal, plain, plain_json
 
 EVIL = "a\x1b[2J\x07\x9b31m\u202e\u2066\u200b\u2028\u00adb"
@@ -46,15 +48,15 @@ def test_plain_json_reads_back_the_same(name: str) -> None:
 @given(ANYTHING)
 def test_nothing_unseen_goes_through_a_terminal_in_any_form(name: str) -> None:
     screen = io.StringIO()
-    terminal = Terminal(file=screen, markup=False, highlight=False, emoji=False, width=500)
-    terminal.print(name)
-    terminal.print(Text(name, style="red"))
+    console = Terminal(file=screen, markup=False, highlight=False, emoji=False, width=500)
+    console.print(name)
+    console.print(Text(name, style="red"))
     assert screen.getvalue().count("\n") == 2
     table = Table()
     table.add_column(Text(name))
     table.add_row(name)
-    terminal.print(table)
-    with Progress(TextColumn("{task.description}", markup=False), BarColumn(), console=terminal) as bar:
+    console.print(table)
+    with Progress(TextColumn("{task.description}", markup=False), BarColumn(), console=console) as bar:
         bar.add_task(name)
     assert not unseen(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue()))
 
@@ -119,3 +121,35 @@ def test_the_report_draws_control_characters_as_pictures(internal: bool, tmp_pat
     assert ran.code == 0, ran.err
     page = tmp_path / f"out{EVIL}" / ("internal" if internal else "public") / "report.html"
     assert not unseen(page.read_text(encoding="utf-8"))
+
+
+def test_the_bar_is_gone_before_results_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()  # both streams, as on a terminal
+    shown = Terminal(file=screen, force_terminal=True, highlight=False, markup=False, width=100)
+    for module in (terminal, output, application):
+        for name in ("out", "err"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, shown)
+    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    table = text(tmp_path, "t.csv", "age,town\n" + "".join(f"{20 + i * 7 % 31},t{i % 3}\n" for i in range(30)))
+    ran = run("anonymize", table, "--quasi", "age,town", "-k", "3", "--method", "mdav", "--out", tmp_path / "out")
+    assert ran.code == 0, ran.err
+    said = screen.getvalue()
+    assert "measuring" in said
+    before, _, results = said.partition("holds")
+    assert "\x1b[2K" in before  # what a bar leaves is wiped away
+    assert "must not leave" in results
+    assert not re.search(r"\x1b\[(2K|1A|\?25)|measuring|━", results)
+
+
+def test_a_bar_that_has_ended_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(terminal, "err", Terminal(file=screen, force_terminal=True, width=80))
+    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    with terminal.Bar() as bar:
+        bar("plan", 1, 2)
+        bar.end()
+        said = screen.getvalue()
+        bar("done", 2, 2)
+    assert "grouping" in said
+    assert screen.getvalue() == said

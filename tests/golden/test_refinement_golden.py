@@ -7,6 +7,7 @@ Bounds: column generation with exact pricing, as computed by this project (`benc
 from __future__ import annotations
 
 import csv
+import math
 import os
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def test_refinement_reaches_the_loss_that_it_is_known_for(name, k, mdav, reached
 @pytest.mark.parametrize(("name", "bound"), [("census", 4.645), ("tarragona", 13.853)])
 def test_the_bound_at_k_3_is_within_a_thousandth_of_its_best(name, bound):
     x = load(name)
-    found = lower_bound(x, 3, seconds=120.0)
+    found = lower_bound(x, 3, seconds=math.inf)
     value = 100 * found.value / float((x**2).sum())
     assert found.method == "columns"
     assert bound <= value <= bound + 0.006
@@ -64,17 +65,17 @@ def test_the_bound_at_k_3_is_within_a_thousandth_of_its_best(name, bound):
 
 @pytest.mark.slow
 def test_at_k_10_stars_bound_census_better_than_nearest_records():
-    x = load("census")
-    found = lower_bound(x, 10, seconds=60.0)
+    x = load("census")[:300]
+    found = lower_bound(x, 10, seconds=math.inf)
     assert found.method == "stars"
     assert found.value > 1.1 * nearest_bound(Points.of(x), 10)
 
 
 @pytest.mark.slow
 def test_the_exact_end_betters_a_refined_partition_and_tells_its_gap():
-    x = load("tarragona")
-    refined = improve(x, mdav_plain(x, 3), 3, steps=2000)
-    found = exact(x, 3, refined.labels, seconds=60.0)
+    x = load("tarragona")[:250]
+    refined = improve(x, mdav_plain(x, 3), 3, steps=50)
+    found = exact(x, 3, refined.labels, steps=6)
     assert found.cost < refined.cost
     assert found.cost == pytest.approx(sse_plain(x, found.labels))
-    assert 0.0 < found.gap < 0.06
+    assert 0.0 < found.gap < 0.002

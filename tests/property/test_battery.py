@@ -125,4 +125,4 @@ def refused_well(error: kinfold.KinfoldError, drawn: Case) -> None:
     if isinstance(error, kinfold.Unreachable) and "rows" not in needs(drawn.choice["method"]) and not drawn.unit:
         rows = drawn.as_one()
         joint = drawn.confidential if drawn.joint else ()
-        assert rows is None or not rows or broken(rows, drawn.quasi, drawn.k, drawn.promises, joint)
+        assert not rows or broken(rows, drawn.quasi, drawn.k, drawn.promises, joint)

@@ -137,7 +137,7 @@ def test_linkage_of_a_k_anonymous_table_is_at_most_1_over_k(data, k):
 
 def test_every_entry_of_the_catalogue_is_a_sentence_with_a_range():
     for name, entry in CATALOGUE.items():
-        assert name.split(".")[0] in ("risk", "loss")
+        assert name.split(".")[0] in ("risk", "loss", "plausibility")
         assert entry.title[0].isupper()
         assert entry.meaning.endswith(".")
         assert entry.range

@@ -110,19 +110,19 @@ def test_a_row_that_is_too_short_is_counted() -> None:
 
 def test_a_value_that_stands_twice_is_counted_and_kept_for_who_asks() -> None:
     what, values = refused([["a", "x"], ["b", "x"], ["a", "y"]])
-    assert "1 values stand in more than one row" in what
+    assert "1 value stands in more than one row" in what
     assert values == ("a",)
     assert "'a'" not in what
 
 
 def test_a_label_with_two_parents_is_no_tree() -> None:
     what, values = refused([["a", "x", "p"], ["b", "x", "q"]])
-    assert "1 labels of level 1 have more than one parent" in what
+    assert "1 label of level 1 has more than one parent" in what
     assert values == ("x",)
 
 
 def test_a_label_at_two_levels_covers_the_same_values_at_both() -> None:
-    assert "stand at two levels" in refused([["a", "b"], ["b", "b"], ["c", "d"]])[0]
+    assert "at two levels" in refused([["a", "b"], ["b", "b"], ["c", "d"]])[0]
     assert by_rows([["a", "a"], ["b", "x"], ["c", "x"]]).height == 2
 
 
@@ -149,7 +149,7 @@ def test_paths_and_leaves_number_and_count() -> None:
 
 def test_thirty_thousand_values_of_which_one_stands_twice_are_checked_at_once() -> None:
     rows = [[str(i), str(i // 10)] for i in range(30_000)] + [["7", "0"]]
-    assert "1 values stand" in refused([["v" + row[0], "g" + row[1]] for row in rows])[0]
+    assert "1 value stands" in refused([["v" + row[0], "g" + row[1]] for row in rows])[0]
 
 
 # ARX's files

@@ -59,7 +59,7 @@ def test_a_profile_tells_how_much_columns_single_out() -> None:
         ("b", "c"): 2 / 5,
         ("a", "b", "c"): 1.0,
     }
-    assert any("'a' is continuous and misses 1 values" in warning for warning in profile.warnings)
+    assert any("'a' is continuous and misses 1 value" in warning for warning in profile.warnings)
 
 
 def test_an_identifier_that_repeats_is_a_warning() -> None:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kinfold.cli import output
 from kinfold.cli.escapes import Commands
 from kinfold.cli.options import numbers, policy_from, verifying
+from kinfold.cli.source_options import keywords, reads
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError, PolicyError, plural
 from kinfold.request.methods import AUTO, names
 
 app = typer.Typer(
     cls=Commands,
     help="Release data about people: k-anonymous, verified on the file that leaves, with the least information lost.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 METHODS = ", ".join(names()) + "."
-Data = Annotated[Path, typer.Argument(help="CSV, Parquet or JSON lines.", show_default=False)]
+Data = Annotated[Path, typer.Argument(help="CSV, Parquet, JSON, Excel, Stata, SPSS or SAS.", show_default=False)]
+SourceOptions = Mapping[str, Any]  # by `reads`
 PolicyFile = Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).", show_default=False)]
 Quasi = Annotated[str | None, typer.Option(help="Columns that somebody else may know: a,b,c", show_default=False)]
 Confidential = Annotated[str | None, typer.Option(help="Columns to protect from inference.", show_default=False)]
@@ -68,16 +70,20 @@ def demo(out_: Annotated[Path, typer.Option("--out", help="Folder; made again ea
 
     with errors(), Bar() as bar:
         release = show(out_, bar)
+        bar.end()
         output.tell_release(release, out_ / "release")
         out.print(f"  the table was  {out_ / 'patients.csv'}, the policy {out_ / 'policy.toml'}", soft_wrap=True)
 
 
 @app.command()
+@reads
 def profile(
     data: Data,
     write_policy: Annotated[Path | None, typer.Option(help="Write a starter policy.", show_default=False)] = None,
     force: Annotated[bool, typer.Option(help="Replace an existing policy file.")] = False,
     json: Json = False,
+    *,
+    source: SourceOptions,
 ) -> None:
     """Say what each column is and which combinations single people out.
 
@@ -89,9 +95,11 @@ def profile(
     with errors(), Bar() as bar:
         if write_policy and write_policy.exists() and not force:
             raise PolicyError(f"'{write_policy}' exists already", fix="replace it with --force, or name another file")
-        found = look(data, progress=bar)
+        policy_from(None, {}, {"privacy.k": 2, **source}, ())  # what is wrong with an option is told by its name
+        found = look(data, progress=bar, **keywords(source))
         if write_policy:
             _write(write_policy, starter(found))
+        bar.end()
         if json:
             print_json(found.to_dict())
             return
@@ -103,6 +111,7 @@ def profile(
 
 
 @app.command()
+@reads
 def anonymize(
     data: Data,
     out_: Annotated[Path, typer.Option("--out", help="Folder of the release.", show_default=False)],
@@ -124,6 +133,8 @@ def anonymize(
     ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False,
     show_values: Values = False,
     json: Json = False,
+    *,
+    source: SourceOptions,
 ) -> None:
     """Turn a table into a verified release. Nothing is written unless it passes verification.
 
@@ -149,10 +160,11 @@ def anonymize(
         if engine != "duckdb":
             raise PolicyError(f"there is no engine '{engine}' here", fix="use --engine duckdb")
         roles = {"quasi-identifier": quasi, "confidential": confidential, "identifier": identifier}
-        asked = policy_from(policy, roles, keys, settings or ())
+        asked = policy_from(policy, roles, {**keys, **source}, settings or ())
         check_place(out_, force=force)
         release = run(data, asked, progress=bar, ask=asking if ask else None)
         release.save(out_, force=force)
+        bar.end()
         if json:
             print_json({**output.summary(release), "folder": str(out_)})
         else:
@@ -160,6 +172,7 @@ def anonymize(
 
 
 @app.command()
+@reads
 def verify(
     data: Annotated[Path, typer.Argument(help="Folder of a release, or a table with --policy.", show_default=False)],
     policy: PolicyFile = None,
@@ -169,6 +182,8 @@ def verify(
         bool, typer.Option("--rows-only", help="Leave aside what is promised of people with several rows.")
     ] = False,
     json: Json = False,
+    *,
+    source: SourceOptions,
 ) -> None:
     """Check a release from its public folder alone, or any table against a policy. Exit code 0 only if all holds.
 
@@ -186,7 +201,7 @@ def verify(
             raise DataError(f"no such file or folder: '{data}'", fix="check the path")
         if not data.is_dir() and policy is None:
             raise PolicyError("a table is verified against a policy", fix="add --policy FILE, or name a release folder")
-        asked = verifying(data, policy, settings or ())
+        asked = verifying(data, policy, source, settings or ())
         verdict = check(data, asked, rows_only=rows_only, twice=twice)
         if json:
             print_json(verdict.to_dict())
@@ -196,6 +211,7 @@ def verify(
 
 
 @app.command()
+@reads
 def measure(
     original: Annotated[Path, typer.Argument(help="The table as it was.", show_default=False)],
     released: Annotated[Path, typer.Argument(help="The table as released.", show_default=False)],
@@ -225,6 +241,8 @@ def measure(
     ] = None,
     settings: Settings = None,
     json: Json = False,
+    *,
+    source: SourceOptions,
 ) -> None:
     """Compare a release with its original: what was lost, what is still at risk, what the data is still good for.
 
@@ -249,7 +267,7 @@ def measure(
     with errors():
         if policy is None:
             raise PolicyError("what to measure is in the policy", fix="add --policy FILE")
-        asked = policy_from(policy, {}, {}, settings or ())
+        asked = policy_from(policy, {}, source, settings or ())
         found = compare(original, released, asked, **questions)
         if json:
             print_json({**found.to_dict(), "statistics": found.statistics.to_dict()})
@@ -258,6 +276,7 @@ def measure(
 
 
 @app.command()
+@reads
 def compare(
     data: Data,
     out_: Annotated[Path, typer.Option("--out", help="Folder of the comparison.", show_default=False)],
@@ -274,6 +293,8 @@ def compare(
     weight: Annotated[float, typer.Option(help="Weight of the risk in the score; the loss has the rest.")] = 0.5,
     settings: Settings = None,
     json: Json = False,
+    *,
+    source: SourceOptions,
 ) -> None:
     """Run methods side by side and say which setting to take. A comparison that was stopped goes on where it was.
 
@@ -286,10 +307,11 @@ def compare(
             raise PolicyError("what to compare is in the policy", fix="add --policy FILE")
         comparison.check_measures(risk, loss, weight)
         grid = comparison.settings(methods.split(","), numbers(k, int, "--k"), numbers(t, float, "--t"))
-        asked = policy_from(policy, {}, {"privacy.k": grid[0].k}, settings or ())
+        asked = policy_from(policy, {}, {"privacy.k": grid[0].k, **source}, settings or ())
         outcomes = comparison.run(data, asked, grid, out_ / "runs", lambda done, total: bar("comparing", done, total))
         found = comparison.rank(outcomes, risk, loss, weight)
         comparison.save(found, out_)
+        bar.end()
         if json:
             print_json(found.to_dict())
         else:
@@ -297,7 +319,10 @@ def compare(
 
 
 @app.command()
-def lattice(data: Data, policy: PolicyFile = None, settings: Settings = None, json: Json = False) -> None:
+@reads
+def lattice(
+    data: Data, policy: PolicyFile = None, settings: Settings = None, json: Json = False, *, source: SourceOptions
+) -> None:
     """Look at the generalization lattice: the optimum and the minimal generalizations; with --json every node.
 
     Example: `kinfold lattice patients.csv --policy policy.toml`
@@ -307,7 +332,7 @@ def lattice(data: Data, policy: PolicyFile = None, settings: Settings = None, js
     with errors():
         if policy is None:
             raise PolicyError("what to generalize is in the policy", fix="add --policy FILE")
-        found = look(data, policy_from(policy, {}, {}, settings or ()))
+        found = look(data, policy_from(policy, {}, source, settings or ()))
         if json:
             print_json(output.lattice_facts(found))
         else:
@@ -337,12 +362,15 @@ def convert(
 
 
 @app.command()
+@reads
 def hierarchy(
     data: Data,
     column: Annotated[str, typer.Option(help="Column of the table.", show_default=False)],
     out_: Annotated[Path, typer.Option("--out", help="CSV file to write.", show_default=False)],
     policy: PolicyFile = None,
     settings: Settings = None,
+    *,
+    source: SourceOptions,
 ) -> None:
     """Write the hierarchy of a column as the policy builds it, in the CSV form that ARX reads.
 
@@ -356,13 +384,14 @@ def hierarchy(
             raise PolicyError("how values are generalized is in the policy", fix="add --policy FILE")
         if out_.exists():
             raise PolicyError(f"'{out_}' exists already", fix="name another file")
-        found = build(data, policy_from(policy, {}, {}, settings or ()), column)
+        found = build(data, policy_from(policy, {}, source, settings or ()), column)
         try:
             with naming(out_, f"'{out_}' is written"):
                 write_arx(found, out_)
         except OSError as error:
             raise PolicyError(f"cannot write '{out_}': {error.strerror}", fix="choose another place") from error
-        out.print(f"{len(found):,} values, {found.height} levels above them: {out_}", soft_wrap=True)
+        levels = plural(found.height, "level")
+        out.print(f"{plural(len(found), 'value')}, {levels} above: {out_}", soft_wrap=True)
 
 
 @app.command()
@@ -383,6 +412,7 @@ def warmup(
     with errors(), Bar() as bar:
         modules = kernels_of(method or AUTO) if method or everyday else MODULES
         compiled(lambda done, total: bar("compiling", done, total), modules)
+        bar.end()
         out.print("the kernels are compiled")
 
 

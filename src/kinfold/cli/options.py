@@ -12,6 +12,13 @@ from kinfold.release.inspection import public_part, read_certificate
 from kinfold.request.policy import Policy, parse_toml, read_toml
 from kinfold.rows.schema import ROLE_SYNONYMS
 
+FLAGS = {
+    "privacy.k": "-k",
+    "privacy.t": "-t",
+    "privacy.l": "-l",
+    "method.name": "--method",
+    "output.order": "--keep-order",
+}
 Number = TypeVar("Number", int, float)
 
 
@@ -21,29 +28,35 @@ def policy_from(
     """Return the policy of a command: `roles` are comma-separated lists, `keys` dotted, `settings` are key=value."""
     values: dict[str, Any] = read_toml(file) if file else {}
     _add_roles(values, roles)
-    for key, value in keys.items():
-        if value is not None:
-            _put(values, key, value)
-    return _set(values, settings, file)
+    given = {key: value for key, value in keys.items() if value is not None}
+    for key, value in given.items():
+        _put(values, key, value)
+    return _set(values, settings, file, {key: FLAGS.get(key, f"--{key.rpartition('.')[2]}") for key in given})
 
 
-def verifying(data: Path, file: Path | None, settings: Sequence[str]) -> Policy | None:
+def verifying(data: Path, file: Path | None, keys: Mapping[str, Any], settings: Sequence[str]) -> Policy | None:
     """Return what a release is judged by beside its certificate: a file, or the certificate with keys set anew."""
-    if file is None and not settings:
-        return None
     if file is not None:
-        return policy_from(file, {}, {}, settings)
-    return _set(policy_in(read_certificate(public_part(data))), settings, None)
+        return policy_from(file, {}, keys, settings)
+    if given := [key for key, value in keys.items() if value is not None]:
+        option = f"--{given[0].rpartition('.')[2]}"
+        raise PolicyError(f"{option} is for a table; the certificate says how a release is written", fix="leave it out")
+    return _set(policy_in(read_certificate(public_part(data))), settings, None) if settings else None
 
 
-def _set(values: dict[str, Any], settings: Sequence[str], file: Path | None) -> Policy:
+def _set(
+    values: dict[str, Any], settings: Sequence[str], file: Path | None, flags: Mapping[str, str] | None = None
+) -> Policy:
+    """Put single keys on top; what is wrong is told by the option that said it."""
+    options = dict(flags or {})
     for setting in settings:
         key, mark, text = setting.partition("=")
         if not mark:
             raise PolicyError(f"--set {setting} has no value", fix="write --set section.key=value")
         _put(values, key.strip(), _value(text.strip()))
+        options[key.strip()] = f"--set {key.strip()}"
     values.setdefault("privacy", {})
-    return Policy.parse(values, file)
+    return Policy.parse(values, file, options)
 
 
 def numbers(text: str | None, kind: type[Number], option: str) -> list[Number]:

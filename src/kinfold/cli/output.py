@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from kinfold.cli.escapes import plain
 from kinfold.cli.terminal import digits, out
 from kinfold.models import Finding
 from kinfold.models.verdict import Verdict
-from kinfold.release.report.wording import percent
+from kinfold.release.report.wording import percent, plural, share
 
 if TYPE_CHECKING:
     from kinfold.comparison import Comparison
@@ -23,11 +24,7 @@ if TYPE_CHECKING:
     from kinfold.profiling.profile import Profile
     from kinfold.release.release import Release
 
-LOSSES = {
-    "sse_ratio": "variation lost (SSE/SST)",
-    "normalized_sse": "normalized SSE",
-    "average_class_size": "records a class, on average",
-}
+MOST_COLUMNS = 12  # that one line tells apart
 
 
 def summary(release: Release) -> dict[str, Any]:
@@ -39,7 +36,9 @@ def summary(release: Release) -> dict[str, Any]:
         "method": release.plan.method,
         "start": release.plan.start,
         "steps": release.plan.steps,
+        "refined": round(release.plan.refined, 3),
         "seconds": round(release.seconds, 3),
+        **({"rules": [asdict(rule) for rule in release.rules]} if release.rules else {}),
         "notes": [*release.plan.notes, *release.measures["notes"]],
     }
 
@@ -49,21 +48,32 @@ def tell_release(release: Release, folder: Path) -> None:
     verdict, facts = release.verdict, summary(release)
     tell_findings((*verdict.findings, *verdict.people))
     left = f", {digits(facts['suppressed'])} left out" if facts["suppressed"] else ""
-    out.print(
-        f"  {digits(facts['released'])} records in {digits(facts['classes'])} classes{left}, by {release.plan.method}"
-    )
-    for key, title in LOSSES.items():
-        value = facts["loss"].get(key)
-        if value is not None:
-            shown = f"{value:.2%}" if key == "sse_ratio" else digits(value)
-            out.print(f"  {title}: {shown}")
+    classes = f"{plural(facts['released'], 'record')} in {plural(facts['classes'], 'class', 'classes')}"
+    out.print(f"  {classes}{left}, by {release.made_by}", soft_wrap=True)
+    _tell_loss_and_risk(facts)
     for name, found in verdict.t.items():
-        values = f"at least {verdict.l[name]} different values a class"
+        values = f"at least {plural(verdict.l[name], 'different value')} a class"
         out.print(f"  {name}: {values}, distance to the whole table at most {digits(found)}")
     for note in (*release.plan.notes, *release.measures.warnings):
         out.print(Text(f"  note: {note}", style="yellow"))
     out.print(f"  may leave      {folder / 'public'}", soft_wrap=True)
     out.print(f"  must not leave {folder / 'internal'}", soft_wrap=True)
+
+
+def _tell_loss_and_risk(facts: Mapping[str, Any]) -> None:
+    """Print the headline: what was lost on every column, and the risk of a record before and after."""
+    loss, before, after = facts["loss"], facts["risk_before"], facts["risk"]
+    if loss["overall"] is not None:
+        parts = [f"{plain(name)} {share(value)}" for name, value in loss["by_column"].items()]
+        more = [f"{len(parts) - MOST_COLUMNS + 1} more"] if len(parts) > MOST_COLUMNS else []
+        shown = parts[: MOST_COLUMNS - 1] + more if more else parts
+        out.print(Text(f"  information lost: {share(loss['overall'])} ({', '.join(shown)})"), soft_wrap=True)
+    if loss["sse_ratio"] is not None:
+        out.print(f"  variation of the numbers lost (SSE/SST): {percent(loss['sse_ratio'])}")
+    risks = [(side["prosecutor_max"], side["prosecutor_mean"]) for side in (before, after)]
+    if all(value is not None for side in risks for value in side):
+        told = [f"{share(most)} at most, {share(mean)} on average" for most, mean in risks]
+        out.print(f"  risk of a record: {told[1]}; in the original {told[0]}", soft_wrap=True)
 
 
 def tell_findings(findings: Sequence[Finding]) -> None:
@@ -77,8 +87,8 @@ def tell_findings(findings: Sequence[Finding]) -> None:
 def tell_verdict(verdict: Verdict) -> None:
     """Print what was found on a table."""
     tell_findings(verdict.findings)
-    classes = f"{digits(verdict.classes)} classes, the smallest has {digits(verdict.k)}"
-    out.print(f"  {digits(verdict.records)} records in {classes}")
+    classes = f"{plural(verdict.classes, 'class', 'classes')}, the smallest has {digits(verdict.k)}"
+    out.print(f"  {plural(verdict.records, 'record')} in {classes}")
     out.print(Text(f"  quasi-identifiers: {', '.join(verdict.quasi)}"))
     out.print(Text(f"  confidential: {', '.join(verdict.confidential) or 'none'}"))
     for name, found in verdict.t.items():
@@ -88,6 +98,7 @@ def tell_verdict(verdict: Verdict) -> None:
 def tell_measures(measures: Measures) -> None:
     """Print every measure that has a value, why others have none, and what an analyst still sees."""
     values = measures.to_dict()
+    _tell_loss_and_risk(values)
     table = Table(box=None, padding=(0, 2))
     table.add_column("measure")
     table.add_column("value", justify="right")
@@ -136,7 +147,10 @@ def tell_conversion(made: Conversion, folder: Path) -> None:
     for note in made.notes:
         out.print(Text(f"  note: {note}", style="yellow"), soft_wrap=True)
     out.print(f"  the data       {folder / 'data.csv'}, as it was: it must not leave", soft_wrap=True)
-    out.print(f"  the policy     {folder / 'policy.toml'}, with {len(made.hierarchies)} hierarchies", soft_wrap=True)
+    out.print(
+        f"  the policy     {folder / 'policy.toml'}, with {plural(len(made.hierarchies), 'hierarchy', 'hierarchies')}",
+        soft_wrap=True,
+    )
     run = f"kinfold anonymize {folder / 'data.csv'} --policy {folder / 'policy.toml'} --out release"
     out.print()
     out.print(f"check the policy, then: {run}", soft_wrap=True)
@@ -144,7 +158,7 @@ def tell_conversion(made: Conversion, folder: Path) -> None:
 
 def tell_profile(profile: Profile) -> None:
     """Print the columns, the combinations that single people out, and what to mind."""
-    table = Table(box=None, padding=(0, 2, 0, 0), title=f"{digits(profile.rows)} records", title_justify="left")
+    table = Table(box=None, padding=(0, 2, 0, 0), title=plural(profile.rows, "record"), title_justify="left")
     for name in ("column", "kind"):
         table.add_column(name)
     for name in ("values", "missing", "unique"):
@@ -154,6 +168,7 @@ def tell_profile(profile: Profile) -> None:
         cells = (digits(column.distinct), digits(column.missing), f"{column.unique:.1%}")
         table.add_row(Text(plain(column.name)), column.kind, *cells, column.role)
     out.print(table)
+    _tell_source(profile)
     if profile.combinations:
         out.print()
         out.print("combinations that single people out")
@@ -162,6 +177,16 @@ def tell_profile(profile: Profile) -> None:
     for warning in profile.warnings:
         out.print()
         out.print(Text(f"warning: {warning}", style="yellow"), soft_wrap=True)
+
+
+def _tell_source(profile: Profile) -> None:
+    """Print how the table is written: what was found out or guessed, as the keys of [source]."""
+    if profile.source or profile.readings:
+        keys = ", ".join(f"{key} = {value!r}" for key, value in profile.source.items())
+        out.print()
+        out.print(Text(f"read with: {keys or 'nothing special'}"))
+    for reading in profile.readings:
+        out.print(Text(f"  {reading}"), soft_wrap=True)
 
 
 def tell_comparison(comparison: Comparison, folder: Path) -> None:

@@ -19,7 +19,7 @@ from kinfold.cli.bugs import bug, traceback_wanted
 from kinfold.cli.escapes import Terminal, plain, plain_json
 from kinfold.cli.memory import leave, short_of_memory
 from kinfold.disk.journal import Journal, heard
-from kinfold.errors import Cancelled, KinfoldError
+from kinfold.errors import Cancelled, KinfoldError, plural
 
 PATIENCE = 1.0  # seconds before a bar is worth showing
 STAGES = {
@@ -78,6 +78,7 @@ class Bar:
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._task = TaskID(0)
+        self._ended = False
 
     def __enter__(self) -> Bar:
         logging.getLogger("kinfold").addHandler(_NOTES)
@@ -86,12 +87,18 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         logging.getLogger("kinfold").removeHandler(_NOTES)
+        self.end()
+
+    def end(self) -> None:
+        """Take the bar off the terminal: what comes now are results."""
+        self._ended = True
         if self._progress is not None:
             self._progress.stop()
+            self._progress = None
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Show how far a stage is."""
-        if not err.is_terminal or time.monotonic() - self._started < PATIENCE:
+        if self._ended or not err.is_terminal or time.monotonic() - self._started < PATIENCE:
             return
         if self._progress is None:
             columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
@@ -114,7 +121,7 @@ _NOTES = _Notes()
 def asking(levels: Mapping[str, int], outliers: int) -> str | None:
     """Ask on the terminal which attribute to generalize next; an empty answer ends it."""
     shown = ", ".join(f"{name} {level}" for name, level in levels.items())
-    err.print(f"levels: {shown}; {outliers:,} records have combinations that are too rare")
+    err.print(f"levels: {shown}; {plural(outliers, 'record')} with combinations that are too rare")
     while True:
         answer = err.input("generalize which attribute once more? (empty: none) ").strip()
         if not answer or answer in levels:

@@ -25,10 +25,8 @@ def save(comparison: Comparison, folder: Path) -> None:
     """Write the table, the facts, and the R-U map as a page and as pictures."""
     from kinfold.release.report.chart import draw, draw_png
     from kinfold.release.report.comparison_page import comparison_page
-    from kinfold.release.report.risk_utility import picture
 
-    risk, loss = comparison.titles
-    drawn = picture(comparison.trials(), f"risk: {risk.lower()}", f"loss: {loss.lower()}")
+    drawn = comparison.map()
     svg = draw(drawn, "map")
     try:
         folder.mkdir(parents=True, exist_ok=True)

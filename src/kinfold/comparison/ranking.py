@@ -13,11 +13,13 @@ from typing import Any
 from kinfold.comparison.outcome import Outcome, Setting
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.measures.catalogue import CATALOGUE
-from kinfold.release.report.risk_utility import Trial, pareto
-from kinfold.release.report.wording import percent, share
+from kinfold.release.report.chart import Picture
+from kinfold.release.report.risk_utility import Trial, pareto, picture
+from kinfold.release.report.wording import percent, plural, share
+from kinfold.rows.notebook import Displayed
 
 RISKS = ("linkage", "prosecutor_mean", "prosecutor_max", "dr_max", "interval")
-LOSSES = ("sse_ratio", "granularity", "prec", "normalized_sse")
+LOSSES = ("overall", "sse_ratio", "granularity", "prec", "normalized_sse")
 MORE_IS_BETTER = {"granularity", "prec"}
 
 
@@ -34,7 +36,7 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """Settings from the best score to the worst, what could not be made, and what was compared."""
 
     ranked: tuple[Ranked, ...]
@@ -47,6 +49,18 @@ class Comparison:
         """Return the points of the R-U map."""
         several = len({r.setting.t for r in self.ranked}) > 1
         return [Trial(_name(r.setting, several), r.setting.k, r.risk, r.loss) for r in self.ranked]
+
+    def map(self) -> Picture:
+        """Return the R-U map."""
+        risk, loss = self.titles
+        return picture(self.trials(), f"risk: {risk.lower()}", f"loss: {loss.lower()}")
+
+    def display(self) -> tuple[str, dict[str, Any]]:
+        """Return what a notebook shows."""
+        return "comparison", {"facts": self.to_dict(), "map": self.map()}
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {plural(len(self.ranked), 'setting')}; the best is {_told(self.ranked[0].setting)}>"
 
     @property
     def titles(self) -> tuple[str, str]:

@@ -6,7 +6,7 @@ asked for has its key beside them, and so have the measures that only `measures 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,28 +16,36 @@ from kinfold.evaluation.answers import answer
 from kinfold.evaluation.cautions import dominance, singling
 from kinfold.evaluation.loss import loss
 from kinfold.evaluation.pairing import Pair, Tables
+from kinfold.evaluation.plausibility import Plausibility, plausibility
 from kinfold.evaluation.questions import Questions
-from kinfold.evaluation.risk import Shown, risk
-from kinfold.evaluation.sheet import remembered
+from kinfold.evaluation.record_risk import RecordRisk, record_risk
+from kinfold.evaluation.risk import Shown, risk, risk_before
+from kinfold.evaluation.sheet import notes_of, remembered
 from kinfold.evaluation.statistics import Statistics, statistics
+from kinfold.measures import NotApplicable
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute
+from kinfold.rows.notebook import Displayed
 from kinfold.rows.schema import Role
 from kinfold.rows.text_warnings import formulas, look_alikes
 
-__all__ = ["Measures", "Questions", "Statistics", "Tables", "measure_release"]
+__all__ = ["Measures", "Questions", "RecordRisk", "Statistics", "Tables", "measure_release"]
 
 NOTHING = Statistics({}, {"columns": [], "before": [], "after": []}, {})
 
 
 @dataclass(frozen=True)
-class Measures:
-    """Risk and loss as in the JSON contract, statistics before and after, and what to look at before it leaves."""
+class Measures(Displayed):
+    """Risk and loss as in the JSON contract, statistics before and after, and what to look at before it leaves.
+
+    `risk_by_record` has the risk of each original record, where original and release can be paired; no file holds it.
+    """
 
     values: Mapping[str, Any]
     statistics: Statistics = NOTHING
     warnings: tuple[str, ...] = field(default=())
+    risk_by_record: RecordRisk | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nested by `risk` and `loss`."""
@@ -45,6 +53,20 @@ class Measures:
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
+
+    def display(self) -> tuple[str, dict[str, Any]]:
+        """Return what a notebook shows."""
+        return "measures", self.to_dict()
+
+    def __repr__(self) -> str:
+        lost, risk = self.values["loss"]["overall"], self.values["risk"]["prosecutor_max"]
+        told = "loss unknown" if lost is None else f"{lost:.1%} lost"
+        return f"<Measures: {told}, highest risk {'unknown' if risk is None else f'{risk:.1%}'}>"
+
+    def warned(self, *warnings: str) -> Measures:
+        """Return the measures with more to look at."""
+        values = {**self.values, "notes": [*warnings, *self.values["notes"]]}
+        return replace(self, values=values, warnings=(*warnings, *self.warnings))
 
 
 def measure_release(
@@ -62,11 +84,14 @@ def measure_release(
     pair = tables.rows if isinstance(tables.rows, str) else tables.paired(attributes)
     known = pair if isinstance(pair, str) else pair.only(quasi)  # what an attacker knows
     beside = remembered(lambda: tables.unpaired(attributes).only(quasi) if isinstance(known, str) else known)
-    shown = Shown(sizes, lambda: beside().masked[beside().kept], _confidential(tables, policy))
-    lost = loss(pair, sizes, max(policy.rows - verdict.records, 0), every=asked.every)
-    risked = risk(known, shown, policy.request.privacy.k, asked, policy.request.method.seed)
+    shown = Shown(sizes, lambda: beside().masked[beside().kept], _confidential(tables, tables.released, policy))
+    lost = loss(pair, sizes, max(policy.rows - verdict.records, 0), tables.recorded.get("loss", {}), every=asked.every)
+    seed, recorded = policy.request.method.seed, tables.recorded.get("risk", {})
+    risked = risk(known, shown, policy.request.privacy.k, asked, seed, recorded)
+    before = risk_before(_shown_before(tables, policy, known, beside))
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known, shown))
+    odd = _odd(tables, policy, beside)
     facts = {
         "records": policy.rows,
         "released": verdict.records,
@@ -77,11 +102,33 @@ def measure_release(
         "t": dict(verdict.t),
         "measures": asked.measures,  # which set of them
         "risk": risked.values,
+        "risk_before": before.values,
         "loss": lost.values,
-        "notes": [*warnings, *risked.notes, *lost.notes],
+        "plausibility": odd.values,
+        "notes": [*warnings, *odd.notes, *notes_of(risked, before, lost)],
     }
     kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
-    return Measures(facts, statistics(tables, kept), warnings)
+    each = None if isinstance(known, str) else record_risk(known)
+    return Measures(facts, statistics(tables, kept), warnings, each)
+
+
+def _shown_before(tables: Tables, policy: BoundPolicy, known: Pair | str, beside: Callable[[], Pair]) -> Shown:
+    """Return what the original would show if it were released as it is."""
+    if isinstance(known, str):
+        quasi = [column.name for column in policy.of(Role.QUASI)]
+        sizes = tables.engine.tally(tables.original, quasi, {}).sizes
+    else:
+        sizes = np.bincount(known.initial)
+    return Shown(sizes, lambda: beside().initial, _confidential(tables, tables.original, policy))
+
+
+def _odd(tables: Tables, policy: BoundPolicy, beside: Callable[[], Pair]) -> Plausibility:
+    """Return what is not plausible; nothing can be said where the release has more rows than its original."""
+    others = [c.name for c in policy.columns if c.role in (Role.CONFIDENTIAL, Role.OTHER) and not c.kind.measured]
+    try:
+        return plausibility(tables, beside(), others)
+    except NotApplicable as nothing:
+        return Plausibility({}, (f"plausibility: {nothing}",))
 
 
 def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Shown) -> list[str]:
@@ -92,13 +139,13 @@ def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Sho
     return [*large, *singling(tables, shown.classes, others), *alike, *formulas(tables.engine, tables.released, safe)]
 
 
-def _confidential(tables: Tables, policy: BoundPolicy) -> dict[str, Any]:
-    """Return the confidential columns of the release: numbers where they are measured, else codes, -1 for null."""
-    schema, values = tables.engine.schema(tables.released), {}
+def _confidential(tables: Tables, frame: Any, policy: BoundPolicy) -> dict[str, Any]:
+    """Return the confidential columns of a table: numbers where they are measured, else codes, -1 for null."""
+    schema, values = tables.engine.schema(frame), {}
     for column in policy.of(Role.CONFIDENTIAL):
         numeric = _is_measured(column, schema[column.name])
         wanted = {column.name: schema[column.name] if numeric else None}
-        held = tables.engine.collect(tables.released, wanted).column(0)
+        held = tables.engine.collect(frame, wanted).column(0)
         if numeric:
             values[column.name] = held.to_numpy(zero_copy_only=False).astype(np.float64)
         else:

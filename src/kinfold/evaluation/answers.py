@@ -10,13 +10,14 @@ loss.task                           {task, original, released, loss}
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.errors import DataError
 from kinfold.evaluation.attack import link_subsets, link_untouched
 from kinfold.evaluation.pairing import Pair, Tables
 from kinfold.evaluation.population import journalist, outside, sampling_weights
@@ -26,7 +27,7 @@ from kinfold.evaluation.tasks import fit_task
 from kinfold.measures import NotApplicable
 from kinfold.measures.attacker import individual_risk, prosecutor_risk, share_above
 from kinfold.measures.uniques import pitman_uniques, sample_uniques, zayatz_uniques
-from kinfold.request.binding import BoundPolicy
+from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import encode
 from kinfold.rows.schema import Role
 
@@ -49,8 +50,16 @@ def answer(
         risks.write("linkage_untouched", lambda: link_untouched(_paired(tables, beside), risks, tables, names, seed))
     if questions.task is not None:
         kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
-        whole = tables.unpaired(encode(tables.engine, tables.original, kept))
-        losses.write("task", lambda: fit_task(whole, *questions.named_task()))
+        losses.write("task", lambda: fit_task(_whole(tables, kept), *questions.named_task()))
+
+
+def _whole(tables: Tables, columns: Sequence[BoundColumn]) -> Pair:
+    try:
+        return tables.unpaired(encode(tables.engine, tables.original, columns))
+    except DataError:
+        if any(column.request.map for column in columns):
+            raise NotApplicable("the orders and hierarchies of columns with a map know its new values alone") from None
+        raise
 
 
 def _paired(tables: Tables, beside: Beside) -> Pair:
@@ -64,7 +73,7 @@ def _outside(questions: Questions, tables: Tables, beside: Beside, sheet: Sheet)
     found: dict[str, Callable[[], Floats]] = {"prosecutor": lambda: prosecutor_risk(_classes(beside))}
     people: Callable[[], int] | None = None
     if questions.population is not None:
-        population = tables.engine.read(questions.population)
+        population = tables.engine.read(questions.population, form=tables.engine.form(tables.original).of_another())
         found["journalist"] = remembered(lambda: journalist(beside(), tables.engine, population))
         people = remembered(lambda: int(tables.engine.schema(population).rows))
     elif questions.sampling_weights is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.errors import plural
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
 from kinfold.measures.dominance import dominated, singled_out, within_percent
 from kinfold.request.encoding import Measured
@@ -28,13 +29,15 @@ def dominance(pair: Pair) -> Iterator[str]:
             shown = int(dominated(pair.masked, values, 1, DOMINANT).sum())
             told = int(within_percent(pair.masked, values, NEAR).sum())
             if shown:
+                classes = plural(shown, "class", "classes")
                 yield (
-                    f"'{column.name}': one record makes more than {DOMINANT:g}% of the total in {_classes(shown)}, "
+                    f"'{column.name}': one record makes more than {DOMINANT:g}% of the total in {classes}, "
                     "so that the average shows it ((n,k) rule)"
                 )
             if told:
+                classes = plural(told, "class", "classes")
                 yield (
-                    f"'{column.name}': in {_classes(told)} the second largest record can tell the largest to within "
+                    f"'{column.name}': in {classes} the second largest record can tell the largest to within "
                     f"{NEAR:g}% (p% rule)"
                 )
 
@@ -55,7 +58,3 @@ def singling(tables: Tables, classes: Callable[[], NDArray[np.int64]], names: Se
 def _averaged(column: PairedColumn) -> bool:
     numbers = isinstance(column.attribute, Measured) and column.numbers is not None
     return numbers and column.attribute.bound.kind is Kind.CONTINUOUS and not column.generalized
-
-
-def _classes(number: int) -> str:
-    return f"{number:,} class" if number == 1 else f"{number:,} classes"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ class Spans:
     stop: Ints
     height: int
     values: int
+    known: NDArray[np.bool_]  # False: nobody knows what the label says
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +77,29 @@ def coverage_of(column: PairedColumn) -> Coverage:
     return Coverage(level[at], spans.height, covered[at], spans.values, np.where(true, under[at], 0), held)
 
 
+_looked_up: WeakKeyDictionary[PairedColumn, Spans] = WeakKeyDictionary()  # several measures ask for the same
+
+
 def spans_of(column: PairedColumn) -> Spans:
-    """Look up every label of a column."""
+    """Look up every label of a column, once."""
+    if column not in _looked_up:
+        _looked_up[column] = _spans(column)
+    return _looked_up[column]
+
+
+def _spans(column: PairedColumn) -> Spans:
     known = _values_of(column)
     values, height = len(known), _height(column)
     whole = (height, 0, values)
     if column.attribute.hierarchy is not None:
         stretches = _stretches(column.attribute.hierarchy)
-        told = [stretches.get(label, whole) for label in column.labels]
+        found = [stretches.get(label) for label in column.labels]
     else:
         place = {value: i for i, value in enumerate(known)}
-        told = [_told(label, place) or whole for label in column.labels]
+        found = [_told(label, place) for label in column.labels]
+    told = [each or whole for each in found]
     level, start, stop = (np.array(part, np.int64) for part in zip(*told, strict=True)) if told else _NONE
-    return Spans(level, start, stop, height, values)
+    return Spans(level, start, stop, height, values, np.array([each is not None for each in found], np.bool_))
 
 
 _NONE = (np.empty(0, np.int64),) * 3

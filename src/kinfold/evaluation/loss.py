@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.evaluation.column_loss import column_loss
 from kinfold.evaluation.label_coverage import Coverage, coverage_of
 from kinfold.evaluation.pairing import Pair
 from kinfold.evaluation.sheet import Sheet, remembered
 from kinfold.measures import NotApplicable, categorical, continuous, generalized, variation
+from kinfold.measures.overall import overall
 from kinfold.measures.probabilistic import pil
 from kinfold.measures.propensity import propensity_mse
 from kinfold.measures.variation import Moments
@@ -24,12 +26,13 @@ Ints: TypeAlias = NDArray[np.int64]
 Value = TypeVar("Value")
 
 
-def loss(found: Pair | str, sizes: Ints, suppressed: int, *, every: bool) -> Sheet:
+def loss(found: Pair | str, sizes: Ints, suppressed: int, recorded: Mapping[str, Any], *, every: bool) -> Sheet:
     """Measure what was lost; a text instead of a pair is the reason why only class sizes can tell."""
-    sheet = Sheet("loss")
+    sheet = Sheet("loss", recorded)
     pair, reason = (None, found) if isinstance(found, str) else (found, "")
+    _by_column(sheet, _given(pair, reason))
     tables = _given(pair.numbers if pair else None, reason or "no quasi-identifier is released as numbers")
-    _numeric(sheet, tables)
+    _numeric(sheet, tables, [c.name for c in pair.columns if c.compares_numbers] if pair else [])
     if every:
         sheet.write("propensity_mse", lambda: propensity_mse(*tables()))
     _generalized(sheet, pair, reason)
@@ -37,6 +40,14 @@ def loss(found: Pair | str, sizes: Ints, suppressed: int, *, every: bool) -> She
     sheet.write("discernibility", lambda: generalized.discernibility(sizes, suppressed))
     sheet.write("average_class_size", lambda: generalized.average_class_size(sizes))
     return sheet
+
+
+def _by_column(sheet: Sheet, pair: Callable[[], Pair]) -> None:
+    """Write the one loss that holds for every method, and what each column adds to it."""
+    lost = remembered(lambda: {column.name: column_loss(column) for column in pair().columns})
+    sheet.write("overall", lambda: overall([each.lost for each in lost().values()]))
+    sheet.write("by_column", lambda: {name: each.lost for name, each in lost().items()})
+    sheet.write("changed", lambda: {name: each.changed for name, each in lost().items()})
 
 
 def _given(value: Value | None, reason: str) -> Callable[[], Value]:
@@ -48,9 +59,10 @@ def _given(value: Value | None, reason: str) -> Callable[[], Value]:
     return give
 
 
-def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]]) -> None:
+def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]], names: list[str]) -> None:
     standard = remembered(lambda: continuous.standardized(*tables()))
     sheet.write("sse", lambda: continuous.sse(*standard()))
+    sheet.write("sse_by_column", lambda: _each(names, standard()))
     sheet.write("sst", lambda: continuous.sst(standard()[0]))
     sheet.write("sse_ratio", lambda: continuous.sse_ratio(*standard()))
     sheet.write("normalized_sse", lambda: continuous.normalized_sse(*tables()))
@@ -65,6 +77,10 @@ def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]]) -> None:
     sheet.write("il1s", lambda: variation.il1s(*tables()))
     sheet.write("eigenvalues", lambda: variation.eigenvalue_shift(*moments()))
     sheet.write("pil", lambda: asdict(pil(*filled())))
+
+
+def _each(names: list[str], tables: tuple[Floats, Floats]) -> dict[str, float]:
+    return {name: continuous.sse(tables[0][:, j], tables[1][:, j]) for j, name in enumerate(names)}
 
 
 def _filled(original: Floats, released: Floats) -> tuple[Floats, Floats]:
@@ -95,6 +111,11 @@ def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
         covered = np.column_stack([s.covered for s in told()])
         return generalized.granularity(covered, [s.values for s in told()], weights)
 
+    def granularity_by_column() -> dict[str, float]:
+        names = [c.name for c in pair.columns if c.generalized] if pair else []
+        lost = {name: (float(np.mean(s.covered)), s.values) for name, s in zip(names, told(), strict=True)}
+        return {name: 1.0 - (mean - 1.0) / max(values - 1, 1) for name, (mean, values) in lost.items()}
+
     def entropy() -> float:
         held, under = (np.column_stack([getattr(s, part) for s in told()]) for part in ("held", "under"))
         if (under < held).any():
@@ -103,6 +124,7 @@ def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
 
     sheet.write("prec", prec)
     sheet.write("granularity", granularity)
+    sheet.write("granularity_by_column", granularity_by_column)
     sheet.write("non_uniform_entropy", entropy)
 
 

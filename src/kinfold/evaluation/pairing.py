@@ -6,8 +6,8 @@ values are read as numbers where they still are, else as labels: a category, a g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -39,6 +39,11 @@ class PairedColumn:
     def name(self) -> str:
         """The column's name."""
         return self.attribute.bound.name
+
+    @property
+    def compares_numbers(self) -> bool:
+        """Whether it is numbers in both tables."""
+        return isinstance(self.attribute, Measured) and self.numbers is not None
 
     @cached_property
     def generalized(self) -> bool:
@@ -120,12 +125,16 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The two tables in their engine; `rows` leads each released row to its original one, or says why it cannot."""
+    """The two tables in their engine; `rows` leads each released row to its original one, or says why it cannot.
+
+    `recorded` are measures by section that were taken when they could still be paired.
+    """
 
     engine: Engine
     original: Any
     released: Any
     rows: NDArray[np.intp] | str
+    recorded: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def paired(self, attributes: Sequence[Attribute]) -> Pair:
         """Return the tables side by side, or say that they cannot be."""

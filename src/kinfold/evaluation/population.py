@@ -39,8 +39,8 @@ SLACK, TINY = 1 + 1e-9, 1e-12  # what differs by the rounding of an average alon
 def journalist(pair: Pair, engine: Any, people: Any) -> Floats:
     """Return 1 / F of each released record; `people` is the engine's frame of the population."""
     table = _collected(pair, engine, people)
-    classes, first = _classes(pair)
-    sides = [_Categories(c, first) if isinstance(c.attribute, Coded) else _Numbers(c, first) for c in pair.columns]
+    classes, first = classes_of(pair)
+    sides = sides_of(pair, first)
     known = [side.read(table.column(column.name)) for side, column in zip(sides, pair.columns, strict=True)]
     looks = _look_alike(sides, np.column_stack(known), len(first))
     return journalist_risk(classes, np.maximum(looks, np.bincount(classes)))
@@ -83,7 +83,12 @@ def _collected(pair: Pair, engine: Any, people: Any) -> Any:
     return engine.collect(people, wanted)
 
 
-def _classes(pair: Pair) -> tuple[Ints, Ints]:
+def sides_of(pair: Pair, first: Ints) -> list[_Numbers | _Categories]:
+    """Return what each class says of each column; `first` is a row of each class."""
+    return [_Categories(c, first) if isinstance(c.attribute, Coded) else _Numbers(c, first) for c in pair.columns]
+
+
+def classes_of(pair: Pair) -> tuple[Ints, Ints]:
     """Return the class of each released record and the first original row of each class."""
     classes, first = group_rows(np.column_stack([column.after[pair.kept] for column in pair.columns]))
     return classes, np.flatnonzero(pair.kept)[first]

@@ -25,7 +25,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What the release shows by itself: class sizes, the class of each row, and its confidential columns.
+    """What a table shows by itself: class sizes, the class of each row, and its confidential columns.
 
     Confidential columns are codes, or numbers where they are measured.
     """
@@ -35,9 +35,9 @@ class Shown:
     confidential: Mapping[str, Any]
 
 
-def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int = 0) -> Sheet:
+def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int, recorded: Mapping[str, Any]) -> Sheet:
     """Measure how likely it is that somebody is found; a text instead of a pair is the reason why there is none."""
-    sheet = Sheet("risk")
+    sheet = Sheet("risk", recorded)
 
     def paired() -> Pair:
         if isinstance(pair, str):
@@ -50,13 +50,24 @@ def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int
     sheet.write("dr_weighted", lambda: disclosure.dr_weighted(matrix(), questions.weigh(k, matrix().released)))
     sheet.write("unique_from_larger", lambda: disclosure.unique_from_larger(matrix()))
     sheet.write("uncounted", lambda: disclosure.uncounted(matrix()))
-    sheet.write("prosecutor_max", lambda: attacker.prosecutor_max(shown.sizes))
-    sheet.write("prosecutor_mean", lambda: attacker.prosecutor_mean(shown.sizes))
+    _by_itself(sheet, shown)
     sheet.write("linkage", lambda: link(paired(), sheet, seed, every=questions.every))
     sheet.write("interval", lambda: _interval(paired()))
+    return sheet
+
+
+def risk_before(shown: Shown) -> Sheet:
+    """Measure the original as if it were released as it is: the risks that a table has by itself."""
+    sheet = Sheet("risk_before")
+    _by_itself(sheet, shown)
+    return sheet
+
+
+def _by_itself(sheet: Sheet, shown: Shown) -> None:
+    sheet.write("prosecutor_max", lambda: attacker.prosecutor_max(shown.sizes))
+    sheet.write("prosecutor_mean", lambda: attacker.prosecutor_mean(shown.sizes))
     sheet.write("inference", lambda: _inference(shown))
     sheet.write("uniques", lambda: {"sample": sample_uniques(shown.sizes)})
-    return sheet
 
 
 def _interval(pair: Pair) -> float:

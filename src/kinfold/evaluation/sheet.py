@@ -13,14 +13,16 @@ from kinfold.measures import NotApplicable
 
 Value = TypeVar("Value")
 
+RECORDED = "measured when the release was made, before its rows were put in another order: from the audit beside it"
 BEYOND = "the numbers are too small, too large or too far apart for it"
 
 
 @dataclass
 class Sheet:
-    """Values by key, and why some are null."""
+    """Values by key, and why some are null; `recorded` are those that somebody else could measure who saw more."""
 
     section: str
+    recorded: Mapping[str, Any] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     reasons: dict[str, list[str]] = field(default_factory=dict)
 
@@ -29,17 +31,21 @@ class Sheet:
         try:
             self.values[key] = answered(formula)
         except NotApplicable as nothing:
-            self.values[key] = None
-            self.remark(key, str(nothing))
+            self.values[key] = self.recorded.get(key)
+            self.remark(key, str(nothing) if self.values[key] is None else RECORDED)
 
     def remark(self, key: str, reason: str) -> None:
         """Note something about a measure."""
         self.reasons.setdefault(reason, []).append(f"{self.section}.{key}")
 
-    @property
-    def notes(self) -> list[str]:
-        """One line for each reason, with the measures that it leaves null."""
-        return [f"{', '.join(keys)}: {reason}" for reason, keys in self.reasons.items()]
+
+def notes_of(*sheets: Sheet) -> list[str]:
+    """Return one line for each reason, with the measures of all sheets that it leaves null."""
+    found: dict[str, list[str]] = {}
+    for sheet in sheets:
+        for reason, keys in sheet.reasons.items():
+            found.setdefault(reason, []).extend(keys)
+    return [f"{', '.join(keys)}: {reason}" for reason, keys in found.items()]
 
 
 def answered(formula: Callable[[], Value]) -> Value:

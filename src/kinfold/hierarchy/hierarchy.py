@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, Problem
+from kinfold.errors import PolicyError, Problem, plural
 
 TOP = "*"
 
@@ -104,7 +104,11 @@ def _shape_problems(table: list[tuple[str, ...]], where: str) -> list[Problem]:
     rows = Counter(row[0] if row else "" for row in table)
     if twice := tuple(sorted(value for value, count in rows.items() if count > 1)):
         problems.append(
-            Problem(f"{where}: {len(twice)} values stand in more than one row", "keep one row a value", twice)
+            Problem(
+                f"{where}: {plural(len(twice), 'value stands', 'values stand')} in more than one row",
+                "keep one row a value",
+                twice,
+            )
         )
     return problems
 
@@ -116,7 +120,8 @@ def _tree_problems(labels: Names, where: str) -> list[Problem]:
         for label, parent in zip(labels[:, level], labels[:, level + 1], strict=True):
             parents.setdefault(label, set()).add(parent)
         if torn := tuple(sorted(label for label, above in parents.items() if len(above) > 1)):
-            what = f"{where}: {len(torn)} labels of level {level} have more than one parent"
+            have = "has" if len(torn) == 1 else "have"
+            what = f"{where}: {plural(len(torn), 'label')} of level {level} {have} more than one parent"
             problems.append(Problem(what, "give each label one parent", torn))
     return problems or _level_problems(labels, where)
 
@@ -133,5 +138,6 @@ def _level_problems(labels: Names, where: str) -> list[Problem]:
                 clashes.add(label)
     if not clashes:
         return []
-    what = f"{where}: {len(clashes)} labels stand at two levels and mean different things there"
+    stand, mean = ("label stands", "means") if len(clashes) == 1 else ("labels stand", "mean")
+    what = f"{where}: {len(clashes):,} {stand} at two levels and {mean} different things there"
     return [Problem(what, "name each group of values differently", tuple(sorted(clashes)))]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from numba import njit, typeof, version_info
+from numba import config, njit, typeof, version_info
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
@@ -35,7 +35,8 @@ _KNOWN_NUMBA = version_info.short == (0, 68)  # whose insides `_Part` knows; oth
 _UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no memory is asked for, no references are counted
 
 
-machine_code()  # frees it of what is older than the sources, before any module of kernels compiles
+if not config.DISABLE_JIT:  # type: ignore[attr-defined]
+    machine_code()  # frees it of what is older than the sources, before any module of kernels compiles
 
 
 class _Inner(CPUDispatcher):

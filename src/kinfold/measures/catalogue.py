@@ -67,7 +67,15 @@ CATALOGUE: dict[str, Entry] = {
     "risk.uniques": Entry(
         "Uniques", "Records alone in their class, and people estimated to be alone in the population.", "0 to N"
     ),
+    "loss.overall": Entry(
+        "Information lost",
+        "Mean over the columns of what each has lost: variation of numbers, distance of categories, values left open.",
+        "0 to 1",
+    ),
+    "loss.by_column": Entry("Information lost by column", "What each column has lost.", "0 to 1"),
+    "loss.changed": Entry("Changed cells", "Share of the cells of each column that are not as they were.", "0 to 1"),
     "loss.sse": Entry("Squared error", "Sum of the squared gaps between original and released numbers.", "from 0 up"),
+    "loss.sse_by_column": Entry("Squared error by column", "What each column adds to the former.", "from 0 up"),
     "loss.sst": Entry(
         "Total variation", "The squared error of releasing nothing but the means: the scale of the former.", "from 0 up"
     ),
@@ -97,6 +105,9 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "loss.prec": Entry("Precision", "How far from the top of their hierarchies values stayed.", "0 to 1", "more"),
     "loss.granularity": Entry("Granularity", "Share of the detail of the values that is kept.", "0 to 1", "more"),
+    "loss.granularity_by_column": Entry(
+        "Granularity by column", "Share of the detail of each generalized column that is kept.", "0 to 1", "more"
+    ),
     "loss.non_uniform_entropy": Entry(
         "Non-uniform entropy", "Share of the information of the original values that is lost.", "0 to 1"
     ),
@@ -109,6 +120,15 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "loss.task": Entry(
         "Task", "Score on the original records of a fit to the original and to the release.", "at most 1", "more"
+    ),
+    "plausibility.vanished": Entry(
+        "Categories gone", "Categories of the original that no released record has: the rare ones.", "from 0 up"
+    ),
+    "plausibility.outside": Entry(
+        "Values outside the range", "Released numbers below the least or above the largest original one.", "0 to n"
+    ),
+    "plausibility.combinations": Entry(
+        "Combinations that are new", "Released records whose two categories never meet in the original.", "0 to n"
     ),
     "loss.average_class_size": Entry("Average class size", "Mean number of records in a class.", "1 to n"),
 }

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kinfold.errors import plural
 from kinfold.methods import aggregate
 from kinfold.methods.aggregate import Floats, Labels
 from kinfold.methods.covering import covering
@@ -97,7 +98,9 @@ def _rescaled(
     stretched = (values - released.mean()) * (original.std() / released.std()) + original.mean()
     outside = (stretched < original.min()) | (stretched > original.max())
     cells = int(np.bincount(labels)[outside & ~missing].sum())
-    return stretched, (f"'{name}': variance preserved; {cells} cells lie outside the original range",)
+    return stretched, (
+        f"'{name}': variance preserved; {plural(cells, 'cell lies', 'cells lie')} outside the original range",
+    )
 
 
 def _rounded(attribute: Measured, values: Floats) -> Floats:

@@ -123,3 +123,9 @@ class Plan:
     start: str | None = None  # where refinement began
     steps: int | None = None  # of refinement
     gap: float | None = None  # proved: the loss lies at most this share of itself above the least possible
+    refined: float = 0.0  # seconds of refinement
+    told: tuple[str, ...] = ()  # those of the notes that a recipient is told as well: counts, nothing of the original
+
+    def after(self, notes: Sequence[str], told: Sequence[str]) -> Plan:
+        """Return the plan with what was said before it."""
+        return replace(self, notes=(*notes, *self.notes), told=(*told, *self.told))

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from kinfold.errors import DataError, Problem, VerifyError
+from kinfold.errors import DataError, Problem, VerifyError, plural
 from kinfold.models.finding import Finding
+from kinfold.rows.notebook import Displayed
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Displayed):
     """What was found on the rows as released: each promise, and k, l and t whether promised or not."""
 
     findings: tuple[Finding, ...]
@@ -66,6 +67,14 @@ class Verdict:
             problems=tuple(dict.fromkeys((*self.problems, *other.problems))),
         )
 
+    def display(self) -> tuple[str, dict[str, Any]]:
+        """Return what a notebook shows."""
+        return "verdict", {"verdict": self}
+
+    def __repr__(self) -> str:
+        classes = f"{plural(self.records, 'record')} in {plural(self.classes, 'class', 'classes')}, k = {self.k}"
+        return f"<Verdict: {'holds' if self.holds else 'does not hold'}; {classes}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values."""
         return {
@@ -86,6 +95,6 @@ def _missed(finding: Finding) -> Problem:
     what = f"{finding.promise} does not hold: {finding.found:.4g} found, {finding.asked:.4g} asked"
     classes = "class misses" if finding.failing == 1 else "classes miss"
     return Problem(
-        f"{what}; {finding.failing} {classes} it, the smallest with {finding.smallest} records",
+        f"{what}; {finding.failing} {classes} it, the smallest with {plural(finding.smallest, 'record')}",
         "do not release this file",
     )

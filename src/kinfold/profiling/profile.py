@@ -7,15 +7,17 @@ and by values; they are a start to correct, not a verdict.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
 
+from kinfold.errors import plural
 from kinfold.progress import Progress, silent
 from kinfold.rows.engines import Engine
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
+from kinfold.rows.notebook import Displayed
 from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
 from kinfold.rows.tally import Tally
 from kinfold.rows.text_warnings import alike_told, formulas_told, name_told, texts_in
@@ -56,17 +58,26 @@ class Combination:
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(Displayed):
     """A table at a glance."""
 
     rows: int
     columns: tuple[ColumnProfile, ...]
     combinations: tuple[Combination, ...]
     warnings: tuple[str, ...]
+    source: Mapping[str, Any] = field(default_factory=dict)  # how the table is written: see `source_guess`
+    readings: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return asdict(self)
+
+    def display(self) -> tuple[str, dict[str, Any]]:
+        """Return what a notebook shows."""
+        return "profile", {"profile": self}
+
+    def __repr__(self) -> str:
+        return f"<Profile: {plural(self.rows, 'record')}, {plural(len(self.columns), 'column')}>"
 
 
 def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
@@ -135,11 +146,13 @@ def _warnings(schema: Schema, columns: Sequence[ColumnProfile]) -> list[str]:
         filled = schema.rows - column.missing
         if column.role == Role.IDENTIFIER and column.distinct < filled:
             warnings.append(
-                f"'{column.name}' looks like an identifier but repeats: {filled:,} rows, {column.distinct:,} values."
+                f"'{column.name}' looks like an identifier but repeats: {filled:,} rows, "
+                f"{plural(column.distinct, 'value')}."
                 " If a person has several rows, k rows are fewer than k people."
             )
         if column.missing and column.kind in (Kind.CONTINUOUS, Kind.DATE) and column.role == Role.QUASI:
             warnings.append(
-                f"'{column.name}' is {column.kind} and misses {column.missing:,} values: the policy must say what to do"
+                f"'{column.name}' is {column.kind} and misses {plural(column.missing, 'value')}: "
+                "the policy must say what to do"
             )
     return warnings

@@ -6,6 +6,7 @@ import tomlkit
 from tomlkit.items import Table
 
 from kinfold.profiling.profile import ColumnProfile, Profile
+from kinfold.profiling.source_guess import worth_writing
 from kinfold.rows.schema import Kind, Role, Storage
 
 FEW_NUMBERS = 20  # different whole numbers, up to which they may be codes
@@ -21,6 +22,8 @@ def starter(profile: Profile, k: int = 5) -> str:
     for line in HEAD.splitlines():
         document.add(tomlkit.comment(line))
     document.add(tomlkit.nl())
+    if written := worth_writing(profile.source):
+        document.add("source", tomlkit.item(written))
     privacy = tomlkit.table()
     privacy.add("k", k)
     privacy["k"].comment("at least so many records share each combination of quasi-identifiers")

@@ -21,6 +21,7 @@ from kinfold.models.verdict import Verdict
 from kinfold.release.certificate import CERTIFICATE_FORMAT, Certificate
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.rows.schema import Kind, Role
+from kinfold.rows.source_form import Form
 
 MODELS = {name: getattr(models, name) for name in ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")}
 
@@ -51,7 +52,8 @@ class _People(_Part):
 
 class _Released(_File):
     order: Literal["sorted", "kept"]
-    separator: Literal[",", ";", "\t", "|"] | None = None
+    separator: Annotated[str, Field(pattern=r"^[,;|:^~!#&\t ]$")] | None = None
+    decimal: Literal[","] | None = None
     records: Count
     classes: Count
     people: _People | None = None
@@ -66,7 +68,7 @@ class _Column(_Part):
     distance: Literal["ordered", "hierarchical", "equal"] | None = None
     order: tuple[str, ...] | None = None
     hierarchy: tuple[tuple[str, ...], ...] | None = None
-    dates: Annotated[str, Field(pattern=r"^[%A-Za-z0-9 ./:,-]+$")] | None = None  # becomes part of a query
+    dates: Annotated[str, Field(pattern=r"^[%A-Za-z0-9 ./:,+-]+$")] | None = None  # becomes part of a query
 
 
 class _Promised(_CountedPromise):
@@ -164,6 +166,11 @@ def terms_in(certificate: Certificate) -> Terms:
         joint=certificate.content["joint"],
         unit=people["counted_by"] if people else None,
     )
+
+
+def form_in(told: Mapping[str, Any]) -> Form:
+    """Return how a released file is written, by what its certificate says of it."""
+    return Form(separator=told.get("separator"), decimal=told.get("decimal", "."))
 
 
 def policy_in(certificate: Certificate) -> dict[str, Any]:

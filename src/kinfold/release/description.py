@@ -1,6 +1,7 @@
 """Description: the facts of a release, gathered from its rows for the two report pages.
 
-The public page is gathered from the released rows alone, down to the edges of its charts.
+The public page is gathered from the released rows alone, down to the edges of its charts, but for two numbers: how many
+records were left out, and the share of the information that was lost in all.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ import numpy as np
 
 from kinfold import __version__
 from kinfold.evaluation import Measures
+from kinfold.hierarchy import TOP
 from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
 from kinfold.release.report.distributions import bins, edges_of, labels_of, shares
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
+from kinfold.release.report.label_order import order_of
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
+from kinfold.request.preparation import in_words as recoded_in_words
+from kinfold.request.rules.counting import in_words
 from kinfold.rows.formulas import quoted
 from kinfold.rows.recoding import Drop, Keep, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Kind, Reading, Role
+from kinfold.rows.tally import Tally
 from kinfold.rows.text_warnings import formulas, look_alikes
 
 
@@ -34,6 +40,7 @@ class Contents:
     def __init__(self, release: Release) -> None:
         self.release = release
         self.schema = release.engine.schema(release.released)
+        self.before = release.engine.schema(release.original)
         self._values: dict[tuple[str, bool], Any] = {}
         self._singling: dict[str, float] = {}
 
@@ -53,30 +60,40 @@ class Contents:
 
 
 def describe(contents: Contents, *, internal: bool) -> Facts:
-    """Gather what a page shows; a public one holds nothing about the original."""
+    """Gather what a page shows; a public one holds nothing about the original but two numbers."""
     release = contents.release
     verdict, plan = release.verdict, release.plan
     columns = tuple(_column(contents, column, internal) for column in release.policy.columns)
     shown = columns if internal else tuple(c for c in columns if c.released is not None)
-    sizes = release.engine.tally(release.released, release.terms.quasi, {}).sizes
+    tally = release.engine.tally(release.released, release.terms.quasi, {})
     return Facts(
         title=release.source.name if internal and isinstance(release.source, Path) else "Release",
         findings=(*verdict.findings, *verdict.people),
         records=release.policy.rows if internal else None,
         released=verdict.records,
-        suppressed=release.policy.rows - verdict.records if internal else None,
+        suppressed=release.policy.rows - verdict.records,
         classes=verdict.classes,
-        class_sizes=tuple(sorted(Counter(sizes.tolist()).items())),
+        class_sizes=tuple(sorted(Counter(tally.sizes.tolist()).items())),
         method=plan.method,
         method_reason=plan.reason if internal else _within(plan.gap),
         columns=shown,
         version=__version__,
         measures=release.measures.to_dict() if internal else {},
         notes=_notes(release) if internal else (),
-        warnings=() if internal else _oddities(release),
+        warnings=() if internal else (*plan.told, *_oddities(release)),
         internal=internal,
-        **(_compared(release.measures) if internal else {}),
+        lost=release.measures["loss"]["overall"],
+        starred=_starred(release, tally),
+        **(_compared(release.measures, in_words([r for r in release.rules if r.worse])[0]) if internal else {}),
     )
+
+
+def _starred(release: Release, tally: Tally) -> int:
+    """Count the released records that were suppressed: nothing but stars."""
+    if release.policy.request.output.suppressed != "star":
+        return 0
+    stars = np.logical_and.reduce([np.asarray(values) == TOP for values in tally.keys.values()])
+    return int(tally.sizes[stars].sum())
 
 
 def _oddities(release: Release) -> tuple[str, ...]:
@@ -89,11 +106,11 @@ def _within(gap: float | None) -> str:
     return "" if gap is None else f"within {gap:.2%} of the least information loss possible at this k"
 
 
-def _compared(measures: Measures) -> dict[str, Any]:
+def _compared(measures: Measures, worse: Sequence[str]) -> dict[str, Any]:
     """Return what is known by looking at the original."""
     found = measures.statistics
     return {
-        "cautions": measures.warnings,
+        "cautions": (*worse, *measures.warnings),
         "moved": moved(found.numbers),
         "related": related(found.correlations),
     }
@@ -113,20 +130,31 @@ def _column(contents: Contents, bound: BoundColumn, internal: bool) -> ColumnFac
     facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": inferred}
     if isinstance(treatment, Drop) or column is None:
         return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
-    compared = internal and isinstance(treatment, Replace)
-    before = contents.values(bound, bound.column, original=True) if compared else None
-    after, order = contents.values(bound, column), bound.request.order
+    recoded = bound.name in contents.release.prepared.changed
+    compared = internal and (isinstance(treatment, Replace) or recoded)
+    before = contents.values(bound, contents.before[bound.name], original=True) if compared else None
+    after = contents.values(bound, column)
+    order = order_of(bound, {value for side in (before, after) if isinstance(side, list) for value in side if value})
     if treatment.quotes:  # shown as they are written, on both sides
         order = order and tuple(map(quoted, order))
         before = [value and quoted(value) for value in before] if isinstance(before, list) else before
     released, original = _distributions(bound, after, before, order)
     return ColumnFacts(
         **facts,  # type: ignore[arg-type]
-        treatment=treatment_of(bound, treatment),
+        treatment=", then ".join(
+            part for part in (recoded_in_words(bound.request), treatment_of(bound, treatment)) if part
+        ),
         released=released,
         original=original,
         singles_out=contents.singling(bound, column) if isinstance(treatment, Keep) else 0.0,
+        **(_lost(contents.release.measures, bound.name) if internal else {}),  # type: ignore[arg-type]
     )
+
+
+def _lost(measures: Measures, name: str) -> dict[str, float | None]:
+    """Return what a column has lost, and how many of its cells changed; nothing where it was not measured."""
+    lost, changed = (measures["loss"][part] or {} for part in ("by_column", "changed"))
+    return {"lost": lost.get(name), "changed": changed.get(name)}
 
 
 def treatment_of(bound: BoundColumn, treatment: Keep | Replace) -> str:

@@ -7,7 +7,7 @@ internal/   report.html · audit.json · policy.toml            what must not
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from kinfold.errors import VerifyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models.terms import Confidential
 from kinfold.release.certificate import Certificate
-from kinfold.release.certification import certify
+from kinfold.release.certification import certify, form_in
 from kinfold.release.inspection import check_read, figures, same
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
@@ -57,9 +57,9 @@ def _certify(release: Release, file: Path, public: Path, *, twice: bool) -> None
     """Read the file as written, write down what is found on it, and check the whole as a recipient would."""
     from kinfold.rows.engines.duckdb import DuckDB
 
-    separator = release.engine.separator(release.released) if file.suffix == ".csv" else None
+    form = form_in(_marks(release) if file.suffix == ".csv" else {})
     with DuckDB() as engine:
-        frame = engine.read(file, separator=separator)  # values may hold what separates fields elsewhere
+        frame = engine.read(file, form=form)  # values may hold what separates fields elsewhere
         certificate = _certified(release, engine, frame, public / "report.html")
         (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
         check_read(public, engine, frame, twice=twice).require()
@@ -74,7 +74,7 @@ def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Ce
         raise VerifyError(what, fix="nothing was released; please report this")
     output = release.policy.request.output
     told: dict[str, Any] = {"file": f"release.{output.format}", "sha256": engine.checksum(frame), "order": output.order}
-    told |= {"separator": engine.separator(frame)} if output.format == "csv" else {}
+    told |= _marks(release) if output.format == "csv" else {}
     if release.verdict.people:
         unit = release.policy.request.privacy.unit
         counted = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
@@ -83,6 +83,13 @@ def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Ce
         told["within"] = float(f"{release.plan.gap:.6f}")  # of the least loss possible
     files = {"release": told, "report": {"file": report.name, "sha256": digest(report)}}
     return certify(release.policy, replace(release.terms, confidential=shown), verdict, files, release.plan.method)
+
+
+def _marks(release: Release) -> dict[str, str]:
+    """Return what stands between the fields of a CSV file, and in its numbers where that is no point."""
+    decimal = release.engine.form(release.released).decimal
+    told = {"separator": release.engine.separator(release.released)}
+    return told | ({"decimal": decimal} if decimal != "." else {})
 
 
 def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
@@ -126,6 +133,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "reason": release.plan.reason,
         "repaired": release.plan.repaired,
         "steps": release.plan.steps,
+        "refined": round(release.plan.refined, 3),
         "gap": release.plan.gap,
         "notes": list(release.plan.notes),
         "seconds": round(release.seconds, 3),
@@ -133,6 +141,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "measures": release.measures.to_dict(),
         "statistics": release.measures.statistics.to_dict(),
         "warnings": list(release.measures.warnings),
+        "rules": [asdict(rule) for rule in release.rules],
         "policy": policy.model_dump(mode="json", exclude_none=True),
     }
 

@@ -19,7 +19,7 @@ from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, Verify
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.release.certificate import Certificate
-from kinfold.release.certification import check_shape, stated, terms_in
+from kinfold.release.certification import check_shape, form_in, stated, terms_in
 from kinfold.request.policy import Policy
 from kinfold.request.terms import terms_of_release
 from kinfold.rows.engines import Engine
@@ -52,7 +52,7 @@ def check_folder(
     _check_files(public, certificate)
     with DuckDB() as engine:
         told = certificate.content["release"]
-        frame = engine.read(public / told["file"], separator=told.get("separator"))
+        frame = engine.read(public / told["file"], form=form_in(told))
         verdict, terms = _checked(public, certificate, engine, frame, twice=twice), terms_in(certificate)
         if policy is not None:
             asked = policy(certificate)
@@ -88,13 +88,16 @@ def spreadsheet_safe(verdict: Verdict, engine: Engine, frame: Any) -> Verdict:
 
 def check_table(source: Any, engine: Engine, frame: Any, verdict: Verdict, terms: Terms) -> None:
     """Ask the plain checker about a table that has no certificate; raise unless it finds the same."""
-    if not isinstance(source, str | Path) or Path(source).suffix not in (".csv", ".parquet"):
+    form, plain = engine.form(frame), isinstance(source, str | Path) and Path(source).suffix in (".csv", ".parquet")
+    if not plain or form.encoding not in (None, "utf-8") or form.thousands or engine.blanked(frame):
         raise PolicyError(
-            "the second checker reads CSV and Parquet files", fix="save the table as one, or leave --twice"
+            "the second checker reads CSV and Parquet files in UTF-8, without words for missing or marks for thousands",
+            fix="save the table as one, or leave --twice",
         )
     if verdict.problems:
         return
-    release = {"separator": engine.separator(frame), "records": verdict.records, "classes": verdict.classes}
+    release = {"separator": form.between_fields, "decimal": form.decimal, "records": verdict.records}
+    release["classes"] = verdict.classes
     told = {**stated(terms, verdict), "release": release}
     require_agreement(verdict, checker.consider(Path(source), told))
 

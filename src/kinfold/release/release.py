@@ -11,21 +11,26 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.errors import plural
 from kinfold.evaluation import Measures
 from kinfold.methods.planning import Plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundPolicy
+from kinfold.request.methods import AUTO
+from kinfold.request.preparation import Prepared
+from kinfold.request.rules.counting import RuleCount
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
-from kinfold.rows.recoding import Recoding
+from kinfold.rows.notebook import Displayed
+from kinfold.rows.recoding import Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Schema
 
 Save: TypeAlias = Callable[["Release", Path, bool], Path]
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Displayed):
     """A verified release, not yet on disk: its rows, what was found on them, and what it cost."""
 
     verdict: Verdict
@@ -38,8 +43,10 @@ class Release:
     source: Any = field(repr=False)
     engine: Engine = field(repr=False)
     original: Any = field(repr=False)  # the engine's frames
+    prepared: Prepared = field(repr=False)  # the original after its values were recoded: what the plan is about
     released: Any = field(repr=False)
     keep: Save = field(repr=False)  # how it gets to disk: only verified
+    rules: tuple[RuleCount, ...] = ()  # what breaks the edit rules, before and after
 
     @property
     def frame(self) -> Any:
@@ -49,8 +56,16 @@ class Release:
         rows = self.engine.rows(self.released)
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
-        blanked = protected & self.engine.blanked(self.original)
-        return frames.recoded(self.source, rows, self.recoding, unnamed, blanked)
+        blanked = dict.fromkeys(protected & self.engine.blanked(self.original), True)
+        emptied = dict.fromkeys(filter(self._emptied, self.recoding.columns), False)
+        return frames.recoded(
+            self.source, rows, self.recoding, unnamed, {**blanked, **self.prepared.changed, **emptied}
+        )
+
+    def _emptied(self, name: str) -> bool:
+        """Whether a column has missing values that it did not have: not every type of a frame knows such."""
+        treatment = self.recoding.columns[name]
+        return isinstance(treatment, Replace) and treatment.values.null_count > 0 and not self.schema[name].nulls
 
     @property
     def written(self) -> Schema:
@@ -67,7 +82,26 @@ class Release:
     @cached_property
     def recoding(self) -> Recoding:
         """What became of each row of the source."""
-        return self.engine.by_row(self.original, self.plan.recoding)
+        return self.engine.by_row(self.prepared.frame, self.plan.recoding)
+
+    @property
+    def made_by(self) -> str:
+        """The method, how long its classes were refined, and whether `auto` took it."""
+        spent = self.plan.refined
+        refined = f", refined {spent:.0f} s" if spent >= 1 else f", refined {spent:.1f} s" if spent else ""
+        taken = f" (auto: {self.plan.reason})" if self.policy.request.method.name == AUTO else ""
+        return f"{self.plan.method}{refined}{taken}"
+
+    def display(self) -> tuple[str, dict[str, Any]]:
+        """Return what a notebook shows."""
+        return "release", {"release": self}
+
+    def __repr__(self) -> str:
+        verdict = self.verdict
+        classes = f"{plural(verdict.records, 'record')} in {plural(verdict.classes, 'class', 'classes')}"
+        lost = self.measures["loss"]["overall"]
+        cost = "" if lost is None else f", {lost:.1%} lost"
+        return f"<Release: {classes}, k = {verdict.k}{cost}, by {self.plan.method}>"
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the release folder; it gets its name only after the file in it has been verified."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.request.methods import natural_average
 from kinfold.request.policy import ColumnPolicy, Policy, did_you_mean, toml_key
+from kinfold.request.rules.meaning import BoundRule, bind_rules
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
+from kinfold.rows.reading_hints import remedy, seeming
 from kinfold.rows.schema import Column, Kind, Role, Schema, Storage
+from kinfold.rows.source_form import Form
 
 AVERAGES = {
     Kind.CONTINUOUS: ("mean", "median", "generalize", "suppress"),
@@ -22,8 +25,6 @@ AVERAGES = {
     Kind.ORDINAL: ("median", "convex-median", "mode", "generalize", "suppress"),
     Kind.NOMINAL: ("mode", "generalize", "suppress"),
 }
-
-NEARLY_ALL = 0.9  # share of numbers from which a column of text is taken for one of numbers with mistakes
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class BoundPolicy:
     request: Policy
     columns: tuple[BoundColumn, ...]
     rows: int
+    rules: tuple[BoundRule, ...] = ()
 
     def of(self, role: Role) -> tuple[BoundColumn, ...]:
         """The columns of a role."""
@@ -97,12 +99,13 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     held = tuple(c for c in columns if c.named and not (released and c.role is Role.QUASI))
     problems += [problem for column in held for problem in _misfits(column)]
     problems += [problem for column in columns for problem in _runnable_name(column, policy)]
-    if problems:
+    rules, wrong = bind_rules(() if released else policy.rules, columns)
+    if problems := [*problems, *wrong]:
         raise PolicyError(problems)
-    broken = [problem for column in held for problem in _holdings(column)]
+    broken = [problem for column in held for problem in _holdings(column, policy.source.form)]
     if broken:
         raise DataError(broken)
-    return BoundPolicy(policy, columns, schema.rows)
+    return BoundPolicy(policy, columns, schema.rows, tuple(rules))
 
 
 def _bound(column: Column, policy: Policy) -> BoundColumn:
@@ -111,6 +114,8 @@ def _bound(column: Column, policy: Policy) -> BoundColumn:
         role = Role.IDENTIFIER if policy.output.others == "drop" else Role.OTHER
         return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", named=False)
     kind = asked.type or (Kind.ORDINAL if asked.order else column.kind)
+    if kind is Kind.ORDINAL and not asked.order and column.order:
+        asked = asked.model_copy(update={"order": column.order})  # as the source has it
     natural = natural_average(policy.method.name, quasi=asked.role is Role.QUASI) or AVERAGES[kind][0]
     return BoundColumn(column, asked, kind, asked.average or natural)
 
@@ -187,6 +192,8 @@ def _misfits(bound: BoundColumn) -> Iterator[Problem]:
         yield Problem(
             f"{where}: 'missing' is for continuous and date columns", "leave it out: null is a value of this column"
         )
+    if asked.missing != "separate" and asked.missing_rare != "blank":
+        yield Problem(f"{where}: 'missing_rare' is for missing = \"separate\"", "leave it out, or say so")
     if asked.missing == "mean" and asked.average in ("generalize", "suppress"):
         how = "generalized truthfully" if asked.average == "generalize" else "released as it was"
         yield Problem(
@@ -204,10 +211,10 @@ def _runnable_name(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
         yield Problem(what, "rename the column in the source")
 
 
-def _holdings(bound: BoundColumn) -> Iterator[Problem]:
+def _holdings(bound: BoundColumn, form: Form) -> Iterator[Problem]:
     """What a quasi-identifier or confidential column of the table holds against what was declared."""
     column, quasi = bound.column, bound.role is Role.QUASI
-    yield from _nearly_numbers(bound)
+    yield from _nearly(bound, form)
     numeric = bound.kind.measured or (bound.kind is Kind.ORDINAL and not bound.request.order)
     if bound.role not in (Role.QUASI, Role.CONFIDENTIAL) or not numeric:
         return
@@ -217,17 +224,18 @@ def _holdings(bound: BoundColumn) -> Iterator[Problem]:
     elif not filled:
         return
     elif bound.kind is Kind.DATE and column.storage not in (Storage.DATE, Storage.TIMESTAMP) and not column.date_format:
-        yield Problem(
-            f"{name} is declared date, but not every value is one", "write dates as 2024-12-31, or declare it nominal"
-        )
+        known = column.seems and column.seems.sort == "moment" and remedy(column.seems, form)
+        how = known or 'write dates as 2024-12-31, or say how they are written: source.dates = "%d.%m.%Y" (--dates)'
+        yield Problem(f"{name} is declared date, but not every value is one", f"{how}, or declare it nominal")
     elif bound.kind is not Kind.DATE and column.not_finite:
         yield Problem(
-            f"{name} holds {column.not_finite} values that are infinite or not a number", "correct or empty them"
+            f"{name} holds {plural(column.not_finite, 'value that is', 'values that are')} infinite or not a number",
+            "correct or empty them; where nan means missing, say source.na (--na)",
         )
     elif bound.kind is Kind.CONTINUOUS and (text := filled - column.numbers):
         yield Problem(
             f"{name} is declared continuous, but {text} of {filled} values are not numbers",
-            "correct them, or declare it nominal",
+            f"{_as_numbers(column, form)}, or declare it nominal",
         )
     averaged = quasi and bound.kind.measured and not bound.suppressed
     if column.nulls and filled and averaged and bound.request.missing == "refuse":
@@ -235,14 +243,14 @@ def _holdings(bound: BoundColumn) -> Iterator[Problem]:
         yield Problem(what, f"choose columns.{toml_key(column.name)}.missing: separate, mean or drop")
 
 
-def _nearly_numbers(bound: BoundColumn) -> Iterator[Problem]:
-    """A confidential column of numbers with a few words in it is not to become a column of words by itself."""
-    column, filled = bound.column, bound.column.rows - bound.column.nulls
-    if bound.role is not Role.CONFIDENTIAL or not bound.inferred or bound.kind is not Kind.NOMINAL:
+def _as_numbers(column: Column, form: Form) -> str:
+    return remedy(column.seems, form) if column.seems and column.seems.sort == "number" else "correct them"
+
+
+def _nearly(bound: BoundColumn, form: Form) -> Iterator[Problem]:
+    """A column of numbers or dates, but for a few words or other marks, is not to become one of words by itself."""
+    column = bound.column
+    if bound.role not in (Role.QUASI, Role.CONFIDENTIAL) or not bound.inferred or bound.kind is not Kind.NOMINAL:
         return
-    if column.distinct > column.FEW and NEARLY_ALL * filled <= column.numbers < filled:
-        words = f"{filled - column.numbers:,} of its {filled:,} values are not"
-        yield Problem(
-            f"column '{column.name}' holds numbers, but {words}",
-            f'correct or empty them, or say columns.{toml_key(column.name)}.type = "nominal"',
-        )
+    if column.storage is Storage.TEXT and column.distinct > column.FEW:
+        yield from seeming(column, form, toml_key(column.name))

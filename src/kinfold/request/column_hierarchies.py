@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import DataError, Problem
+from kinfold.errors import DataError, Problem, plural
 from kinfold.hierarchy import TOP, Hierarchy, by_dates, by_intervals, by_mask, by_rows, by_tree, read_arx
 from kinfold.request.binding import BoundColumn
 
@@ -40,7 +40,8 @@ def rows_of(bound: BoundColumn, hierarchy: Hierarchy, values: Texts) -> Codes:
     rows = hierarchy.index(values)
     missing = tuple(sorted(values[rows < 0]))
     if missing:
-        what = f"the hierarchy of '{bound.name}' misses {len(missing)} of its {len(values)} categories"
+        every = plural(len(values), "category", "categories")
+        what = f"the hierarchy of '{bound.name}' misses {len(missing)} of its {every}"
         raise DataError(Problem(what, "add them to the hierarchy", missing))
     return rows
 
@@ -49,14 +50,15 @@ def in_order(bound: BoundColumn, values: Texts) -> None:
     """Refuse categories that the declared order of a column does not have."""
     unknown = tuple(sorted(set(values) - set(bound.request.order or values)))
     if unknown:
-        what = f"column '{bound.name}': {len(unknown)} categories are not in its order"
+        what = f"column '{bound.name}': {plural(len(unknown), 'category is', 'categories are')} not in its order"
         raise DataError(Problem(what, f"add them to columns.{bound.name}.order", unknown))
 
 
 def _numeric(values: Sequence[str] | Texts, where: str) -> Sequence[str]:
     text = tuple(value for value in values if not _is_number(value))
     if text:
-        raise DataError(Problem(f"{where}: {len(text)} categories are not numbers", "intervals are for numbers", text))
+        what = f"{where}: {plural(len(text), 'category is no number', 'categories are not numbers')}"
+        raise DataError(Problem(what, "intervals are for numbers", text))
     return list(values)
 
 
@@ -70,7 +72,8 @@ def _is_number(value: str) -> bool:
 def _iso(values: Sequence[str] | Texts, where: str) -> Sequence[str]:
     other = tuple(value for value in values if not _is_date(value))
     if other:
-        raise DataError(Problem(f"{where}: {len(other)} categories are not dates", "write dates as 2024-12-31", other))
+        what = f"{where}: {plural(len(other), 'category is no date', 'categories are not dates')}"
+        raise DataError(Problem(what, "write dates as 2024-12-31", other))
     return list(values)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinfold.errors import DataError, Problem
+from kinfold.errors import DataError, plural, together
 from kinfold.hierarchy import Hierarchy
 from kinfold.request.binding import BoundColumn
 from kinfold.request.column_hierarchies import hierarchy_of, in_order, rows_of
@@ -94,16 +95,7 @@ def encode(engine: Engine, frame: Any, columns: Sequence[BoundColumn]) -> tuple[
     """Collect columns of a table; raise with every value problem of every column."""
     wanted = {c.name: c.column if c.kind.measured and not c.suppressed else None for c in columns}
     table = engine.collect(frame, wanted)
-    attributes: list[Attribute] = []
-    problems: list[Problem] = []
-    for bound in columns:
-        try:
-            attributes.append(_encoded(bound, table.column(bound.name)))
-        except DataError as error:
-            problems.extend(error.problems)
-    if problems:
-        raise DataError(problems)
-    return tuple(attributes)
+    return tuple(together(partial(_encoded, bound, table.column(bound.name)) for bound in columns))
 
 
 def points(attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Points:
@@ -165,7 +157,8 @@ def _check_dates(bound: BoundColumn, numbers: Floats) -> None:
     """Refuse dates that no average can be written for: beyond the microseconds of 64 bits, or infinite."""
     beyond = int((np.abs(numbers) >= LARGEST_DAY).sum()) if bound.kind is Kind.DATE else 0
     if beyond:
-        what = f"column '{bound.name}' holds {beyond} dates that are infinite or more than 270,000 years away"
+        held = plural(beyond, "date that is", "dates that are")
+        what = f"column '{bound.name}' holds {held} infinite or more than 270,000 years away"
         raise DataError(what, fix="correct or empty them")
 
 

@@ -5,21 +5,26 @@ Every key that is not known is an error, and every problem is reported at once, 
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from difflib import get_close_matches
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import tomlkit
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     StrictBool,
     StrictInt,
     ValidationError,
@@ -27,9 +32,12 @@ from pydantic import (
 )
 
 from kinfold.errors import PolicyError, Problem
-from kinfold.request import methods
+from kinfold.request import methods, source
+from kinfold.request.rules.language import parse
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
+from kinfold.rows.source_form import Form
 
+IN_THE_POLICY = "correct it in the policy"
 LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
@@ -44,6 +52,28 @@ def _texts(value: Any) -> Any:
 
 def _text(item: Any) -> str:
     return str(item).lower() if isinstance(item, bool) else str(item)
+
+
+def _limit(value: Any) -> float | str:
+    # TOML and Python have dates of their own
+    if isinstance(value, date):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
+        raise ValueError("neither a number nor a date")
+    return float(value)
+
+
+def _names(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {_text(old): new if isinstance(new, list | dict) else _text(new) for old, new in value.items()}
+
+
+def _check(text: str) -> str:
+    parse(text)  # or raise
+    return text
 
 
 def _whole(value: Any) -> Any:
@@ -63,6 +93,8 @@ Whole = Annotated[StrictInt, BeforeValidator(_whole)]
 Number = Annotated[float, Field(strict=True)]  # "0.2" and true are none
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]
+Limit = Annotated[float | str, PlainValidator(_limit)]  # of a date an ISO text
+Names = Annotated[dict[str, str], BeforeValidator(_names), Field(min_length=1)]
 
 
 class _Section(BaseModel):
@@ -143,6 +175,7 @@ class ColumnPolicy(_Section):
     role: Annotated[Role, BeforeValidator(_role)]
     type: Kind | None = None
     missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
+    missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: patterns that too few records share
     order: Texts | None = None
     average: Literal["mean", "median", "convex-median", "mode", "generalize", "suppress"] | None = None
     hierarchy: HierarchySpec | None = None
@@ -151,6 +184,10 @@ class ColumnPolicy(_Section):
     l: Annotated[Number, Field(ge=1)] | None = None
     distance: Literal["ordered", "hierarchical", "equal"] | None = None
     identifying: Literal["identifying", "more", "most"] = "identifying"  # mu-argus
+    top: Limit | None = None  # before the method, in any role: what is above is shown as this
+    bottom: Limit | None = None
+    round_to: Positive | None = None  # multiples of it
+    map: Names | None = None  # values and what they become; order and hierarchy are about these
 
 
 class Output(_Section):
@@ -171,14 +208,46 @@ class Report(_Section):
     measures: Literal["standard", "all"] = "standard"  # all: those as well that take a fit or a search of their own
 
 
-class Policy(_Section):
-    """Roles, promises, method, output and report."""
+class Rule(_Section):
+    """What must hold inside every record; see `request.rules`."""
 
+    check: Annotated[str, AfterValidator(_check)]
+    repair: StrictBool = False  # the release breaks it no more than its source
+
+
+class Source(_Section):
+    """How the table is written, where reading it plainly would mistake it."""
+
+    na: Annotated[Texts, BeforeValidator(source.listed)] = ()
+    decimal: Literal[".", ","] = "."
+    thousands: Annotated[str, BeforeValidator(source.thousands)] = ""
+    dates: Annotated[tuple[str, ...], AfterValidator(source.dates), BeforeValidator(source.listed)] = ()
+    encoding: Annotated[str | None, BeforeValidator(source.encoding)] = None
+    separator: Annotated[str | None, BeforeValidator(source.separator)] = None
+    sheet: str | Annotated[Whole, Field(ge=1)] | None = None
+
+    @property
+    def form(self) -> Form:
+        """What an engine is told of it."""
+        return Form(**dict(self))
+
+    @model_validator(mode="after")
+    def _different_marks(self) -> Self:
+        if self.decimal == self.thousands:
+            raise ValueError("decimal and thousands are the same mark")
+        return self
+
+
+class Policy(_Section):
+    """Roles, promises, method, output, report and edit rules."""
+
+    source: Source = Source()
     privacy: Privacy
     method: Method = Method()
     columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
     output: Output = Output()
     report: Report = Report()
+    rules: tuple[Rule, ...] = ()
 
     @classmethod
     def of(cls, given: Policy | Mapping[str, Any] | str | Path) -> Policy:
@@ -193,12 +262,14 @@ class Policy(_Section):
         return cls.parse(read_toml(Path(path)), where=Path(path))
 
     @classmethod
-    def parse(cls, values: Mapping[str, Any], where: Path | None = None) -> Policy:
-        """Check every key and value, and report all problems together."""
+    def parse(
+        cls, values: Mapping[str, Any], where: Path | None = None, options: Mapping[str, str] | None = None
+    ) -> Policy:
+        """Check every key and value, and report all problems together; a key that an option set is told by that."""
         try:
             policy = cls.model_validate(values)
         except ValidationError as error:
-            raise PolicyError(_problems(error, where)) from None
+            raise PolicyError(_problems(error, where, options or {})) from None
         return policy.based_on(where.parent) if where else policy
 
     def based_on(self, folder: Path) -> Policy:
@@ -217,7 +288,9 @@ class Policy(_Section):
 
     def toml(self) -> str:
         """Return the policy as a TOML text that `load` reads back."""
-        return tomlkit.dumps(self.model_dump(mode="json", exclude_none=True))
+        told = self.model_dump(mode="json", exclude_none=True)
+        told["source"] = self.source.model_dump(mode="json", exclude_defaults=True)
+        return tomlkit.dumps({key: value for key, value in told.items() if key != "source" or value})
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -289,18 +362,28 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return f", did you mean '{close[0]}'?" if close else ""
 
 
-def _problems(error: ValidationError, where: Path | None) -> list[Problem]:
+def _problems(error: ValidationError, where: Path | None, options: Mapping[str, str]) -> list[Problem]:
     place = f"policy '{where}'" if where else "the policy"
     details = error.errors(include_url=False)
     # Of a key that may hold one thing or another, each complains: one is enough, in words that fit both.
     alike = Counter(_key(detail) for detail in details)
     once = {_key(detail): detail for detail in details}
-    return [
-        Problem(f"{place}: '{key}' is none of what it may be", _hint(key))
+    found = {
+        key: Problem(f"{place}: '{key}' is none of what it may be", _hint(key))
         if alike[key] > 1
         else _problem(detail, key, place)
         for key, detail in once.items()
-    ]
+    }
+    return [_by_option(problem, key, place, options) for key, problem in found.items()]
+
+
+def _by_option(problem: Problem, key: str, place: str, options: Mapping[str, str]) -> Problem:
+    """Tell a problem by the option that set the key, or one that the key is the beginning of."""
+    option = next((said for set_, said in options.items() if f"{set_}.".startswith(f"{key}.")), None)
+    if option is None:
+        return problem
+    fix = problem.fix if problem.fix != IN_THE_POLICY else f"give {option} another value"
+    return Problem(problem.what.replace(place, option, 1), fix, problem.values)
 
 
 def _key(detail: Any) -> str:
@@ -308,6 +391,8 @@ def _key(detail: Any) -> str:
     if path[0] == "columns":
         head, rest = path[:2], [part for part in path[2:] if part != "[key]"]
         return ".".join([*head, *rest])
+    if path[0] == "rules" and len(path) > 1:
+        return ".".join(["rules", str(int(path[1]) + 1), *path[2:]])
     return ".".join(path[:2])
 
 
@@ -338,11 +423,21 @@ def _hint(key: str) -> str:
         "method.suppression": "a whole number is a count of records, a number from 0 to 1 a share of them",
         "method.refine": 'a number of seconds, "auto", or "exact" for a table of some hundred records',
         "method.limit": "a share from 0 to 1 for some quasi-identifiers, for example { zip = 0.05 }",
+        "source.decimal": 'decimal = "," or "."',
+        "source.thousands": 'thousands = ".", ",", " " or "\'"',
+        "source.dates": 'as in dates = "%d.%m.%Y"',
+        "source.encoding": 'as in encoding = "latin-1"',
+        "source.separator": 'separator = ";", ",", "|" or "tab"',
+        "source.sheet": "the name of a sheet, or its number from 1 up",
         "method.levels": "a whole number from 0 up for each quasi-identifier, for example { zip = 2, age = 1 }",
     }
     if key.endswith(".role"):
         return "roles are " + ", ".join(Role)
-    return hints.get(key, "correct it in the policy")
+    if key.endswith((".top", ".bottom")):
+        return 'a number, or a date written as "2024-12-31"'
+    if key.startswith("rules"):
+        return 'a rule is [[rules]] with check = "discharge >= admission"; see docs/policy.md for what it may say'
+    return hints.get(key, IN_THE_POLICY)
 
 
 def _known_keys(path: Sequence[str]) -> list[str]:
@@ -350,6 +445,7 @@ def _known_keys(path: Sequence[str]) -> list[str]:
     for part in path:
         if part in getattr(section, "model_fields", {}):
             section = {
+                "source": Source,
                 "privacy": Privacy,
                 "method": Method,
                 "output": Output,
@@ -359,4 +455,6 @@ def _known_keys(path: Sequence[str]) -> list[str]:
             }.get(part, dict)
         elif section is dict:
             section = ColumnPolicy
+        if part == "rules":
+            section = Rule
     return list(getattr(section, "model_fields", {}))

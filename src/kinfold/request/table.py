@@ -38,6 +38,7 @@ class Table:
     frame: Any
     policy: BoundPolicy
     terms: Terms
+    came: Any = None  # the rows as edit rules are counted on them, where that is not `frame`
 
     @cached_property
     def tuples(self) -> Tuples:

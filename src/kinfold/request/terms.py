@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, Problem, Unreachable
+from kinfold.errors import DataError, PolicyError, Problem, Unreachable, plural, together
 from kinfold.models import AlphaK, KAnonymity, LDiversity, Model, PSensitive, TCloseness
 from kinfold.models.terms import Confidential, Terms
 from kinfold.request.binding import BoundColumn, BoundPolicy, bind
 from kinfold.request.column_hierarchies import hierarchy_of, in_order, rows_of
+from kinfold.request.encoding import encode
 from kinfold.request.policy import Policy
 from kinfold.request.quoted_terms import as_written
 from kinfold.rows.engines import Engine
@@ -24,13 +26,23 @@ from kinfold.rows.formulas import unquoted
 from kinfold.rows.schema import Kind, Role
 
 
-def terms_of(policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = False) -> Terms:
-    """Return what a policy, bound to a source, promises of its release; `quoted` where formulas in the rows are."""
+def terms_of(policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = False, released: bool = False) -> Terms:
+    """Return what a policy, bound to a source, promises of its release; `quoted` where formulas in the rows are.
+
+    What is wrong with a confidential column is told together with what is wrong with the quasi-identifiers of a source.
+    """
 
     def names(role: Role) -> tuple[str, ...]:
         return tuple(column.name for column in policy.of(role))
 
-    confidential = tuple(_confidential(column, engine, frame, quoted) for column in policy.of(Role.CONFIDENTIAL))
+    makers = [partial(_confidential, column, engine, frame, quoted) for column in policy.of(Role.CONFIDENTIAL)]
+    try:
+        confidential = tuple(together(makers))
+    except (PolicyError, DataError):
+        if released:
+            raise
+        together([*makers, partial(_try_quasi, policy, engine, frame)])
+        raise
     models = _models(policy, confidential)
     privacy = policy.request.privacy
     joint = privacy.joint and len(confidential) > 1
@@ -48,7 +60,7 @@ def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
     columns = {name: column for name, column in kept.items() if name in schema}
     here = policy.model_copy(update={"columns": columns, "output": output, "privacy": rows})
     bound = bind(here, schema, released=True)
-    terms = terms_of(bound, engine, frame, quoted=policy.output.spreadsheet_safe)
+    terms = terms_of(bound, engine, frame, quoted=policy.output.spreadsheet_safe, released=True)
     absent = tuple(name for name in kept if name not in schema)
     unnamed = tuple(name for name in terms.other if name not in policy.columns)
     named = tuple(name for name in terms.other if name in kept)
@@ -57,6 +69,12 @@ def terms_of_release(policy: Policy, engine: Engine, frame: Any) -> Terms:
     other, removed = (*named, *released, *absent), (*removed, *gone)
     terms = replace(terms, other=other, removed=removed, unit=policy.privacy.unit)
     return as_written(terms) if policy.output.spreadsheet_safe else terms
+
+
+def _try_quasi(policy: BoundPolicy, engine: Engine, frame: Any) -> Any:
+    """Read the quasi-identifiers for what is wrong with them alone: one row for each combination will do."""
+    columns = policy.of(Role.QUASI)
+    encode(engine, engine.distinct(frame, [column.name for column in columns]), columns)
 
 
 def _models(policy: BoundPolicy, confidential: Sequence[Confidential]) -> tuple[Model, ...]:
@@ -113,7 +131,10 @@ def unit_values(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[Any]
     unit: NDArray[Any] = engine.collect(frame, {name: None}).column(0).to_numpy(zero_copy_only=False)
     people, k = len({*unit}), policy.request.privacy.k
     if people < k:
-        raise Unreachable(f"k is {k}, but '{name}' names only {people} people", fix="lower k, or bring more people")
+        raise Unreachable(
+            f"k is {k}, but '{name}' names only {plural(people, 'person', 'people')}",
+            fix="lower k, or bring more people",
+        )
     return unit
 
 

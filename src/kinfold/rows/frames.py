@@ -13,7 +13,7 @@ beside the values leaves with them: no attributes, no metadata, no categories th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 
@@ -36,6 +36,11 @@ def is_frame(source: Any) -> bool:
     except nw.exceptions.DuplicateError:
         what = "the frame has more than one column of the same name"
         raise DataError(what, fix="rename all but one of them") from None
+
+
+def is_lazy(source: Any) -> bool:
+    """Whether this is a table that is still to be computed."""
+    return isinstance(nw.from_native(source, pass_through=True), nw.LazyFrame)
 
 
 def to_arrow(source: Any) -> pa.Table:
@@ -115,21 +120,27 @@ def _readable(level: Any) -> Any:
 
 
 def recoded(
-    source: Any, released: pa.Table, recoding: Recoding, index: Sequence[str] = (), blanked: Collection[str] = ()
+    source: Any,
+    released: pa.Table,
+    recoding: Recoding,
+    index: Sequence[str] = (),
+    changed: Mapping[str, bool] | None = None,
 ) -> Any:
     """Return the caller's frame after a recoding whose rows are known as Arrow.
 
-    `index` columns are the index again; `blanked` ones held texts that stand for a missing value, and are null there.
+    `index` columns are the index again. Columns that were `changed` beforehand (texts that stand for a missing value
+    became null, values were recoded) are not the caller's any more; False where they do not fit their type either.
     """
+    altered = changed or {}
     frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
     kept = [name for name, treatment in recoding.columns.items() if not isinstance(treatment, Drop)]
     native = frame.to_native()
     if frame.implementation.is_pyarrow():
-        return _pyarrow(native.select(kept), released, recoding, blanked)
+        return _pyarrow(native.select(kept), released, recoding, altered)
     if frame.implementation.is_pandas():
-        rows = _pandas(_opened(native)[kept], released, recoding, blanked)
+        rows = _pandas(_opened(native)[kept], released, recoding, altered)
         return _indexed(rows, native, [name for name in index if name in kept])
-    return _polars(native.select(kept), released, recoding, blanked)
+    return _polars(native.select(kept), released, recoding, altered)
 
 
 def _places(recoding: Recoding) -> NDArray[np.intp]:
@@ -140,11 +151,12 @@ def _replaced(recoding: Recoding) -> dict[str, Replace]:
     return {name: treatment for name, treatment in recoding.columns.items() if isinstance(treatment, Replace)}
 
 
-def _rewritten(recoding: Recoding, released: pa.Table, blanked: Collection[str]) -> dict[str, bool]:
+def _rewritten(recoding: Recoding, released: pa.Table, altered: Mapping[str, bool]) -> dict[str, bool]:
     """Return the columns whose values are not the caller's any more, and whether they go back into their type."""
     kept = {name: t for name, t in recoding.columns.items() if isinstance(t, Keep)}
-    changed = {n: True for n, t in kept.items() if n in blanked or (t.quotes and _has_quotes(released.column(n)))}
-    return changed | {name: treatment.as_stored for name, treatment in _replaced(recoding).items()}
+    fresh = {n: True for n, t in kept.items() if n in altered or (t.quotes and _has_quotes(released.column(n)))}
+    fresh |= {name: treatment.as_stored for name, treatment in _replaced(recoding).items()}
+    return {name: as_stored and altered.get(name, True) for name, as_stored in fresh.items()}
 
 
 def _has_quotes(column: pa.ChunkedArray) -> bool:
@@ -165,8 +177,8 @@ def _as_quoted(categories: Sequence[Any], recoding: Recoding, name: str) -> list
     return [quoted(each) if isinstance(each, str) else each for each in categories]
 
 
-def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding, blanked: Collection[str]) -> pa.Table:
-    rows, rewritten, columns, fields = pa.array(_places(recoding)), _rewritten(recoding, released, blanked), [], []
+def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding, altered: Mapping[str, bool]) -> pa.Table:
+    rows, rewritten, columns, fields = pa.array(_places(recoding)), _rewritten(recoding, released, altered), [], []
     for field in table.schema:
         column, as_stored = table.column(field.name), rewritten.get(field.name)
         if as_stored is None:
@@ -184,10 +196,10 @@ def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding, blanked: C
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def _pandas(frame: Any, released: pa.Table, recoding: Recoding, blanked: Collection[str]) -> Any:
+def _pandas(frame: Any, released: pa.Table, recoding: Recoding, altered: Mapping[str, bool]) -> Any:
     import pandas as pd
 
-    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, blanked), {}
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, altered), {}
     for name in frame.columns:
         kind, as_stored = frame[name].dtype, rewritten.get(name)
         if as_stored is None:
@@ -219,10 +231,10 @@ def _indexed(frame: Any, source: Any, index: Sequence[str]) -> Any:
     return frame.set_index(list(index)).rename_axis(index=[names[name] for name in index])
 
 
-def _polars(frame: Any, released: pa.Table, recoding: Recoding, blanked: Collection[str]) -> Any:
+def _polars(frame: Any, released: pa.Table, recoding: Recoding, altered: Mapping[str, bool]) -> Any:
     import polars as pl
 
-    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, blanked), []
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, altered), []
     for column in frame.get_columns():
         kind, as_stored = column.dtype, rewritten.get(column.name)
         if as_stored is None:

@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import DataError, PolicyError, Unreachable
+from kinfold.errors import DataError, PolicyError, Unreachable, plural
 
 Floats: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.int32]
@@ -59,6 +59,15 @@ class Ordered:
             steps = np.abs(np.arange(self.codes, dtype=np.float64) - code) / self.size
             steps[self.size] = 1.0
         return self.weight * steps * steps
+
+    def apart(self, one: NDArray[np.integer], other: NDArray[np.integer]) -> Floats:
+        """Distance of each code to the one beside it, neither squared nor weighted.
+
+        >>> Ordered(4).apart(np.array([0, 1, 4]), np.array([3, 4, 4])).tolist()
+        [0.75, 1.0, 0.0]
+        """
+        null = (one == self.size) | (other == self.size)
+        return np.where(null, np.not_equal(one, other), np.abs(one - other) / max(self.size, 1)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +115,15 @@ class Nested:
         step = level / self.height
         return np.asarray(self.weight * step * step, np.float64)
 
+    def apart(self, one: NDArray[np.integer], other: NDArray[np.integer]) -> Floats:
+        """Distance of each code to the one beside it, neither squared nor weighted.
+
+        >>> Nested(np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0]], np.int32)).apart(np.array([0, 0]), np.array([1, 2]))
+        array([0.5, 1. ])
+        """
+        level = (self.paths[one] != self.paths[other]).sum(axis=1)
+        return np.asarray(level / max(self.height, 1), np.float64)
+
 
 Scale: TypeAlias = Ordered | Nested
 
@@ -152,7 +170,9 @@ def checked_size(points: Points, k: int) -> int:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
         raise PolicyError(f"k is {k!r}", fix="k is a whole number from 2 up")
     if k > len(points):
-        raise Unreachable(f"k is {k}, but there are only {len(points)} records", fix="lower k, or bring more records")
+        raise Unreachable(
+            f"k is {k}, but there are only {plural(len(points), 'record')}", fix="lower k, or bring more records"
+        )
     return int(k)
 
 

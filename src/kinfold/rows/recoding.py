@@ -7,7 +7,7 @@ Whatever method made it, a release is the table after one recoding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -62,6 +62,11 @@ class Recoding:
     def kept(self) -> NDArray[np.bool_]:
         """Which rows, or tuples, are released."""
         return np.asarray(self.labels != LEFT_OUT)
+
+
+def without(dropped: Collection[str], names: Sequence[str], rows: int) -> Recoding:
+    """Return the recoding that leaves a table as it is but for some columns."""
+    return Recoding(np.zeros(rows, np.int32), {name: Drop() if name in dropped else Keep() for name in names})
 
 
 def unquoting(names: Sequence[str], rows: int) -> Recoding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 
 class Role(StrEnum):
@@ -75,6 +75,17 @@ AS_TEXT = Reading()
 
 
 @dataclass(frozen=True)
+class Seeming:
+    """What a column of text seems to hold, and in which ways: `[source]` would have to say one of them."""
+
+    sort: Literal["number", "moment"]
+    fitting: int  # values that are that, in each of the ways
+    others: int  # values that are neither that nor a word for missing
+    ways: tuple[Any, ...]  # marks of numbers (decimal, thousands), or formats of dates; the simplest first
+    words: tuple[str, ...] = ()  # known words for missing among them
+
+
+@dataclass(frozen=True)
 class Column:
     """One column as it stands in a table; counts are of rows."""
 
@@ -89,12 +100,17 @@ class Column:
     date_format: str | None = None  # how dates are written, where they are text
     literal: bool = False  # told apart by its text as written: no type may change that
     formulas: int = 0  # how many texts a spreadsheet may run
+    seems: Seeming | None = None  # what a column of text would be if `[source]` said so
+    order: tuple[str, ...] | None = None  # the order that its categories have in the source
+    ordered: bool = False  # whether the source says that this order means something
 
     FEW: ClassVar[int] = 2
 
     @property
     def kind(self) -> Kind:
         """The kind to assume: numbers with at most two distinct values are codes, not quantities."""
+        if self.ordered:
+            return Kind.ORDINAL
         if self.storage.kind is Kind.CONTINUOUS and self.distinct <= self.FEW:
             return Kind.NOMINAL
         return self.storage.kind

@@ -176,6 +176,10 @@ def within(labels: NDArray[np.integer[Any]], columns: Sequence[Values]) -> tuple
 
 
 def _spread(labels: Ints, column: Values) -> Spread:
-    values, code = coded(column)
-    cell, count = np.unique(labels * len(values) + code, return_counts=True)
+    return spread_of(labels, *coded(column))
+
+
+def spread_of(labels: NDArray[np.integer[Any]], values: Values, code: Ints) -> Spread:
+    """Count how the values of a column, known by their codes, fall into classes that are known by their labels."""
+    cell, count = np.unique(np.asarray(labels, np.int64) * len(values) + code, return_counts=True)
     return Spread(cell // len(values), cell % len(values), count, values)

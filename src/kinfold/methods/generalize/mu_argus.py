@@ -6,7 +6,9 @@
     6     in each record star the value that is in most of its outliers, until each outlier has a starred value
 
 The k it really has is on the result: combinations of four are never looked at, and starred records are not protected,
-so it need not be k-anonymous. `complete` suppresses records until what was asked holds.
+so it need not be k-anonymous. `complete` suppresses records until what was asked holds. Where `method.suppression` says
+how many that may be and they are more, the attribute with the most different values (the first of equals) goes up a
+step, as a data holder would have it in steps 4 and 5, until they are not; without it they are as many as it takes.
 
 Paper: Sweeney 2002, Figure 11. All pairs and triples are tested (`"all"`), or those of Figure 12 (`"figure-12"`), as
 the real program did; the third entry of that figure is Most x Most x Most, the only reading that leaves six untested.
@@ -23,11 +25,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from kinfold.errors import PolicyError, Unreachable
+from kinfold.errors import PolicyError, Unreachable, plural
 from kinfold.methods.generalize.domain import Domain, Levels
 from kinfold.methods.generalize.found import Found
 from kinfold.methods.generalize.generalization import Generalization
-from kinfold.methods.generalize.outliers import Models
+from kinfold.methods.generalize.outliers import Models, threshold
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
 from kinfold.rows.schema import Role
@@ -109,6 +111,11 @@ def mu_argus(
         progress(sum(levels), sum(domain.heights))
         levels = _generalized(domain, levels, name)
         found = find_outliers(domain, levels, k, tests)
+    return _starred(domain, levels, found, ranks)
+
+
+def _starred(domain: Domain, levels: Levels, found: Outliers, ranks: Ranks) -> MuArgus:
+    """Do step 6: star cells until each outlier has a starred value."""
     released = Generalization.full(domain, levels)
     for row, combos in enumerate(found):
         for name in stars(combos, domain.names, ranks):
@@ -124,8 +131,36 @@ def run(task: Task, domain: Domain) -> Found:
         named[column.request.identifying].append(column.name)
     ranks = Ranks(*(tuple(named[rank]) for rank in ("identifying", "more", "most")))
     found = mu_argus(domain, task.k, ranks, _asked(task, domain) or task.method.choices, progress=task.progress)
-    told = f"mu-Argus itself reaches k = {found.k}; the release is completed by suppression"
-    return Found(found.complete(task.models, task.starred), (told,))
+    if "suppression" in task.method.model_fields_set:
+        released, found, steps = _within(threshold(task.method.suppression, domain.records), task, found, ranks)
+    else:
+        released, steps = found.complete(task.models, task.starred), 0
+    completed = "; the release is completed by suppression" if released.records_suppressed else ""
+    told = f"mu-Argus itself reaches k = {found.k}{completed}"
+    more = f"{plural(steps, 'step')} of generalization more, so that no more is suppressed than the policy allows"
+    return Found(released, (told, more) if steps else (told,))
+
+
+def _within(allowed: int, task: Task, found: MuArgus, ranks: Ranks) -> tuple[Generalization, MuArgus, int]:
+    """Generalize once more until no more records have to be suppressed than the policy allows."""
+    domain, steps = found.generalization.domain, 0
+    tests = combinations_tested(domain.names, ranks)
+    while True:
+        try:
+            released = found.complete(task.models, task.starred)
+            least = released.records_suppressed
+        except Unreachable:
+            least = domain.records
+        if least <= allowed:
+            return released, found, steps
+        below = [a for a, level in enumerate(found.levels) if level < domain.heights[a]]
+        if not below:
+            what = f"with every attribute at the top {least:,} of {plural(domain.records, 'record')} are suppressed"
+            raise Unreachable(what, fix="allow more method.suppression, or ask less")
+        widest = max(below, key=lambda a: (len(np.unique(domain.paths[a][domain.codes[:, a], found.levels[a]])), -a))
+        levels, steps = _generalized(domain, found.levels, domain.names[widest]), steps + 1
+        task.progress(sum(levels), sum(domain.heights))
+        found = _starred(domain, levels, find_outliers(domain, levels, task.k, tests), ranks)
 
 
 def _asked(task: Task, domain: Domain) -> Holder | None:

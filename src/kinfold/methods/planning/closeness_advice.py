@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from kinfold.errors import plural
 from kinfold.methods.task import Task
 from kinfold.models import TCloseness
 
@@ -21,7 +22,7 @@ def advice(task: Task, classes: int, records: int, count: Callable[[Task], int])
     close = [model for model in task.models if isinstance(model, TCloseness)]
     if not close or classes >= FEW * records / task.k:
         return []
-    told = f"t-closeness leaves only {classes:,} classes of {records:,} records"
+    told = f"t-closeness leaves only {plural(classes, 'class', 'classes')} of {plural(records, 'record')}"
     if task.policy.request.report.measures != "all":
         return [told + '; report.measures = "all" says what a looser t would keep']
     kept = []

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, Problem, Unreachable
+from kinfold.errors import PolicyError, Problem, Unreachable, plural
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.measures.grouping import group_rows
 from kinfold.methods.averaging import as_arrow
@@ -44,7 +44,7 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     rows = _records(task) if method.one_by_one else _tuples(task)
     if rows.records < task.k:
         raise Unreachable(
-            f"k is {task.k}, but there are only {rows.records} records", fix="lower k, or bring more records"
+            f"k is {task.k}, but there are only {plural(rows.records, 'record')}", fix="lower k, or bring more records"
         )
     found = generalized(method, task, rows.domain)
     kept = np.ones(len(rows.domain), np.bool_) if task.starred else ~found.released.suppressed
@@ -53,11 +53,12 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     notes = [*found.notes]
     if suppressed := found.released.records_suppressed:
         notes.append(
-            f"{suppressed} records were suppressed"
+            plural(suppressed, "record was suppressed", "records were suppressed")
             + (" (kept, with * in every quasi-identifier)" if task.starred else "")
         )
     if rows.left_out:
-        notes.append(f"{rows.left_out} records were left out because a value is missing, as the policy asks")
+        told = plural(rows.left_out, "record was", "records were")
+        notes.append(f"{told} left out because a value is missing, as the policy asks")
     treatments = _treatments(task, rows.attributes, found.released)
     recoding = Recoding(labels, treatments, None if method.one_by_one else task.tuples.frame)
     return Plan(recoding, method.name, reason, tuple(notes), steps=found.steps)

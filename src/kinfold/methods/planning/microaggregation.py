@@ -1,7 +1,6 @@
 """Microaggregation: partition the records, mend what misses a promise, average each class.
 
-leave out     records with a missing value where the policy says `missing = "drop"`
-impute        the column's mean where it says "mean"
+take          the records to release, missing values dealt with as the policy says (see `to_release`)
 stratify      by the pattern of missing values where it says "separate": a class has one pattern
 partition     each stratum with the method that the policy names
 repair        classes that miss a promise about a confidential column, inside their stratum
@@ -12,24 +11,27 @@ average       each attribute over each class
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, Unreachable
-from kinfold.methods.averaging import Averaged, averaged
+from kinfold.errors import PolicyError, plural
+from kinfold.methods.averaging import averaged
 from kinfold.methods.planning.closeness_advice import advice
-from kinfold.methods.planning.missing import imputed, left_out, strata
+from kinfold.methods.planning.edit_rules import Nudged, Results, Rules, nudged
+from kinfold.methods.planning.missing import given_up, lacking_alike, refuse_mixed, strata
 from kinfold.methods.planning.needs import lacking
-from kinfold.methods.planning.people_and_joint import alike, beyond_rows, merge_until
+from kinfold.methods.planning.people_and_joint import APART, alike, beyond_rows, merge_until, merged_once
+from kinfold.methods.planning.rare_patterns import keeping
 from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined
-from kinfold.methods.planning.running import partition, set_aside
-from kinfold.methods.task import Plan, Records, Task
+from kinfold.methods.planning.running import partition
+from kinfold.methods.planning.to_release import to_release
+from kinfold.methods.task import Plan, Task
 from kinfold.progress import Progress
-from kinfold.request.encoding import points
+from kinfold.request.encoding import Attribute, points
 from kinfold.request.methods import Declaration
 from kinfold.rows.points import Points
 from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Treatment
@@ -38,7 +40,6 @@ from kinfold.rows.schema import Role
 Labels: TypeAlias = NDArray[np.int32]
 
 PROVED = 1e-6  # a share of the loss that rounding alone can be
-APART = 1e6  # deviations between strata: nothing is ever nearer across than within
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,65 +50,99 @@ class Classes:
     repaired: int = 0
     steps: int = 0
     gap: float | None = None
+    refined: float = 0.0  # seconds of refinement
+    nudged: Nudged | None = None  # for edit rules
 
 
 def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that gives every record the average of its class."""
     if problems := lacking(method, task):
         raise PolicyError(problems)
-    attributes, notes = imputed(task.attributes)
-    gone = left_out(attributes)
-    missing = int(gone.sum())
-    rows = np.flatnonzero(~gone)
-    if len(rows) < task.k:
-        raise Unreachable(
-            f"k is {task.k}, but there are only {len(rows)} records", fix="lower k, or bring more records"
-        )
-    here = replace(task, table=Records(attributes, task.confidential, task.unit)).take(rows)
-    if (spare := set_aside(method, here)).any():
-        notes.append(f"{int(spare.sum())} records were discarded so that classes are of one size, as the policy allows")
-        rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
+    taken = to_release(task, method)
+    here, rows = taken.task, taken.rows
     found = _classes(here, method)
-    found, results = _averaged(here, found)
-    labels = np.full(len(gone), LEFT_OUT, np.int32)
+    found, results, released = _averaged(here, found, taken.rules)
+    told = [*taken.told, *given_up(taken.attributes, released), *_ruled(found.nudged)]
+    labels = np.full(task.records, LEFT_OUT, np.int32)
     labels[rows] = found.labels
     recoding = Recoding(labels, _treatments(task, results))
-    notes += [note for result in results.values() for note in result.notes]
-    if missing:
-        notes.append(f"{missing} records were left out because a value is missing, as the policy asks")
+    notes = [*taken.notes, *(note for result in results.values() for note in result.notes), *told]
     if found.repaired:
-        notes.append(f"{found.repaired} classes missed a promise at first and were repaired")
+        were = "was" if found.repaired == 1 else "were"
+        notes.append(f"{plural(found.repaired, 'class', 'classes')} missed a promise at first and {were} repaired")
     classes = int(found.labels.max()) + 1
     notes += advice(
         here, classes, len(rows), lambda looser: int(_classes(looser, method, refine=False).labels.max()) + 1
     )
     if found.gap is not None:
         notes.append(_told(found.gap, task))
-    name = method.name
-    return Plan(recoding, name, reason, tuple(notes), found.repaired, name, found.steps or None, found.gap)
+    name, steps = method.name, found.steps or None
+    return Plan(
+        recoding, name, reason, tuple(notes), found.repaired, name, steps, found.gap, found.refined, tuple(told)
+    )
 
 
-def _averaged(task: Task, found: Classes) -> tuple[Classes, dict[str, Averaged]]:
+def _averaged(task: Task, found: Classes, rules: Rules | None) -> tuple[Classes, Results, list[Attribute]]:
     """Average each class, and merge further where classes that came out alike miss a promise together.
 
     Alike in the release, they are one class. It keeps any promise about rows that its parts keep; but a person who is
     in both is counted once in it, and so changes the table that classes are compared with.
     """
-    failing, output = beyond_rows(task), task.policy.request.output
+    failing = beyond_rows(task)
     while True:
-        results = {a.bound.name: averaged(a, found.labels, output) for a in task.attributes}
+        found, results, attributes = _by_rules(task, found, rules)
         if failing is None:
-            return found, results
+            return found, results, attributes
         together = alike([result.replace.values for result in results.values()])[found.labels]
         if not failing(together).any():
-            return found, results
-        apart = strata(task.attributes, task.k)
-        labels, merged = merge_until(_kept_apart(task, apart), together, failing)
-        _refuse_mixed(labels, apart)
+            return found, results, attributes
+        labels, merged = merge_until(_kept_apart(task, strata(task.attributes)), together, failing)
+        refuse_mixed(task.attributes, labels)
         found = replace(found, labels=labels, repaired=found.repaired + merged)
 
 
-def _treatments(task: Task, results: Mapping[str, Averaged]) -> dict[str, Treatment]:
+def _by_rules(task: Task, found: Classes, rules: Rules | None) -> tuple[Classes, Results, list[Attribute]]:
+    """Average each class; where edit rules are kept, nudge averages, and merge classes as long as that helps."""
+    attributes, results = _plainly(task, found.labels)
+    if rules is None:
+        return found, results, attributes
+    exact = not task.policy.request.output.round
+    best = nudged(rules, found.labels, results, exact=exact)
+    apart = strata(task.attributes)
+    while best.left.any() and len(best.left) > 1:
+        labels = merged_once(_kept_apart(task, apart), found.labels, best.left > 0)
+        if keeping(task)(labels).any() or _crosses(labels, apart):
+            break
+        fresh, results = _plainly(task, labels)
+        trial = nudged(rules, labels, results, exact=exact)
+        if trial.left.sum() >= best.left.sum():
+            break
+        found, attributes, best = replace(found, labels=labels), fresh, trial
+    if best.left.any():
+        best = nudged(rules, found.labels, _plainly(task, found.labels)[1], exact=exact, blank=True)
+    return replace(found, nudged=best), best.results, attributes
+
+
+def _plainly(task: Task, labels: Labels) -> tuple[list[Attribute], Results]:
+    attributes = lacking_alike(task.attributes, labels)
+    return attributes, {a.bound.name: averaged(a, labels, task.policy.request.output) for a in attributes}
+
+
+def _ruled(nudged: Nudged | None) -> list[str]:
+    if nudged is None:
+        return []
+    moved = f"{nudged.moved:,} class averages were moved so that edit rules hold"
+    lost = [
+        f"'{name}': {count:,} values were blanked so that edit rules hold" for name, count in nudged.blanked.items()
+    ]
+    return [*([moved] if nudged.moved else []), *lost]
+
+
+def _crosses(labels: Labels, apart: Labels) -> bool:
+    return len(np.unique(np.column_stack([labels, apart]), axis=0)) > int(labels.max()) + 1
+
+
+def _treatments(task: Task, results: Results) -> dict[str, Treatment]:
     treatments: dict[str, Treatment] = {}
     for column in task.policy.columns:
         if column.role is Role.QUASI:
@@ -118,7 +153,7 @@ def _treatments(task: Task, results: Mapping[str, Averaged]) -> dict[str, Treatm
 
 
 def _classes(task: Task, method: Declaration, *, refine: bool = True) -> Classes:
-    apart = strata(task.attributes, task.k)
+    apart = strata(task.attributes)
     if problems := [*not_exact(task, apart)]:
         raise PolicyError(problems)
     labels = np.empty(len(apart), np.int32)
@@ -142,16 +177,24 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
 
         mended = repair(every, labels, task.k, required, progress=task.progress)
         labels, repaired = mended.labels, mended.repaired
-        _refuse_mixed(labels, apart)
+        labels = _unmixed(task, every, labels, apart)
+    started = time.perf_counter()
     found = refined(every, labels, task.k, required, task.method, task.progress) if refine else Refined(labels)
+    seconds = time.perf_counter() - started if found.steps else 0.0
     better, gap = found.labels, found.gap
     if gap is None and refine and not required and not apart.any():
         gap = _gap(task, every, better)
     if failing := beyond_rows(task):
         better, merged = merge_until(every, better, failing)
         repaired += merged
-    _refuse_mixed(better, apart)
-    return Classes(better, repaired, found.steps, gap)
+    refuse_mixed(task.attributes, better)
+    return Classes(better, repaired, found.steps, gap, seconds)
+
+
+def _unmixed(task: Task, every: Points, labels: Labels, apart: Labels) -> Labels:
+    """Part classes that repair made across strata; what then misses a promise is merged within its stratum."""
+    pieces = np.unique(labels * (int(apart.max()) + 1) + apart, return_inverse=True)[1].astype(np.int32)
+    return labels if pieces.max() == labels.max() else merge_until(every, pieces, keeping(task))[0]
 
 
 def _kept_apart(task: Task, apart: Labels) -> Points:
@@ -173,14 +216,6 @@ def _told(gap: float, task: Task) -> str:
     if gap <= PROVED:
         return f"proved: no classes {sizes} records lose less"
     return f"within {gap:.2%} of the least loss that any classes {sizes} can have"
-
-
-def _refuse_mixed(labels: Labels, apart: Labels) -> None:
-    first = np.full(int(labels.max()) + 1, -1, np.int64)
-    first[labels] = apart
-    if mixed := len(np.unique(labels[first[labels] != apart])):
-        what = f"{mixed} classes keep the promises only if they hold records with and without missing values"
-        raise Unreachable(what, fix='choose missing = "mean" or missing = "drop", or ask for less')
 
 
 def _share(progress: Progress, before: int, total: int) -> Progress:

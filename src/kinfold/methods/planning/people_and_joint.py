@@ -28,6 +28,8 @@ from kinfold.rows.tally import counted_once, of_labels, within
 Labels: TypeAlias = NDArray[np.int32]
 Failing: TypeAlias = Callable[[Labels], NDArray[np.bool_]]
 
+APART = 1e6  # deviations between strata: nothing is ever nearer across than within
+
 
 def beyond_rows(task: Task) -> Failing | None:
     """Return what marks the classes that miss such a promise; None where nothing of the kind is asked for."""
@@ -82,11 +84,11 @@ def merge_until(points: Points, labels: Labels, failing: Failing) -> tuple[Label
         if len(missed) == 1:
             what = "a promise about people, or a joint one, fails even with all records in one class"
             raise Unreachable(what, fix="ask for less, or leave out privacy.joint")
-        labels = _merged(points, labels, missed)
+        labels = merged_once(points, labels, missed)
     return labels, first
 
 
-def _merged(points: Points, labels: Labels, missed: NDArray[np.bool_]) -> Labels:
+def merged_once(points: Points, labels: Labels, missed: NDArray[np.bool_]) -> Labels:
     """Give every failing class, the smallest first, to its nearest class; a class takes part in one merge a round."""
     middles = centres(points, labels)
     into = np.arange(len(missed))
@@ -97,6 +99,7 @@ def _merged(points: Points, labels: Labels, missed: NDArray[np.bool_]) -> Labels
         away = distances(middles, middles, int(group))
         away[group] = np.inf
         near = int(np.argmin(np.where(free, away, np.inf))) if free.sum() > 1 else int(np.argmin(away))
+        near = near if away[near] < APART or away.min() >= APART else int(np.argmin(away))  # no stratum is crossed
         into[group] = into[near]
         free[[group, near]] = False
     return np.unique(into[labels], return_inverse=True)[1].astype(np.int32)

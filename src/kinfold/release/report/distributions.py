@@ -44,14 +44,17 @@ def bins(column: Floats, edges: Floats, text: Callable[[float], str] | None = No
 def labels_of(columns: Sequence[Sequence[str | None]], order: Sequence[str] | None) -> tuple[str, ...]:
     """Return the labels to show: in their order where they have one, else the most frequent over all columns.
 
-    Only labels that occur: an order may name values that are not released.
+    Only labels that occur: an order may name values that are not released. Of too many the most frequent are shown,
+    still in their order.
     """
     counts = Counter(value for column in columns for value in column if value is not None)
-    if order is not None and len(order) <= MOST_LABELS:
-        extra = sorted(label for label in counts if label not in order)
-        return (*(label for label in order if label in counts), *extra)[: 2 * MOST_LABELS]
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(label for label, _ in ranked[:MOST_LABELS])
+    frequent = [label for label, _ in ranked[:MOST_LABELS]]
+    if order is None:
+        return tuple(frequent)
+    place = {label: rank for rank, label in enumerate(order)}
+    shown = counts if len(counts) <= 2 * MOST_LABELS and len(order) <= 2 * MOST_LABELS else frequent
+    return tuple(sorted(shown, key=lambda label: (place.get(label, len(place)), label)))
 
 
 def shares(column: Sequence[str | None], labels: Sequence[str]) -> Shares:

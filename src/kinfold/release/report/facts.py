@@ -1,7 +1,8 @@
 """The facts of a release: what a report page shows, gathered beforehand, with nothing left to compute but pictures.
 
 `original` distributions, measures and notes that compare with the original are for the internal page only; the public
-page is made from facts that do not hold them (`Facts.public`), so it cannot show them by mistake.
+page is made from facts that do not hold them (`Facts.public`), so it cannot show them by mistake. Two numbers are on
+both pages: how many records were left out, and the share of the information that was lost in all.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class ColumnFacts:
     released: Bins | Shares | None = None
     original: Bins | Shares | None = None
     singles_out: float = 0.0  # share of released records that this column, left as it is, makes unique
+    lost: float | None = None  # of its information, 0 to 1
+    changed: float | None = None  # share of its cells
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Facts:
     findings: tuple[Finding, ...]  # the promises: asked, found, holds
     records: int | None  # None on the public page
     released: int
-    suppressed: int | None
+    suppressed: int | None  # records left out: how many, not who
     classes: int
     class_sizes: tuple[tuple[int, int], ...]  # (size, number of classes of that size), ascending
     method: str
@@ -105,9 +108,15 @@ class Facts:
     moved: tuple[Moved, ...] = ()
     related: tuple[Related, ...] = ()
     internal: bool = True
+    lost: float | None = None  # of the information of the quasi-identifiers, 0 to 1: one number, which may leave
+    starred: int = 0  # released records with * in every quasi-identifier
 
     def public(self) -> Facts:
-        """Return the facts that may leave: nothing about the original."""
-        columns = tuple(replace(column, original=None) for column in self.columns if column.released is not None)
+        """Return the facts that may leave: of the original how many records were left out and what was lost in all."""
+        columns = tuple(
+            replace(column, original=None, lost=None, changed=None)
+            for column in self.columns
+            if column.released is not None
+        )
         nothing: dict[str, Any] = dict.fromkeys(("notes", "cautions", "moved", "related"), ())
-        return replace(self, records=None, suppressed=None, columns=columns, measures={}, **nothing, internal=False)
+        return replace(self, records=None, columns=columns, measures={}, **nothing, internal=False)

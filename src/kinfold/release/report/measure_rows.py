@@ -15,7 +15,9 @@ from kinfold.release.report.wording import quantity, visible
 GROUPS = {
     "risk": ("Risk that remains", "What one could still do who holds the original quasi-identifiers, or some of them."),
     "loss": ("Information lost", "How far the released quasi-identifiers are from the original ones."),
+    "plausibility": ("Plausibility", "What the release holds that the original never did, and what it holds no more."),
 }
+BEFORE = "_before"  # ends the key of a group that was measured on the original by itself, to stand beside the other
 SHOWN_ELSEWHERE = frozenset(
     {"records", "released", "suppressed", "classes", "k", "l", "t", "p", "alpha"}
     | {"measures", "asked", "method", "start", "steps", "seconds", "notes"}
@@ -58,6 +60,7 @@ class MeasureRow:
     value: str
     parts: tuple[tuple[str, str], ...] = ()
     scale: str = ""  # "0 to 1; less is better."
+    before: str = ""  # what the original has by itself
 
 
 @dataclass(frozen=True)
@@ -73,39 +76,58 @@ class Group:
 def groups(measures: Mapping[str, Any], catalogue: Catalogue) -> list[Group]:
     """Return the measures by group: risk, loss, then whatever else there is."""
     nested = {key: value for key, value in measures.items() if isinstance(value, Mapping)}
-    rest = {key: value for key, value in measures.items() if key not in nested}
+    before = {key.removesuffix(BEFORE): nested.pop(key) for key in tuple(nested) if key.endswith(BEFORE)}
+    rest = {key: value for key, value in measures.items() if not isinstance(value, Mapping)}
     made = [
-        _group(GROUPS.get(key, (visible(key).capitalize(), "")), nested[key], f"{key}.", catalogue)
+        _group(GROUPS.get(key, (visible(key).capitalize(), "")), nested[key], before.get(key, {}), f"{key}.", catalogue)
         for key in (*GROUPS, *(key for key in nested if key not in GROUPS))
         if key in nested and key not in SHOWN_ELSEWHERE
     ]
-    made.append(_group(("Other measures", ""), rest, "", catalogue))
+    made.append(_group(("Other measures", ""), rest, {}, "", catalogue))
     return [group for group in made if group.rows or group.absent]
 
 
-def _group(words: tuple[str, str], measures: Mapping[str, Any], prefix: str, catalogue: Catalogue) -> Group:
+def _group(
+    words: tuple[str, str],
+    measures: Mapping[str, Any],
+    before: Mapping[str, Any],
+    prefix: str,
+    catalogue: Catalogue,
+) -> Group:
     known = {key: value for key, value in measures.items() if prefix or key not in SHOWN_ELSEWHERE}
-    rows = tuple(_rows(known, prefix, catalogue))
+    rows = tuple(_rows(known, before, prefix, catalogue))
     absent = tuple(_title(prefix, key, catalogue) for key, value in known.items() if _empty(value))
     return Group(*words, rows, absent)
 
 
-def _rows(measures: Mapping[str, Any], prefix: str, catalogue: Catalogue) -> Iterator[MeasureRow]:
+def _rows(
+    measures: Mapping[str, Any], before: Mapping[str, Any], prefix: str, catalogue: Catalogue
+) -> Iterator[MeasureRow]:
     for key, value in measures.items():
         if _empty(value):
             continue
         words = catalogue.get(prefix + key)
         title, meaning = _title(prefix, key, catalogue), words.meaning if words else ""
         scale = f"{words.range[:1].upper()}{words.range[1:]}; {words.better} is better." if words else ""
-        if isinstance(value, Mapping):
+        was = _told(before.get(key))
+        if isinstance(value, Mapping) and value:
             parts = tuple((visible(str(part)), _shown(number)) for part, number in value.items())
-            yield MeasureRow(title, meaning, "", parts, scale)
+            yield MeasureRow(title, meaning, "", parts, scale, was)
         else:
-            yield MeasureRow(title, meaning, _shown(value), (), scale)
+            yield MeasureRow(title, meaning, _shown("none" if value == {} else value), (), scale, was)
+
+
+def _told(value: object) -> str:
+    """Return a measure of the original in a few words."""
+    if _empty(value):
+        return ""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{visible(str(part))} {_shown(number)}" for part, number in value.items())
+    return _shown(value)
 
 
 def _empty(value: object) -> bool:
-    return value is None or (isinstance(value, Mapping) and all(part is None for part in value.values()))
+    return value is None or (isinstance(value, Mapping) and bool(value) and all(v is None for v in value.values()))
 
 
 def _shown(value: object) -> str:

@@ -75,6 +75,7 @@ def page(facts: Facts, catalogue: Catalogue | None = None) -> str:
         parts=list(_parts(shown)),
         sizes=_sizes(shown),
         key_numbers=_key_numbers(shown),
+        costs=_costs(shown),
         measures=groups(shown.measures, catalogue or {}),
         singled=_singled(shown),
         limits=LIMITS,
@@ -85,7 +86,7 @@ def rendered(template: str, **values: object) -> str:
     """Return a template filled in, with the one style sheet inside it and its hash for the browser."""
     style = _style()
     html = (
-        _environment()
+        environment()
         .get_template(template)
         .render(
             **values,
@@ -124,6 +125,9 @@ def _remarks(column: ColumnFacts) -> Iterator[str]:
             for when, number in missing.items()
         ]
         yield f"Missing values: {', '.join(told)}."
+    if column.lost is not None and column.changed is not None:
+        lost, changed = wording.share(column.lost), wording.share(column.changed)
+        yield f"Lost {lost} of its information; {changed} of its cells changed."
     if column.singles_out > 0:
         yield f"Singles out {wording.share(column.singles_out)} of the records."
 
@@ -143,12 +147,28 @@ def _key_numbers(facts: Facts) -> list[tuple[str, str]]:
         ("Original records", wording.count(facts.records) if facts.records is not None else ""),
         ("Released records", wording.count(facts.released)),
         ("Suppressed", wording.count(facts.suppressed) if facts.suppressed is not None else ""),
+        ("Starred", wording.count(facts.starred) if facts.starred else ""),
         ("Classes", wording.count(facts.classes)),
         ("Smallest class", wording.count(smallest)),
         ("Average class", average),
         ("Largest class", wording.count(largest)),
     ]
     return [(title, number) for title, number in numbers if number]
+
+
+def _costs(facts: Facts) -> list[tuple[str, str, str]]:
+    """Return what was lost and what is still at risk: titles, numbers, and what they were in the original."""
+    smallest = min((size for size, _ in facts.class_sizes), default=0)
+    if not facts.released or not smallest:
+        return []
+    before = facts.measures.get("risk_before") or {}
+    risks = [
+        ("Highest risk of a record", 1 / smallest, before.get("prosecutor_max")),
+        ("Mean risk of a record", facts.classes / facts.released, before.get("prosecutor_mean")),
+    ]
+    lost = [("Information lost", wording.share(facts.lost), "")] if facts.lost is not None else []
+    told = [(title, wording.share(now), was) for title, now, was in risks]
+    return lost + [(title, now, "" if was is None else f"before {wording.share(was)}") for title, now, was in told]
 
 
 def _singled(facts: Facts) -> list[ColumnFacts]:
@@ -167,16 +187,17 @@ def _style() -> str:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Return what fills in templates: everything is escaped that is not markup."""
+    made = Environment(
         loader=PackageLoader("kinfold.release.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         name: getattr(wording, name) for name in ("visible", "share", "percent", "unbroken", "told", "signed")
     }
-    environment.globals |= {"verdict": verdict_sentences, "apart": wording.apart, "plural": wording.plural}
-    return environment
+    made.globals |= {"verdict": verdict_sentences, "apart": wording.apart, "plural": wording.plural}
+    return made

@@ -1,8 +1,7 @@
 """The R-U map: what each method risks and loses at each k, with the points that nothing beats.
 
-A point is on the Pareto front if no other has as little risk and as little loss, and less of one of them. Labels are
-placed greedily, in the order of the points: the first of right, left, above, below that touches no point and no label
-placed before; if all do, the first that stays inside the map.
+A point is on the Pareto front if no other has as little risk and as little loss, and less of one of them. Those on the
+front are named first; where every name has its place says `map_labels`.
 """
 
 from __future__ import annotations
@@ -11,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kinfold.release.report.chart import Picture
+from kinfold.release.report.map_labels import Point, Spot, places
 from kinfold.release.report.wording import plural, visible
 
-WIDTH, HEIGHT = 474, 326  # of the plot, as in charts/risk_utility.json
-LETTER, LINE, RADIUS = 6.2, 13.0, 9.0  # an upper guess of a letter's width; the height of a line; a point and some air
-
-Box = tuple[float, float, float, float]  # left, top, right, bottom
+WIDTH = 474  # of the plot, as in charts/risk_utility.json
 
 
 @dataclass(frozen=True)
@@ -46,16 +43,20 @@ def _beats(one: Trial, other: Trial) -> bool:
 def picture(trials: Sequence[Trial], risk: str = "disclosure risk", loss: str = "information lost") -> Picture:
     """Return the map of the trials; `risk` and `loss` name what was measured."""
     most_risk, most_loss = _top([trial.risk for trial in trials]), _top([trial.loss for trial in trials])
-    places = [(WIDTH * trial.loss / most_loss, HEIGHT * (1 - trial.risk / most_risk)) for trial in trials]
-    labels = [f"{visible(trial.method)} {trial.k}" for trial in trials]
+    best = pareto(trials)
+    order = sorted(range(len(trials)), key=lambda i: not best[i])  # the front first
+    named = [trials[i] for i in order]
+
+    def points(height: int) -> list[Point]:
+        return [(WIDTH * trial.loss / most_loss, height * (1 - trial.risk / most_risk)) for trial in named]
+
+    height, found = places(points, [_name(trial) for trial in named], WIDTH)
     rows = [
-        {
-            "method": visible(trial.method), "label": label, "risk": trial.risk, "loss": trial.loss,
-            "pareto": best, "side": side,
-        }
-        for trial, label, best, side in zip(trials, labels, pareto(trials), sides(places, labels), strict=True)
-    ]  # fmt: skip
+        _row(trial, best[i], point, place)
+        for i, trial, point, place in zip(order, named, points(height), found, strict=True)
+    ]
     settings = {
+        "height": height,
         "encoding.x.title": f"{loss} →",
         "encoding.y.title": f"↑ {risk}",
         "encoding.x.scale.domain": [0, most_loss],
@@ -63,39 +64,25 @@ def picture(trials: Sequence[Trial], risk: str = "disclosure risk", loss: str = 
     }
     front = plural(sum(1 for row in rows if row["pareto"]), "point")
     description = f"{plural(len(trials), 'trial')} by {loss} and {risk}; {front} that no other beats."
+    if unnamed := sum(1 for place in found if place is None):
+        description += f" {plural(unnamed, 'point')} without a name, for want of room: the table has all."
     return Picture("risk_utility", rows, "Risk and utility of each method and k", description, settings)
+
+
+def _name(trial: Trial) -> str:
+    return f"{visible(trial.method)} {trial.k}"
+
+
+def _row(trial: Trial, best: bool, point: Point, place: Spot | None) -> dict[str, object]:
+    """Return a point, its name with the place of that in pixels, and where the line between them ends."""
+    row = {"method": visible(trial.method), "risk": trial.risk, "loss": trial.loss, "pareto": best}
+    if place is None:
+        return row
+    row |= {"label": _name(trial), "align": place.align, "at_x": place.anchor[0], "at_y": place.anchor[1]}
+    if place.end is None:
+        return row
+    return row | {"led": True, "x": point[0], "y": point[1], "end_x": place.end[0], "end_y": place.end[1]}
 
 
 def _top(values: Sequence[float]) -> float:
     return 1.08 * max(values, default=0.0) or 1.0
-
-
-def sides(places: Sequence[tuple[float, float]], labels: Sequence[str]) -> list[str]:
-    """Return on which side of its point each label stands."""
-    taken = [(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in places]
-    chosen: list[str] = []
-    for number, ((x, y), label) in enumerate(zip(places, labels, strict=True)):
-        boxes = _boxes(x, y, LETTER * len(label))
-        others = taken[:number] + taken[number + 1 :]
-        inside = [side for side, box in boxes.items() if _inside(box)] or ["left"]
-        side = next((side for side in inside if not _hits(boxes[side], others)), inside[0])
-        taken.append(boxes[side])
-        chosen.append(side)
-    return chosen
-
-
-def _boxes(x: float, y: float, width: float) -> dict[str, Box]:
-    return {
-        "right": (x + RADIUS, y - LINE / 2, x + RADIUS + width, y + LINE / 2),
-        "left": (x - RADIUS - width, y - LINE / 2, x - RADIUS, y + LINE / 2),
-        "above": (x - width / 2, y - RADIUS - LINE, x + width / 2, y - RADIUS),
-        "below": (x - width / 2, y + RADIUS, x + width / 2, y + RADIUS + LINE),
-    }
-
-
-def _inside(box: Box) -> bool:
-    return box[0] >= 0 and box[1] >= -LINE and box[2] <= WIDTH + 20 and box[3] <= HEIGHT
-
-
-def _hits(box: Box, others: Sequence[Box]) -> bool:
-    return any(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in others)

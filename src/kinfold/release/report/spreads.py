@@ -126,7 +126,9 @@ def _date_format(span: float) -> str:
 
 def _bars(name: str, before: Shares | None, after: Shares | None) -> Picture | None:
     sides = [(when, _fewest(shares)) for when, shares in (("before", before), ("after", after)) if shares is not None]
-    labels = list(dict.fromkeys(label for _, shares in sides for label in shares.labels))
+    shown = {label for _, shares in sides for label in shares.labels}
+    every = dict.fromkeys(label for shares in (before, after) if shares is not None for label in shares.labels)
+    labels = [label for label in every if label in shown]  # in their order, also where one side shows other ones
     rest = max((shares.rest_labels for _, shares in sides), default=0)
     rows: list[Row] = [
         {"row": row, "when": "label", "label": shortened(visible(label), LABEL_WIDTH), "rest": False}

@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 import unicodedata
 
+from kinfold.errors import plural
+
+__all__ = ["apart", "count", "percent", "plural", "quantity", "share", "shortened", "signed", "told", "visible"]
+
 NOTHING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -106,15 +110,6 @@ def apart(asked: float, found: float, digits: int = 4) -> tuple[str, str]:
     if first != second or asked == found or digits >= 17:
         return first, second
     return apart(asked, found, digits + 1)
-
-
-def plural(number: int, one: str, many: str = "") -> str:
-    """Return a count with its noun.
-
-    >>> plural(1, "class", "classes"), plural(1200, "record")
-    ('1 class', '1,200 records')
-    """
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
 def visible(label: str) -> str:

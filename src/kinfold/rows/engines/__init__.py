@@ -8,17 +8,22 @@ from typing import Any, Protocol
 
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Column, Reading, Schema
+from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Tally
+from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
 
 class Engine(Protocol):
     """What an engine can do. A frame is whatever it hands out; only the same engine looks inside."""
 
-    def read(self, source: Any, missing: Sequence[str] = (), separator: str | None = None) -> Any:
+    def read(self, source: Any, missing: Sequence[str] = (), form: Form = PLAIN) -> Any:
         """Take in a file or an Arrow table; rows keep their order. Texts that stand for a missing value become null.
 
-        What stands between two fields of a CSV file is found out where nobody says it.
+        What a form does not say of a file (its encoding, what stands between two fields) is found out.
         """
+
+    def form(self, frame: Any) -> Form:
+        """Return how a table is written: what was declared, and what was found out."""
 
     def names(self, frame: Any) -> tuple[str, ...]:
         """Return the names of the columns, in order."""
@@ -31,6 +36,9 @@ class Engine(Protocol):
 
     def blanked(self, frame: Any) -> frozenset[str]:
         """Return the columns in which a text stood for a missing value."""
+
+    def recode(self, frame: Any, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
+        """Recode single values of some columns, and count what changed."""
 
     def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Count classes by the text of the key columns, and within them values, in the exact order of their reading."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
-from kinfold.rows.engines import type_inference
+from kinfold.rows.engines import seeming, type_inference
 from kinfold.rows.engines.database import Database, pieces
-from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.expressions import Frame, Order
+from kinfold.rows.engines.seeming import Look
 from kinfold.rows.engines.strips import Strips
 from kinfold.rows.engines.type_inference import Stored
 from kinfold.rows.schema import Column, Schema
-
-FIRST_ROWS = 1000  # looked at before all are
+from kinfold.rows.source_form import pattern
 
 
 def schema_of(db: Database, frame: Frame, strips: Strips) -> Schema:
@@ -22,20 +22,43 @@ def schema_of(db: Database, frame: Frame, strips: Strips) -> Schema:
 
 
 def _described(db: Database, frame: Frame, rows: int) -> list[Column]:
+    found = _answered(db, frame)
+    close = [i for i, answer in enumerate(found) if type_inference.may_be_whole(answer)]
+    fractions = db.answers([type_inference.has_fractions(f"c{i}") for i in close], frame.table)
+    for i in close:
+        found[i]["decimals"] = found[i]["decimals"] if next(fractions) else 0
+    looks = seeming.look(db, frame, found)
+    columns = [
+        type_inference.column(Stored(name, kind, frame.knows_type(name)), rows, answer, looks.get(i, Look()))
+        for i, (name, kind, answer) in enumerate(zip(frame.names, frame.types, found, strict=True))
+    ]
+    return [_with_order(column, frame.order_of(i)) for i, column in enumerate(columns)]
+
+
+def _answered(db: Database, frame: Frame) -> list[dict[str, int]]:
     distinct = _distinct(db, frame)
-    asked = [type_inference.questions(kind, f"c{i}") for i, kind in enumerate(frame.types)]
+    asked = [
+        type_inference.questions(kind, f"c{i}", _marks(frame, name, kind))
+        for i, (name, kind) in enumerate(zip(frame.names, frame.types, strict=True))
+    ]
     # A column of nothing but nulls is not asked: the database stumbles over some questions about none.
     select = [sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()]
     answers = db.answers(select, frame.table)
-    found = [
+    return [
         {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
         for questions, values in zip(asked, distinct, strict=True)
     ]
-    formats = _date_formats(db, frame, rows, [type_inference.may_be_dates(answer) for answer in found])
-    return [
-        type_inference.column(Stored(name, kind, frame.typed), rows, answer, form)
-        for name, kind, answer, form in zip(frame.names, frame.types, found, formats, strict=True)
-    ]
+
+
+def _with_order(column: Column, order: Order | None) -> Column:
+    return column if order is None else replace(column, order=order.categories, ordered=order.means_something)
+
+
+def _marks(frame: Frame, name: str, kind: str) -> str | None:
+    """Return the pattern of the source's numbers for a column of text of which not all values are such."""
+    if kind != "VARCHAR" or not frame.form.marked or name in frame.numeric:
+        return None
+    return pattern(frame.form.decimal, frame.form.thousands)
 
 
 def _distinct(db: Database, frame: Frame) -> list[int]:
@@ -46,23 +69,3 @@ def _distinct(db: Database, frame: Frame) -> list[int]:
     ]
     found = [db.connection.execute(" UNION ALL ".join(piece)).fetchall() for piece in pieces(counts)]
     return [n for _, n in sorted(pair for pairs in found for pair in pairs)]
-
-
-def _date_formats(db: Database, frame: Frame, rows: int, wanted: Sequence[bool]) -> list[str | None]:
-    """The one format that all texts of a column are dates in; the first rows rule most of them out."""
-    every = [type_inference.FORMATS if asked else () for asked in wanted]
-    left = _fitting(db, f"(SELECT * FROM {frame.table} LIMIT {FIRST_ROWS})", every)
-    if rows > FIRST_ROWS:
-        left = _fitting(db, frame.table, left)
-    return [forms[0] if len(forms) == 1 else None for forms in left]
-
-
-def _fitting(db: Database, rows: str, formats: Sequence[Sequence[str]]) -> list[list[str]]:
-    asked = [(i, form) for i, forms in enumerate(formats) for form in forms]
-    if not asked:
-        return [[] for _ in formats]
-    fits = [f"count(c{i}) = count(try_strptime(trim(c{i}), '{form}'))" for i, form in asked]
-    left: list[list[str]] = [[] for _ in formats]
-    for (i, form), answer in zip(asked, db.answers(fits, rows), strict=True):
-        left[i] += [form] if answer else []
-    return left

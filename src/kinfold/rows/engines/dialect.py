@@ -1,8 +1,10 @@
 """How a CSV file is written: its encoding, its separator and its column names, found out from the file itself.
 
 encoding    UTF-8, with or without a byte-order mark; UTF-16 with one; else Windows-1252, where every byte of the
-            file is a character of it. Anything else is refused rather than guessed.
-separator   the one of , ; tab | that gives the most records the same number of fields as the header (more than one)
+            file is a character of it. Anything else is refused rather than guessed; an encoding that is declared
+            must fit every byte, and UTF-8 is not taken for another one.
+separator   the one of , ; tab | that gives the most records the same number of fields as the header (more than one),
+            unless it is declared
 quoting     double quotes, doubled inside; fields may hold line breaks
 """
 
@@ -21,11 +23,13 @@ from pathlib import Path
 from kinfold.errors import DataError
 from kinfold.rows.engines.source import check_names
 from kinfold.rows.header import no_header, values_in
+from kinfold.rows.source_form import Form
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE = 1 << 18  # bytes that the separator and the header are judged by
 SAMPLE_ROWS = 1000  # rows of it: as many as tell names from values, read in a moment
 CHUNK = 1 << 20  # bytes or characters held at a time
+NAMES = {"\t": "tab", " ": "space"}
 
 
 @dataclass(frozen=True)
@@ -39,46 +43,66 @@ class Dialect:
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record
 
 
-def find_dialect(path: Path, separator: str | None = None) -> Dialect:
-    """Look at a file and say how to read it, or why it cannot be read; its separator may be known."""
+def find_dialect(path: Path, form: Form, name: str) -> Dialect:
+    """Look at a file, called `name`, and say how to read it, or why it cannot be read; some of it may be declared."""
     with path.open("rb") as file:
         head = file.read(SAMPLE)
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise DataError(f"'{path.name}' is empty", fix="give a table with a header and at least one row")
-    encoding = find_encoding(path, head)
+        raise DataError(f"'{name}' is empty", fix="give a table with a header and at least one row")
+    encoding = find_encoding(path, head, form.encoding, name)
     text = codecs.getincrementaldecoder(encoding)().decode(head)
-    separator = separator or max(SEPARATORS, key=lambda mark: _agreement(text, mark))
+    found = max(SEPARATORS, key=lambda mark: _agreement(text, mark))
+    separator = form.separator or found
     try:
         rows = _rows(text, separator)
         blank, header = next((number, row) for number, row in enumerate(rows) if row)
     except csv.Error:
-        what = f"'{path.name}': the header cannot be read: a quote is open, or a name is very long"
+        what = f"'{name}': the header cannot be read: a quote is open, or a name is very long"
         raise DataError(what, fix="mend the first line") from None
-    doubtful = values_in(header, _sampled(rows, cut=len(head) == SAMPLE))
-    _check_names(header, doubtful, path)
+    if len(header) == 1 and separator != found and _agreement(text, found)[1] > 1:
+        what = f"'{name}': no {NAMES.get(separator, separator)} stands in the header, as source.separator says"
+        raise DataError(what, fix=f"say --separator {NAMES.get(found, repr(found))}, or leave it out")
+    doubtful = check_header(header, _sampled(rows, cut=len(head) == SAMPLE), name)
     return Dialect(encoding, separator, tuple(header), blank, doubtful)
 
 
-def _check_names(header: Sequence[str], doubtful: Sequence[int], path: Path) -> None:
-    """Refuse names that are missing or shared; what may be a record is not quoted."""
+def check_header(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> tuple[int, ...]:
+    """Refuse names that are missing or shared; return where they look like a record, which is not quoted."""
+    doubtful = values_in(header, rows)
     try:
-        check_names(header, f"'{path.name}'")
+        check_names(header, f"'{name}'")
     except DataError:
         if doubtful:
             raise no_header(doubtful) from None
         raise
+    return doubtful
 
 
-def find_encoding(path: Path, head: bytes) -> str:
+def find_encoding(path: Path, head: bytes, declared: str | None, name: str) -> str:
     """Return the encoding by which every byte of the file is text."""
+    if declared is not None:
+        return _declared(path, declared, name)
     marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    for encoding in ["utf-16"] if marked else ["utf-8-sig", "cp1252"]:
+    unicode = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
+    for encoding in ["utf-16"] if marked else [unicode, "cp1252"]:
         if _decodes(path, encoding):
             return encoding
     raise DataError(
-        f"'{path.name}' is not text in UTF-8, UTF-16 or Windows-1252",
-        fix="save it as UTF-8, or check that it is a CSV file",
+        f"'{name}' is not text in UTF-8, UTF-16 or Windows-1252",
+        fix="say how it is written (source.encoding, --encoding), save it as UTF-8, or check that it is a CSV file",
     )
+
+
+def _declared(path: Path, declared: str, name: str) -> str:
+    """Return a declared encoding, if it can be that; bytes of UTF-8 would pass for letters of many others."""
+    known = codecs.lookup(declared).name
+    encoding = "utf-8-sig" if known == "utf-8" else known
+    if not _decodes(path, encoding):
+        raise DataError(f"'{name}' is not text in {declared}, as source.encoding says", fix="name its encoding")
+    if not known.startswith("utf") and not _decodes(path, "ascii") and _decodes(path, "utf-8-sig"):
+        what = f"'{name}' is text in UTF-8, not in {declared}, as source.encoding says"
+        raise DataError(what, fix="say --encoding utf-8, or leave it out")
+    return encoding
 
 
 def _decodes(path: Path, encoding: str) -> bool:
@@ -89,7 +113,7 @@ def _decodes(path: Path, encoding: str) -> bool:
                 if "\0" in decoder.decode(chunk):
                     return False
             decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
+    except UnicodeError:
         return False
     return True
 

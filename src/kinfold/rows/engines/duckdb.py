@@ -22,12 +22,16 @@ from kinfold.rows.engines import expressions, ordering
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
-from kinfold.rows.engines.formula_cells import requoted
-from kinfold.rows.engines.reading import read_arrow, read_file, without
+from kinfold.rows.engines.formula_cells import requoted, string
+from kinfold.rows.engines.normalizing import normalized, written
+from kinfold.rows.engines.reading import read_arrow, read_file
 from kinfold.rows.engines.strips import Strips
+from kinfold.rows.engines.value_sql import recode_values
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
+from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Spread, Tally
+from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
 REMEMBERED, MODEST = 4, 100_000  # tallies, for pages and checks ask again; cells of one that is worth its memory
 
@@ -52,10 +56,15 @@ class DuckDB:
         """Forget every row and remove every temporary file; done by itself when nobody holds the engine any more."""
         self._discard()
 
-    def read(self, source: Path | pa.Table, missing: Sequence[str] = (), separator: str | None = None) -> Frame:
-        """Take in a CSV, Parquet or JSON-lines file, or an Arrow table; `missing` are texts that become null."""
-        frame = read_arrow(self._db, source) if isinstance(source, pa.Table) else read_file(self._db, source, separator)
-        return without(self._db, frame, missing) if frame.typed and missing else frame
+    def read(self, source: Path | pa.Table, missing: Sequence[str] = (), form: Form = PLAIN) -> Frame:
+        """Take in a file or an Arrow table, written as a form says; `missing` are texts that become null."""
+        frame = read_arrow(self._db, source) if isinstance(source, pa.Table) else read_file(self._db, source, form)
+        found = {key: getattr(frame.form, key) or getattr(form, key) for key in ("separator", "encoding", "sheet")}
+        return normalized(self._db, replace(frame, form=replace(form, **found)), missing if frame.typed else ())
+
+    def form(self, frame: Frame) -> Form:
+        """Return how a table is written: what was declared, and what was found out."""
+        return frame.form
 
     def names(self, frame: Frame) -> tuple[str, ...]:
         """Return the names of the columns, in order."""
@@ -74,6 +83,14 @@ class DuckDB:
         if frame.table not in self._schemas:
             self._schemas[frame.table] = schema_of(self._db, frame, self._strips)
         return self._schemas[frame.table]
+
+    def recode(self, frame: Frame, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
+        """Recode single values: named ones become others, numbers are limited and rounded."""
+        try:
+            return recode_values(self._db, frame, how, schema)
+        except duckdb.ConversionException:
+            what = f"a recoded value of {', '.join(map(repr, how))} does not fit the type that its column had"
+            raise DataError(what, fix="give the column a wider type, or recode to values that fit") from None
 
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
         """Count classes, and confidential values within them; what was counted a moment ago is not counted again."""
@@ -105,7 +122,7 @@ class DuckDB:
         texts = ", ".join(expressions.text(frame, name) for name in by)
         values = ", ".join(f"any_value({frame.at(name)}) AS c{i}" for i, name in enumerate(by))
         table = self._db.table(f"SELECT {values} FROM {frame.table} GROUP BY {texts} ORDER BY {texts}")
-        return Frame(table, tuple(by), self._db.types(table), frame.typed, frame.separator, frame.labelled)
+        return Frame(table, tuple(by), self._db.types(table), frame.typed, frame.form, frame.labelled)
 
     def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
         """Return columns as Arrow: numbers for a `Column`, places in the exact order for a `Reading`, else text."""
@@ -143,7 +160,8 @@ class DuckDB:
                 what = "a released value does not fit the type that its column had"
                 raise DataError(what, fix="give the column a wider type, or say output.round = false") from None
         labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
-        return Frame(table, tuple(treated), self._db.types(table), frame.typed, frame.separator, labelled)
+        kept = {"typed": frame.typed, "form": frame.form, "numeric": frame.numeric, "mixed": frame.mixed}
+        return Frame(table, tuple(treated), self._db.types(table), labelled=labelled, **kept)  # type: ignore[arg-type]
 
     def by_row(self, frame: Frame, recoding: Recoding) -> Recoding:
         """Return the recoding with a label for each row, where it has one for each tuple."""
@@ -172,7 +190,8 @@ class DuckDB:
         if path.suffix == ".parquet":
             values, options = [self._typed(frame, name, schema) for name in frame.names], "FORMAT parquet"
         else:
-            values, options = frame.columns, f"FORMAT csv, HEADER, DELIMITER '{self.separator(frame)}'"
+            values = [written(frame, name) for name in frame.names]
+            options = f"FORMAT csv, HEADER, DELIMITER {string(self.separator(frame))}"
             if len(values) == 1:  # a null alone on its line is an empty line, which many readers skip
                 values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
         select = ", ".join(
@@ -188,7 +207,7 @@ class DuckDB:
 
     def separator(self, frame: Frame) -> str:
         """Return what stands between two fields of a CSV file: a comma where there is one field only."""
-        return frame.separator if len(frame.names) > 1 else ","
+        return frame.form.between_fields if len(frame.names) > 1 else ","
 
     # SQL
 
@@ -237,7 +256,7 @@ class DuckDB:
     def _typed(self, frame: Frame, name: str, schema: Schema) -> str:
         """SQL for a column in the type that its values have, for formats that know types."""
         c, kind, column = frame.at(name), frame.type_of(name), schema.get(name)
-        if frame.typed or kind != "VARCHAR" or column is None or name in frame.labelled:
+        if frame.knows_type(name) or kind != "VARCHAR" or column is None or name in frame.labelled:
             return c
         typed = self._by_storage(frame, column)
         changed = f"SELECT count_if(CAST({typed} AS VARCHAR) IS DISTINCT FROM {c}) FROM {frame.table}"

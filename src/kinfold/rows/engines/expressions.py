@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from kinfold.rows.engines import type_inference
+from kinfold.rows.date_formats import has_time
 from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.recoding import Keep, Replace
 from kinfold.rows.schema import Column, Storage
+from kinfold.rows.source_form import PLAIN, Form
+
+
+class Order(NamedTuple):
+    """The order of a column's categories in its source, and whether the source says that it means something."""
+
+    categories: tuple[str, ...]
+    means_something: bool
 
 
 @dataclass(frozen=True)
@@ -25,10 +34,13 @@ class Frame:
     names: tuple[str, ...]
     types: tuple[str, ...]
     typed: bool  # False where every field is text as written: CSV
-    separator: str = ","
+    form: Form = PLAIN  # how its source is written, and a CSV file made of it
     labelled: frozenset[str] = frozenset()  # columns that hold generalized labels instead of what the source had
     checksum: str | None = None  # of the bytes that were read
     blanked: frozenset[str] = frozenset()  # columns where texts that stand for a missing value became null
+    numeric: frozenset[str] = frozenset()  # columns of text that were numbers by the marks of the source
+    mixed: frozenset[str] = frozenset()  # columns of a typed source with numbers and texts: read as written
+    orders: tuple[Order | None, ...] = ()  # of its columns, where the source has categories
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
 
     @property
@@ -39,6 +51,14 @@ class Frame:
     def at(self, name: str) -> str:
         """The name of a column inside the engine."""
         return f"c{self.names.index(name)}"
+
+    def knows_type(self, name: str) -> bool:
+        """Whether the source knows the type of a column, so that its text is text whatever it looks like."""
+        return self.typed and name not in self.mixed
+
+    def order_of(self, place: int) -> Order | None:
+        """The order of the categories of a column in the source, if it has one."""
+        return self.orders[place] if self.orders else None
 
     def type_of(self, name: str) -> str:
         """The SQL type of a column."""
@@ -69,7 +89,7 @@ def number(frame: Frame, column: Column) -> str:
         return f"CAST(trim({c}) AS DOUBLE)"
     elif kind != "DATE" and not kind.startswith("TIMESTAMP"):
         return f"CAST({c} AS DOUBLE)"
-    if column.storage is Storage.TIMESTAMP or (column.date_format or "") in type_inference.TIME_FORMATS:
+    if column.storage is Storage.TIMESTAMP or has_time(column.date_format):
         return f"epoch(CAST({c} AS TIMESTAMP)) / 86400"
     return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
 
@@ -77,7 +97,10 @@ def number(frame: Frame, column: Column) -> str:
 def restored(value: str, held: pa.DataType, stored: str, column: Column) -> str:
     """SQL that brings a class value, held as an Arrow type, back into the type that the column had."""
     if stored == "VARCHAR" and pa.types.is_temporal(held):
-        return f"strftime({value}, '{column.date_format}')"
+        form = column.date_format or ""
+        if form.endswith("%z"):  # moments of several zones have an average in none: UTC
+            return f"strftime({value}, '{form.removesuffix('%z')}') || '+00:00'"
+        return f"strftime({value}, '{form}')"
     return f"CAST({value} AS {stored})"
 
 

@@ -5,7 +5,8 @@ A path is a path: no pattern, no partition read out of folder names, no address,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,23 +14,30 @@ import duckdb
 import pyarrow as pa
 
 from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.rows.column_copies import categories
 from kinfold.rows.engines import expressions, type_inference
 from kinfold.rows.engines.database import Database
-from kinfold.rows.engines.dialect import Dialect, find_dialect, transcode
-from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.dialect import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
+from kinfold.rows.engines.expressions import Frame, Order
 from kinfold.rows.engines.formula_cells import string
+from kinfold.rows.engines.normalizing import present_text
 from kinfold.rows.engines.source import Format, check_names, digest, format_of, plain_name
+from kinfold.rows.engines.statistics_files import read_statistics
+from kinfold.rows.engines.unpacking import unpack
+from kinfold.rows.engines.workbooks import SheetCells, read_sheet
+from kinfold.rows.source_form import Form
 
 FLAT_TYPES = {*type_inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 LINES_SHOWN = 5
+NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?"  # as a workbook's cells of numbers are written as text
 
 
-def read_file(db: Database, path: Path, separator: str | None) -> Frame:
+def read_file(db: Database, path: Path, form: Form) -> Frame:
     """Read a file, and make sure that what was read is what was hashed."""
-    form = format_of(path)
+    kind, packing = format_of(path)
     try:
         before = digest(path)
-        frame = _read_csv(db, path, separator) if form is Format.CSV else _read_typed(db, path, form)
+        frame = _unpacked(db, path, packing, kind, form) if packing else _read(db, path, kind, form, path.name)
         after = digest(path)
     except OSError as error:
         raise DataError(f"'{path.name}' cannot be read: {error.strerror}", fix="check the file") from None
@@ -38,47 +46,52 @@ def read_file(db: Database, path: Path, separator: str | None) -> Frame:
     return replace(frame, checksum=before)
 
 
-def without(db: Database, frame: Frame, missing: Sequence[str]) -> Frame:
-    """Return the table with null where a text stands for a missing value."""
-    texts = [f"c{i}" for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
-    stand = ", ".join(map(string, missing))
-    held = (
-        db.row(f"SELECT {', '.join(f'count_if({c} IN ({stand}))' for c in texts)} FROM {frame.table}") if texts else ()
-    )
-    found = {c for c, count in zip(texts, held, strict=True) if count}
-    if not found:
-        return frame
-    select = (f"CASE WHEN {c} NOT IN ({stand}) THEN {c} END AS {c}" if c in found else c for c in frame.columns)
-    blanked = frozenset(name for name in frame.names if frame.at(name) in found)
-    return replace(frame, table=db.table(f"SELECT {', '.join(select)} FROM {frame.table}"), blanked=blanked)
+def _read(db: Database, path: Path, kind: Format, form: Form, name: str) -> Frame:
+    """Read a plain file; messages call it by its name, not by that of a copy."""
+    if kind is Format.CSV:
+        return _read_csv(db, path, form, name)
+    if kind is Format.WORKBOOK:
+        return _read_workbook(db, read_sheet(path, form.sheet), form, name)
+    if kind is Format.STATISTICS:
+        table = read_statistics(path, form.encoding)
+        return _taken(db, table, f"'{name}'", ordered_only=False)
+    return _read_typed(db, path, kind, name)
 
 
-def _read_csv(db: Database, path: Path, separator: str | None) -> Frame:
-    dialect = find_dialect(path, separator)
-    if dialect.encoding not in ("utf-8", "utf-8-sig"):
-        copy = _transcoded(db, path, dialect.encoding)
-        try:
-            return _load_csv(db, copy, dialect, path.name)
-        finally:
-            copy.unlink()  # a copy of the original stays no longer than it must
-    return _load_csv(db, plain_name(path, db.folder, next(db.numbers)), dialect, path.name)
+def _unpacked(db: Database, path: Path, packing: str, kind: Format, form: Form) -> Frame:
+    with _copied(db, path, kind, lambda copy: unpack(path, packing, copy)) as copy:
+        return _read(db, copy, kind, form, path.name)
 
 
-def _transcoded(db: Database, path: Path, encoding: str) -> Path:
-    copy = db.folder / f"source{next(db.numbers)}.csv"
+@contextmanager
+def _copied(db: Database, path: Path, kind: Format, write: Callable[[Path], None]) -> Iterator[Path]:
+    """Let somebody write a copy of the original in plain form; it stays no longer than it must."""
+    copy = db.folder / f"source{next(db.numbers)}.{kind}"
     try:
-        transcode(path, encoding, copy)
+        write(copy)
     except OSError as error:
+        copy.unlink(missing_ok=True)
         what = f"cannot write a copy of '{path.name}' to '{db.folder.parent}': {error.strerror}"
         raise PolicyError(what, fix="free some space, or set TMPDIR to another folder") from None
-    return copy
+    try:
+        yield copy
+    finally:
+        copy.unlink()
+
+
+def _read_csv(db: Database, path: Path, form: Form, name: str) -> Frame:
+    dialect = find_dialect(path, form, name)
+    if dialect.encoding not in ("utf-8", "utf-8-sig"):
+        with _copied(db, path, Format.CSV, lambda copy: transcode(path, dialect.encoding, copy)) as copy:
+            return _load_csv(db, copy, dialect, name)
+    return _load_csv(db, plain_name(path, db.folder, next(db.numbers)), dialect, name)
 
 
 def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
     fields = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
     options = (
-        f"auto_detect=false, header=true, delim='{dialect.separator}', quote='\"', escape='\"', columns={fields}, "
-        f"skip={dialect.blank}, store_rejects=true, compression='none', hive_partitioning=false"
+        f"auto_detect=false, header=true, delim={string(dialect.separator)}, quote='\"', escape='\"', "
+        f"columns={fields}, skip={dialect.blank}, store_rejects=true, compression='none', hive_partitioning=false"
     )
     try:
         table = db.table(f"SELECT * FROM read_csv({expressions.literal(path)}, {options})")
@@ -87,8 +100,8 @@ def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
         raise DataError(what, fix="check that quotes are closed and that all lines end alike") from None
     _refuse_rejects(db, name)
     _refuse_empty(db, table, f"'{name}'")
-    types, separator = db.types(table), dialect.separator
-    return Frame(table, dialect.header, types, typed=False, separator=separator, doubtful=dialect.doubtful)
+    found = Form(separator=dialect.separator, encoding=dialect.encoding)
+    return Frame(table, dialect.header, db.types(table), typed=False, form=found, doubtful=dialect.doubtful)
 
 
 def _refuse_rejects(db: Database, name: str) -> None:
@@ -108,45 +121,77 @@ def _refuse_rejects(db: Database, name: str) -> None:
     )
 
 
-def _read_typed(db: Database, path: Path, form: Format) -> Frame:
+def _read_workbook(db: Database, sheet: SheetCells, form: Form, name: str) -> Frame:
+    """Take in the cells of a sheet: texts as written, but columns of numbers as such where every cell is one."""
+    sample = sheet.cells.slice(0, SAMPLE_ROWS).to_pylist()
+    doubtful = check_header(sheet.header, [[value or "" for value in row.values()] for row in sample], name)
+    frame = _taken(db, sheet.cells.rename_columns(list(sheet.header)), f"'{name}'", ordered_only=True)
+    frame = replace(frame, typed=False, doubtful=doubtful, form=Form(sheet=sheet.title))
+    present = {f"c{i}": present_text(f"c{i}", form.na) for i in sheet.numbers}
+    asked = [f"count(*) = count_if({v} IS NULL OR regexp_full_match({v}, '{NUMBER}'))" for v in present.values()]
+    numbers = [c for c, fits in zip(present, db.answers(asked, frame.table), strict=True) if fits]
+    whole = db.answers([f"count_if({present[c]} LIKE '%.%') = 0" for c in numbers], frame.table)
+    fresh = {c: f"CAST({present[c]} AS {'BIGINT' if next(whole) else 'DOUBLE'}) AS {c}" for c in numbers}
+    table = db.table(f"SELECT {', '.join(fresh.get(c, c) for c in frame.columns)} FROM {frame.table}")
+    return replace(frame, table=table, types=db.types(table))
+
+
+def _read_typed(db: Database, path: Path, kind: Format, name: str) -> Frame:
     source = expressions.literal(plain_name(path, db.folder, next(db.numbers)))
     scan = f"read_parquet({source}, hive_partitioning=false)"
-    if form is Format.JSONL:
-        scan = f"read_ndjson({source}, sample_size=-1, compression='none', hive_partitioning=false)"
+    if kind in (Format.JSONL, Format.JSON):
+        form = "newline_delimited" if kind is Format.JSONL else "auto"
+        options = f"format='{form}', sample_size=-1, compression='none', hive_partitioning=false"
+        scan = f"read_json({source}, {options})"
     try:
         names = [row[0] for row in db.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
         select = ", ".join(f"{expressions.identifier(name)} AS c{i}" for i, name in enumerate(names))
         table = db.table(f"SELECT {select} FROM {scan}")
     except duckdb.Error:
-        raise DataError(
-            f"'{path.name}' cannot be read", fix="check that it is whole and what its ending says"
-        ) from None
-    return _checked(db, table, tuple(names), f"'{path.name}'")
+        raise DataError(f"'{name}' cannot be read", fix="check that it is whole and what its ending says") from None
+    return _checked(db, table, tuple(names), f"'{name}'")
 
 
 def read_arrow(db: Database, source: pa.Table) -> Frame:
-    """Take in an Arrow table."""
+    """Take in an Arrow table; ordered categories bring their order."""
+    return _taken(db, source, "the frame", ordered_only=True)
+
+
+def _taken(db: Database, source: pa.Table, name: str, *, ordered_only: bool) -> Frame:
     numbered = source.rename_columns([f"c{i}" for i in range(source.num_columns)])
     with db.registered(numbered) as view:
         table = db.table(f"SELECT * FROM {view}")
-    return _checked(db, table, tuple(source.column_names), "the frame")
+    frame = _checked(db, table, tuple(source.column_names), name)
+    return replace(frame, orders=tuple(_order(column, ordered_only) for column in source.columns))
 
 
-def _flattened(db: Database, table: str) -> str:
-    """Return the table with codes, columns of nothing but nulls, and texts among numbers in JSON as text."""
+def _order(column: pa.ChunkedArray, ordered_only: bool) -> Order | None:
+    """Return the order of categories that are texts or whole numbers, and whether it means something."""
+    kind = column.type
+    if not pa.types.is_dictionary(kind) or (ordered_only and not kind.ordered):
+        return None
+    texts = pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type)
+    if not texts and not pa.types.is_integer(kind.value_type):
+        return None
+    return Order(tuple(map(str, categories(column).to_pylist())), kind.ordered)
+
+
+def _flattened(db: Database, table: str) -> tuple[str, list[str]]:
+    """Return the table with codes, columns of nothing but nulls, and texts among numbers in JSON as text; and these."""
     described = [row[:2] for row in db.connection.execute(f"DESCRIBE {table}").fetchall()]
     fresh = {c: f"CAST({c} AS VARCHAR)" for c, kind in described if kind.startswith(('"NULL"', "UUID", "ENUM"))}
     for c, kind in described:
         nested = f"SELECT count(*) FROM {table} WHERE json_type({c}) IN ('OBJECT', 'ARRAY')"
         if kind == "JSON" and not db.row(nested)[0]:
             fresh[c] = f"{c} ->> '$'"
+    mixed = [c for c, kind in described if kind == "JSON" and c in fresh]
     if not fresh:
-        return table
-    return db.table(f"SELECT {', '.join(f'{fresh.get(c, c)} AS {c}' for c, _ in described)} FROM {table}")
+        return table, mixed
+    return db.table(f"SELECT {', '.join(f'{fresh.get(c, c)} AS {c}' for c, _ in described)} FROM {table}"), mixed
 
 
 def _checked(db: Database, table: str, names: tuple[str, ...], source: str) -> Frame:
-    table = _flattened(db, table)
+    table, mixed = _flattened(db, table)
     check_names(names, source)
     _refuse_empty(db, table, source)
     types = db.types(table)
@@ -157,7 +202,7 @@ def _checked(db: Database, table: str, names: tuple[str, ...], source: str) -> F
     ]
     if problems:
         raise DataError(problems)
-    return Frame(table, names, types, typed=True)
+    return Frame(table, names, types, typed=True, mixed=frozenset(names[int(c[1:])] for c in mixed))
 
 
 def _refuse_empty(db: Database, table: str, source: str) -> None:

@@ -7,11 +7,10 @@ import os
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from kinfold.errors import DataError, PolicyError, Problem
 
-ENDINGS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
-ENDINGS |= {".jsonl": "jsonl", ".ndjson": "jsonl"}
 CHUNK = 1 << 20  # bytes held at a time
 PATTERN = frozenset("*?[\\")  # what the database takes for a pattern of names, and how it would be told not to
 
@@ -22,9 +21,51 @@ class Format(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     JSONL = "jsonl"
+    JSON = "json"
+    WORKBOOK = "workbook"
+    STATISTICS = "statistics"
 
 
-def format_of(path: Path) -> Format:
+ENDINGS = {
+    ".csv": Format.CSV,
+    ".tsv": Format.CSV,
+    ".txt": Format.CSV,
+    ".parquet": Format.PARQUET,
+    ".pq": Format.PARQUET,
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".json": Format.JSON,
+    ".xlsx": Format.WORKBOOK,
+    ".xlsm": Format.WORKBOOK,
+    ".dta": Format.STATISTICS,
+    ".sav": Format.STATISTICS,
+    ".zsav": Format.STATISTICS,
+    ".por": Format.STATISTICS,
+    ".sas7bdat": Format.STATISTICS,
+    ".xpt": Format.STATISTICS,
+}
+PACKED = (".gz", ".zst", ".bz2", ".xz")
+PACKABLE = (Format.CSV, Format.JSONL, Format.JSON)
+REMEDIES = {  # of what is known, but not read
+    ".xls": "it is an old Excel file: save it as .xlsx",
+    ".xlsb": "save it as .xlsx",
+    ".ods": "save it as .xlsx",
+    ".zip": "unpack it first",
+    ".rds": "write it from R: haven::write_sav, arrow::write_parquet or write.csv",
+    ".rdata": "write it from R: haven::write_sav, arrow::write_parquet or write.csv",
+    ".feather": "read it into a frame, and give that",
+    ".arrow": "read it into a frame, and give that",
+}
+
+
+class FileKind(NamedTuple):
+    """What a file is by its name: its format, and how it is packed, if it is."""
+
+    format: Format
+    packing: str | None = None
+
+
+def format_of(path: Path) -> FileKind:
     """Tell a file's format by its ending, after making sure that it is there to be read."""
     if not path.exists():
         raise DataError(f"no such file: '{path}'", fix="check the path")
@@ -34,10 +75,15 @@ def format_of(path: Path) -> Format:
         raise DataError(f"'{path}' is no ordinary file", fix="save the table to a file first")
     if not os.access(path, os.R_OK):
         raise DataError(f"'{path}' may not be read", fix="ask for the right to read it")
-    known = ENDINGS.get(path.suffix.lower())
-    if known is None:
-        raise DataError(f"'{path.name}' has an ending that is not known", fix=f"use one of {', '.join(ENDINGS)}")
-    return Format(known)
+    ending = path.suffix.lower()
+    if ending in ENDINGS:
+        return FileKind(ENDINGS[ending])
+    inner = ENDINGS.get(Path(path.stem).suffix.lower())
+    if ending in PACKED and inner in PACKABLE:
+        return FileKind(inner, ending)
+    known = f"use one of {', '.join(ENDINGS)}; CSV and JSON also packed: {', '.join(PACKED)}"
+    remedy = f"{REMEDIES[ending]}; or {known}" if ending in REMEDIES else known
+    raise DataError(f"'{path.name}' has an ending that is not known", fix=remedy)
 
 
 def digest(path: Path) -> str:

@@ -31,7 +31,8 @@ class Strips:
         columns = frame.columns[part]
         select = ", ".join(f"{c} AS c{i}" for i, c in enumerate(columns))
         table = self._db.table(f"SELECT {select} FROM {frame.table}")
-        return replace(frame, table=table, names=frame.names[part], types=frame.types[part])
+        orders = frame.orders[part]
+        return replace(frame, table=table, names=frame.names[part], types=frame.types[part], orders=orders)
 
     def holding(self, frame: Frame, names: Sequence[str]) -> Frame:
         """Return the strip that has these columns, or the table where it is narrow or they are in several."""

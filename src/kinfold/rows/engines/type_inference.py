@@ -1,8 +1,8 @@
 """What the columns of a table are, asked in SQL of all their values.
 
 Text that looks like a number is a number only if writing it back would give the same text but for its sign and
-decimals: `02138` stays text. Dates are read in one of a few formats, which must fit every value; where day and month
-could be exchanged for every value, the column stays text.
+decimals: `02138` stays text. Dates are read in one of many formats (see `date_formats`), which must fit every value;
+where day and month could be exchanged for every value, the column stays text unless the source is declared.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kinfold.rows.engines.formula_cells import is_formula
+from kinfold.rows.date_formats import has_time
+from kinfold.rows.engines.formula_cells import is_formula, string
+from kinfold.rows.engines.seeming import Look
 from kinfold.rows.schema import Column, Storage
 
 WHOLE = r"[+-]?(0|[1-9][0-9]{0,17})"
 NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 NOT_FINITE = r"(?i)[+-]?(nan|inf|infinity)"
-DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y")
-TIME_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M")
-FORMATS = DATE_FORMATS + TIME_FORMATS
 MOST_DECIMALS = 12
 
 WHOLE_TYPES = (
@@ -36,10 +35,18 @@ WHOLE_TYPES = (
 )
 
 
-def questions(sql_type: str, c: str) -> dict[str, str]:
-    """Aggregates that tell what the column `c` is, by name."""
+def questions(sql_type: str, c: str, marked: str | None = None) -> dict[str, str]:
+    """Aggregates that tell what the column `c` is, by name.
+
+    `marked` is the pattern of numbers by the marks of the source, where not all of the column's texts are such: then
+    it is no column of numbers, whatever these look like.
+    """
     asked = {"filled": f"count({c})"}
-    if sql_type == "VARCHAR":
+    if marked is not None:
+        asked |= dict.fromkeys(("whole", "not_finite", "decimals"), "0")
+        asked["numbers"] = f"count_if(regexp_full_match(trim({c}), {string(marked)}))"
+        asked["formulas"] = f"count_if({is_formula(c)})"
+    elif sql_type == "VARCHAR":
         text = f"trim({c})"
         fraction = f"nullif(split_part({text}, '.', 2), '')"
         asked |= {
@@ -61,9 +68,14 @@ def questions(sql_type: str, c: str) -> dict[str, str]:
     return asked
 
 
-def may_be_dates(found: Mapping[str, int]) -> bool:
-    """Whether a column holds text that is not all numbers."""
-    return "whole" in found and found["numbers"] + found["not_finite"] < found["filled"]
+def may_be_whole(found: Mapping[str, int]) -> bool:
+    """Whether a column of text holds numbers with a few decimals, all of which may be zeros."""
+    return "whole" in found and found["filled"] == found["numbers"] and 0 < found["decimals"] <= MOST_DECIMALS
+
+
+def has_fractions(c: str) -> str:
+    """SQL for whether a number in the column `c` has decimals that are not zeros: 43.0 is a whole number."""
+    return f"bool_or(rtrim(split_part(trim({c}), '.', 2), '0') <> '')"
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,7 @@ class Stored:
     typed: bool
 
 
-def column(stored: Stored, rows: int, found: Mapping[str, int], date_format: str | None) -> Column:
+def column(stored: Stored, rows: int, found: Mapping[str, int], look: Look) -> Column:
     """Judge a column by the answers; in a `typed` source text is text, whatever it looks like."""
     name, sql_type = stored.name, stored.sql_type
     filled, decimals = found["filled"], found.get("decimals", 0)
@@ -92,7 +104,7 @@ def column(stored: Stored, rows: int, found: Mapping[str, int], date_format: str
             not_finite=not_finite,
             decimals=_decimals(storage, decimals, sql_type),
         )
-    storage = Storage.TEXT if stored.typed else _written(found, filled, date_format)
+    storage = Storage.TEXT if stored.typed else _written(found, filled, look.date_format)
     return Column(
         name,
         storage,
@@ -100,8 +112,9 @@ def column(stored: Stored, rows: int, found: Mapping[str, int], date_format: str
         numbers=found["numbers"],
         not_finite=found["not_finite"],
         decimals=_decimals(storage, decimals, sql_type),
-        date_format=date_format,
+        date_format=look.date_format,
         formulas=found["formulas"],
+        seems=look.seems,
     )
 
 
@@ -118,12 +131,12 @@ def _stored(sql_type: str) -> Storage:
 def _written(found: Mapping[str, Any], filled: int, date_format: str | None) -> Storage:
     if not filled:
         return Storage.TEXT
+    if date_format:
+        return Storage.TIMESTAMP if has_time(date_format) else Storage.DATE
     if found["whole"] == filled:
         return Storage.INTEGER
     if found["numbers"] and found["numbers"] + found["not_finite"] == filled:
         return Storage.NUMBER
-    if date_format:
-        return Storage.TIMESTAMP if date_format in TIME_FORMATS else Storage.DATE
     return Storage.TEXT
 
 

@@ -1,0 +1,58 @@
+"""The options that say how a table is written: the same on every command that reads one, and the keys of `[source]`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+PANEL = "How the table is written"
+
+
+def _option(kind: Any, help_: str) -> Any:
+    return Annotated[kind | None, typer.Option(help=help_, show_default=False, rich_help_panel=PANEL)]
+
+
+OPTIONS = {
+    "na": _option(list[str], "Words for missing: NA,n/a"),
+    "decimal": _option(str, "Decimal mark: , or ."),
+    "thousands": _option(str, "Mark between thousands."),
+    "dates": _option(list[str], "How dates are written: %d.%m.%Y"),
+    "encoding": _option(str, "utf-8, latin-1, cp1252, utf-16, ..."),
+    "separator": _option(str, "What stands between fields: ; or tab"),
+    "sheet": _option(str, "Sheet of a workbook: its name, or its number."),
+}
+
+
+def reads(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `[source]`; it gets them as `source`, by their dotted keys."""
+
+    @wraps(command)
+    def wrapped(**given: Any) -> None:
+        source = {f"source.{key}": _read(key, given.pop(key)) for key in OPTIONS}
+        command(**given, source=source)
+
+    kept = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "source"]
+    added = [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for key, kind in OPTIONS.items()
+    ]
+    wrapped.__signature__ = inspect.Signature([*kept, *added])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in kept} | OPTIONS
+    return wrapped
+
+
+def keywords(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, by the names of their keys."""
+    return {key.removeprefix("source."): value for key, value in source.items() if value is not None}
+
+
+def _read(key: str, value: Any) -> Any:
+    if key == "na" and value is not None:
+        return [word for given in value for word in given.split(",")]
+    if key == "sheet" and value is not None and value.isdigit():
+        return int(value)
+    return value or None

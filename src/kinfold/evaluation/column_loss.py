@@ -1,0 +1,150 @@
+"""What each column lost: its loss from 0 to 1, and the share of its cells that changed.
+
+A cell of the release is a number, a category, a statement (a label of a hierarchy, a range), `*`, or nothing at all;
+one column may hold several of these. Formulas: `measures.overall`. What a label says is looked up once for each pair
+of an original value and a label that occur together.
+
+    number               squared error in units of the column's variance
+    category             0 or 1; Eq. (1) of Domingo-Ferrer & Torra 2005 (ordinal); the distance in the hierarchy
+    statement            values covered: of numbers those that occur in the column, else those of the hierarchy or order
+    * and left out       1, whatever the column holds
+    null                 one more value: 0 where it was null, else 1
+
+A statement that is not true of the value is wrong: 1, and so is a label that nobody knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.evaluation.label_coverage import Spans, own_places, spans_of
+from kinfold.evaluation.pairing import GONE, PairedColumn
+from kinfold.hierarchy import TOP
+from kinfold.measures.overall import lost_numbers, lost_statements, squared_errors
+from kinfold.request.encoding import SECONDS, Coded, Measured
+from kinfold.rows.schema import Kind
+
+Floats: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.int64]
+
+DENSE = 4_000_000  # pairs of a value and a label that are counted in one array; more are counted by sorting
+
+
+@dataclass(frozen=True)
+class ColumnLoss:
+    """What one column lost, 0 to 1, and the share of its cells that are not as they were."""
+
+    lost: float
+    changed: float
+
+
+@dataclass(frozen=True, eq=False)
+class Meetings:
+    """The pairs of an original value and a released label that occur, and how many records have each."""
+
+    value: Ints
+    label: Ints  # -1 null, -2 left out
+    records: Ints
+
+
+def column_loss(column: PairedColumn) -> ColumnLoss:
+    """Measure one column of a pair of tables."""
+    if isinstance(column.attribute, Coded):
+        return _categories(column, column.attribute)
+    return _numbers(column, column.attribute) if column.numbers is not None else _statements(column, column.attribute)
+
+
+def _numbers(column: PairedColumn, attribute: Measured) -> ColumnLoss:
+    x, y = attribute.numbers, column.numbers
+    assert y is not None  # noqa: S101  told apart by the caller
+    same = column.kept & ((x == y) | (np.isnan(x) & np.isnan(y)))
+    return ColumnLoss(lost_numbers(x, y, column.kept), float((~same).mean()))
+
+
+def _categories(column: PairedColumn, attribute: Coded) -> ColumnLoss:
+    null, spans = attribute.null_code, spans_of(column)
+    met = _met(attribute.codes.astype(np.int64), column)
+    code = {text: number for number, text in enumerate(attribute.texts[:-1])}
+    category = np.array([*(code.get(label, -1) for label in column.labels), -1, null], np.int64)[met.label]
+    leaf = met.value if attribute.leaf is None else attribute.leaf[met.value].astype(np.int64)
+    lost = _stated(column, spans, met, leaf, (spans.stop - spans.start, spans.values))
+    lost[met.value == null] = 1.0
+    told = category >= 0
+    lost[told] = attribute.scale.apart(met.value[told], category[told])
+    return _mean(column, met, lost, same=category == met.value)
+
+
+def _statements(column: PairedColumn, attribute: Measured) -> ColumnLoss:
+    """Measure numbers that were released as statements, be it that some cells are numbers still."""
+    own, spans, null = own_places(column), spans_of(column), attribute.null
+    met = _met(own, column)
+    present = np.concatenate([[0], np.cumsum(np.bincount(own[~null], minlength=spans.values) > 0)])
+    lost = _stated(column, spans, met, met.value, (present[spans.stop] - present[spans.start], int(present[-1])))
+    number = np.full(spans.values + 1, np.nan)
+    number[own[~null]] = attribute.numbers[~null]
+    x, y = number[met.value], _told_numbers(column, spans, number)[met.label]
+    both = ~np.isnan(x) & ~np.isnan(y)
+    lost[both] = squared_errors(x[both], y[both], attribute.numbers[~null])
+    unfilled = met.value == spans.values
+    lost[unfilled] = 1.0
+    lost[unfilled & (met.label == -1)] = 0.0
+    return _mean(column, met, lost, same=(x == y) | (unfilled & (met.label == -1)))
+
+
+def _stated(column: PairedColumn, spans: Spans, met: Meetings, place: Ints, covers: tuple[Ints, int]) -> Floats:
+    """Loss of each pair by how many of all values its label covers; null, `*` and what is left out cover nothing."""
+    covered, values = covers
+    start, stop = np.append(spans.start, [0, 0]), np.append(spans.stop, [0, 0])
+    true = (start[met.label] <= place) & (place < stop[met.label])
+    plain = np.array([label != TOP for label in column.labels] + [False, False])
+    known = np.append(spans.known, [False, False])
+    return lost_statements(np.append(covered, [0, 0])[met.label], values, true & (plain & known)[met.label])
+
+
+def _told_numbers(column: PairedColumn, spans: Spans, number: Floats) -> Floats:
+    """Return the number that each label is, NaN where it is a statement; after the labels left out and null."""
+    kind, value = column.attribute.bound.kind, (spans.level == 0) & spans.known
+    told = [
+        number[start] if is_value else np.nan if known or label == TOP else _parsed(label, kind)
+        for label, start, is_value, known in zip(column.labels, spans.start, value, spans.known, strict=True)
+    ]
+    return np.array([*told, np.nan, np.nan])
+
+
+def _parsed(label: str, kind: Kind) -> float:
+    """Return a label that is a number or a date which the original does not hold, NaN for any other text."""
+    try:
+        read = float(label) if kind is Kind.CONTINUOUS else _days(label)
+    except (ValueError, OverflowError):
+        return np.nan
+    return read if np.isfinite(read) else np.nan
+
+
+def _days(label: str) -> float:
+    return datetime.fromisoformat(label).replace(tzinfo=UTC).timestamp() / SECONDS
+
+
+def _met(value: Ints, column: PairedColumn) -> Meetings:
+    assert column.place is not None  # noqa: S101  a column without numbers has labels
+    width = len(column.labels) - GONE
+    pairs = value * width + column.place - GONE
+    most = (int(value.max(initial=0)) + 1) * width
+    if most <= DENSE:
+        counts = np.bincount(pairs, minlength=most)
+        found = np.flatnonzero(counts)
+        counts = counts[found]
+    else:
+        found, counts = np.unique(pairs, return_counts=True)
+    return Meetings(found // width, found % width + GONE, counts)
+
+
+def _mean(column: PairedColumn, met: Meetings, lost: Floats, same: Flags) -> ColumnLoss:
+    records = len(column.kept)
+    changed = float(met.records[~same].sum()) / records
+    return ColumnLoss(min(1.0, float((lost * met.records).sum()) / records), changed)

@@ -1,0 +1,128 @@
+"""Plausibility: what a release holds that the original never did, and what it holds no more.
+
+    vanished        categories of a quasi-identifier that no released record has: the rare ones, as a rule
+    outside         released numbers below the least or above the largest of the original
+    combinations    released records whose two categories never meet in the original (a man who is pregnant). At least
+                    one of the columns is a quasi-identifier that was released as categories; the other is one too, or
+                    any column of at most `FEW` categories that was released as it is
+
+Statements are left aside: a true one is plausible. Null is one more category.
+Cost: one pass over the records for each pair of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import plural
+from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
+from kinfold.request.encoding import Coded, Measured
+
+Ints: TypeAlias = NDArray[np.int64]
+
+FEW = 100  # categories of a column that was released as it is: of more, most combinations meet by chance alone
+DENSE = 20_000_000  # combinations that are marked in one array (20 MB); columns with more are left aside
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """A column of both tables by codes from 0 up, in each table's order of rows."""
+
+    name: str
+    before: Ints
+    after: Ints
+    codes: int
+    quasi: bool
+
+
+@dataclass(frozen=True)
+class Plausibility:
+    """Counts by column, or by pair of columns, and what there is to say of them."""
+
+    values: dict[str, dict[str, int]]
+    notes: tuple[str, ...]
+
+
+def plausibility(tables: Tables, pair: Pair, others: Sequence[str]) -> Plausibility:
+    """Count what is not plausible; `others` name the categorical columns that were released as they are."""
+    rows = np.arange(int(pair.kept.sum())) if isinstance(tables.rows, str) else tables.rows
+    coded = [c for c in pair.columns if isinstance(c.attribute, Coded) and not c.generalized]
+    own = [_categories(column, rows) for column in coded]
+    kept = [found for name in others if (found := _untouched(tables, name)) is not None] if own else []
+    vanished = {each.name: _vanished(each) for each in own}
+    outside = {c.name: _outside(c) for c in pair.columns if c.compares_numbers}
+    strange = {f"{a.name} + {b.name}": _strange(a, b) for a, b in combinations([*own, *kept], 2) if a.quasi or b.quasi}
+    met = {names: records for names, records in strange.items() if records}
+    values = {"vanished": {name: n for name, (n, _) in vanished.items()}, "outside": outside, "combinations": met}
+    return Plausibility(values, tuple(_told(vanished, outside, met)))
+
+
+def _categories(column: PairedColumn, rows: NDArray[np.intp]) -> Categories:
+    assert isinstance(column.attribute, Coded)  # noqa: S101  told apart by the caller
+    null = column.attribute.null_code
+    before, after = column.before, column.after[rows]
+    return Categories(
+        column.name, np.where(before < 0, null, before), np.where(after < 0, null, after), null + 1, quasi=True
+    )
+
+
+def _untouched(tables: Tables, name: str) -> Categories | None:
+    """Return a column beside the quasi-identifiers, None where it is not in both tables or has many categories."""
+    number: dict[str | None, int] = {}
+    sides = []
+    for frame in (tables.original, tables.released):
+        if name not in tables.engine.schema(frame):
+            return None
+        sides.append(_numbered(tables.engine.collect(frame, {name: None}).column(0), number))
+    return Categories(name, sides[0], sides[1], len(number), quasi=False) if len(number) <= FEW + 1 else None
+
+
+def _numbered(column: Any, number: dict[str | None, int]) -> Ints:
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = [number.setdefault(text, len(number)) for text in (*encoded.dictionary.to_pylist(), None)]
+    places: Ints = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.array(codes, np.int64)[places]
+
+
+def _vanished(column: Categories) -> tuple[int, int]:
+    """Return how many categories are gone, and how many original records held them."""
+    before, after = (np.bincount(side, minlength=column.codes)[:-1] for side in (column.before, column.after))
+    gone = (before > 0) & (after == 0)
+    return int(gone.sum()), int(before[gone].sum())
+
+
+def _outside(column: PairedColumn) -> int:
+    assert isinstance(column.attribute, Measured)  # noqa: S101  told apart by the caller
+    assert column.numbers is not None  # noqa: S101  told apart by the caller
+    known = column.attribute.numbers[~column.attribute.null]
+    if not len(known):
+        return 0
+    return int(((column.numbers < known.min()) | (column.numbers > known.max())).sum())
+
+
+def _strange(one: Categories, other: Categories) -> int:
+    """Count the released records whose two categories never meet in the original."""
+    if one.codes * other.codes > DENSE:
+        return 0
+    met = np.zeros(one.codes * other.codes, np.bool_)
+    met[one.before * other.codes + other.before] = True
+    return int((~met[one.after * other.codes + other.after]).sum())
+
+
+def _told(vanished: dict[str, tuple[int, int]], outside: dict[str, int], met: dict[str, int]) -> Iterator[str]:
+    for name, (categories, records) in vanished.items():
+        if categories:
+            gone = f"{plural(categories, 'category', 'categories')} of the original ({plural(records, 'record')})"
+            yield f"'{name}': no released record has {gone}"
+    for name, cells in outside.items():
+        if cells:
+            yield f"'{name}': {plural(cells, 'released value')} outside the range of the original"
+    for names, records in met.items():
+        told = plural(records, "released record")
+        yield f"{names}: {told} with a combination of values that the original does not have"

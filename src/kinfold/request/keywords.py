@@ -1,0 +1,70 @@
+"""Keywords: a policy without a file, in the signature of whatever takes one, so that help and completion list them.
+
+quasi, confidential, identifier      lists of columns
+method                               the name of one
+k, t, refine, others, ...            every key of the policy's sections, as the policy has it
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from kinfold.request.policy import Method, Output, Privacy, Report, Source
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+LISTS = ("quasi", "confidential", "identifier")
+SECTIONS: dict[str, type[BaseModel]] = {
+    "privacy": Privacy,
+    "method": Method,
+    "output": Output,
+    "report": Report,
+    "source": Source,
+}
+
+
+def section_of(key: str) -> str:
+    """Return the section of a policy that a key belongs to; of one that nobody knows `privacy`, which will say so."""
+    return next((section for section, model in SECTIONS.items() if key in model.model_fields), "privacy")
+
+
+def listing(*more: type) -> Callable[[Function], Function]:
+    """Put every keyword of a policy into the signature of a function that takes them as `**request`.
+
+    `more` are dataclasses whose fields it takes as well.
+    """
+
+    def listed(function: Function) -> Function:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        names = {each.name for each in own}
+        asked = [each for each in (*_of_dataclasses(more), *_of_policy()) if each.name not in names]
+        unique = list({each.name: each for each in reversed(asked)}.values())[::-1]
+        function.__signature__ = signature.replace(parameters=[*own, *unique])  # type: ignore[attr-defined]
+        return function
+
+    return listed
+
+
+def _of_policy() -> Iterator[inspect.Parameter]:
+    yield from (_keyword(name, ()) for name in LISTS)
+    for section, model in SECTIONS.items():
+        for name, field in model.model_fields.items():
+            key = "method" if (section, name) == ("method", "name") else name
+            yield _keyword(key, None if field.is_required() else field.default)
+
+
+def _of_dataclasses(more: tuple[type, ...]) -> Iterator[inspect.Parameter]:
+    for each in more:
+        assert is_dataclass(each)  # noqa: S101  as its callers give it
+        for field in fields(each):
+            yield _keyword(field.name, None if field.default is MISSING else field.default)
+
+
+def _keyword(name: str, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)

@@ -1,0 +1,126 @@
+"""SQL for values that are recoded before any class is formed: see `rows.value_recoding`.
+
+Names and limits come from a policy and are written as quoted literals; columns are c0, c1, ... as everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kinfold.rows.engines import expressions
+from kinfold.rows.engines.database import Database
+from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.formula_cells import string
+from kinfold.rows.engines.type_inference import MOST_DECIMALS
+from kinfold.rows.schema import Column, Schema, Storage
+from kinfold.rows.value_recoding import Limited, Recoded, Renamed, ValueRecoding, decimals
+
+
+@dataclass(frozen=True)
+class _Fresh:
+    """SQL for a recoded column, for how many cells change, and for how many hold each name of a map."""
+
+    value: str
+    changed: str
+    holding: tuple[str, ...] = ()
+    as_stored: bool = True
+
+
+def recode_values(db: Database, frame: Frame, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
+    """Make the table in which some columns are recoded, and count what changed."""
+    fresh = {
+        name: _renamed(db, frame, schema[name], each)
+        if isinstance(each, Renamed)
+        else _limited(frame, schema[name], each)
+        for name, each in how.items()
+    }
+    asked = [sql for each in fresh.values() for sql in (each.changed, *each.holding)]
+    answers = db.answers([f"count_if({sql})" for sql in asked], frame.table)
+    found = {name: [int(next(answers)) for _ in (each.changed, *each.holding)] for name, each in fresh.items()}
+    values = {name: fresh[name].value if name in fresh else frame.at(name) for name in frame.names}
+    table = db.table(
+        f"SELECT {', '.join(f'{sql} AS {frame.at(name)}' for name, sql in values.items())} FROM {frame.table}"
+    )
+    return Recoded(
+        replace(frame, table=table, types=db.types(table)),
+        {name: counts[0] for name, counts in found.items()},
+        {name: counts[1:].count(0) for name, counts in found.items()},
+        {name: each.as_stored for name, each in fresh.items()},
+    )
+
+
+def _renamed(db: Database, frame: Frame, column: Column, how: Renamed) -> _Fresh:
+    """A column after a map: in the type that it had where every new name fits it, else as text."""
+    kind, text = frame.type_of(column.name), expressions.text(frame, column.name)
+    holding = {old: _holds(frame, column, old) for old in how.names}
+    cases = "".join(f" WHEN {holding[old]} THEN {string(new) if new else 'NULL'}" for old, new in how.names.items())
+    value = f"CASE{cases} ELSE {text} END" if cases else text
+    changed = " OR ".join(holding[old] for old, new in how.names.items() if old != new) or "FALSE"
+    fits = [f"TRY_CAST({string(new)} AS {kind}) IS NOT NULL" for new in how.names.values() if new]
+    typed = kind != "VARCHAR" and bool(db.row(f"SELECT {' AND '.join(fits) or 'TRUE'}")[0])
+    as_stored = typed and "" not in how.names.values()  # not every type has a missing value
+    return _Fresh(f"CAST({value} AS {kind})" if typed else value, changed, tuple(holding.values()), as_stored)
+
+
+def _holds(frame: Frame, column: Column, text: str) -> str:
+    """SQL for whether a cell holds a value of this text, or equal to it: 3.0 is 3 in a column of numbers."""
+    kind, c = frame.type_of(column.name), frame.at(column.name)
+    same = f"{expressions.text(frame, column.name)} = {string(text)}"
+    if kind != "VARCHAR":
+        same += f" OR {c} = TRY_CAST({string(text)} AS {kind})"
+    elif column.storage in (Storage.INTEGER, Storage.NUMBER):
+        same += f" OR TRY_CAST(trim({c}) AS DOUBLE) = TRY_CAST({string(text)} AS DOUBLE)"
+    return f"coalesce({same}, FALSE)"
+
+
+def _limited(frame: Frame, column: Column, how: Limited) -> _Fresh:
+    """A column of numbers or dates between its limits, in steps; a value that stays keeps its text."""
+    x, kind = expressions.number(frame, column), frame.type_of(column.name)
+    cases = [*_cases(column, how, x, kind)] or [("FALSE", "NULL")]
+    value = "".join(f" WHEN {when} THEN {value}" for when, value in cases)
+    return _Fresh(f"CASE{value} ELSE {frame.at(column.name)} END", " OR ".join(f"({when})" for when, _ in cases))
+
+
+def _cases(column: Column, how: Limited, x: str, kind: str) -> Iterator[tuple[str, str]]:
+    """When a value is changed, and what it becomes; the first case that fits."""
+    there = f"isfinite({x})"
+    for limit, sign in ((how.top, ">"), (how.bottom, "<")):
+        if limit is not None:
+            yield f"{there} AND {x} {sign} {_as_number(limit)}", _written(limit, column, kind)
+    if how.step is None:
+        return
+    limits = [_as_number(limit) for limit in (how.top, how.bottom) if limit is not None]
+    there = " AND ".join([there, *(f"{x} <> {limit}" for limit in limits)])
+    rounded = f"round({x} / {how.step!r}) * {how.step!r}"
+    for limit, nearest in ((how.top, "least"), (how.bottom, "greatest")):
+        rounded = rounded if limit is None else f"{nearest}({rounded}, {_as_number(limit)})"
+    digits = max(decimals(how.step), *(decimals(each) for each in (how.top, how.bottom) if isinstance(each, float)), 0)
+    rounded = f"(round({rounded}, {digits}) + 0.0)"
+    yield f"{there} AND {x} <> {rounded}", _computed(rounded, digits, column, kind)
+
+
+def _as_number(limit: float | str) -> str:
+    if not isinstance(limit, str):
+        return repr(float(limit))
+    moment = datetime.fromisoformat(limit).replace(tzinfo=None)
+    return repr((moment - datetime(1970, 1, 1)).total_seconds() / 86400)
+
+
+def _written(limit: float | str, column: Column, kind: str) -> str:
+    """SQL for a limit the way that the values of its column are written."""
+    if isinstance(limit, str):
+        moment = f"TIMESTAMP '{datetime.fromisoformat(limit).replace(tzinfo=None).isoformat(sep=' ')}'"
+        return f"strftime({moment}, '{column.date_format}')" if kind == "VARCHAR" else f"CAST({moment} AS {kind})"
+    return _computed(repr(float(limit)), decimals(limit), column, kind)
+
+
+def _computed(number: str, digits: int, column: Column, kind: str) -> str:
+    """SQL for a number the way that the values of its column are written."""
+    if kind != "VARCHAR":
+        return f"CAST({number} AS {kind})"
+    if column.storage is Storage.INTEGER:
+        return f"CAST(CAST({number} AS BIGINT) AS VARCHAR)"
+    shown = max(digits, min(column.decimals or 0, MOST_DECIMALS))
+    return f"printf('%.{shown}f', CASE WHEN {number} = 0 THEN 0.0 ELSE CAST({number} AS DOUBLE) END)"

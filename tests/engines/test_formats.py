@@ -1,0 +1,392 @@
+"""Formats: the same table in every format that is read, written by the libraries that others use."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import sys
+import zipfile
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyreadstat
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kinfold
+from kinfold.errors import DataError, PolicyError
+from kinfold.request.policy import Policy
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.source_form import Form
+
+Rows = list[dict[str, Any]]
+POLICY = {
+    "privacy": {"k": 3},
+    "method": {"name": "mdav"},
+    "columns": {
+        "age": {"role": "quasi", "type": "continuous", "missing": "mean"},
+        "height": {"role": "quasi", "type": "continuous", "missing": "mean"},
+        "sex": {"role": "quasi", "type": "nominal"},
+        "born": {"role": "quasi", "type": "date", "missing": "mean"},
+        "income": {"role": "confidential", "type": "continuous"},
+    },
+}
+GERMAN = {"decimal": ",", "thousands": ".", "na": ["NA"], "dates": "%d.%m.%Y", "separator": ";"}
+
+
+def plain_csv(rows: Rows, path: Path) -> None:
+    lines = [",".join(rows[0])]
+    lines += [",".join("" if v is None else str(v) for v in row.values()) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def german_csv(rows: Rows, path: Path) -> None:
+    def field(value: Any) -> str:
+        if value is None:
+            return "NA"
+        if isinstance(value, date):
+            return value.strftime("%d.%m.%Y")
+        if isinstance(value, float):
+            whole, _, fraction = f"{value:,}".partition(".")
+            return whole.replace(",", ".") + (f",{fraction}" if fraction else "")
+        return str(value)
+
+    lines = [";".join(rows[0]), *(";".join(map(field, row.values())) for row in rows)]
+    path.write_bytes(("\r\n".join(lines) + "\r\n").encode("cp1252"))
+
+
+def jsonl(rows: Rows, path: Path) -> None:
+    path.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows), encoding="utf-8")
+
+
+def json_array(rows: Rows, path: Path) -> None:
+    path.write_text(json.dumps(rows, default=str, indent=1), encoding="utf-8")
+
+
+def parquet(rows: Rows, path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def workbook(rows: Rows, path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(list(rows[0]))
+    for row in rows:
+        sheet.append(list(row.values()))
+    book.save(path)
+
+
+def labelled(rows: Rows, path: Path) -> None:
+    """A file of a statistical package, in which sex is a code with labels."""
+    labels = {float(i): text for i, text in enumerate(sorted({row["sex"] for row in rows}), 1)}
+    code = {text: i for i, text in labels.items()}
+    frame = pd.DataFrame([{**row, "sex": code[row["sex"]]} for row in rows])
+    frame[["age", "height", "income"]] = frame[["age", "height", "income"]].astype(float)
+    write = {".sav": pyreadstat.write_sav, ".dta": pyreadstat.write_dta}[path.suffix]
+    whole = {int(i): text for i, text in labels.items()}
+    write(frame, str(path), variable_value_labels={"sex": labels if path.suffix == ".sav" else whole})
+
+
+def packed(how: Callable[[bytes], bytes]) -> Callable[[Rows, Path], None]:
+    def write(rows: Rows, path: Path) -> None:
+        plain_csv(rows, path)
+        path.write_bytes(how(path.read_bytes()))
+
+    return write
+
+
+def zst(data: bytes) -> bytes:
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
+
+
+WRITERS: dict[str, Callable[[Rows, Path], None]] = {
+    "german.csv": german_csv,
+    "t.parquet": parquet,
+    "t.jsonl": jsonl,
+    "t.json": json_array,
+    "t.xlsx": workbook,
+    "t.sav": labelled,
+    "t.dta": labelled,
+    "t.csv.gz": packed(gzip.compress),
+    "t.csv.bz2": packed(bz2.compress),
+    "t.csv.xz": packed(lzma.compress),
+    "t.csv.zst": packed(zst),
+}
+
+people = st.fixed_dictionaries(
+    {
+        "age": st.none() | st.integers(18, 90),
+        "height": st.none() | st.integers(1400, 2_100_000).map(lambda n: n / 1000),
+        "sex": st.sampled_from(["female", "male", "other"]),
+        "born": st.none() | st.dates(date(1930, 1, 1), date(2005, 12, 31)),
+        "income": st.integers(0, 9_999_999).map(lambda n: n / 100),
+    }
+)
+
+
+def complete(rows: Rows) -> Rows:
+    """Values in every column, and a fraction where there are fractions: a format without types must tell them."""
+    first = {"age": 41, "height": 1234.567, "sex": "male", "born": date(1980, 12, 31), "income": 1234567.5}
+    second = {"age": 52, "height": 170.5, "sex": "female", "born": date(1971, 1, 13), "income": 0.25}
+    return [first, second, *({name: row[name] for name in first} for row in rows)]
+
+
+def partition(labels: Any) -> list[int]:
+    """Labels numbered by their first record: equal partitions give equal lists."""
+    first: dict[int, int] = {}
+    return [first.setdefault(label, len(first)) for label in np.asarray(labels).tolist()]
+
+
+def classes(path: Path, source: dict[str, Any]) -> list[int]:
+    release = kinfold.anonymize(path, {**POLICY, "source": source, "output": {"order": "kept"}})
+    return partition(release.labels)
+
+
+@settings(max_examples=3, deadline=None)
+@given(rows=st.lists(people, min_size=10, max_size=25).map(complete))
+def test_a_table_has_the_same_classes_in_every_format(rows: Rows, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("formats")
+    plain_csv(rows, folder / "t.csv")
+    expected = classes(folder / "t.csv", {})
+    for name, write in WRITERS.items():
+        write(rows, folder / name)
+        assert classes(folder / name, GERMAN if write is german_csv else {}) == expected, name
+
+
+@pytest.fixture
+def rows() -> Rows:
+    sexes = ["female", "male"]
+    made: Rows = [
+        {"age": 20 + i, "height": 150.5 + i, "sex": sexes[i % 2], "born": date(1960 + i, 1, 1), "income": 100.25 * i}
+        for i in range(12)
+    ]
+    return complete(made)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_bytes_hashed_are_those_on_disk(rows: Rows, tmp_path: Path, name: str) -> None:
+    import hashlib
+
+    WRITERS[name](rows, tmp_path / name)
+    with DuckDB() as engine:
+        frame = engine.read(tmp_path / name)
+        assert engine.checksum(frame) == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+        assert not list(Path(engine._db.folder).glob("source*")), "a copy stayed"
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name.startswith("t.csv.")])
+@pytest.mark.parametrize(
+    "harm", [lambda data: data[: len(data) // 2], lambda data: b"nonsense" * len(data)], ids=["cut", "no"]
+)
+def test_a_packed_file_that_is_broken_is_refused(
+    rows: Rows, tmp_path: Path, name: str, harm: Callable[[bytes], bytes]
+) -> None:
+    WRITERS[name](rows, tmp_path / name)
+    (tmp_path / name).write_bytes(harm((tmp_path / name).read_bytes()))
+    with DuckDB() as engine, pytest.raises(DataError, match="broken, or not whole"):
+        engine.read(tmp_path / name)
+
+
+# workbooks
+
+
+def saved(tmp_path: Path, *sheets: tuple[str, list[list[Any]]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, lines in sheets:
+        sheet = book.create_sheet(title)
+        for line in lines:
+            sheet.append(line)
+    book.save(tmp_path / "t.xlsx")
+    return tmp_path / "t.xlsx"
+
+
+def table(path: Path, **source: Any) -> dict[str, list[Any]]:
+    with DuckDB() as engine:
+        policy = Policy.parse({"privacy": {"k": 2}, "source": source})
+        return dict(engine.rows(engine.read(path, ("",), policy.source.form)).to_pydict())
+
+
+TWO = (("people", [["a", "b"], [1, 2]]), ("more", [["c"], [3]]))
+
+
+@pytest.mark.parametrize(("sheet", "names"), [("people", ["a", "b"]), ("more", ["c"]), (1, ["a", "b"]), (2, ["c"])])
+def test_a_sheet_is_named_or_numbered(tmp_path: Path, sheet: str | int, names: list[str]) -> None:
+    assert list(table(saved(tmp_path, *TWO), sheet=sheet)) == names
+
+
+@pytest.mark.parametrize(("sheet", "said"), [(None, "2 sheets, and none"), ("x", "no sheet 'x'"), (3, "no sheet 3")])
+def test_a_sheet_that_is_not_there_is_told_with_those_that_are(tmp_path: Path, sheet: Any, said: str) -> None:
+    with pytest.raises(PolicyError, match=said) as caught:
+        table(saved(tmp_path, *TWO), **({} if sheet is None else {"sheet": sheet}))
+    assert "'people', 'more'" in str(caught.value)
+
+
+def test_empty_sheets_beside_the_only_one_do_not_matter(tmp_path: Path) -> None:
+    assert table(saved(tmp_path, ("empty", []), *TWO[:1], ("none", []))) == {"a": [1], "b": [2]}
+
+
+def test_cells_keep_what_they_are(tmp_path: Path) -> None:
+    lines = [
+        ["zip", "n", "x", "word", "day", "flag", "big"],
+        ["02138", 3, 1.5, "NA", date(2024, 1, 31), True, 123456789012],
+        ["12345", 4, 2, 7, date(2024, 2, 1), False, 5],
+        [None] * 7,
+        ["54321", None, 0.1, 8.25, None, None, -3],
+    ]
+    found = table(saved(tmp_path, ("s", lines)))
+    assert found == {
+        "zip": ["02138", "12345", "54321"],
+        "n": [3, 4, None],
+        "x": [1.5, 2.0, 0.1],
+        "word": ["NA", "7", "8.25"],
+        "day": ["2024-01-31", "2024-02-01", None],
+        "flag": ["true", "false", None],
+        "big": [123456789012, 5, -3],
+    }
+    assert table(tmp_path / "t.xlsx", na=["NA"])["word"] == [None, 7.0, 8.25]
+
+
+def test_numbers_of_cells_stay_numbers_where_texts_have_a_decimal_comma(tmp_path: Path) -> None:
+    lines = [["cells", "texts"], [1.5, "1.234,5"], [2.25, "0,5"]]
+    assert table(saved(tmp_path, ("s", lines)), decimal=",", thousands=".") == {
+        "cells": [1.5, 2.25],
+        "texts": ["1234.5", "0.5"],
+    }
+
+
+def test_empty_rows_are_no_records_and_no_header(tmp_path: Path) -> None:
+    lines = [["", None], [None, None], ["a", "b"], [None, None], [1, 2.5], ["", ""], [3, 4]]
+    book = saved(tmp_path, ("s", lines))
+    assert table(book) == {"a": [1, 3], "b": [2.5, 4.0]}
+
+
+def merged(tmp_path: Path) -> Path:
+    path = saved(tmp_path, ("s", [["a", None, "c"], [1, 2, 3]]))
+    book = openpyxl.load_workbook(path)
+    book["s"].merge_cells("A1:B1")
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (merged, "column 2 has no name"),
+        (lambda path: saved(path, ("s", [["a", "a"], [1, 2]])), "have the same name"),
+        (lambda path: saved(path, ("s", [])), "is empty"),
+        (lambda path: saved(path, ("s", [["a", "b"]])), "has no rows"),
+        (lambda path: written(path, b"PK\x03\x04 nonsense"), "cannot be read as an Excel file"),
+        (lambda path: harmed(path), "cannot be read as an Excel file"),
+        (lambda path: written(path, bytes.fromhex("d0cf11e0a1b11ae1") + b"\0" * 600), "password, or an old Excel"),
+    ],
+    ids=["merged", "twice", "empty", "header", "broken", "harmed", "password"],
+)
+def test_a_workbook_that_cannot_be_read_says_why(tmp_path: Path, make: Callable[[Path], Path], said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        table(make(tmp_path))
+
+
+def harmed(folder: Path) -> Path:
+    """A workbook whose sheet is cut in the middle."""
+    whole = saved(folder, ("s", [["a", "b"], *([i, "x"] for i in range(50))]))
+    cut = folder / "cut.xlsx"
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(cut, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            target.writestr(name, data[: len(data) // 2] if "worksheets" in name else data)
+    return cut
+
+
+def written(folder: Path, data: bytes) -> Path:
+    (folder / "t.xlsx").write_bytes(data)
+    return folder / "t.xlsx"
+
+
+# statistical packages
+
+
+def sav(tmp_path: Path, **options: Any) -> Path:
+    frame = pd.DataFrame({"sex": [1.0, 2.0, 9.0, 1.0], "edu": [3.0, 1.0, 2.0, 3.0], "age": [43.0, 99.0, 51.0, None]})
+    labels = {
+        "sex": {1.0: "m", 2.0: "f", 9.0: "refused"},
+        "edu": {3.0: "high", 1.0: "low", 2.0: "mid"},
+        "age": {99.0: "old"},
+    }
+    pyreadstat.write_sav(frame, str(tmp_path / "t.sav"), variable_value_labels=labels, **options)
+    return tmp_path / "t.sav"
+
+
+def test_labels_are_categories_in_the_order_of_their_codes(tmp_path: Path) -> None:
+    path = sav(tmp_path, missing_ranges={"sex": [9.0]}, variable_measure={"edu": "ordinal", "sex": "nominal"})
+    with DuckDB() as engine:
+        frame = engine.read(path)
+        schema = engine.schema(frame)
+        assert engine.rows(frame).to_pydict() == {
+            "sex": ["m", "f", None, "m"],  # a user-missing value is missing
+            "edu": ["high", "low", "mid", "high"],
+            "age": [43, 99, 51, None],  # most of its values have no label, and 43.0 is a whole number
+        }
+    assert schema["edu"].order == ("low", "mid", "high")
+    assert (str(schema["edu"].kind), str(schema["sex"].kind)) == ("ordinal", "nominal")
+    assert schema["sex"].order == ("m", "f")
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta", ".por", ".sas7bdat", ".xpt"])
+def test_a_broken_file_of_a_statistical_package_is_refused(tmp_path: Path, ending: str) -> None:
+    (tmp_path / f"t{ending}").write_bytes(b"SECRET" * 200)
+    with DuckDB() as engine, pytest.raises(DataError, match="cannot be read") as caught:
+        engine.read(tmp_path / f"t{ending}")
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", [".por", ".xpt"])
+def test_the_exchange_formats_are_read(tmp_path: Path, ending: str) -> None:
+    frame = pd.DataFrame({"AGE": [43.0, 51.0], "X": [1.5, None], "WORD": ["a", "b"]})
+    write = pyreadstat.write_por if ending == ".por" else pyreadstat.write_xport
+    write(frame, str(tmp_path / f"t{ending}"))
+    assert table(tmp_path / f"t{ending}") == {"AGE": [43, 51], "X": [1.5, None], "WORD": ["a", "b"]}
+
+
+# what is not read
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("t.xls", "save it as .xlsx"), ("t.zip", "unpack"), ("t.dat", ".csv, .tsv")]
+)
+def test_an_unknown_format_says_which_are_known(tmp_path: Path, name: str, remedy: str) -> None:
+    (tmp_path / name).write_bytes(b"a,b\n1,2\n")
+    with DuckDB() as engine, pytest.raises(DataError, match="not known") as caught:
+        engine.read(tmp_path / name)
+    assert remedy in str(caught.value)
+    assert all(ending in str(caught.value) for ending in (".csv", ".parquet", ".json", ".xlsx", ".dta", ".sav", ".gz"))
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"), [("t.xlsx", "fastexcel", "excel"), ("t.sav", "pyreadstat", "stats")]
+)
+def test_without_the_extra_the_command_to_install_it_is_told(
+    rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str, extra: str
+) -> None:
+    WRITERS[name](rows, tmp_path / name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with DuckDB() as engine, pytest.raises(PolicyError, match=rf"pip install 'kinfold\[{extra}\]'"):
+        engine.read(tmp_path / name)
+
+
+def test_texts_among_numbers_in_json_are_read_as_written(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"a": 1, "b": "7"}\n{"a": "NA", "b": "8"}\n{"a": 2.5, "b": "9"}\n')
+    with DuckDB() as engine:
+        schema = engine.schema(engine.read(tmp_path / "t.jsonl", form=Form(na=("NA",))))
+    assert (str(schema["a"].storage), schema["a"].nulls) == ("number", 1)
+    assert str(schema["b"].storage) == "text"  # JSON knows types: these are texts

@@ -1,0 +1,95 @@
+"""Plausibility: categories that are gone, values outside the range, combinations that the original does not have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kinfold
+
+COLUMNS: dict[str, Any] = {
+    "age": {"role": "quasi", "type": "continuous"},
+    "sex": {"role": "quasi"},
+    "town": {"role": "quasi"},
+    "pregnant": {"role": "confidential"},
+}
+POLICY = {"privacy": {"k": 2}, "columns": COLUMNS}
+
+
+def test_what_is_not_plausible_is_counted_by_column_and_by_pair() -> None:
+    table = pd.DataFrame(
+        {
+            "age": [20, 30, 40, 50],
+            "sex": ["f", "f", "m", "m"],
+            "town": ["north", "rare", "south", "south"],
+            "pregnant": ["yes", "no", "no", "no"],
+        }
+    )
+    released = table.assign(age=[19, 30, 40, 51], sex=["m", "f", "m", "m"], town=["north", "north", "south", "north"])
+    found = kinfold.measure(table, released, POLICY)
+    assert found["plausibility"] == {
+        "vanished": {"sex": 0, "town": 1},
+        "outside": {"age": 2},
+        "combinations": {"sex + town": 2, "sex + pregnant": 1, "town + pregnant": 2},
+    }
+    told = " ".join(found["notes"])
+    assert "'town': no released record has 1 category of the original (1 record)" in told
+    assert "'age': 2 released values outside the range of the original" in told
+    assert "sex + pregnant: 1 released record with a combination of values that the original does not have" in told
+    assert "rare" not in told
+
+
+def test_an_unchanged_table_and_true_statements_are_plausible() -> None:
+    table = pd.DataFrame({"sex": ["f", "f", "m", "m"], "town": ["a1", "a2", "b1", "b1"]})
+    columns = {"sex": {"role": "quasi"}, "town": {"role": "quasi", "hierarchy": {"mask": 1}, "average": "generalize"}}
+    policy = {"privacy": {"k": 2}, "columns": columns}
+    for released in (table, table.assign(town=["a*", "a*", "b1", "b1"])):
+        found = kinfold.measure(table, released, policy)["plausibility"]
+        assert not any(value for part in found.values() for value in part.values())
+        assert "town" not in found["vanished"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_counts_of_a_release_are_those_of_a_plain_count(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    n = 40
+    table = pd.DataFrame(
+        {
+            "age": random.integers(20, 80, n),
+            "sex": random.choice(["f", "m", None], n, p=[0.5, 0.4, 0.1]),
+            "town": random.choice(list("abcdefg"), n),
+            "pregnant": random.choice(["yes", "no"], n),
+        }
+    )
+    release = kinfold.anonymize(table, {**POLICY, "method": {"name": "mdav"}, "output": {"preserve": "variance"}})
+    after, found = release.frame, release.measures["plausibility"]
+    for name in ("sex", "town"):
+        before = set(table[name].dropna())
+        assert found["vanished"][name] == len(before - set(after[name].dropna()))
+    outside = (after["age"] < table["age"].min()) | (after["age"] > table["age"].max())
+    assert found["outside"]["age"] == int(outside.sum())
+    pairs = Counter()
+    for one, other in combinations(["sex", "town", "pregnant"], 2):
+        met = {tuple(row) for row in table[[one, other]].astype(str).to_numpy()}
+        strange = sum(tuple(row) not in met for row in after[[one, other]].astype(str).to_numpy())
+        if strange:
+            pairs[f"{one} + {other}"] = strange
+    assert found["combinations"] == dict(pairs)
+
+
+def test_the_internal_page_counts_it_and_the_public_one_does_not(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    names = list("abcdefgh")
+    table = pd.DataFrame({"age": random.integers(20, 80, 60), "town": random.choice(names, 60)})
+    columns = {"age": COLUMNS["age"], "town": COLUMNS["town"]}
+    kinfold.anonymize(table, {"privacy": {"k": 10}, "columns": columns}).save(tmp_path / "out")
+    internal, public = ((tmp_path / "out" / part / "report.html").read_text() for part in ("internal", "public"))
+    assert "Plausibility" in internal
+    assert "Categories gone" in internal
+    assert "Plausibility" not in public

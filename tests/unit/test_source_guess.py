@@ -1,0 +1,169 @@
+"""Guessing: how a table seems to be written, what is told of it, and what is left open."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kinfold
+from command import run, text
+from kinfold.profiling.starter_policy import starter
+from kinfold.request.policy import Policy
+
+FILLING = [str(i) for i in range(3, 40)]
+
+
+def column(tmp_path: Path, *values: str, name: str = "x") -> Path:
+    """A table of one telling column beside plain ones."""
+    lines = [f"{name};n;word", *(f'"{value}";{i % 7};{"ab"[i % 2]}' for i, value in enumerate(values))]
+    return text(tmp_path, "t.csv", "\n".join(lines) + "\n")
+
+
+def found(tmp_path: Path, *values: str, **declared: Any) -> tuple[dict[str, Any], str, str]:
+    """What is guessed of a table with such a column, the kind of the column, and what is told."""
+    profile = kinfold.profile(column(tmp_path, *values), **declared)
+    guessed = {key: value for key, value in profile.source.items() if key not in ("separator", "encoding")}
+    return guessed, profile.columns[0].kind, "\n".join(profile.readings)
+
+
+@pytest.mark.parametrize(
+    ("values", "guessed"),
+    [
+        (("1,5", "2,25", "3"), {"decimal": ","}),
+        (("1.234,5", "2,25", "3"), {"decimal": ",", "thousands": "."}),
+        (("1.234.567", "2.345.678", "3"), {"decimal": ",", "thousands": "."}),
+        (("1,234.5", "2.25", "3"), {"thousands": ","}),
+        (("1,234,567", "2,345,678", "3"), {"thousands": ","}),
+        (("1'234.5", "2", "3"), {"thousands": "'"}),
+        (("1 234,5", "2", "3,25"), {"decimal": ",", "thousands": " "}),
+        (("1\u202f234,5", "2", "3,25"), {"decimal": ",", "thousands": " "}),
+        (("1\u00a0234", "2", "3"), {"thousands": " "}),
+        (("1.5", "2", "3"), {}),
+        (("1e5", "2,5", "3"), {"decimal": ","}),
+        (("-1,5", "+2,5", ",5"), {"decimal": ","}),
+    ],
+    ids=str,
+)
+def test_marks_of_numbers(tmp_path: Path, values: tuple[str, ...], guessed: dict[str, str]) -> None:
+    assert found(tmp_path, *values, *FILLING)[:2] == (guessed, "continuous")
+
+
+@pytest.mark.parametrize("word", ["NA", "n/a", "-", ".", "?", "NULL", "#N/A", "nan", "k.A.", "..", "None"])
+def test_a_column_of_numbers_with_a_few_words_is_a_column_of_numbers(tmp_path: Path, word: str) -> None:
+    guessed, kind, told = found(tmp_path, "1.5", word, word, *FILLING)
+    assert (guessed, kind) == ({"na": [word]}, "continuous")
+    assert f"guessed: {word!r} means missing" in told
+    assert "'x' 2" in told
+
+
+def test_numbers_and_other_words_are_not_words_for_missing(tmp_path: Path) -> None:
+    assert found(tmp_path, "999", "999", *FILLING)[:2] == ({}, "continuous")
+    guessed, kind, told = found(tmp_path, "SECRET", *FILLING)
+    assert (guessed, kind) == ({}, "nominal")
+    assert "37 of its 38 values are such, 1 is something else" in told
+    assert "SECRET" not in told
+
+
+def test_words_among_words_are_words(tmp_path: Path) -> None:
+    assert found(tmp_path, "NA", "DE", "AT", "CH", "FR", "NL")[:2] == ({}, "nominal")
+
+
+def test_codes_with_a_zero_before_them_are_no_numbers(tmp_path: Path) -> None:
+    assert found(tmp_path, "02138", "02139", "NA", "01234", "05678")[:2] == ({}, "nominal")
+
+
+@pytest.mark.parametrize(
+    ("values", "guessed", "kind"),
+    [
+        (("31.12.2024", "1.2.2023"), {"dates": "%d.%m.%Y"}, "date"),
+        (("31/12/2024", "01/02/2023"), {"dates": "%d/%m/%Y"}, "date"),
+        (("12/31/2024", "01/02/2023"), {"dates": "%m/%d/%Y"}, "date"),
+        (("31.12.2024", "NA", *["1.2.2023"] * 9), {"na": ["NA"], "dates": "%d.%m.%Y"}, "date"),
+        (("2024-12-31T10:11:12.000Z", "2023-01-02T00:00:00.000Z"), {}, "date"),
+        (("2024-12-31T10:11:12+01:00", "2023-06-02T00:00:00+02:00"), {}, "date"),
+        (("2024-12-31T10:11:12.5", "2023-01-02T00:00:00.25"), {}, "date"),
+        (("2024-12-31T00:00:00Z", "2023-01-02T00:00:00Z"), {}, "date"),
+        (("2024-12-31 00:00:00.000", "2023-01-02 00:00:00.000"), {}, "date"),
+        (("31-JAN-2024", "01-Feb-2023"), {"dates": "%d-%b-%Y"}, "date"),
+    ],
+    ids=str,
+)
+def test_formats_of_dates(tmp_path: Path, values: tuple[str, ...], guessed: dict[str, Any], kind: str) -> None:
+    assert found(tmp_path, *values)[:2] == (guessed, kind)
+
+
+@pytest.mark.parametrize(
+    ("values", "remedy"),
+    [
+        (("01/02/2024", "03/04/2023", "05/06/2022"), 'source.dates = "%d/%m/%Y" or "%m/%d/%Y"'),
+        (("1,234", "2,345", "13,456"), 'source.decimal = "," (--decimal) if the commas are decimal'),
+    ],
+    ids=["dates", "numbers"],
+)
+def test_what_can_be_read_in_two_ways_is_called_ambiguous(tmp_path: Path, values: tuple[str, ...], remedy: str) -> None:
+    guessed, kind, told = found(tmp_path, *values)
+    assert (guessed, kind) == ({}, "nominal")
+    assert "ambiguous" in told
+    assert remedy in told
+
+
+def test_two_digits_are_of_no_century(tmp_path: Path) -> None:
+    guessed, kind, told = found(tmp_path, "31.12.45", "01.02.99", "03.04.01")
+    assert (guessed, kind) == ({}, "nominal")
+    assert 'source.dates = "%d.%m.%y"' in told
+    assert found(tmp_path, "31.12.45", "01.02.99", "03.04.01", dates="%d.%m.%y")[1] == "date"
+
+
+def test_one_column_decides_for_another(tmp_path: Path) -> None:
+    lines = ["a;b;x;y", *(f"{1 + i % 9}.{100 + i};0,{5 + i};01/02/20{10 + i};{13 + i}/01/2001" for i in range(9))]
+    profile = kinfold.profile(text(tmp_path, "t.csv", "\n".join(lines) + "\n"))
+    assert {key: profile.source.get(key) for key in ("decimal", "thousands", "dates")} == {
+        "decimal": ",",
+        "thousands": ".",
+        "dates": "%d/%m/%Y",
+    }
+    assert [c.kind for c in profile.columns] == ["continuous", "continuous", "date", "date"]
+
+
+def test_columns_that_contradict_each_other_decide_nothing(tmp_path: Path) -> None:
+    lines = ["a;b", *(f"1,{5 + i};2.{5 + i}" for i in range(9))]
+    profile = kinfold.profile(text(tmp_path, "t.csv", "\n".join(lines) + "\n"))
+    assert "decimal" not in profile.source
+    assert "not decided: column 'a' seems to hold numbers with a decimal comma" in "\n".join(profile.readings)
+
+
+def test_what_is_declared_is_not_guessed(tmp_path: Path) -> None:
+    guessed, _, told = found(tmp_path, "1,5", "2,25", "NA", *FILLING, na=["x"], decimal=",")
+    assert guessed == {"na": ["x"], "decimal": ","}
+    assert "as declared: numbers are written with decimal ','" in told
+    assert "guessed" not in told
+
+
+def test_a_starter_policy_says_how_the_table_is_written(tmp_path: Path) -> None:
+    path = column(tmp_path, "1.234,5", "NA", *FILLING)
+    path.write_bytes(path.read_text().replace("word", "größe").encode("cp1252"))
+    written = tomllib.loads(starter(kinfold.profile(path)))
+    assert written["source"] == {
+        "separator": ";",
+        "encoding": "cp1252",
+        "na": ["NA"],
+        "decimal": ",",
+        "thousands": ".",
+    }
+    assert Policy.parse(written).source.form.thousands == "."
+
+
+def test_a_plain_table_needs_no_source(tmp_path: Path) -> None:
+    plain = text(tmp_path, "t.csv", "a,b\n1,x\n2,y\n3,x\n")
+    assert "source" not in tomllib.loads(starter(kinfold.profile(plain)))
+
+
+def test_the_command_tells_and_prints_it(tmp_path: Path) -> None:
+    path = column(tmp_path, "1,5", "NA", *FILLING)
+    told = run("profile", path)
+    assert "read with: separator = ';'" in told.out
+    assert "guessed: numbers are written with decimal ',' in 'x'" in told.out
+    assert '"decimal": ","' in run("profile", path, "--json").out
