@@ -83,6 +83,7 @@ def test_a_suppressed_cell_has_lost_everything_and_is_told() -> None:
     )
     loss = release.measures["loss"]
     assert gone > 0
+    assert loss["overall"] == pytest.approx(gone / (4 * 60))
     assert loss["granularity"] == pytest.approx(1 - gone / (4 * 60))
     assert loss["prec"] == pytest.approx(1 - gone / (4 * 60))
     assert any(note.startswith(f"{gone} of 240 cells were suppressed") for note in release.plan.notes)
