@@ -32,9 +32,10 @@ from kinfold.request.policy import Policy
 from kinfold.rows.tally import Tally, of_labels
 
 RUNNABLE = [page for page in PAGES if any(block.kind in KINDS for block in blocks(page))]
-SLOW = ("policy.md", "comparing.md", "local-suppression.md")  # more than a few seconds
+SLOW = ("README.md", "comparing.md", "compare")  # more than a few seconds
 KEYS = ["sex", "education", "zip"]
-NOT_RUN = 3  # at most so many blocks of all pages
+DEMO_POLICY = Path(kinfold.__file__).parent / "demo" / "policy.toml"
+NOT_RUN = 5  # at most so many blocks of all pages
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,11 @@ def check(command: Command, folder: Path) -> None:
         assert without_seconds(said.splitlines()) == without_seconds(command.shown)
 
 
-@pytest.mark.parametrize(("name", "command"), list(helped()), ids=lambda each: each if isinstance(each, str) else "")
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [pytest.param(*each, marks=pytest.mark.slow if each[0] in SLOW else ()) for each in helped()],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
 def test_the_examples_of_the_help_run(
     name: str, command: Command, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,9 +138,11 @@ def run_policy(block: Block, folder: Path, _: dict[str, Any]) -> None:
     """Run a policy on the demo table; a part of one goes on top of the demo's, a column elsewhere is only read."""
     asked = tomllib.loads(block.text)
     if "privacy" not in asked:
-        asked = _on_top(tomllib.loads((folder / "policy.toml").read_text("utf-8")), asked)
+        asked = _on_top(tomllib.loads(DEMO_POLICY.read_text("utf-8")), asked)
     policy = Policy.parse(asked)
-    if {*policy.columns} <= {*patients().column_names}:
+    if {*policy.columns} <= {
+        *patients().column_names
+    } and "source" not in asked:  # which is of a table written otherwise
         output = policy.output.model_copy(update={"others": "drop"})
         kinfold.anonymize(folder / "patients.csv", policy.model_copy(update={"output": output}))
 

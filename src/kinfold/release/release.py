@@ -23,7 +23,7 @@ from kinfold.request.rules.counting import RuleCount
 from kinfold.rows import frames
 from kinfold.rows.engines import Engine
 from kinfold.rows.notebook import Displayed
-from kinfold.rows.recoding import Recoding, Replace
+from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import AS_TEXT, Schema
 
 Save: TypeAlias = Callable[["Release", Path, bool], Path]
@@ -57,15 +57,7 @@ class Release(Displayed):
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
         blanked = dict.fromkeys(protected & self.engine.blanked(self.original), True)
-        emptied = dict.fromkeys(filter(self._emptied, self.recoding.columns), False)
-        return frames.recoded(
-            self.source, rows, self.recoding, unnamed, {**blanked, **self.prepared.changed, **emptied}
-        )
-
-    def _emptied(self, name: str) -> bool:
-        """Whether a column has missing values that it did not have: not every type of a frame knows such."""
-        treatment = self.recoding.columns[name]
-        return isinstance(treatment, Replace) and treatment.values.null_count > 0 and not self.schema[name].nulls
+        return frames.recoded(self.source, rows, self.recoding, unnamed, {**blanked, **self.prepared.changed})
 
     @property
     def written(self) -> Schema:

@@ -192,7 +192,7 @@ def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding, altered: M
         else:
             column = released.column(field.name)
         columns.append(column)
-        fields.append(pa.field(field.name, column.type, field.nullable))
+        fields.append(pa.field(field.name, column.type, field.nullable or column.null_count > 0))
     return pa.table(columns, schema=pa.schema(fields))
 
 
@@ -207,9 +207,20 @@ def _pandas(frame: Any, released: pa.Table, recoding: Recoding, altered: Mapping
             continue
         if isinstance(kind, pd.CategoricalDtype) and _is_quoted(recoding, name):
             kind = pd.CategoricalDtype(_as_quoted(kind.categories.tolist(), recoding, name), kind.ordered)
-        column = released.column(name).to_pandas()
-        columns[name] = column_copies.pandas(column.astype(kind) if as_stored else column, np.arange(len(column)))
+        column = _restored(released.column(name), kind) if as_stored else released.column(name).to_pandas()
+        columns[name] = column_copies.pandas(column, np.arange(len(column)))
     return pd.DataFrame(columns)
+
+
+def _restored(column: pa.ChunkedArray, kind: Any) -> Any:
+    """Return a column in the type that it had; integers and truths with empty cells in one that has them."""
+    import pandas as pd
+
+    if not column.null_count or not isinstance(kind, np.dtype) or kind.kind not in "iub":
+        return column.to_pandas().astype(kind)
+    nullable = {"i": "Int", "u": "UInt", "b": "boolean"}[kind.kind]
+    name = nullable if kind.kind == "b" else f"{nullable}{8 * kind.itemsize}"
+    return pd.Series(pd.array(column.to_pylist(), dtype=name))  # not by way of doubles
 
 
 def _indexed(frame: Any, source: Any, index: Sequence[str]) -> Any:

@@ -55,6 +55,7 @@ METHOD = Declaration(
     order=5,
 )
 
+STEPS, FEWEST = 5, 1_000  # of rebuilding, unless the policy says how far: for each record, and at least
 REBUILT = 2_000  # distinct tuples up to which classes are rebuilt unasked: it takes a second or two
 
 
@@ -210,7 +211,7 @@ def _rebuilt(loss: CellLoss, models: Models, labels: Ints, moving: Ints, search:
         domain.names, domain.hierarchies, np.ascontiguousarray(domain.codes[moving]), domain.tally.drop(rests)
     )
     start = np.unique(labels[moving], return_inverse=True)[1].astype(np.int64)
-    budget = Budget(*(search.limits or (None, None)))
+    budget = Budget(*(search.limits or (max(STEPS * len(moving), FEWEST), None)))
     found, steps = improved(replace(loss, domain=part), models, start, budget, search.seed, search.progress)
     better = group_rows(domain.codes)[0] + len(domain)  # those that rest are classes of whole tuples
     better[moving] = found

@@ -34,19 +34,30 @@ UNTOUCHABLE = 1e6
 def within(loss: CellLoss, limits: Mapping[str, float], find: Find) -> Suppressed:
     """Return the fewest cells by which every column keeps its limit, or say how near the nearest was."""
     allowed = np.array([limits.get(name, 1.0) for name in loss.domain.names])
-    found = find(loss, True)
-    if (found.shares <= allowed).all():
-        return found
-    strictest = np.where(allowed < 1, UNTOUCHABLE, 1.0)
-    nearest = find(_counting(loss, strictest), True)
+    if (allowed == 1).all():
+        return find(loss, True)
+    plain = find(loss, False)
+    if (plain.shares > allowed).any():
+        loss, plain = _stricter(loss, allowed, find)
+    thorough = find(loss, True)
+    return thorough if (thorough.shares <= allowed).all() else plain
+
+
+def _stricter(loss: CellLoss, allowed: Floats, find: Find) -> tuple[CellLoss, Suppressed]:
+    """Return what cells have to cost so that the limits hold, and what is found then."""
+    strictest = _counting(loss, np.where(allowed < 1, UNTOUCHABLE, 1.0))
+    nearest = find(strictest, False)
     _require(nearest, allowed)
     factors = np.where(allowed == 0, UNTOUCHABLE, 1.0)
-    while (over := find(_counting(loss, factors), False).shares > allowed).any():
-        factors[over] = np.where(factors[over] * STRICTER > MUCH, UNTOUCHABLE, factors[over] * STRICTER)
+    while True:
+        priced = _counting(loss, factors)
+        found = find(priced, False)
+        over = found.shares > allowed
+        if not over.any():
+            return priced, found
         if (factors[over] >= UNTOUCHABLE).all():
-            return nearest
-    found = find(_counting(loss, factors), True)
-    return found if (found.shares <= allowed).all() else find(_counting(loss, factors), False)
+            return strictest, nearest
+        factors[over] = np.where(factors[over] * STRICTER > MUCH, UNTOUCHABLE, factors[over] * STRICTER)
 
 
 def _counting(loss: CellLoss, factors: Floats) -> CellLoss:
