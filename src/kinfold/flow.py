@@ -20,6 +20,7 @@ from kinfold.evaluation import Measures, Questions, Tables, measure_release
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
+from kinfold.progress import onward
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import policy_in
 from kinfold.release.folder import save
@@ -67,7 +68,7 @@ def anonymize(
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, original)  # what will be promised
     table = Table(engine, original, bound, terms)  # its tuples, or its records, when a method asks for them
-    task = Task(bound, terms.models, table, lambda done, total: tell("plan", done, total), ask)
+    task = Task(bound, terms.models, table, onward(lambda done, total: tell("plan", done, total)), ask)
     planned = plan(task)  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(original, planned.recoding, schema)  # rows as they are measured

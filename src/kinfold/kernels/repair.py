@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kinfold.kernels import groups, mixed, promises
-from kinfold.kernels.compiling import entry, inner, lean
+from kinfold.kernels.compiling import entry, lean
 from kinfold.kernels.groups import Groups, admits, fits, join, judge, leave, members_of, own, recount, toward
 from kinfold.kernels.moves import grown, moved, swapped
 from kinfold.kernels.promises import miss
@@ -134,7 +134,7 @@ def set_bar(w: RepairState, a: int, share: float) -> None:
 @lean
 def helps(w: RepairState, u: int) -> bool:
     """Tell whether it helps the group in hand enough when a record of kind u leaves, whoever comes."""
-    for v in range(w.sample.size + 1):
+    for v in range(w.sample.size + 1):  # noqa: SIM110  kernels have no generators
         if w.after[u, v] <= w.best[0].bar:
             return True
     return False

@@ -34,7 +34,7 @@ def settle(d: Mixed, p: Promises, s: Groups, movers: Ints, listed: NDArray[np.in
     """Let each of these records change places with the best of those listed for it; return the change of cost."""
     total = 0.0
     for t in range(movers.size):
-        i, best, other = movers[t], -LEAST * scale, -1
+        i, best, other = movers[t], -LEAST * scale, np.int64(-1)
         for u in range(listed.shape[1]):
             l = np.int64(listed[t, u])
             if l < 0:

@@ -10,7 +10,7 @@
 What is asked of a class is in the requirements (any model that hands out a criterion); at least k records stay in each.
 One class of everything is the last resort; where even that misses a promise, nothing can be done.
 
-Cost: O(n log n) a pass, and for each class that misses a promise a trial for each of its members and each record listed.
+Cost: O(n log n) a pass, and for each class that misses a promise a trial for each member and each record listed.
 Ties: the class of the lowest label, then the nearest record. Deterministic.
 """
 
@@ -58,7 +58,7 @@ class Repair:
     merges: int
 
 
-class TooDear(Exception):
+class TooDear(Exception):  # noqa: N818  nothing is wrong
     """Keeping the promises from these classes costs more than was known to be enough."""
 
 
@@ -123,7 +123,7 @@ class Works:
         self.least = failing  # classes that miss a promise, at the best moment so far
 
     def exchanged(self, labels: Labels) -> tuple[Labels, int, int]:
-        """Exchange records, pass after pass, as long as it helps; return the labels, the steps made and what is left."""
+        """Exchange records, pass after pass, while it helps; return the labels, the steps made and what is left."""
         groups = self.oracle.arranged(labels, self.k)
         state = self.kernel.state_of(self.oracle.records, self.oracle.promises, groups, self.kind, self.sample)
         base = self.kernel.recounted(state.d, state.p, groups)

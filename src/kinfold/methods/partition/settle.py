@@ -82,7 +82,7 @@ def middles(groups: Groups, apart: Floats) -> NDArray[np.int64]:
 
 
 def halfway(points: Points, groups: Groups, movers: NDArray[np.int64], apart: Floats, *, own: bool) -> Points:
-    """Return the places halfway between records and their classes; with their own codes, or those of a middle member."""
+    """Return the places halfway between records and their classes, with their own codes or a middle member's."""
     label = groups.label[movers]
     numbers = (points.numbers[movers] + middle_numbers(points, groups)[label]) / 2
     codes = points.codes[movers if own else middles(groups, apart)[label]]

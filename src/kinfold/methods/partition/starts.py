@@ -1,8 +1,8 @@
 """Starts: classes that keep every promise, from the classes of a method and from others that may cost less.
 
     repair the classes of the method
-    classes of mdav, of k records or of up to eight times as many, repaired, unless they turn out to cost more: the larger
-    the classes, the fewer promises they miss, and where records tie they cost next to nothing
+    classes of mdav, of k records or of up to eight times as many, repaired, unless they turn out to cost more: the
+    larger the classes, the fewer promises they miss, and where records tie they cost next to nothing
     settle the better ones
 
 The size: the largest whose classes cost little beside those that are known to keep every promise; k if none do.
