@@ -45,6 +45,7 @@ WIDE, WIDEST = 2, 4  # at least so many of each kind; and so many times as many 
 WIDER = 4  # times as many where those did not help
 HELPED = 0.97  # a pass that leaves more than this share of what is missed has not helped
 PASSES = 200  # then what is left is merged
+LARGE = 400  # records: a class of more is not mended one by one, which would take too long, but merged
 CHUNK = 200  # classes between two looks at the listener
 
 
@@ -115,6 +116,7 @@ class Works:
         self, points: Points, k: int, requirements: Sequence[Requirement], failing: int, progress: Progress
     ) -> None:
         self.points, self.k, self.failing, self.progress = points, k, failing, progress
+        self.requirements = requirements
         self.oracle = Oracle.of(points, requirements)
         self.kind = kinds_of(requirements)
         self.sample = np.unique(self.kind, return_index=True)[1].astype(np.int32)
@@ -124,6 +126,9 @@ class Works:
 
     def exchanged(self, labels: Labels) -> tuple[Labels, int, int]:
         """Exchange records, pass after pass, while it helps; return the labels, the steps made and what is left."""
+        failing = missed(self.requirements, labels) > 0
+        if (np.bincount(labels)[failing] > LARGE).all():
+            return labels, 0, int(failing.sum())
         groups = self.oracle.arranged(labels, self.k)
         state = self.kernel.state_of(self.oracle.records, self.oracle.promises, groups, self.kind, self.sample)
         base = self.kernel.recounted(state.d, state.p, groups)
@@ -142,11 +147,13 @@ class Works:
         """Repair what can be with so many records of each kind; return how many classes are left."""
         self.passes += 1
         groups = state.groups
+        order = np.argsort(-groups.missed, kind="stable")
+        order = order[(groups.missed[order] > 0) & (groups.size[order] <= LARGE)]
+        if not len(order):
+            return int((groups.missed > 0).sum())
         spare = np.zeros(len(self.points), np.int32)
         self.kernel.mark_spare(state, spare)
         near = NearKinds(self.points, self.kind, len(self.sample), spare > 0)
-        order = np.argsort(-groups.missed, kind="stable")
-        order = order[groups.missed[order] > 0]
         middle = middles(groups, costs(self.points, groups, means=self.oracle.means))
         for done in range(0, len(order), CHUNK):
             chunk = order[done : done + CHUNK]

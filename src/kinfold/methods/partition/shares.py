@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kinfold.methods.partition.requirement import Requirement
 
-TRIED = 200  # classes drawn for a size
+TRIED = 200  # classes drawn for a size; fewer large ones
 OFTEN = 0.45  # of them must be close: the others are repaired, which costs less than classes that are larger
 STEP = 1.1  # between two sizes that are tried, where they are large
 
@@ -49,7 +49,7 @@ def _drawn(order: NDArray[np.intp], size: int) -> NDArray[np.intp]:
     chance = np.random.default_rng(0)
     start = np.arange(size) * len(order) // size
     past = np.arange(1, size + 1) * len(order) // size
-    return np.asarray(order[chance.integers(start, past, (TRIED, size))])
+    return np.asarray(order[chance.integers(start, past, (max(20, min(TRIED, 50_000 // size)), size))])
 
 
 def distances(required: Requirement, classes: NDArray[np.intp]) -> NDArray[np.float64]:

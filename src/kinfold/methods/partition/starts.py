@@ -19,7 +19,7 @@ import numpy as np
 
 from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.mdav import mdav
-from kinfold.methods.partition.repair import Repair, TooDear, repair
+from kinfold.methods.partition.repair import LARGE, Repair, TooDear, repair
 from kinfold.methods.partition.settle import settled
 from kinfold.progress import silent
 
@@ -38,6 +38,8 @@ def best_start(
 ) -> Repair:
     """Return the cheapest classes found that keep every requirement and have at least k records."""
     found = repair(points, labels, k, requirements, progress=_part(progress, 0))
+    if len(points) > LARGE * (int(found.labels.max()) + 1):  # smaller classes are hardly to be had
+        return found
     bound = cost(points, found.labels)
     start = _larger(points, k, LITTLE * bound)
     if not np.array_equal(start, labels):
