@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 TIMES = (8, 4, 2)  # k: sizes tried; the larger the slower to repair, and few tables gain by more
 LITTLE = 0.25  # of what is known to be enough
-SETTLES = 1.3  # classes that cost so many times as much may still settle to less
 
 
 def best_start(
@@ -53,7 +52,7 @@ def _cheaper(
     """Return what was found, or these classes repaired if they cost less."""
     bound = cost(points, found.labels)
     try:
-        other = repair(points, start, k, requirements, bound=SETTLES * bound, progress=progress)
+        other = repair(points, start, k, requirements, bound=bound, progress=progress)
     except TooDear:
         return found
     return replace(other, repaired=found.repaired) if cost(points, other.labels) < bound else found
