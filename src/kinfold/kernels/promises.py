@@ -57,7 +57,7 @@ def example() -> Promises:
 def gather(p: Promises, row: int, members: Rows, leaving: int, arriving: int) -> int:
     """Put the sorted codes of the class into `codes_held`; return how many. Nearly sorted members cost O(size)."""
     held, codes, size = p.codes_held, p.codes, 0
-    long = members.size > KNOWN
+    long, tidy = members.size > KNOWN, True
     for t in range(members.size + 1):
         record = arriving if t == members.size else members[t]
         if record == leaving or record < 0:
@@ -69,8 +69,9 @@ def gather(p: Promises, row: int, members: Rows, leaving: int, arriving: int) ->
                 held[at] = held[at - 1]
                 at -= 1
         held[at] = code
+        tidy = tidy and (at == 0 or held[at - 1] <= code)
         size += 1
-        if long and t == members.size - 1:
+        if long and not tidy and t == members.size - 1:
             held[:size].sort()
     return size
 

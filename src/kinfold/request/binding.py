@@ -83,7 +83,9 @@ class BoundPolicy:
     def applied(self, method: str, steps: int | None) -> Policy:
         """Return the policy with what was found out or chosen written into it, so that it repeats this very run."""
         columns = {c.name: c.request.model_copy(update={"type": c.kind}) for c in self.columns if c.named}
-        chosen = self.request.method.model_copy(update={"name": method, "refine_steps": steps or 0})
+        asked = self.request.method
+        taken = {"name": method, "refine_steps": steps or 0, "several_starts": asked.starts or asked.several_starts}
+        chosen = asked.model_copy(update=taken)
         return self.request.model_copy(update={"columns": columns, "method": chosen})
 
 

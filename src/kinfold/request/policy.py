@@ -128,16 +128,24 @@ class Method(_Section):
     levels: dict[str, Annotated[Whole, Field(ge=0)]] | None = None  # lattice: release this node, do not search
     limit: dict[str, Annotated[Number, Field(ge=0, le=1)]] | None = None  # local-suppression: share of cells, by column
     seed: Annotated[Whole, Field(ge=0)] = 0
+    several_starts: bool | None = None  # promises: also from other classes than the method's; None: where it is auto
+
+    @property
+    def starts(self) -> bool:
+        """Whether classes that keep every promise are looked for from several starts."""
+        return self.name == methods.AUTO if self.several_starts is None else self.several_starts
+
+    @property
+    def by_itself(self) -> bool:
+        """Whether nothing is said of refinement, and `auto` decides."""
+        return self.name == methods.AUTO and self.refine_steps is None and "refine" not in self.model_fields_set
 
     @property
     def limits(self) -> tuple[int | None, float | None] | None:
         """Steps and seconds of refinement, neither for as many steps as the size asks for; None for no refinement."""
         if self.refine_steps is not None:
             return (self.refine_steps, None) if self.refine_steps else None
-        by_size = self.refine in ("auto", "exact") or (
-            self.name == methods.AUTO and "refine" not in self.model_fields_set
-        )
-        if by_size:
+        if self.refine in ("auto", "exact") or self.by_itself:
             return None, None
         return (None, float(self.refine)) if self.refine else None
 

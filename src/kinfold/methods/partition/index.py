@@ -102,6 +102,13 @@ def unfolded_run(points: Points) -> Run:
     return run
 
 
+def resting_run(points: Points) -> Run:
+    """Return a run that forms no cluster: every record a point of its own, there to be found."""
+    clustering = kernels.load("clustering")
+    run: Run = clustering.begun(laid_out(points), clustering.unfolded(np.ones(len(points), np.int64)), 1, LARGEST)
+    return run
+
+
 def grown(run: Run, points: Points, cap: Callable[[int], int] | None = None) -> Tree:
     """Return a tree of the points that are left, with at most cap(points) of them in a leaf."""
     folded = run.folded

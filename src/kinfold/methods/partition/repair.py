@@ -1,14 +1,17 @@
 """Repair: classes that miss a promise are repaired at the least cost, and merged only where nothing else helps.
 
     until no class misses a promise:
-        exchange, the worst class first: swaps and moves that restore the promise for the least error
-        of the classes that could not be repaired, merge the worst with their nearest ones
+        index the records that their classes can spare, by kind
+        exchange, the worst class first: swaps and moves that restore the promise for the least error, with the nearest
+        records of each kind
+        where that did not help much: with more of them; where no more help: of the classes that are left, merge the
+        worst with their nearest ones
 
 What is asked of a class is in the requirements (any model that hands out a criterion); at least k records stay in each.
 One class of everything is the last resort; where even that misses a promise, nothing can be done.
 
-Cost: look·|A| trials a step, `look` being all records while that is affordable, else a part of them, spread evenly.
-Ties: the class of the lowest label, then the first record found. Deterministic.
+Cost: O(n log n) a pass, and for each class that misses a promise a trial for each member and each record listed.
+Ties: the class of the lowest label, then the nearest record. Deterministic.
 """
 
 from __future__ import annotations
@@ -22,19 +25,28 @@ import numpy as np
 from kinfold import kernels
 from kinfold.errors import Unreachable
 from kinfold.methods.partition.gaps import numbered
+from kinfold.methods.partition.kinds import kinds_of
+from kinfold.methods.partition.near_kinds import NearKinds
 from kinfold.methods.partition.oracle import Oracle
 from kinfold.methods.partition.requirement import Requirement, missed
+from kinfold.methods.partition.settle import costs, middles
 from kinfold.methods.partition.t_merge import merged
 from kinfold.progress import silent
 from kinfold.rows.points import Points, checked_size
 
 if TYPE_CHECKING:
+    from kinfold.kernels.groups import Groups
+    from kinfold.kernels.repair import RepairState
     from kinfold.progress import Progress
     from kinfold.rows.points import Labels
 
-TRIALS = 1e7  # records looked at in all, times the sizes of the classes they are looked at for
-FEW = 300  # records looked at for a class at least
-CHUNK = 50  # classes between two looks at the listener
+LISTED = 16  # records listed for a class at first,
+WIDE, WIDEST = 2, 4  # at least so many of each kind; and so many times as many before classes are merged
+WIDER = 4  # times as many where those did not help
+HELPED = 0.97  # a pass that leaves more than this share of what is missed has not helped
+PASSES = 200  # then what is left is merged
+LARGE = 400  # records: a class of more is not mended one by one, which would take too long, but merged
+CHUNK = 200  # classes between two looks at the listener
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +59,22 @@ class Repair:
     merges: int
 
 
+class TooDear(Exception):  # noqa: N818  nothing is wrong
+    """Keeping the promises from these classes costs more than was known to be enough."""
+
+
 def repair(
-    x: object, labels: Labels, k: int, requirements: Sequence[Requirement], *, progress: Progress = silent
+    x: object,
+    labels: Labels,
+    k: int,
+    requirements: Sequence[Requirement],
+    *,
+    bound: float = np.inf,
+    progress: Progress = silent,
 ) -> Repair:
     """Return labels whose classes keep every requirement and have at least k records.
+
+    Raises `TooDear` as soon as it is to be seen that they will cost more than the bound.
 
     >>> x = np.array([[0.0], [0.1], [5.0], [5.1]])
     >>> wages = Requirement.close([1, 2, 3, 4], 0.2)
@@ -68,31 +92,84 @@ def repair(
             fix="lower l or p, or raise t, alpha or c: the table itself does not keep it",
         )
     failing = int((missed(requirements, labels) > 0).sum())
+    if not failing:
+        return Repair(labels, 0, 0, 0)
+    works = Works(points, k, requirements, failing, progress)
+    works.bound = bound
     steps = merges = 0
     left = failing
     while left:
-        labels, made = _exchanged(points, labels, k, requirements, progress)
+        labels, made, left = works.exchanged(labels)
         steps += made
-        left = int((missed(requirements, labels) > 0).sum())
         if left:
-            labels, made = merged(points, labels, requirements, most=max(1, left // 4))
+            most = max(1, left // 4) if works.passes < PASSES else None
+            labels, made = merged(points, labels, requirements, most=most)
             merges += made
             left = int((missed(requirements, labels) > 0).sum())
     return Repair(labels, failing, steps, merges)
 
 
-def _exchanged(
-    points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], progress: Progress
-) -> tuple[Labels, int]:
-    kernel = kernels.load("repair")
-    oracle = Oracle.of(points, requirements)
-    groups = oracle.arranged(labels, k)
-    state = kernel.state_of(oracle.records, oracle.promises, groups)
-    kernel.judge_all(state)
-    order = np.argsort(-groups.missed, kind="stable")
-    order = order[groups.missed[order] > 0]
-    look = int(min(len(points), max(FEW, TRIALS / max(1, groups.size[order].sum()))))
-    for done in range(0, len(order), CHUNK):
-        kernel.repair_all(state, order[done : done + CHUNK], look)
-        progress(done, len(order))
-    return groups.label, int(state.best[0].made)
+class Works:
+    """A repair in progress: the records by kind, what is promised, and who listens."""
+
+    def __init__(
+        self, points: Points, k: int, requirements: Sequence[Requirement], failing: int, progress: Progress
+    ) -> None:
+        self.points, self.k, self.failing, self.progress = points, k, failing, progress
+        self.requirements = requirements
+        self.oracle = Oracle.of(points, requirements)
+        self.kind = kinds_of(requirements)
+        self.sample = np.unique(self.kind, return_index=True)[1].astype(np.int32)
+        self.kernel = kernels.load("repair")
+        self.passes, self.bound = 0, np.inf
+        self.least = failing  # classes that miss a promise, at the best moment so far
+
+    def exchanged(self, labels: Labels) -> tuple[Labels, int, int]:
+        """Exchange records, pass after pass, while it helps; return the labels, the steps made and what is left."""
+        failing = missed(self.requirements, labels) > 0
+        if (np.bincount(labels)[failing] > LARGE).all():
+            return labels, 0, int(failing.sum())
+        groups = self.oracle.arranged(labels, self.k)
+        state = self.kernel.state_of(self.oracle.records, self.oracle.promises, groups, self.kind, self.sample)
+        base = self.kernel.recounted(state.d, state.p, groups)
+        state.best[0].scale = base / len(labels) + 1e-300
+        wide, left = max(WIDE, LISTED // len(self.sample)), int((groups.missed > 0).sum())
+        widest, at_first = WIDEST * wide, float(groups.missed.sum())
+        while left and wide <= widest and self.passes < PASSES:
+            before = groups.missed.sum()
+            left = self._pass(state, wide)
+            self._weigh_up(groups, base, at_first)
+            if groups.missed.sum() > HELPED * before:
+                wide *= WIDER
+        return numbered(groups.label), int(state.best[0].made), left
+
+    def _pass(self, state: RepairState, wide: int) -> int:
+        """Repair what can be with so many records of each kind; return how many classes are left."""
+        self.passes += 1
+        groups = state.groups
+        order = np.argsort(-groups.missed, kind="stable")
+        order = order[(groups.missed[order] > 0) & (groups.size[order] <= LARGE)]
+        if not len(order):
+            return int((groups.missed > 0).sum())
+        spare = np.zeros(len(self.points), np.int32)
+        self.kernel.mark_spare(state, spare)
+        near = NearKinds(self.points, self.kind, len(self.sample), spare > 0)
+        middle = middles(groups, costs(self.points, groups, means=self.oracle.means))
+        for done in range(0, len(order), CHUNK):
+            chunk = order[done : done + CHUNK]
+            self.kernel.repair_all(state, chunk, near.around(middle[chunk], wide))
+            self.told(int((groups.missed > 0).sum()))
+        return int((groups.missed > 0).sum())
+
+    def _weigh_up(self, groups: Groups, base: float, at_first: float) -> None:
+        """Give up where what is still missed will cost too much, at the price of what is not any more."""
+        missed = float(groups.missed.sum())
+        cost = float((groups.pairs / np.maximum(groups.size, 1)).sum())
+        gone = max(at_first - missed, 1e-300)
+        if cost + max(cost - base, 0.0) * missed / gone > self.bound:
+            raise TooDear
+
+    def told(self, left: int) -> None:
+        """Tell how far the repair is: never less than before."""
+        self.least = min(self.least, left)
+        self.progress(self.failing - self.least, self.failing)

@@ -14,6 +14,10 @@ Readings of the paper (as in Soria-Comas et al. printed, but):
     A cluster takes a second record from the first stratum that still has more records than clusters are to come.
     The paper compares with the first stratum, which never finds what is over in it (k = 2).
 
+The bound of Expression (3) is about ranks. Where any two values are equally far, or as far as a hierarchy says, a class
+is close if its shares are those of the table: the size is the smallest at which one record of each stratum, the column
+sorted by marginality, makes such shares about every other time; the rest is repaired (see `shares`).
+
 The bound of Proposition 2 is exact where k divides n and all values differ. Ties and records over can break it: a
 release is checked class by class and repaired.
 
@@ -35,6 +39,7 @@ from kinfold.methods.partition.centre import Centre
 from kinfold.methods.partition.marginality import ranked
 from kinfold.methods.partition.remaining import RemainingRecords, points_at
 from kinfold.methods.partition.requirement import Requirement, closeness
+from kinfold.methods.partition.shares import fitting_size
 from kinfold.progress import silent
 from kinfold.request.methods import Declaration
 from kinfold.rows.points import SMALL, Points, checked_size
@@ -53,7 +58,7 @@ METHOD = Declaration(
     summary="a record from each stratum of the confidential column (Algorithm 3 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("box_tree", "clustering", "t_first", "promises", "t_merge", "repair"),
+    kernels=("box_tree", "clustering", "t_first", "promises", "t_merge", "near_kinds", "repair", "settling"),
     auto="t-closeness is asked for, and forming classes across the confidential values loses least",
     sets_aside=True,
     order=7,
@@ -74,7 +79,11 @@ def t_first(x: object, k: int, *, confidential: object, t: object, progress: Pro
     points = Points.of(x)
     k = checked_size(points, k)
     column = min(closeness(confidential, t, len(points)), key=lambda each: each.criterion.limit)
-    layers = strata(column.codes, cluster_size(len(points), k, column.criterion.limit))
+    return _over(points, strata(column.codes, cluster_size(len(points), k, column.criterion.limit)), progress)
+
+
+def _over(points: Points, layers: list[NDArray[np.intp]], progress: Progress) -> Labels:
+    """Return the clusters that take one record from each of these strata."""
     if len(points) <= SMALL:
         return t_first_plain(points, layers, progress)
     from kinfold.methods.partition.t_first_compiled import t_first_compiled
@@ -84,9 +93,25 @@ def t_first(x: object, k: int, *, confidential: object, t: object, progress: Pro
 
 def run(records: Points, task: Task, progress: Progress) -> Labels:
     """Take the strata from the column with the smallest t; what the others ask is met by repair."""
-    strictest = min(task.close, key=lambda model: model.t)
-    rank = ranked(Requirement.of(strictest, task.confidential[strictest.column]))
-    return t_first(records, task.k, confidential=rank, t=strictest.t, progress=progress)
+    required = _strictest(task)
+    size = size_for(required, task.k)
+    checked_size(records, task.k)
+    return _over(records, strata(ranked(required), size), progress)
+
+
+def _strictest(task: Task) -> Requirement:
+    model = min(task.close, key=lambda each: each.t)
+    return Requirement.of(model, task.confidential[model.column])
+
+
+def size_for(required: Requirement, k: int) -> int:
+    """Return how many records a cluster holds: by the paper, or, where values have no order, by their shares."""
+    n = len(required.codes)
+    size = cluster_size(n, k, required.criterion.limit)
+    if required.criterion.statistic == "ordered":
+        return size
+    size = fitting_size(required, size)
+    return size + (n % size) // (n // size)
 
 
 def set_aside(task: Task) -> NDArray[np.bool_]:
@@ -97,7 +122,7 @@ def set_aside(task: Task) -> NDArray[np.bool_]:
     records, suppression = task.records, task.method.suppression
     allowed = suppression if isinstance(suppression, int) else int(suppression * records)
     spare = np.zeros(records, np.bool_)
-    extra = records % cluster_size(records, task.k, min(model.t for model in task.close))
+    extra = records % size_for(_strictest(task), task.k)
     if 0 < extra <= allowed:
         every = task.points()
         away = geometry.distances(every, geometry.centre(every), 0)

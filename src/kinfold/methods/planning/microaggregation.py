@@ -3,7 +3,7 @@
 take          the records to release, missing values dealt with as the policy says (see `to_release`)
 stratify      by the pattern of missing values where it says "separate": a class has one pattern
 partition     each stratum with the method that the policy names
-repair        classes that miss a promise about a confidential column, inside their stratum
+repair        classes that miss a promise about a confidential column, inside their stratum; `auto` from several starts
 refine        by local search, as long as the policy lets it
 merge         what still misses a promise about people, or a joint one
 average       each attribute over each class
@@ -12,8 +12,9 @@ average       each attribute over each class
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,10 @@ from kinfold.request.methods import Declaration
 from kinfold.rows.points import Points
 from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Treatment
 from kinfold.rows.schema import Role
+
+if TYPE_CHECKING:
+    from kinfold.methods.partition.repair import Repair
+    from kinfold.methods.partition.requirement import Requirement
 
 Labels: TypeAlias = NDArray[np.int32]
 
@@ -173,9 +178,7 @@ def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classe
     every = _kept_apart(task, apart)
     required, repaired = task.requirements(), 0
     if required:
-        from kinfold.methods.partition.repair import repair
-
-        mended = repair(every, labels, task.k, required, progress=task.progress)
+        mended = _mended(task, every, labels, required)
         labels, repaired = mended.labels, mended.repaired
         labels = _unmixed(task, every, labels, apart)
     started = time.perf_counter()
@@ -195,6 +198,17 @@ def _unmixed(task: Task, every: Points, labels: Labels, apart: Labels) -> Labels
     """Part classes that repair made across strata; what then misses a promise is merged within its stratum."""
     pieces = np.unique(labels * (int(apart.max()) + 1) + apart, return_inverse=True)[1].astype(np.int32)
     return labels if pieces.max() == labels.max() else merge_until(every, pieces, keeping(task))[0]
+
+
+def _mended(task: Task, every: Points, labels: Labels, required: Sequence[Requirement]) -> Repair:
+    """Return classes that keep every promise, from those of the method and, where it is asked for, from others."""
+    if task.method.starts:
+        from kinfold.methods.partition.starts import best_start
+
+        return best_start(every, labels, task.k, required, progress=task.progress)
+    from kinfold.methods.partition.repair import repair
+
+    return repair(every, labels, task.k, required, progress=task.progress)
 
 
 def _kept_apart(task: Task, apart: Labels) -> Points:

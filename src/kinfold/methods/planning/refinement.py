@@ -1,8 +1,9 @@
 """Refinement: the classes of a method, improved by local search under every promise, or to the exact end.
 
 `method.refine` gives seconds, "auto" a number of steps by the size of the table (so that the result does not depend on
-the clock), `method.refine_steps` the steps themselves. The method "auto" refines by "auto" unless told otherwise. The
-steps taken are recorded: with them a run is repeated to the byte.
+the clock), `method.refine_steps` the steps themselves. The method "auto" refines by "auto" unless told otherwise, or
+promises beyond k are to be kept: then it takes several starts instead. The steps taken are recorded: with them a run is
+repeated to the byte.
 
 "exact" is for tables of some hundred records and no promise but k. The local search goes as far as "auto" does, then
 the exact end (`partition.exact`) chooses among all classes worth it. It proves how far the result is from the best
@@ -30,7 +31,7 @@ Labels: TypeAlias = NDArray[np.int32]
 # what improving, repairing and proving have to compile
 KERNELS = (
     *("draws", "plain_search", "sweeps", "random_moves", "promised_search"),
-    *("promises", "t_merge", "repair", "paths", "distances", "pricing"),
+    *("promises", "t_merge", "near_kinds", "repair", "paths", "distances", "pricing"),
 )
 EXACT_UP_TO = 500  # records: half a minute of processor time at k = 3 to 5; a thousand take many
 
@@ -48,7 +49,8 @@ def refined(
     points: Points, labels: Labels, k: int, required: Sequence[Requirement], method: Method, progress: Progress
 ) -> Refined:
     """Return better classes, as far as the policy lets refinement go."""
-    if method.limits is None or len(np.unique(labels)) < 2:
+    settled = bool(required) and method.by_itself  # from several starts; more takes minutes, and is for who asks for it
+    if method.limits is None or settled or len(np.unique(labels)) < 2:
         return Refined(labels)
     steps, seconds = method.limits
     if method.refine == "exact":
