@@ -250,8 +250,9 @@ def test_fewer_than_k_records_after_some_were_left_out(desk: Path) -> None:
 
 def test_a_pattern_of_missing_values_that_fewer_than_k_share(desk: Path) -> None:
     change(desk, ",33,", ",,")
-    change(desk, 'type = "continuous"', 'type = "continuous"\nmissing = "separate"', "policy.toml")
-    refused(desk, 4, "1 patterns of missing values are shared by fewer than k = 3 records (1 in all)", '"drop"')
+    separate = 'type = "continuous"\nmissing = "separate"\nmissing_rare = "refuse"'
+    change(desk, 'type = "continuous"', separate, "policy.toml")
+    refused(desk, 4, "1 pattern of missing values is shared by fewer than k = 3 records (1 in all)", '"drop"')
 
 
 # Code 2: the request is wrong

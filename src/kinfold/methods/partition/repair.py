@@ -5,7 +5,7 @@
         exchange, the worst class first: swaps and moves that restore the promise for the least error, with the nearest
         records of each kind
         where that did not help much: with more of them; where no more help: of the classes that are left, merge the
-        worst with their nearest ones
+        worst with their nearest ones, or all of them where exchanges hardly help
 
 What is asked of a class is in the requirements (any model that hands out a criterion); at least k records stay in each.
 One class of everything is the last resort; where even that misses a promise, nothing can be done.
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from kinfold.rows.points import Labels
 
 LISTED = 16  # records listed for a class at first,
-WIDE, WIDEST = 2, 4  # at least so many of each kind; and so many times as many before classes are merged
+WIDE, WIDEST = 2, 16  # at least so many of each kind; and so many times as many before classes are merged
 WIDER = 4  # times as many where those did not help
 HELPED = 0.97  # a pass that leaves more than this share of what is missed has not helped
+HARDLY = 0.1  # exchanges for each class that is left: fewer are not worth another try
 PASSES = 200  # then what is left is merged
 LARGE = 400  # records: a class of more is not mended one by one, which would take too long, but merged
 CHUNK = 200  # classes between two looks at the listener
@@ -102,7 +103,8 @@ def repair(
         labels, made, left = works.exchanged(labels)
         steps += made
         if left:
-            most = max(1, left // 4) if works.passes < PASSES else None
+            helpful = made > HARDLY * left and works.passes < PASSES
+            most = max(1, left // 4) if helpful else None
             labels, made = merged(points, labels, requirements, most=most)
             merges += made
             left = int((missed(requirements, labels) > 0).sum())
@@ -122,6 +124,7 @@ class Works:
         self.sample = np.unique(self.kind, return_index=True)[1].astype(np.int32)
         self.kernel = kernels.load("repair")
         self.passes, self.bound = 0, np.inf
+        self.prices: list[tuple[float, float]] = []  # what was missed, and what all classes cost then
         self.least = failing  # classes that miss a promise, at the best moment so far
 
     def exchanged(self, labels: Labels) -> tuple[Labels, int, int]:
@@ -134,11 +137,11 @@ class Works:
         base = self.kernel.recounted(state.d, state.p, groups)
         state.best[0].scale = base / len(labels) + 1e-300
         wide, left = max(WIDE, LISTED // len(self.sample)), int((groups.missed > 0).sum())
-        widest, at_first = WIDEST * wide, float(groups.missed.sum())
+        widest = WIDEST * wide
+        self.prices = [(float(groups.missed.sum()), base)]
         while left and wide <= widest and self.passes < PASSES:
             before = groups.missed.sum()
             left = self._pass(state, wide)
-            self._weigh_up(groups, base, at_first)
             if groups.missed.sum() > HELPED * before:
                 wide *= WIDER
         return numbered(groups.label), int(state.best[0].made), left
@@ -159,14 +162,20 @@ class Works:
             chunk = order[done : done + CHUNK]
             self.kernel.repair_all(state, chunk, near.around(middle[chunk], wide))
             self.told(int((groups.missed > 0).sum()))
+            self._weigh_up(groups)
         return int((groups.missed > 0).sum())
 
-    def _weigh_up(self, groups: Groups, base: float, at_first: float) -> None:
-        """Give up where what is still missed will cost too much, at the price of what is not any more."""
+    def _weigh_up(self, groups: Groups) -> None:
+        """Give up where what is still missed will cost too much, at the price of the later half of what is mended.
+
+        The price rises: near records are taken first.
+        """
         missed = float(groups.missed.sum())
         cost = float((groups.pairs / np.maximum(groups.size, 1)).sum())
-        gone = max(at_first - missed, 1e-300)
-        if cost + max(cost - base, 0.0) * missed / gone > self.bound:
+        half = (self.prices[0][0] + missed) / 2
+        before, paid = next((then for then in reversed(self.prices) if then[0] >= half), self.prices[0])
+        self.prices.append((missed, cost))
+        if before > missed and cost + max(cost - paid, 0.0) * missed / (before - missed) > self.bound:
             raise TooDear
 
     def told(self, left: int) -> None:
