@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kinfold.rows.points import Floats, Labels
 
 SWEEPS = 12
-LITTLE = 0.015  # of the cost: a sweep that gains less is the last
+LITTLE = 0.03  # of the cost: a sweep that gains less is the last
 WIDE = 4  # records of its kind that a record may change places with
 
 

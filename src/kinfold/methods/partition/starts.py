@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kinfold.progress import Progress
     from kinfold.rows.points import Labels, Points
 
-TIMES = (8, 4, 2)  # k: sizes tried; the larger the slower to repair, and few tables gain by more
+TIMES = (2, 4, 8)  # k: sizes tried; the larger the slower to repair, and few tables gain by more
 LITTLE = 0.25  # of what is known to be enough
 
 
@@ -60,12 +60,13 @@ def _cheaper(
 
 def _larger(points: Points, k: int, most: float) -> Labels:
     """Return classes of mdav, the largest that cost at most so much, else those of k."""
-    for times in TIMES:
-        if times * k <= len(points) // 2:
-            labels = mdav(points, times * k)
-            if cost(points, labels) <= most:
-                return labels
-    return mdav(points, k)
+    found = None
+    for size in (times * k for times in TIMES if times * k <= len(points) // 2):
+        labels = mdav(points, size)
+        if cost(points, labels) > most:  # larger ones cost more
+            break
+        found = labels
+    return mdav(points, k) if found is None else found
 
 
 def _part(progress: Progress, part: int) -> Progress:
