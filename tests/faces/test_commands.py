@@ -149,7 +149,8 @@ def test_the_demo_is_made_again_each_time_but_not_over_other_things(tmp_path: Pa
 
 def test_completion_can_be_installed_and_completes_commands_and_options(tmp_path: Path) -> None:
     call = [sys.executable, "-c", "import sys; sys.argv[0] = 'kinfold'; from kinfold.cli import main; main()"]
-    where = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1]), "HOME": str(tmp_path)}
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # the shell is named: tests may not run in one
+    where = {**os.environ, **named, "PYTHONPATH": str(Path(kinfold.__file__).parents[1]), "HOME": str(tmp_path)}
 
     def said(*args: str, **more: str) -> str:
         ran = subprocess.run([*call, *args], env={**where, **more}, capture_output=True, text=True, timeout=120)
