@@ -45,7 +45,8 @@ WIDE, WIDEST = 2, 16  # at least so many of each kind; and so many times as many
 WIDER = 4  # times as many where those did not help
 HELPED = 0.97  # a pass that leaves more than this share of what is missed has not helped
 HARDLY = 0.1  # exchanges for each class that is left: fewer are not worth another try
-PASSES = 200  # then what is left is merged
+PASSES = 200  # then what is left is merged,
+WORK = 5_000  # or after so many members were looked at for each record: some seconds for 30,000 records
 LARGE = 400  # records: a class of more is not mended one by one, which would take too long, but merged
 CHUNK = 200  # classes between two looks at the listener
 
@@ -61,7 +62,7 @@ class Repair:
 
 
 class TooDear(Exception):  # noqa: N818  nothing is wrong
-    """Keeping the promises from these classes costs more than was known to be enough."""
+    """Keeping the promises from these classes costs more than was known to be enough, or takes too long."""
 
 
 def repair(
@@ -75,7 +76,7 @@ def repair(
 ) -> Repair:
     """Return labels whose classes keep every requirement and have at least k records.
 
-    Raises `TooDear` as soon as it is to be seen that they will cost more than the bound.
+    Raises `TooDear` as soon as it is to be seen that they will cost more than the bound, or that it takes long to know.
 
     >>> x = np.array([[0.0], [0.1], [5.0], [5.1]])
     >>> wages = Requirement.close([1, 2, 3, 4], 0.2)
@@ -103,7 +104,7 @@ def repair(
         labels, made, left = works.exchanged(labels)
         steps += made
         if left:
-            helpful = made > HARDLY * left and works.passes < PASSES
+            helpful = made > HARDLY * left and not works.worn_out
             most = max(1, left // 4) if helpful else None
             labels, made = merged(points, labels, requirements, most=most)
             merges += made
@@ -123,7 +124,7 @@ class Works:
         self.kind = kinds_of(requirements)
         self.sample = np.unique(self.kind, return_index=True)[1].astype(np.int32)
         self.kernel = kernels.load("repair")
-        self.passes, self.bound = 0, np.inf
+        self.passes, self.tried, self.bound = 0, 0, np.inf
         self.prices: list[tuple[float, float]] = []  # what was missed, and what all classes cost then
         self.least = failing  # classes that miss a promise, at the best moment so far
 
@@ -139,12 +140,17 @@ class Works:
         wide, left = max(WIDE, LISTED // len(self.sample)), int((groups.missed > 0).sum())
         widest = WIDEST * wide
         self.prices = [(float(groups.missed.sum()), base)]
-        while left and wide <= widest and self.passes < PASSES:
+        while left and wide <= widest and not self.worn_out:
             before = groups.missed.sum()
             left = self._pass(state, wide)
             if groups.missed.sum() > HELPED * before:
                 wide *= WIDER
         return numbered(groups.label), int(state.best[0].made), left
+
+    @property
+    def worn_out(self) -> bool:
+        """Whether so much was tried that the rest is merged."""
+        return self.passes >= PASSES or self.tried > WORK * len(self.points)
 
     def _pass(self, state: RepairState, wide: int) -> int:
         """Repair what can be with so many records of each kind; return how many classes are left."""
@@ -160,9 +166,13 @@ class Works:
         middle = middles(groups, costs(self.points, groups, means=self.oracle.means))
         for done in range(0, len(order), CHUNK):
             chunk = order[done : done + CHUNK]
+            before = int(state.best[0].tried)
             self.kernel.repair_all(state, chunk, near.around(middle[chunk], wide))
+            self.tried += int(state.best[0].tried) - before
             self.told(int((groups.missed > 0).sum()))
             self._weigh_up(groups)
+            if self.worn_out:
+                break
         return int((groups.missed > 0).sum())
 
     def _weigh_up(self, groups: Groups) -> None:
@@ -175,6 +185,8 @@ class Works:
         half = (self.prices[0][0] + missed) / 2
         before, paid = next((then for then in reversed(self.prices) if then[0] >= half), self.prices[0])
         self.prices.append((missed, cost))
+        if self.worn_out and np.isfinite(self.bound):
+            raise TooDear
         if before > missed and cost + max(cost - paid, 0.0) * missed / (before - missed) > self.bound:
             raise TooDear
 
