@@ -7,12 +7,16 @@ from kinfold.errors import PolicyError
 from kinfold.request.methods import AUTO, everyday, names, registry
 
 
+PROMISES = ("promises", "repair", "near_kinds", "settling")  # what starter policies ask for about confidential columns
+
+
 def kernels_of(name: str = AUTO) -> tuple[str, ...]:
-    """Return the kernel modules that a release by a method needs, "auto" being that for k and nothing else.
+    """Return the kernel modules that a release by a method needs; for "auto", a release of the kind that is proposed.
 
     Refinement is not among them: most releases do without.
     """
     if name not in names():
         raise PolicyError(f"there is no method '{name}'", fix=f"name one of {', '.join(names())}")
-    method = everyday() if name == AUTO else registry()[name]
-    return (*method.kernels, *measures.KERNELS)
+    if name == AUTO:
+        return (*everyday().kernels, *PROMISES, *measures.KERNELS)
+    return (*registry()[name].kernels, *measures.KERNELS)
