@@ -6,7 +6,6 @@ from kinfold import measures
 from kinfold.errors import PolicyError
 from kinfold.request.methods import AUTO, everyday, names, registry
 
-
 PROMISES = ("promises", "repair", "near_kinds", "settling")  # what starter policies ask for about confidential columns
 
 
