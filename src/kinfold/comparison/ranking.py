@@ -16,7 +16,7 @@ from kinfold.measures.catalogue import CATALOGUE
 from kinfold.release.report.chart import Picture
 from kinfold.release.report.risk_utility import Trial, pareto, picture
 from kinfold.release.report.wording import percent, plural, share
-from kinfold.rows.notebook import Displayed
+from kinfold.rows.displayed import Displayed
 
 RISKS = ("linkage", "prosecutor_mean", "prosecutor_max", "dr_max", "interval")
 LOSSES = ("overall", "sse_ratio", "granularity", "prec", "normalized_sse")

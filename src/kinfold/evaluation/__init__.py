@@ -26,7 +26,7 @@ from kinfold.measures import NotApplicable
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute
-from kinfold.rows.notebook import Displayed
+from kinfold.rows.displayed import Displayed
 from kinfold.rows.schema import Role
 from kinfold.rows.text_warnings import formulas, look_alikes
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kinfold.errors import DataError, Problem, VerifyError, plural
 from kinfold.models.finding import Finding
-from kinfold.rows.notebook import Displayed
+from kinfold.rows.displayed import Displayed
 
 
 @dataclass(frozen=True)

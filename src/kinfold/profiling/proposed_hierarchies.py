@@ -19,8 +19,8 @@ from typing import Any
 
 from kinfold.errors import PolicyError
 from kinfold.hierarchy import by_rows
-from kinfold.hierarchy.grouping import Rows, by_country, by_diagnosis, by_frequency, by_runs
-from kinfold.profiling.scales import scale_of
+from kinfold.hierarchy.grouped_values import Rows, by_country, by_diagnosis, by_frequency, by_runs
+from kinfold.profiling.ordered_texts import scale_of
 from kinfold.profiling.shapes import Shape
 from kinfold.profiling.words import Hint
 from kinfold.rows.appearance import Appearance

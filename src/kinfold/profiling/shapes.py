@@ -24,7 +24,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from kinfold.profiling.scales import scale_of
+from kinfold.profiling.ordered_texts import scale_of
 from kinfold.profiling.words import Hint
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.schema import Column, Kind, Storage

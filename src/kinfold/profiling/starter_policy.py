@@ -12,7 +12,7 @@ from typing import Any
 import tomlkit
 from tomlkit.items import Table
 
-from kinfold.hierarchy.grouping import Rows
+from kinfold.hierarchy.grouped_values import Rows
 from kinfold.profiling.profile import ColumnProfile, Profile
 from kinfold.profiling.proposed_hierarchies import ProposedHierarchy
 from kinfold.profiling.source_guess import worth_writing

@@ -21,8 +21,8 @@ from kinfold.request.methods import AUTO
 from kinfold.request.preparation import Prepared
 from kinfold.request.rules.counting import RuleCount
 from kinfold.rows import frames
+from kinfold.rows.displayed import Displayed
 from kinfold.rows.engines import Engine
-from kinfold.rows.notebook import Displayed
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import AS_TEXT, Schema
 

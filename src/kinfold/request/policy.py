@@ -32,7 +32,7 @@ from pydantic import (
 )
 
 from kinfold.errors import PolicyError, Problem
-from kinfold.request import methods, source
+from kinfold.request import methods, source_keys
 from kinfold.request.rules.language import parse
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
 from kinfold.rows.source_form import Form
@@ -230,12 +230,12 @@ class Rule(_Section):
 class Source(_Section):
     """How the table is written, where reading it plainly would mistake it."""
 
-    na: Annotated[Texts, BeforeValidator(source.listed)] = ()
+    na: Annotated[Texts, BeforeValidator(source_keys.listed)] = ()
     decimal: Literal[".", ","] = "."
-    thousands: Annotated[str, BeforeValidator(source.thousands)] = ""
-    dates: Annotated[tuple[str, ...], AfterValidator(source.dates), BeforeValidator(source.listed)] = ()
-    encoding: Annotated[str | None, BeforeValidator(source.encoding)] = None
-    separator: Annotated[str | None, BeforeValidator(source.separator)] = None
+    thousands: Annotated[str, BeforeValidator(source_keys.thousands)] = ""
+    dates: Annotated[tuple[str, ...], AfterValidator(source_keys.dates), BeforeValidator(source_keys.listed)] = ()
+    encoding: Annotated[str | None, BeforeValidator(source_keys.encoding)] = None
+    separator: Annotated[str | None, BeforeValidator(source_keys.separator)] = None
     sheet: str | Annotated[Whole, Field(ge=1)] | None = None
 
     @property

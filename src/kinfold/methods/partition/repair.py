@@ -25,9 +25,9 @@ import numpy as np
 from kinfold import kernels
 from kinfold.errors import Unreachable
 from kinfold.methods.partition.gaps import numbered
-from kinfold.methods.partition.kinds import kinds_of
 from kinfold.methods.partition.near_kinds import NearKinds
 from kinfold.methods.partition.oracle import Oracle
+from kinfold.methods.partition.record_kinds import kinds_of
 from kinfold.methods.partition.requirement import Requirement, missed
 from kinfold.methods.partition.settle import costs, middles
 from kinfold.methods.partition.t_merge import merged

@@ -17,9 +17,9 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.methods.partition.gaps import numbered
-from kinfold.methods.partition.kinds import kinds_of
 from kinfold.methods.partition.near_kinds import NearKinds
 from kinfold.methods.partition.oracle import Oracle
+from kinfold.methods.partition.record_kinds import kinds_of
 from kinfold.rows.points import Points
 
 if TYPE_CHECKING:
