@@ -20,9 +20,12 @@ from kinfold.hierarchy import Hierarchy
 from kinfold.models.terms import Confidential
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import certify, form_in
+from kinfold.release.database_table import write_table
 from kinfold.release.inspection import check_read, figures, same
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
+from kinfold.rows.databases.address import DatabaseAddress
+from kinfold.rows.databases.target import opened_target
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.source import digest
 from kinfold.verification import verify
@@ -30,13 +33,25 @@ from kinfold.verification import verify
 CHECKED_TWICE = 100_000  # records up to which a second checker, in plain Python, has to agree
 
 
-def save(release: Release, folder: Path, force: bool = False) -> Path:
-    """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails."""
-    publish(folder, lambda made: _fill(release, made), force=force)
+def save(release: Release, folder: Path, force: bool = False, into: DatabaseAddress | None = None) -> Path:
+    """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails.
+
+    Where a table of a database is named it is written too, and what was written verified before anybody sees it.
+    """
+    if into is None:
+        publish(folder, lambda made: _fill(release, made), force=force)
+        return folder
+    with opened_target(into, force=force) as target:
+
+        def fill(made: Path) -> None:
+            _fill(release, made, into)
+            write_table(release, target)
+
+        publish(folder, fill, force=force, elsewhere=target.commit)
     return folder
 
 
-def _fill(release: Release, made: Path) -> None:
+def _fill(release: Release, made: Path, into: DatabaseAddress | None = None) -> None:
     """Write everything, the certificate last of the public part, and check it as a recipient would, twice."""
     public, internal = made / "public", made / "internal"
     public.mkdir()
@@ -47,7 +62,8 @@ def _fill(release: Release, made: Path) -> None:
     _write_reports(release, public, internal)
     twice = release.verdict.records <= CHECKED_TWICE
     _certify(release, file, public, twice=twice)
-    (internal / "audit.json").write_text(_json(audit(release, file) | {"checked_twice": twice}), encoding="utf-8")
+    more: dict[str, Any] = {"checked_twice": twice} | ({"into": str(into)} if into else {})
+    (internal / "audit.json").write_text(_json(audit(release, file) | more), encoding="utf-8")
     (internal / "policy.toml").write_text(
         release.policy.applied(release.plan.method, release.plan.steps).toml(), encoding="utf-8"
     )
@@ -119,14 +135,11 @@ def _write_reports(release: Release, public: Path, internal: Path) -> None:
 
 def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
     """Return everything there is to know about how a release was made; it must not leave."""
-    source = release.source if isinstance(release.source, Path) else None
     policy = release.policy.request
     return {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "kinfold": __version__,
-        "source": {"file": source.name, "sha256": release.engine.checksum(release.original)}
-        if source
-        else {"frame": type(release.source).__module__},
+        "source": _source(release),
         "release": {"file": file.name, "sha256": digest(file)} if file else None,
         "seed": policy.method.seed,
         "method": release.plan.method,
@@ -144,6 +157,16 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "rules": [asdict(rule) for rule in release.rules],
         "policy": policy.model_dump(mode="json", exclude_none=True),
     }
+
+
+def _source(release: Release) -> dict[str, Any]:
+    """Say what the original was: a file or rows of a database with their checksum, or what kind of frame."""
+    source, checksum = release.source, release.engine.checksum(release.original)
+    if isinstance(source, Path):
+        return {"file": source.name, "sha256": checksum}
+    if isinstance(source, DatabaseAddress):
+        return {"database": str(source), "rows": checksum}
+    return {"frame": type(source).__module__}
 
 
 def _json(value: Any) -> str:
