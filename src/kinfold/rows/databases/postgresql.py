@@ -88,6 +88,7 @@ def _driver() -> Any:
 def selection(session: Session, address: DatabaseAddress) -> Selection:
     """Return what to ask for the rows of a table or a query, and what comes."""
     inner = f"SELECT * FROM {named(address.table)}" if address.table else inner_query(address.query)
+    session.asked(inner)  # by itself: the server tells several statements from one
     fields = list(session.asked(f"SELECT q.* FROM (\n{inner}\n) AS q"))
     kinds = _kinds(session, fields)
     problems = [_refusal(field.name, kind) for field, kind in zip(fields, kinds, strict=True) if kind not in READABLE]
@@ -105,15 +106,19 @@ def selection(session: Session, address: DatabaseAddress) -> Selection:
 
 
 def _kinds(session: Session, fields: list[pa.Field]) -> list[str]:
-    """Return the names of the columns' types; one that the driver does not know is looked up."""
+    """Return the names of the columns' types; one that somebody added, and that is a kind of text, is `TEXTUAL`."""
     said = [(field.metadata or {}).get(b"POSTGRESQL:type", b"").decode() for field in fields]
-    unknown = {kind: found[1] for kind in said if (found := re.search(r"<oid:([0-9]+)>", kind))}
+    unknown = sorted({kind for kind in said if kind not in READABLE})
     if not unknown:
         return said
-    listed = ", ".join(sorted({*unknown.values()}))
-    asked = f"SELECT oid::text, typname::text, typcategory::text FROM pg_type WHERE oid IN ({listed})"
-    names = {oid: TEXTUAL if category in "ES" else name for oid, name, category in session.run(asked)}
-    return [names.get(unknown[kind], kind) if kind in unknown else kind for kind in said]
+    numbers = [found[1] for kind in unknown if (found := re.search(r"<oid:([0-9]+)>", kind))]  # made since the session
+    where = f"typname IN ({', '.join(map(string, unknown))}) OR oid IN ({', '.join(['0', *numbers])})"
+    found = session.run(f"SELECT typname::text, oid::text, typcategory::text FROM pg_type WHERE {where}")
+    kinds: dict[str, set[str]] = {}
+    for name, number, category in found:
+        for known in (name, f"unnamed<oid:{number}>"):
+            kinds.setdefault(known, set()).add(TEXTUAL if category in "ES" else name)
+    return [next(iter(kinds[kind])) if len(kinds.get(kind, ())) == 1 else kind for kind in said]
 
 
 def _refusal(name: str, kind: str) -> Problem:

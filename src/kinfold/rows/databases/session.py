@@ -52,7 +52,7 @@ BY_WORDS = (  # where there is no state: libpq that cannot connect, and SQLite
     (("no such table", "unknown database"), NO_TABLE),
     (("no such column",), NO_COLUMN),
     (("syntax error", "incomplete input"), UNREADABLE),
-    (("readonly database",), WRITES),
+    (("readonly database", "read-only transaction"), WRITES),
     (("translate host name",), Problem("there is no such host", "check the name of the host")),
     (("timeout expired", "timed out"), Problem("the database does not answer", "check host, port and network")),
     (("Connection refused", "No such file or directory"), Problem("no database answers there", "check host and port")),
@@ -105,14 +105,16 @@ class Session:
         with contextlib.suppress(Exception):
             self._inside.close()
 
-    def broken(self) -> KinfoldError:
-        """Return what to tell of rows that stopped coming, or going, midway."""
-        try:
-            self._inside.rollback()
-            self.run("SELECT 1")
-        except Exception:
-            return self.error(GONE)
-        return self.error(UNKNOWN)
+    def broken(self, said: str) -> KinfoldError:
+        """Return what to tell of rows that stopped coming midway; what was said is read and not repeated."""
+        problem = _by_words(said)
+        if problem is UNKNOWN:
+            try:
+                self._inside.rollback()
+                self.run("SELECT 1")
+            except Exception:
+                problem = GONE
+        return self.error(problem)
 
     def error(self, *problems: Problem) -> KinfoldError:
         """Return an error with the place in it."""
@@ -171,5 +173,9 @@ def _problem(met: Exception) -> Problem:
         return SEVERAL
     if state:
         return BY_STATE.get(state, GONE if state.startswith(("57P", "08")) else UNKNOWN)
+    return _by_words(said)
+
+
+def _by_words(said: str) -> Problem:
     found = (problem for words, problem in BY_WORDS if any(word in said for word in words))
     return next(found, UNKNOWN)

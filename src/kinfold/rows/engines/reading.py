@@ -162,16 +162,17 @@ def read_stream(
     stream: pa.RecordBatchReader,
     names: tuple[str, ...],
     source: str,
-    broken: Callable[[], KinfoldError],
+    broken: Callable[[str], KinfoldError],
 ) -> Frame:
     """Take in rows as they come, a batch at a time; `broken` says what to tell where they stop coming."""
+    table, said = "", ""
     try:
         with db.registered(stream) as view:
             table = db.table(f"SELECT * FROM {view}")
-    except duckdb.InvalidInputException:  # whose message is that of whoever sends the rows
-        table = ""
+    except duckdb.InvalidInputException as error:  # in the words of whoever sends the rows
+        said = str(error)
     if not table:
-        raise broken()
+        raise broken(said)
     return _checked(db, table, names, source)
 
 
