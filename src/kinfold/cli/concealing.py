@@ -12,7 +12,8 @@ import re
 import sys
 from pathlib import Path
 
-SECRET = re.compile(rb"(?:\b[A-Za-z][A-Za-z0-9+.-]+:/{1,3}[^\s:/@]*:)([^\s]*)@|password=([^&\s]*)")
+# To the last @: nobody knows where a password ends that has one in it.
+SECRET = re.compile(rb"\b[A-Za-z][A-Za-z0-9+.-]+:/{1,3}[^\s:/@\0]*:([^\0]*)@|password=([^&\s\0]*)")
 START = 48  # of the fields of a process's state: where its arguments begin
 STARS = b"*"
 

@@ -67,7 +67,9 @@ FITTED = {"UBIGINT": "DECIMAL(20,0)", "HUGEINT": "DECIMAL(38,0)", "TIMESTAMP_NS"
 def connect(address: DatabaseAddress, kind: type[KinfoldError] = DataError) -> Session:
     """Open a connection; libpq finds a password in PGPASSWORD or ~/.pgpass where the address has none."""
     driver, uri = _driver(), _patient(address.uri)
-    return opened(lambda: driver.connect(uri), address.place, kind)
+    session = opened(lambda: driver.connect(uri), address.place, kind)
+    session.run("SET client_min_messages = error")  # which libpq would print, whatever is in them
+    return session
 
 
 def begin_reading(session: Session) -> None:
