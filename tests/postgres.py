@@ -84,12 +84,19 @@ class Server:
         """Run statements, and return the rows of the last one."""
         import adbc_driver_postgresql.dbapi
 
-        with adbc_driver_postgresql.dbapi.connect(self.address(name)) as connection, connection.cursor() as cursor:
+        connect = adbc_driver_postgresql.dbapi.connect
+        with connect(self.address(name), autocommit=True) as connection, connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
-            found = cursor.fetchall() if cursor.description else []
-            connection.commit()
-        return list(found)
+            return list(cursor.fetchall() if cursor.description else [])
+
+    def put(self, table: str, rows: Any, name: str = "postgres") -> None:
+        """Make a table of an Arrow table."""
+        import adbc_driver_postgresql.dbapi
+
+        connect = adbc_driver_postgresql.dbapi.connect
+        with connect(self.address(name), autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.adbc_ingest(table, rows, mode="create")
 
     def _answers(self) -> bool:
         until = time.monotonic() + PATIENCE
