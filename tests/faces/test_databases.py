@@ -240,6 +240,17 @@ def test_a_new_file_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
     assert "cannot write" in ran.err
 
 
+def test_a_table_without_its_folder_is_told(tmp_path: Path) -> None:
+    """Both want the same name, and the table gets it first."""
+    path, same = tmp_path / "a.db", tmp_path / "same"
+    _ask(path, f"CREATE TABLE people AS SELECT * FROM ({PEOPLE} FROM (SELECT 1 AS i UNION ALL SELECT 2))")
+    release = kinfold.anonymize(f"sqlite:///{path}?table=people", quasi=["age"], k=2, method="mdav", others="drop")
+    with pytest.raises(PolicyError, match="written and verified, but its folder is not"):
+        release.save(same, into=f"sqlite:///{same}?table=t")
+    assert _ask(same, "SELECT count(*) FROM t") == [(2,)]
+    assert {entry.name for entry in tmp_path.iterdir()} == {"a.db", "same"}
+
+
 def test_a_database_that_changes_a_value_is_not_released_into(tmp_path: Path) -> None:
     """SQLite makes null of what is no number: here a value that the file keeps."""
     import pyarrow as pa

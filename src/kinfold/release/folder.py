@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kinfold import __version__
-from kinfold.errors import VerifyError
+from kinfold.errors import KinfoldError, PolicyError, Problem, VerifyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models.terms import Confidential
 from kinfold.release.certificate import Certificate
@@ -47,7 +47,13 @@ def save(release: Release, folder: Path, force: bool = False, into: DatabaseAddr
             _fill(release, made, into)
             write_table(release, target)
 
-        publish(folder, fill, force=force, elsewhere=target.commit)
+        try:
+            publish(folder, fill, force=force, elsewhere=target.commit)
+        except KinfoldError as error:
+            if not target.committed:
+                raise
+            what = f"{into.described} of {into.place} is written and verified, but its folder is not"
+            raise PolicyError([*error.problems, Problem(what, "release again with --force")]) from None
     return folder
 
 

@@ -68,7 +68,7 @@ def connect(address: DatabaseAddress, kind: type[KinfoldError] = DataError) -> S
     """Open a connection; libpq finds a password in PGPASSWORD or ~/.pgpass where the address has none."""
     driver, uri = _driver(), _patient(address.uri)
     session = opened(lambda: driver.connect(uri), address.place, kind)
-    session.run("SET client_min_messages = error")  # which libpq would print, whatever is in them
+    session.run("SET LOCAL client_min_messages = error")  # which libpq would print, whatever is in them
     return session
 
 
@@ -115,9 +115,10 @@ def _kinds(session: Session, fields: list[pa.Field]) -> list[str]:
         return said
     numbers = [found[1] for kind in unknown if (found := re.search(r"<oid:([0-9]+)>", kind))]  # made since the session
     where = f"typname IN ({', '.join(map(string, unknown))}) OR oid IN ({', '.join(['0', *numbers])})"
-    found = session.run(f"SELECT typname::text, oid::text, typcategory::text FROM pg_type WHERE {where}")
     kinds: dict[str, set[str]] = {}
-    for name, number, category in found:
+    for name, number, category in session.run(
+        f"SELECT typname::text, oid::text, typcategory::text FROM pg_type WHERE {where}"
+    ):
         for known in (name, f"unnamed<oid:{number}>"):
             kinds.setdefault(known, set()).add(TEXTUAL if category in "ES" else name)
     return [next(iter(kinds[kind])) if len(kinds.get(kind, ())) == 1 else kind for kind in said]

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kinfold.disk import scratch
+from kinfold.disk import journal, scratch
 from kinfold.errors import PolicyError, Problem
 from kinfold.rows.databases import postgresql, sqlite
 from kinfold.rows.databases.address import POSTGRESQL, SQLITE, DatabaseAddress, TableName
@@ -82,6 +82,7 @@ class TargetTable:
         schema = address.table.schema or self._system.home(session)
         self.table = TableName(address.table.table, schema)
         self._made = TableName(f"kinfold_{secrets.token_hex(8)}", schema)
+        self.committed = False
 
     def check(self) -> bool:
         """Say whether there is an old release to be replaced; refuse what is not one, or may not be replaced."""
@@ -123,6 +124,8 @@ class TargetTable:
         if self._folder is not None:
             self.session.close()
             _take_name(self._folder / Path(self.address.uri).name, Path(self.address.uri))
+        self.committed = True
+        journal.tell("kept", f"{self.session.where} is written")
 
 
 def _take_name(made: Path, place: Path) -> None:
