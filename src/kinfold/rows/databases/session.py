@@ -10,13 +10,14 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem
 
 Found = TypeVar("Found")
+Words: TypeAlias = tuple[tuple[tuple[str, ...], Problem], ...]
 INSTALL = 'install what speaks to databases: pip install "kinfold[databases]"'
 
 GONE = Problem("the database went away", "see that it runs and can be reached, then start again")
@@ -46,20 +47,23 @@ BY_STATE = {
     "2BP01": Problem("something else in the database needs the old table", "drop that first, or name another table"),
     "22021": Problem("a text holds a character that the database cannot", "take it out, or release to a file"),
 }
-BY_WORDS = (  # where there is no state: libpq that cannot connect, and SQLite
-    (("password", "authentication", "no pg_hba.conf entry", "role "), LOGIN),
-    (('database "',), Problem("the server has no database of that name", "check the name after the last /")),
+BY_WORDS: Words = (  # where there is no state: SQLite, and rows that stop coming
     (("no such table", "unknown database"), NO_TABLE),
     (("no such column",), NO_COLUMN),
     (("syntax error", "incomplete input"), UNREADABLE),
     (("readonly database", "read-only transaction"), WRITES),
+    (("not a database",), Problem("the file is not an SQLite database", "check the path")),
+    (("database is locked", "table is locked"), Problem("somebody else has it locked", "wait until they are done")),
+    (("disk is full", "disk I/O"), Problem("the disk of the database is full or broken", "free some space there")),
+    (("server closed the connection", "connection to server was lost", "begin transaction", "terminating"), GONE),
+)
+CONNECTING: Words = (  # what libpq says that cannot connect
+    (("password", "authentication", "no pg_hba.conf entry", 'role "'), LOGIN),
+    (('database "',), Problem("the server has no database of that name", "check the name after the last /")),
     (("translate host name",), Problem("there is no such host", "check the name of the host")),
     (("timeout expired", "timed out"), Problem("the database does not answer", "check host, port and network")),
     (("Connection refused", "No such file or directory"), Problem("no database answers there", "check host and port")),
-    (("not a database",), Problem("the file is not an SQLite database", "check the path")),
-    (("locked",), Problem("somebody else has the database locked", "wait until they are done")),
-    (("disk is full", "disk I/O"), Problem("the disk of the database is full or broken", "free some space there")),
-    (("server closed the connection", "connection to server was lost", "begin transaction", "terminating"), GONE),
+    (("starting up", "shutting down", "too many"), Problem("the database takes nobody in now", "try again later")),
 )
 UNKNOWN = Problem("the database ended it with an error", "try the same on the database itself")
 
@@ -107,19 +111,23 @@ class Session:
 
     def broken(self, said: str) -> KinfoldError:
         """Return what to tell of rows that stopped coming midway; what was said is read and not repeated."""
-        problem = _by_words(said)
-        if problem is UNKNOWN:
-            try:
-                self._inside.rollback()
-                self.run("SELECT 1")
-            except Exception:
-                problem = GONE
-        return self.error(problem)
+        return self.error(_by_words(said, BY_WORDS))
 
     def error(self, *problems: Problem) -> KinfoldError:
         """Return an error with the place in it."""
+        if UNKNOWN in problems and not self._alive():
+            problems = (GONE,)
         kind = PolicyError if any(problem in ASKED_WRONGLY for problem in problems) else self.kind
         return kind([Problem(f"{self.where}: {problem.what}", problem.fix) for problem in problems])
+
+    def _alive(self) -> bool:
+        try:
+            self._inside.rollback()
+            with self._cursor() as cursor:
+                cursor.execute("SELECT 1").fetchall()
+        except Exception:  # whatever it is: nobody answers
+            return False
+        return True
 
     @contextmanager
     def _cursor(self) -> Iterator[Any]:
@@ -135,14 +143,14 @@ class Session:
         return in_our_words(act, self.error)
 
 
-def in_our_words(act: Callable[[], Found], error: Callable[[Problem], KinfoldError]) -> Found:
+def in_our_words(act: Callable[[], Found], error: Callable[[Problem], KinfoldError], words: Words = BY_WORDS) -> Found:
     """Do something with a driver, and tell what goes wrong by its kind."""
     try:
         return act()
     except KinfoldError:
         raise
     except Exception as met:  # drivers raise their own errors and, in the middle of a stream, those of Arrow
-        problem = _problem(met)
+        problem = _problem(met, words)
     raise error(problem)  # outside: what the driver said is not the context of it
 
 
@@ -158,7 +166,7 @@ def opened(connect: Callable[[], Any], where: str, kind: type[KinfoldError] = Da
         told = Problem("cannot connect", LOGIN.fix) if problem is UNKNOWN else problem
         return kind(f"{where}: {told.what}", fix=told.fix)
 
-    return Session(in_our_words(connect, refused), where, kind)
+    return Session(in_our_words(connect, refused, CONNECTING), where, kind)
 
 
 def _rows(cursor: Any) -> list[tuple[Any, ...]]:
@@ -166,16 +174,16 @@ def _rows(cursor: Any) -> list[tuple[Any, ...]]:
     return list(found)
 
 
-def _problem(met: Exception) -> Problem:
+def _problem(met: Exception, words: Words) -> Problem:
     """Tell what kind of thing went wrong."""
     said, state = re.split(r"\nquery: |\n\nQuery was: ", str(met))[0], getattr(met, "sqlstate", None)
     if "multiple commands" in said:
         return SEVERAL
     if state:
         return BY_STATE.get(state, GONE if state.startswith(("57P", "08")) else UNKNOWN)
-    return _by_words(said)
+    return _by_words(said, words)
 
 
-def _by_words(said: str) -> Problem:
-    found = (problem for words, problem in BY_WORDS if any(word in said for word in words))
+def _by_words(said: str, words: Words) -> Problem:
+    found = (problem for signs, problem in words if any(sign in said for sign in signs))
     return next(found, UNKNOWN)
