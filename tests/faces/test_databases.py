@@ -412,6 +412,13 @@ def test_a_user_who_may_not_make_tables_is_told_before_any_work(people: System, 
         assert "does not let this user" in ran.err
 
 
+def test_a_name_that_the_database_would_cut_off_is_refused(people: System, tmp_path: Path) -> None:
+    into = people.address("ü" * 32)
+    ran = run("anonymize", tmp_path / "none.csv", *ASKED, "--out", tmp_path / "out", "--into", into)
+    assert ran.code == 2
+    assert "too long" in ran.err
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kinfold.errors import VerifyError
 from kinfold.release.inspection import figures, same
 from kinfold.release.release import Release
-from kinfold.rows.databases.target import TargetTable
 from kinfold.verification import verify
+
+if TYPE_CHECKING:
+    from kinfold.rows.databases.target import TargetTable
 
 
 def write_table(release: Release, target: TargetTable) -> None:

@@ -7,10 +7,11 @@ internal/   report.html · audit.json · policy.toml            what must not
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,10 +26,12 @@ from kinfold.release.inspection import check_read, figures, same
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
 from kinfold.rows.databases.address import DatabaseAddress
-from kinfold.rows.databases.target import opened_target
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.source import digest
 from kinfold.verification import verify
+
+if TYPE_CHECKING:
+    from kinfold.rows.databases.target import TargetTable
 
 CHECKED_TWICE = 100_000  # records up to which a second checker, in plain Python, has to agree
 
@@ -40,21 +43,31 @@ def save(release: Release, folder: Path, force: bool = False, into: DatabaseAddr
     """
     if into is None:
         publish(folder, lambda made: _fill(release, made), force=force)
-        return folder
-    with opened_target(into, force=force) as target:
+    else:
+        _save_both(release, folder, into, force=force)
+    return folder
+
+
+def _save_both(release: Release, folder: Path, into: DatabaseAddress, *, force: bool) -> None:
+    """Make the folder, then the table in a transaction that stays open until the folder is about to get its name."""
+    from kinfold.rows.databases.target import check_target, opened_target
+
+    check_target(into, force=force)
+    targets: list[TargetTable] = []
+    with ExitStack() as stack:
 
         def fill(made: Path) -> None:
             _fill(release, made, into)
-            write_table(release, target)
+            targets.append(stack.enter_context(opened_target(into, force=force)))
+            write_table(release, targets[0])
 
         try:
-            publish(folder, fill, force=force, elsewhere=target.commit)
+            publish(folder, fill, force=force, elsewhere=lambda: targets[0].commit())
         except KinfoldError as error:
-            if not target.committed:
+            if not targets or not targets[0].committed:
                 raise
             what = f"{into.described} of {into.place} is written and verified, but its folder is not"
             raise PolicyError([*error.problems, Problem(what, "release again with --force")]) from None
-    return folder
 
 
 def _fill(release: Release, made: Path, into: DatabaseAddress | None = None) -> None:

@@ -86,6 +86,7 @@ class TargetTable:
 
     def check(self) -> bool:
         """Say whether there is an old release to be replaced; refuse what is not one, or may not be replaced."""
+        self._system.check_names(self.session, [self.table.table])
         held = self._system.mark_of(self.session, self.table)
         if held is None:
             self._system.check_rights(self.session, self.table)
@@ -100,7 +101,7 @@ class TargetTable:
     def write(self, handed: Handed) -> RowsAt:
         """Put rows into the new table, and return them as they can be read back."""
         types = [self._system.type_of(kind) for kind in handed.types]
-        self._system.check_names(self.session, (self.table.table, *handed.names))
+        self._system.check_names(self.session, handed.names)
         columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in zip(handed.names, types, strict=True))
         for statement in self._system.making(self._made, columns, MARK):
             self.session.run(statement)
