@@ -221,6 +221,11 @@ def test_rows_keep_their_order_and_come_in_batches(server: Server) -> None:
         assert engine.rows(frame).column("i").to_pylist() == list(range(1, 300001))
 
 
+def test_the_order_of_a_query_is_kept(server: Server) -> None:
+    rows = read(server, query="SELECT i, i % 7 AS j FROM generate_series(1, 5000) i ORDER BY j DESC, i")
+    assert rows.column("i").to_pylist() == sorted(range(1, 5001), key=lambda i: (-(i % 7), i))
+
+
 def test_the_checksum_of_rows_knows_their_values_and_not_their_order(server: Server) -> None:
     def checksum(values: str) -> str | None:
         with DuckDB() as engine:

@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.rows.databases.address import DatabaseAddress, located, narrowed
@@ -108,6 +110,41 @@ def test_numbers_among_texts_are_written_in_full(tmp_path: Path) -> None:
     assert texts[0] == "x"
     assert texts[1] == "0.1"
     assert [float(text) for text in texts[1:]] == numbers
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5),
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kinds=st.lists(st.sampled_from([0, 1, 2, 3]), min_size=1, max_size=3), data=st.data())
+def test_rows_are_those_that_the_standard_library_reads(tmp_path: Path, kinds: list[int], data: st.DataObject) -> None:
+    """Columns of nulls, of whole numbers, of numbers, of anything; numbers among texts by what they say."""
+    held = [st.one_of(*VALUES.original_strategies[: kind + 1]) for kind in kinds]
+    rows = data.draw(st.lists(st.tuples(*held), min_size=1, max_size=8))
+    path = tmp_path / "a.db"
+    path.unlink(missing_ok=True)
+    names = [f"c{i}" for i in range(len(kinds))]
+    made(path, f"CREATE TABLE t ({', '.join(names)})")
+    with sqlite3.connect(path) as connection:
+        connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(names))})", rows)
+    connection.close()
+    for found, row in zip(read(path, "t"), rows, strict=True):
+        for came, value in zip(found.values(), row, strict=True):
+            assert came == value or (
+                isinstance(came, str) and not isinstance(value, str) and type(value)(came) == value
+            )
+
+
+def test_whole_numbers_that_no_double_holds_stay_whole(tmp_path: Path) -> None:
+    path = made(
+        tmp_path / "a.db", "CREATE TABLE t (a, b)", f"INSERT INTO t VALUES ({2**53 + 1}, {2**53 + 1}), (0.5, 1)"
+    )
+    assert read(path, "t") == [{"a": str(2**53 + 1), "b": 2**53 + 1}, {"a": "0.5", "b": 1}]
 
 
 def test_bytes_are_no_single_values(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ EXAMPLES = {"integer": "0", "real": "0.5", "text": "''"}
 TYPES = {"BIGINT": "INTEGER", "DOUBLE": "REAL", "VARCHAR": "TEXT"}
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER")
 FITTED = dict.fromkeys(WHOLE, "BIGINT") | {"FLOAT": "DOUBLE"}
+EXACT = 2**53
 CHUNK = 200  # columns of one question: SQLite has a limit
 
 
@@ -98,18 +99,26 @@ def _kinds(session: Session, inner: str, names: Sequence[str]) -> list[str]:
     """Return what each column holds: whole numbers, numbers, bytes, or text and whatever else."""
     found: list[str] = []
     for start in range(0, len(names), CHUNK):
-        asked = ", ".join(
-            f"group_concat(DISTINCT typeof(q.{identifier(name)}))" for name in names[start : start + CHUNK]
-        )
+        held = [_held(f"q.{identifier(name)}") for name in names[start : start + CHUNK]]
+        asked = ", ".join(f"group_concat(DISTINCT {kind})" for kind in held)
         ((*answers,),) = session.run(f"SELECT {asked} FROM (\n{inner}\n) AS q")
         found += [_kind({*(answer or "").split(",")} - {"null", ""}) for answer in answers]
     return found
 
 
+def _held(c: str) -> str:
+    """SQL for what a value is; whole numbers that no double holds exactly are told apart."""
+    return (
+        f"CASE WHEN typeof({c}) = 'integer' AND {c} NOT BETWEEN -{EXACT} AND {EXACT} THEN 'wide' ELSE typeof({c}) END"
+    )
+
+
 def _kind(held: set[str]) -> str:
     if "blob" in held:
         return "blob"
-    return "integer" if held == {"integer"} else "real" if held and held <= {"integer", "real"} else "text"
+    if held and held <= {"integer", "wide"}:
+        return "integer"
+    return "real" if held and held <= {"integer", "real"} else "text"
 
 
 def _value(c: str, kind: str) -> str:
