@@ -17,8 +17,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -40,6 +42,11 @@ def programs() -> Path:
     pytest.skip("no PostgreSQL on this machine (Debian: apt-get install postgresql)")
 
 
+def _require_driver() -> None:
+    if find_spec("adbc_driver_postgresql") is None:
+        pytest.fail('no driver of PostgreSQL: pip install -e ".[databases,dev]", or make setup', pytrace=False)
+
+
 class Server:
     """A server of its own, in a temporary folder."""
 
@@ -55,7 +62,8 @@ class Server:
 
     def make(self) -> None:
         secret = self.folder / "password"
-        secret.write_text(PASSWORD.replace("%3F", "?"))
+        secret.write_text(unquote(PASSWORD))
+        secret.chmod(0o644)  # the server's owner has to read it
         options = ("--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--username", USER)
         command = [self.programs / "initdb", "-D", self.folder / "data", *options, "--pwfile", secret]
         made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, **self.owner)
@@ -113,6 +121,7 @@ class Server:
 def running() -> Iterator[Server]:
     """A server for as long as the `with` block lasts."""
     programs()
+    _require_driver()
     folder = Path(tempfile.mkdtemp(prefix="kinfold-postgres-"))
     server = Server(folder, _owner(folder))
     try:
@@ -125,13 +134,13 @@ def running() -> Iterator[Server]:
 
 
 def _owner(folder: Path) -> dict[str, Any]:
-    """Whom the server belongs to: whoever runs the tests, unless that is root."""
+    """Where the server runs, and whom it belongs to: whoever runs the tests, unless that is root."""
     if os.geteuid() != 0:
-        return {}
+        return {"cwd": folder}
     known = {entry.pw_name for entry in pwd.getpwall()}
     user = pwd.getpwnam("postgres" if "postgres" in known else "nobody")
     os.chown(folder, user.pw_uid, user.pw_gid)
-    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    return {"cwd": folder, "user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
 def _free_port() -> int:

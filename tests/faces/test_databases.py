@@ -153,6 +153,20 @@ def test_files_go_into_databases_and_databases_into_files(system: System, tmp_pa
     assert json.loads((out / "internal" / "audit.json").read_text())["source"]["rows"].startswith("60-")
 
 
+def test_the_same_rows_give_the_same_release_from_a_file(system: System, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from kinfold.rows.databases.address import located
+    from kinfold.rows.engines.duckdb import DuckDB
+
+    with DuckDB() as engine:
+        pq.write_table(engine.rows(engine.read(located(system.address("people")))), tmp_path / "people.parquet")
+    for name, source in {"a": system.address("people"), "b": tmp_path / "people.parquet"}.items():
+        assert run("anonymize", source, *ASKED, "--out", tmp_path / name).code == 0
+    one, other = ((tmp_path / name / "public" / "release.csv").read_bytes() for name in "ab")
+    assert one == other
+
+
 def test_the_other_commands_read_databases(system: System, tmp_path: Path) -> None:
     policy, people = tmp_path / "policy.toml", system.address("people")
     ran = run("profile", people, "--write-policy", policy)
