@@ -426,6 +426,31 @@ def test_a_user_who_may_not_make_tables_is_told_before_any_work(people: System, 
         assert "does not let this user" in ran.err
 
 
+def test_an_old_release_that_others_need_stays_and_so_does_its_folder(people: System, tmp_path: Path) -> None:
+    out, into = tmp_path / "out", people.address("released")
+    args = ("anonymize", people.address("people"), *ASKED, "--out", out, "--into", into)
+    assert run(*args).code == 0
+    people.ask("CREATE VIEW needs AS SELECT * FROM released")
+    before, rows = content(out), people.ask("SELECT * FROM released")
+    ran = run(*args, "--set", "privacy.k=6", "--force")
+    assert ran.code == 2
+    assert "needs the old table" in ran.err
+    assert content(out) == before
+    assert people.ask("SELECT * FROM released") == rows
+    assert people.tables() == {"people", "released", "needs"}
+
+
+def test_a_column_that_the_database_keeps_for_itself_is_told(people: System, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("age,ctid\n" + "1,2\n" * 4)
+    asked = ("--quasi", "age", "--others", "release", "-k", 2, "--method", "mdav", "--out", tmp_path / "out")
+    ran = run("anonymize", file, *asked, "--into", people.address("released"))
+    assert ran.code == 2
+    assert "keeps for itself" in ran.err
+    assert not (tmp_path / "out").exists()
+    assert people.tables() == {"people"}
+
+
 def test_a_name_that_the_database_would_cut_off_is_refused(people: System, tmp_path: Path) -> None:
     into = people.address("ü" * 32)
     ran = run("anonymize", tmp_path / "none.csv", *ASKED, "--out", tmp_path / "out", "--into", into)

@@ -155,6 +155,9 @@ def anonymize(
     `kinfold anonymize patients.csv --policy policy.toml --out release`
 
     `kinfold anonymize patients.csv --quasi age,sex,zip --confidential disease -k 5 --others drop --out release`
+
+    `kinfold anonymize 'sqlite:///clinic.db?table=patients' --policy policy.toml --out release
+    --into 'sqlite:///research.db?table=patients'`
     """
     from kinfold.flow import anonymize as run
     from kinfold.release.publication import check_place

@@ -30,6 +30,7 @@ SEVERAL = Problem("the query holds several statements", "give one SELECT")
 WRITES = Problem("the query would write", "give a SELECT that only reads")
 UNREADABLE = Problem("the query cannot be understood", "give one SELECT, and try it on the database first")
 NO_COLUMN = Problem("the query names a column that is not there", "try the query on the database first")
+TOO_WIDE = Problem("there are more columns than the database takes", "leave some out, or release to a file")
 ASKED_WRONGLY = (SEVERAL, WRITES, UNREADABLE, NO_COLUMN)  # the request is wrong, not the data
 BY_STATE = {
     "25006": WRITES,
@@ -41,6 +42,8 @@ BY_STATE = {
     "42703": NO_COLUMN,
     "42P01": NO_TABLE,
     "3F000": NO_TABLE,
+    "42701": Problem("a column has a name that the database keeps for itself", "rename that column, or leave it out"),
+    "54011": TOO_WIDE,
     "42P07": Problem("it exists already", "replace it with --force, or name another table"),
     "53100": Problem("the disk of the database is full", "free some space there"),
     "57014": Problem("the database stopped the query", "see its time limits (statement_timeout)"),
@@ -52,6 +55,7 @@ BY_WORDS: Words = (  # where there is no state: SQLite, and rows that stop comin
     (("no such column",), NO_COLUMN),
     (("syntax error", "incomplete input"), UNREADABLE),
     (("readonly database", "read-only transaction"), WRITES),
+    (("too many columns",), TOO_WIDE),
     (("not a database",), Problem("the file is not an SQLite database", "check the path")),
     (("database is locked", "table is locked"), Problem("somebody else has it locked", "wait until they are done")),
     (("disk is full", "disk I/O"), Problem("the disk of the database is full or broken", "free some space there")),
