@@ -39,7 +39,7 @@ METHOD = Declaration(
     summary="classes of mdav, merged until each is t-close (Algorithm 1 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "promises", "t_merge", "near_kinds", "repair"),
+    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "class_misses", "t_merge", "near_kinds", "repair"),
     order=5,
 )
 
