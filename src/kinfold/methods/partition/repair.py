@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.errors import Unreachable
 from kinfold.methods.partition.curves import places
 from kinfold.methods.partition.gaps import numbered
 from kinfold.methods.partition.near_kinds import NearKinds
 from kinfold.methods.partition.oracle import Oracle
+from kinfold.methods.partition.out_of_reach import require_within_reach
 from kinfold.methods.partition.record_kinds import kinds_of
 from kinfold.methods.partition.requirement import Requirement, missed
 from kinfold.methods.partition.settle import costs, middles
@@ -90,11 +90,7 @@ def repair(
     labels = numbered(labels)
     if not requirements:
         return Repair(labels, 0, 0, 0)
-    if missed(requirements, np.zeros(len(points), np.int32))[0] > 0:
-        raise Unreachable(
-            "a promise fails even with all records in one class",
-            fix="lower l or p, or raise t, alpha or c: the table itself does not keep it",
-        )
+    require_within_reach(requirements)
     failing = int((missed(requirements, labels) > 0).sum())
     if not failing:
         return Repair(labels, 0, 0, 0)
