@@ -1,4 +1,5 @@
-"""Truta, Fotouhi & Barth-Jones: Figures 4 and 5, the matrices C1, C2 and C3, and Table 3."""
+"""Truta, Fotouhi & Barth-Jones: Figures 4 and 5, the matrices C1, C2 and C3, and Table 3; every number is the one of
+`kinfold reproduce` (`kinfold.reproduction.paper_003`)."""
 
 import numpy as np
 import pytest
@@ -12,73 +13,47 @@ from kinfold.measures.disclosure import (
     uncounted,
     unique_from_larger,
 )
-from kinfold.measures.grouping import group_rows
 from kinfold.measures.weights import WeightMatrix
+from kinfold.reproduction.paper_003 import MASKED, WEIGHTS, classes, matrix
+from kinfold.reproduction.printed import cells, table
 
-SEX = [0, 0, 1, 1, 1, 1, 1, 1]
-INITIAL = [8, 10, 19, 23, 37, 43, 68, 72]
-MASKED = {
-    "MM1": [9, 9, 21, 21, 40, 40, 70, 70],
-    "MM2": [15, 15, 15, 15, 55, 55, 55, 55],
-    "MM3": [35, 35, 35, 35, 35, 35, 35, 35],
-}
-WEIGHTS = {
-    "W1": [[8]],
-    "W2": np.tril(np.full((8, 8), 2 / 9)),  # printed 2/7; 2/9 sums to 8
-    "W3": [[4, 0], [2, 2]],
-}
-TABLE_3 = {
-    "MM1": {"W1": 0, "W2": 0.5, "W3": 0.25},
-    "MM2": {"W1": 0, "W2": 0.375, "W3": 0.125},
-    "MM3": {"W1": 0, "W2": 0.25, "W3": 0.0625},
-}
+TABLE_3 = {key: float(printed) for key, printed in cells("003", "table_3", "{file}").items()}
+MATRICES = {row["matrix"]: row["entries that are not 0"] for row in table("003", "matrices")}
 
 
-def classes(ages: list[int]) -> np.ndarray:
-    return group_rows(np.column_stack([ages, SEX]))[0]
+def by_size(sizes: np.ndarray, counts: np.ndarray) -> str:
+    return ", ".join(f"{size}: {count}" for size, count in zip(sizes.tolist(), counts.tolist(), strict=True))
 
 
-def matrix(name: str) -> Classification:
-    return Classification.of(classes(INITIAL), classes(MASKED[name]))
+@pytest.mark.parametrize("row", table("003", "figure_5"), ids=lambda row: row["file"])
+def test_figure_5_counts_the_clusters_of_each_file(row):
+    counts = SizeCounts.of(classes(row["file"]))
+    assert counts.classes.sum() == int(row["clusters"])
+    assert by_size(counts.sizes, counts.classes) == row["clusters of each size"]
+    assert by_size(counts.sizes, counts.records) == row["records in clusters of each size"]
 
 
-def test_figure_5_counts_the_clusters_of_the_initial_file():
-    counts = SizeCounts.of(classes(INITIAL))
-    assert (counts.sizes.tolist(), counts.classes.tolist(), counts.records.tolist()) == ([1], [8], [8])
-
-
-@pytest.mark.parametrize(
-    ("name", "sizes", "clusters", "records"),
-    [("MM1", [2], [4], [8]), ("MM2", [2, 4], [2, 1], [4, 4]), ("MM3", [2, 6], [1, 1], [2, 6])],
-)
-def test_figure_5_counts_the_clusters_of_each_masked_file(name, sizes, clusters, records):
-    counts = SizeCounts.of(classes(MASKED[name]))
-    assert (counts.sizes.tolist(), counts.classes.tolist(), counts.records.tolist()) == (sizes, clusters, records)
-
-
-@pytest.mark.parametrize(("name", "rows"), [("MM1", {2: 8}), ("MM2", {2: 4, 4: 4}), ("MM3", {2: 2, 6: 6})])
-def test_the_classification_matrices_are_c1_c2_and_c3(name, rows):
-    printed = np.zeros((8, 8), int)
-    for size, count in rows.items():
-        printed[size - 1, 0] = count
+@pytest.mark.parametrize(("name", "printed"), list(zip(MASKED, MATRICES.values(), strict=True)))
+def test_the_classification_matrices_are_c1_c2_and_c3(name, printed):
     found = matrix(name)
     shown = np.zeros((8, 8), int)
     shown[found.masked - 1, found.initial - 1] = found.count
-    assert (shown == printed).all()
+    entries = [f"c{i + 1}{j + 1} = {shown[i, j]}" for i, j in np.argwhere(shown)]
+    assert ", ".join(entries) == printed
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", MASKED)
 def test_table_3_comes_out_in_all_nine_values(name, weights):
     assert dr_weighted(matrix(name), WeightMatrix.of(WEIGHTS[weights], 8)) == pytest.approx(
-        TABLE_3[name][weights], abs=1e-12
+        TABLE_3[name, weights], abs=1e-12
     )
 
 
 @pytest.mark.parametrize("name", MASKED)
 def test_w1_is_the_minimal_and_w2_the_maximal_risk(name):
-    assert dr_min(matrix(name)) == TABLE_3[name]["W1"]
-    assert dr_max(matrix(name)) == pytest.approx(TABLE_3[name]["W2"], abs=1e-12)
+    assert dr_min(matrix(name)) == TABLE_3[name, "W1"]
+    assert dr_max(matrix(name)) == pytest.approx(TABLE_3[name, "W2"], abs=1e-12)
 
 
 def test_a_minimal_risk_of_0_does_not_make_a_file_2_anonymous():
@@ -93,5 +68,5 @@ def test_a_minimal_risk_of_0_does_not_make_a_file_2_anonymous():
 @pytest.mark.parametrize("k", [2, 3, 4, 5])
 @pytest.mark.parametrize("name", MASKED)
 def test_the_rule_k_is_0_exactly_where_the_file_is_k_anonymous(name, k):
-    smallest = SizeCounts.of(classes(MASKED[name])).sizes.min()
+    smallest = SizeCounts.of(classes(name)).sizes.min()
     assert (dr_weighted(matrix(name), WeightMatrix.below(k, 8)) == 0) == (smallest >= k)

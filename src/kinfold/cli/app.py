@@ -1,4 +1,4 @@
-"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, convert, hierarchy, warmup."""
+"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, convert, hierarchy, reproduce, warmup."""
 
 from __future__ import annotations
 
@@ -410,6 +410,35 @@ def hierarchy(
             raise PolicyError(f"cannot write '{out_}': {error.strerror}", fix="choose another place") from error
         levels = plural(found.height, "level")
         out.print(f"{plural(len(found), 'value')}, {levels} above: {out_}", soft_wrap=True)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str | None, typer.Option(help="One of them: 000 to 004.", show_default=False)] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the public files: census.csv, tarragona.csv, eia.csv.", show_default=False),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out what takes longer than a few seconds.")] = False,
+    json: Json = False,
+) -> None:
+    """Compute what the five papers print: ours beside theirs. Exit code 1 if what should match does not.
+
+    Example: `kinfold reproduce --paper 003`
+    """
+    from kinfold import reproduction
+    from kinfold.cli import reproduction_tables
+
+    with errors(), Bar() as bar:
+        papers = (paper,) if paper else reproduction.PAPERS
+        found = reproduction.reproduce(papers, data, quick, lambda done, total: bar("reproducing", done, total))
+        bar.end()
+        if json:
+            print_json(found.to_dict())
+        else:
+            reproduction_tables.tell(found)
+    if found.failed:
+        raise typer.Exit(1)
 
 
 @app.command()

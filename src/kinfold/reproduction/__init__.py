@@ -1,0 +1,7 @@
+"""Reproduction: what the five papers print, computed again, ours beside theirs."""
+
+from __future__ import annotations
+
+from kinfold.reproduction.running import PAPERS, Reproduced, Reproduction, reproduce
+
+__all__ = ["PAPERS", "Reproduced", "Reproduction", "reproduce"]
