@@ -3,13 +3,15 @@
 import pytest
 
 from kinfold.measures.generalized import prec
+from kinfold.reproduction.paper_002 import FIGURE_4
+from kinfold.reproduction.printed import value
 
 HEIGHTS = [2, 3]
 
 
-@pytest.mark.parametrize(("levels", "printed"), [([1, 0], 0.75), ([1, 1], 0.58), ([0, 2], 0.67), ([0, 1], 0.83)])
-def test_example_6_comes_out(levels, printed):
-    assert round(prec([levels], HEIGHTS), 2) == printed
+@pytest.mark.parametrize(("name", "levels"), list(FIGURE_4.items()))
+def test_example_6_comes_out(name, levels):
+    assert round(prec([levels], HEIGHTS), 2) == value("002", "Example 6", name, "Prec")
     assert prec([levels] * 12, HEIGHTS) == pytest.approx(prec([levels], HEIGHTS))
 
 

@@ -1,4 +1,7 @@
-"""Sweeney 2002: Examples 3, 4 and 6, Equation 1, Figures 9A, 9B, 10, 13, 14 and 15."""
+"""Sweeney 2002: Examples 3, 4 and 6, Equation 1, Figures 9A, 9B, 10, 13, 14 and 15.
+
+What is printed is read from the table of `kinfold reproduce` (`kinfold.reproduction`).
+"""
 
 import pytest
 
@@ -9,29 +12,31 @@ from kinfold.methods.generalize.loss import generalizations, is_below
 from kinfold.methods.generalize.mingen import mingen
 from kinfold.methods.generalize.mu_argus import Ranks, combinations_tested, find_outliers, mu_argus
 from kinfold.models import KAnonymity
-from reference.sweeney_tables import NAMES, figure_4, figure_7
+from kinfold.reproduction.paper_002 import FIGURE_4, NAMES, PRINTED_NAMES, RANKS, combination, figure_4, figure_7
+from kinfold.reproduction.printed import examples, rows, table, value
 
-RANKS = Ranks(identifying=("race",), more=("gender", "zip"), most=("birth",))
+
+def printed_tuples(name: str) -> list[tuple[str, ...]]:
+    return [row[1:] for row in rows("002", name)]
 
 
 def test_example_3_says_which_k_the_generalizations_of_figure_4_have():
-    table = figure_4()
-    found = {levels: Generalization.full(table, levels).k for levels in [(0, 1), (1, 0), (0, 2), (1, 1)]}
-    assert found == {(0, 1): 2, (1, 0): 2, (0, 2): 4, (1, 1): 4}
+    for name, levels in FIGURE_4.items():
+        assert Generalization.full(figure_4(), levels).k == value("002", "Example 3", name, "k")
 
 
 def test_example_4_finds_two_minimal_generalizations():
-    table, models = figure_4(), [KAnonymity(2)]
-    assert [node.levels for node in Lattice(table, models).minimal()] == [(0, 1), (1, 0)]
+    printed = examples("002", "Example 4")["k = 2", "minimal generalizations"].printed
+    found = [node.levels for node in Lattice(figure_4(), [KAnonymity(2)]).minimal()]
+    assert " ".join(f"[{a},{b}]" for a, b in found) == printed
     assert is_below((0, 1), (0, 2))
     assert is_below((1, 0), (1, 1))
     assert not is_below((1, 0), (0, 2))
 
 
 def test_example_6_gives_the_printed_precisions():
-    table = figure_4()
-    found = {levels: round(Generalization.full(table, levels).prec(), 2) for levels in [(1, 0), (1, 1), (0, 2), (0, 1)]}
-    assert found == {(1, 0): 0.75, (1, 1): 0.58, (0, 2): 0.67, (0, 1): 0.83}
+    for name, levels in FIGURE_4.items():
+        assert round(Generalization.full(figure_4(), levels).prec(), 2) == value("002", "Example 6", name, "Prec")
 
 
 def test_only_the_generalization_of_zip_by_one_level_is_a_minimal_distortion():
@@ -40,46 +45,35 @@ def test_only_the_generalization_of_zip_by_one_level_is_a_minimal_distortion():
 
 
 def test_equation_1_counts_twelve_generalizations_of_race_and_zip():
+    printed = value("002", "Equation 1", "Race, ZIP", "generalizations")
     assert figure_4().heights == (2, 3)
-    assert generalizations(figure_4().heights) == 12 == len(list(Lattice(figure_4(), [KAnonymity(2)])))
+    assert generalizations(figure_4().heights) == printed == len(list(Lattice(figure_4(), [KAnonymity(2)])))
+
+
+def distinct(place: str) -> dict[str, float]:
+    own = zip(NAMES, PRINTED_NAMES, strict=True)
+    return {name: value("002", place, printed, "distinct values") for name, printed in own}
 
 
 @pytest.mark.parametrize("with_month", [False, True])
 def test_datafly_passes_through_figures_9a_and_9b(with_month):
     found = datafly(figure_7(with_month), [KAnonymity(2)])
     first, last = found.steps[0][0], found.steps[-1][0]
-    assert first.distinct == {"race": 2, "birth": 12, "gender": 2, "zip": 3}
+    assert first.distinct == distinct("Figure 9A")
     assert first.occurs.tolist() == [1] * 12
-    assert last.distinct == {"race": 2, "birth": 3, "gender": 2, "zip": 3}
-    rows = zip(*(last.columns[name] for name in NAMES), last.occurs.tolist(), strict=True)
-    assert list(rows) == [
-        ("black", "1965", "male", "02141", 2),
-        ("black", "1965", "female", "02138", 2),
-        ("black", "1964", "female", "02138", 2),
-        ("white", "1964", "male", "02138", 1),
-        ("white", "1965", "female", "02139", 1),
-        ("white", "1964", "male", "02139", 2),
-        ("white", "1967", "male", "02138", 2),
-    ]
-    assert [rows.tolist() for rows in last.rows] == [[0, 1], [2, 3], [4, 5], [6], [7], [8, 9], [10, 11]]
+    assert last.distinct == distinct("Figure 9B")
+    listed = zip(*(last.columns[name] for name in NAMES), map(str, last.occurs.tolist()), strict=True)
+    assert list(listed) == printed_tuples("figure_9_b")
+    tuples = [", ".join(f"t{row + 1}" for row in part) for part in last.rows]
+    assert tuples == [row["tuples"] for row in table("002", "figure_9_b")]
 
 
 @pytest.mark.parametrize("with_month", [False, True])
 def test_datafly_releases_figure_10(with_month):
     found = datafly(figure_7(with_month), [KAnonymity(2)]).generalization
     released = list(zip(*found.columns().values(), strict=True))
-    assert [row for row, gone in zip(released, found.suppressed, strict=True) if not gone] == [
-        ("black", "1965", "male", "02141"),
-        ("black", "1965", "male", "02141"),
-        ("black", "1965", "female", "02138"),
-        ("black", "1965", "female", "02138"),
-        ("black", "1964", "female", "02138"),
-        ("black", "1964", "female", "02138"),
-        ("white", "1964", "male", "02139"),
-        ("white", "1964", "male", "02139"),
-        ("white", "1967", "male", "02138"),
-        ("white", "1967", "male", "02138"),
-    ]
+    kept = [row for row, gone in zip(released, found.suppressed, strict=True) if not gone]
+    assert kept == printed_tuples("figure_10")
     assert found.k == 2
     assert found.records_suppressed == 2
 
@@ -93,37 +87,15 @@ def test_figure_13_finds_one_rare_pair_of_most_and_more():
 
 def test_figure_14_lists_the_outliers_and_the_one_it_omits():
     found = mu_argus(figure_7(), 2, RANKS).outliers
-    assert [row for row, combos in enumerate(found) if combos] == [6, 7]
-    assert set(found[6]) == {("birth", "gender", "zip"), ("race", "birth", "zip")}
-    printed = {
-        ("birth", "zip"),
-        ("gender", "zip"),
-        ("birth", "gender", "zip"),
-        ("race", "birth", "gender"),
-        ("race", "birth", "zip"),
-        ("race", "gender"),
-        ("race", "birth"),
-    }
-    assert set(found[7]) == printed | {("race", "gender", "zip")}
+    listed = {(f"t{row}", combination(combo)) for row, combos in enumerate(found, start=1) for combo in combos}
+    omitted = str(examples("002", "Figure 14")["t8", "left out"].reading)
+    assert listed == {*rows("002", "figure_14"), ("t8", omitted)}
 
 
 def test_figure_15_mt_comes_out_exactly():
     found = mu_argus(figure_7(), 2, RANKS)
     released = list(zip(*found.generalization.columns().values(), strict=True))
-    assert released == [
-        ("black", "1965", "male", "02141"),
-        ("black", "1965", "male", "02141"),
-        ("black", "1965", "female", "02138"),
-        ("black", "1965", "female", "02138"),
-        ("black", "1964", "female", "02138"),
-        ("black", "1964", "female", "02138"),
-        ("white", "*", "male", "02138"),
-        ("white", "*", "*", "02139"),
-        ("white", "1964", "male", "02139"),
-        ("white", "1964", "male", "02139"),
-        ("white", "1967", "male", "02138"),
-        ("white", "1967", "male", "02138"),
-    ]
+    assert released == printed_tuples("figure_15_mt")
 
 
 def test_mu_argus_output_fails_at_k_2_and_its_completed_release_passes():
@@ -144,4 +116,5 @@ def test_figure_12_leaves_six_kinds_of_combinations_untested():
         for way in ("all", "figure-12")
     }
     assert len(kinds["all"]) == 16
-    assert len(kinds["all"] - kinds["figure-12"]) == 6
+    left_out = len(kinds["all"] - kinds["figure-12"])
+    assert left_out == value("002", "Figure 12", "2- and 3-combinations", "kinds not tested at all")

@@ -11,9 +11,9 @@ from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice import lattice
 from kinfold.methods.generalize.mingen_cell import bound, mingen_cell
 from kinfold.models import KAnonymity, LDiversity, TCloseness
+from kinfold.reproduction.paper_002 import figure_7
 from kinfold.rows.tally import Tally
 from reference import cell_level, full_domain
-from reference.sweeney_tables import figure_7
 
 seeds = st.integers(0, 10**6)
 MODELS = {

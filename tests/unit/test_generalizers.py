@@ -15,9 +15,9 @@ from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.methods.generalize.mu_argus import Ranks, mu_argus
 from kinfold.methods.generalize.outliers import completed, threshold
 from kinfold.models import KAnonymity, TCloseness
+from kinfold.reproduction.paper_002 import domain, figure_4, figure_7
 from kinfold.rows.tally import Tally, of_labels
 from reference import full_domain
-from reference.sweeney_tables import domain, figure_4, figure_7
 
 K2 = [KAnonymity(2)]
 

@@ -1,7 +1,7 @@
 """Judging: ours beside theirs.
 
     match           equal to every digit that is printed; texts: equal
-    close           within 3 % of the printed value, or one unit of its last digit
+    close           within 3 % of the printed value, or one unit of its last decimal
     differs         neither
     not-computable  ours is missing, or is of a stand-in for data that was never published
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CLOSE = 0.03  # of the printed value
 ORDER = ("match", "close", "differs")
-EXACT, NEAR = "equal to every printed digit", "within 3 % or one unit of the last digit"
+EXACT, NEAR = "equal to every printed digit", "within 3 % or one unit of the last decimal"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def compared(printed: str, ours: Ours) -> str:
         return "match" if printed == shown(ours, printed) else "differs"
     if shown(ours, printed) == shown(theirs, printed):
         return "match"
-    unit = 10.0 ** -decimals(printed)
+    unit = 10.0 ** -decimals(printed) if decimals(printed) else 0.0  # a count is not close because it is off by one
     return "close" if abs(ours - theirs) <= max(CLOSE * abs(theirs), 1.0001 * unit) else "differs"
 
 
