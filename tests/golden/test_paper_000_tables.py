@@ -13,15 +13,12 @@ from typing import Any
 import pytest
 
 from command import run
+from kinfold.reproduction.paper_000 import EXACT
+from kinfold.reproduction.printed import table
 from reference.public_data import found
 
-TABLE_2 = {  # (quasi-identifier length, k): IL1 to IL5, IL
-    (6, 3): (0.131, 0.0, 0.0, 0.036, 0.007, 3.48),
-    (13, 3): (0.907, 0.0, 0.0, 0.058, 0.016, 19.62),
-    (13, 6): (1.389, 0.0, 0.0, 0.134, 0.032, 31.10),
-    (13, 9): (1.535, 0.0, 0.0, 0.161, 0.039, 34.70),
-}
-TABLE_3 = {(6, 3): (0.161, 0.255), (13, 3): (0.363, 0.534), (13, 6): (0.548, 0.674), (13, 9): (0.598, 0.705)}
+TABLE_2 = {(int(row["length"]), int(row["k"])): row for row in table("000", "table_2")}
+TABLE_3 = {(int(row["length"]), int(row["k"])): row for row in table("000", "table_3")}
 
 
 @pytest.fixture(scope="module")
@@ -51,25 +48,25 @@ def _policy(source: Path, quasi: int, k: int) -> str:
     return "\n".join([*head, *columns])
 
 
-@pytest.mark.parametrize("row", TABLE_2, ids=str)
+@pytest.mark.parametrize("row", EXACT, ids=str)
 def test_table_2_comes_out_of_the_command_to_every_printed_digit(measured: Any, row: tuple[int, int]) -> None:
     loss = measured(*row)["loss"]
     parts = tuple(round(loss[f"il{i}"], 3) for i in range(1, 6))
-    assert parts == TABLE_2[row][:5]
-    assert round(20 * sum(parts), 2) == TABLE_2[row][5]  # the paper adds up its rounded columns
-    assert loss["il"] == pytest.approx(TABLE_2[row][5], abs=0.05)
+    assert parts == tuple(float(TABLE_2[row][f"IL{i}"]) for i in range(1, 6))
+    assert round(20 * sum(parts), 2) == float(TABLE_2[row]["IL"])  # the paper adds up its rounded columns
+    assert loss["il"] == pytest.approx(float(TABLE_2[row]["IL"]), abs=0.05)
 
 
-@pytest.mark.parametrize("row", TABLE_3, ids=str)
+@pytest.mark.parametrize("row", EXACT, ids=str)
 def test_table_3_comes_out_of_the_command_for_covariances_and_correlations(measured: Any, row: tuple[int, int]) -> None:
     found = measured(*row)["loss"]["pil"]
-    assert found["covariances"] == pytest.approx(TABLE_3[row][0], abs=0.001)
-    assert found["correlations"] == pytest.approx(TABLE_3[row][1], abs=0.001)
+    assert found["covariances"] == pytest.approx(float(TABLE_3[row]["PIL(m11)"]), abs=0.001)
+    assert found["correlations"] == pytest.approx(float(TABLE_3[row]["PIL(r)"]), abs=0.001)
     assert found["means"] < 1e-6
     assert found["variances"] < 1e-6
 
 
-@pytest.mark.parametrize("row", TABLE_2, ids=str)
+@pytest.mark.parametrize("row", EXACT, ids=str)
 def test_no_class_of_these_releases_is_smaller_than_k(measured: Any, row: tuple[int, int]) -> None:
     found = measured(*row)
     assert found["k"] == row[1]

@@ -70,17 +70,18 @@ def _unit(column: Floats) -> Floats:
 def housing_survey(records: int = 1000, seed: int = 1993) -> tuple[Codes, tuple[int, ...]]:
     """Return a survey as paper 000 describes it, three ordinal attributes and eight nominal ones, and their sizes.
 
-    One latent class in twenty prefers a stretch of each attribute's categories.
+    Most answers are those of the household's kind, of forty; one in twelve is a neighbour of it on the scale.
     """
     random = np.random.default_rng(seed)
-    kinds = random.integers(0, 20, records)
+    kinds = np.floor(40 * random.random(records) ** 2).astype(np.int64)
     sizes = (*SCALES, *NOMINAL)
-    return np.column_stack([_preferred(random, kinds, size) for size in sizes]).astype(np.int32), sizes
+    return np.column_stack([_answers(random, kinds, size) for size in sizes]).astype(np.int32), sizes
 
 
-def _preferred(random: np.random.Generator, kinds: NDArray[np.int64], size: int) -> Floats:
-    middles = random.uniform(0, size, 20)[kinds]
-    return np.floor(middles + random.normal(0, max(size / 8, 0.5), len(kinds))).clip(0, size - 1)
+def _answers(random: np.random.Generator, kinds: NDArray[np.int64], size: int) -> Floats:
+    usual = np.floor(random.uniform(0, size, 40))[kinds]
+    moved = np.where(random.random(len(kinds)) < 1 / 12, np.round(random.normal(0, 0.1 * size + 1, len(kinds))), 0)
+    return np.asarray((usual + moved).clip(0, size - 1), np.float64)
 
 
 def shares(records: int, parts: Sequence[int]) -> dict[int, int]:
