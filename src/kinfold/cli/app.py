@@ -420,11 +420,17 @@ def reproduce(
         typer.Option(help="Folder of the public files: census.csv, tarragona.csv, eia.csv.", show_default=False),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Leave out what takes longer than a few seconds.")] = False,
+    out_: Annotated[
+        Path | None, typer.Option("--out", help="Write a page with the figures drawn anew (HTML).", show_default=False)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compute what the five papers print: ours beside theirs. Exit code 1 if what should match does not.
 
-    Example: `kinfold reproduce --paper 003`
+    Examples:
+    `kinfold reproduce --paper 003`
+
+    `kinfold reproduce --quick --out papers.html`
     """
     from kinfold import reproduction
     from kinfold.cli import reproduction_tables
@@ -432,6 +438,10 @@ def reproduce(
     with errors(), Bar() as bar:
         papers = (paper,) if paper else reproduction.PAPERS
         found = reproduction.reproduce(papers, data, quick, lambda done, total: bar("reproducing", done, total))
+        if out_:
+            from kinfold.reproduction.page import save
+
+            save(found, out_)
         bar.end()
         if json:
             print_json(found.to_dict())

@@ -1,9 +1,9 @@
 """Approximate microaggregation measured: time, key attributes and loss beside MDAV, and loss against dependence.
 
 MA is MDAV on all attributes, AMA groups on the key attributes of the dependency tree (paper 001). Times are processor
-seconds of this run. Both are measured on a generated census (`stand_ins.census_extract`). How much its attributes depend
-on each other decides what AMA loses, so that it is varied too: from attributes that two factors determine to attributes
-that have hardly anything in common.
+seconds of this run. Both are measured on a generated census (`stand_ins.census_extract`). How much its attributes
+depend on each other decides what AMA loses, so that it is varied too: from attributes that two factors determine to
+attributes that have hardly anything in common.
 """
 
 from __future__ import annotations

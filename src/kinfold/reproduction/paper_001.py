@@ -150,7 +150,7 @@ def _figure_6(desk: Desk) -> Worked:
     return Worked(
         dict(zip(examples("001", "Figure 6"), claims, strict=True)),
         (drawn,),
-        f"SSE/SST of MA and AMA at 20 % and at 100 % of the records: {told}. A little more is up to half as much again.",
+        f"SSE/SST of MA and AMA at 20 % and at 100 % of the records: {told}. A little more is up to half more.",
     )
 
 
