@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from command import run
 from kinfold.reproduction import PAPERS, paper_003
 from kinfold.reproduction.expectation import Exhibit, Expectation, Worked
+from kinfold.reproduction.running import load
+from reference.public_data import found as public
 
 VERDICTS = {"match", "close", "differs", "not-computable"}
 
@@ -56,3 +59,48 @@ def test_a_paper_or_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Any) -
     assert ran.code == 2
     assert "there is no paper '999'" in ran.err
     assert run("reproduce", "--data", tmp_path / "nowhere").code == 2
+
+
+def test_a_page_holds_every_exhibit_and_its_figures_and_loads_nothing(tmp_path: Any) -> None:
+    path = tmp_path / "new" / "papers.html"
+    ran = run("reproduce", "--paper", "003", "--out", path)
+    assert ran.code == 0
+    html = path.read_text("utf-8")
+    for exhibit in paper_003.PAPER.exhibits:
+        assert f"<h3>{exhibit.place} " in html
+    assert html.count("<svg") == 4  # the lattice, and a matrix for each masked file
+    assert "minimal for TS 0, 1, 2" in html
+    assert "default-src 'none'" in html
+    assert "<script" not in html
+    assert not re.search(r"""(?:src|href)=["']""", html)
+
+
+def test_a_page_that_cannot_be_written_is_a_usage_error(tmp_path: Any) -> None:
+    ran = run("reproduce", "--paper", "003", "--out", tmp_path)
+    assert ran.code == 2
+    assert "cannot write" in ran.err
+
+
+def test_every_exhibit_says_where_it_stands_and_every_cell_once() -> None:
+    for number in PAPERS:
+        exhibits = load(number).exhibits
+        places = [exhibit.place for exhibit in exhibits]
+        assert len(set(places)) == len(places)
+        assert all(exhibit.expected for exhibit in exhibits)
+        for exhibit in exhibits:
+            for cell in exhibit.expected.values():
+                assert cell.due == "match" or cell.why or exhibit.stand_in, (number, exhibit.place)
+
+
+@pytest.mark.slow
+def test_with_the_public_files_nothing_that_comes_out_exactly_is_less_than_a_match() -> None:
+    folder = public("census.csv").parent
+    ran = run("reproduce", "--data", folder, "--quick", "--json")
+    assert ran.code == 0, ran.out
+    places = {(p["paper"], e["place"]): e for p in ran.json["papers"] for e in p["exhibits"]}
+    for place in [("004", "Table 3"), ("000", "Outside the paper"), ("003", "Table 3"), ("002", "Figure 9B")]:
+        assert places[place]["verdict"] == "match", place
+    exact = ("length 6, k = 3", "length 13, k = 3", "length 13, k = 6", "length 13, k = 9")
+    cells = [item for item in places["000", "Table 2"]["items"] if item["row"] in exact]
+    assert len(cells) == 24
+    assert all(item["verdict"] == "match" for item in cells)

@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 PARTITIONS = {"MA": mdav, "AMA": approximate}
 PERCENT = (20, 40, 60, 80, 100)
-SIZES = (10, 20, 50)
+SIZES = (5, 10, 20, 50)
 WIDTHS = (5, 6, 7, 8, 9)
 NOISES = (0.0, 0.2, 0.5, 1.0, 2.0, 3.0)
 K = 20

@@ -88,10 +88,11 @@ def pictures(plot: Plot) -> list[Picture]:
 
 def _picture(plot: Plot, panel: str, points: Sequence[Mapping[str, Any]]) -> Picture:
     title = f"{plot.title}: {panel}" if panel else plot.title
-    settings: dict[str, object] = {"title.text": [plot.title, panel] if panel else plot.title}
+    settings: dict[str, object] = {"title.text": panel or plot.title}
     if plot.chart == "reproduced_lattice":
         return Picture(plot.chart, _with_lines(points), title, _described(points), settings)
-    settings |= {"encoding.x.title": plot.x, "encoding.y.title": plot.y}
+    settings["encoding.x.title"] = plot.x or panel
+    settings["encoding.y.title" if plot.chart == "reproduced_matrix" else "title.subtitle"] = plot.y
     if plot.log:
         settings |= {"encoding.y.scale": {"type": "log"}}
     return Picture(plot.chart, points, title, _described(points), settings)

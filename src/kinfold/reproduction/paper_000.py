@@ -204,10 +204,10 @@ def _categories(name: str) -> Callable[[Desk], Worked]:
         points = [
             {"x": int(k), "y": side[k][column] / side["9"][column], "series": whose, "panel": column}
             for column in MEASURES
-            for whose, side in (("theirs, the survey", theirs), ("ours, the stand-in", found))
+            for whose, side in (("ours, a stand-in", found), ("theirs", theirs))
             for k in found
         ]
-        return Worked(values, (Plot(f"{name}: shape, each measure over its value at k = 9", "k", "share", points),))
+        return Worked(values, (Plot(f"{name}: shape of each measure", "k", "over its value at k = 9", points),))
 
     return work
 
