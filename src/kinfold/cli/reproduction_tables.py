@@ -45,7 +45,7 @@ def _tell_exhibit(found: Reproduced) -> None:
     out.print(head, soft_wrap=True)
     out.print(Text(f"  data: {exhibit.source}", style="dim"), soft_wrap=True)
     if len(found.cells) > MOST_CELLS and (grid := _grid(found.cells)) is not None:
-        out.print(Padding(grid, (0, 0, 0, 2)))
+        out.print(Padding(grid, (0, 0, 0, 2), expand=False))
     else:
         _tell_cells(found.cells)
     for text in (*_reasons(found.cells), exhibit.reading, found.worked.note):
@@ -57,7 +57,7 @@ def _tell_cells(cells: Sequence[Comparandum]) -> None:
     """Print cells one below the other; of many only those that do not match."""
     shown_ = _worth_showing(cells)
     if shown_:
-        out.print(Padding(_table(shown_), (0, 0, 0, 2)))
+        out.print(Padding(_table(shown_), (0, 0, 0, 2), expand=False))
     told = len(cells) if len(cells) <= MOST_CELLS else sum(cell.verdict != "match" for cell in cells)
     if told > len(shown_):
         out.print(Text(f"  and {told - len(shown_):,} more: --json has all", style="dim"))
