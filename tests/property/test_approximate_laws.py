@@ -22,6 +22,18 @@ def test_approximate_gives_the_labels_of_its_twin_on_the_key_attributes(points, 
     assert approximate(points, k).tolist() == reference.pairs_of_groups(keys, k)
 
 
+def test_an_attribute_with_little_entropy_is_not_near_to_every_other_by_the_normalized_distance():
+    rng = np.random.default_rng(5)
+    common = rng.integers(0, 8, 400)
+    x = np.column_stack(
+        [common, (common + rng.integers(0, 5, 400)) % 8, rng.integers(0, 8, 400), rng.random(400) < 0.05]
+    )
+    assert dependency(x.astype(float)).keys[0] == 3  # says nothing about the others, and is the middle of the tree
+    assert dependency(x.astype(float), normalized=True).edges[0] == (0, 1)
+    by_ours = project(Points.of(x.astype(float)), dependency(x.astype(float), normalized=True).keys)
+    assert approximate(x.astype(float), 5, normalized=True).tolist() == reference.pairs_of_groups(by_ours, 5)
+
+
 @settings(max_examples=300, deadline=None)
 @given(points=tables(max_records=200), k=st.integers(2, 9))
 def test_the_tree_gives_the_labels_of_the_plain_scan(points, k):
@@ -40,18 +52,19 @@ def test_every_group_has_at_least_k_records_and_at_most_one_has_more(points, k):
 
 
 @settings(max_examples=80, deadline=None)
-@given(seed=SEEDS, columns=st.integers(2, 6))
-def test_the_matrix_is_a_metric_whatever_the_columns_and_symbols_are_called(seed, columns):
+@given(seed=SEEDS, columns=st.integers(2, 6), normalized=st.booleans())
+def test_the_matrix_is_a_metric_whatever_the_columns_and_symbols_are_called(seed, columns, normalized):
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 4, (40, columns))
-    matrix = dependency(x).matrix
+    matrix = dependency(x, normalized=normalized).matrix
     assert (matrix == matrix.T).all()
     assert (np.diag(matrix) == 0).all()
     for one, other, third in product(range(columns), repeat=3):
         assert matrix[one, third] <= matrix[one, other] + matrix[other, third] + 1e-12
     order = rng.permutation(columns)
     renamed = rng.permutation(4)[x]
-    assert (dependency(renamed[:, order]).matrix == matrix[np.ix_(order, order)]).all()
+    assert (dependency(renamed[:, order], normalized=normalized).matrix == matrix[np.ix_(order, order)]).all()
+    assert not normalized or matrix.max() <= 1 + 1e-12
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,7 +9,7 @@ attributes that have hardly anything in common.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from kinfold.reproduction.stand_ins import census_extract, shares
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
-PARTITIONS = {"MA": mdav, "AMA": approximate}
+PARTITIONS: dict[str, Callable[[Floats, int], NDArray[Any]]] = {"MA": mdav, "AMA": approximate}
+OURS = "AMA, normalized distance (ours)"
 PERCENT = (20, 40, 60, 80, 100)
 SIZES = (5, 10, 20, 50)
 WIDTHS = (5, 6, 7, 8, 9)
@@ -34,10 +35,15 @@ K = 20
 SAMPLE = 20_000  # records on which the dependence is varied
 
 
+def normalized(x: Floats, k: int) -> NDArray[Any]:
+    """Return the groups of AMA where the distance of attributes is a share of their joint entropy: ours."""
+    return approximate(x, k, normalized=True)
+
+
 def trial(method: str, x: Floats, k: int, at: float) -> Row:
     """Return time and loss of a method at one place of a figure's axis."""
     began = time.process_time()
-    labels = PARTITIONS[method](x, k)
+    labels = PARTITIONS.get(method, normalized)(x, k)
     return {"series": method, "x": at, "seconds": time.process_time() - began, "loss": lost(x, labels)}
 
 
@@ -74,24 +80,24 @@ def key_counts() -> dict[int, int]:
 
 
 def against_dependence(desk: Desk) -> list[Row]:
-    """Return the loss of MA and AMA by noise, and what the key attributes are."""
+    """Return the loss by noise, of MA, of AMA, and of AMA with our distance."""
 
     def make() -> list[Row]:
         found = []
         for noise in NOISES:
             x = standardized(census_extract(SAMPLE, noise))
-            found += [trial(method, x, K, noise) | {"keys": dependency(x).keys} for method in PARTITIONS]
+            found += [trial(method, x, K, noise) for method in (*PARTITIONS, OURS)]
         return found
 
     made: list[Row] = desk.once("dependence", make)
     return made
 
 
-def by_place(rows: Sequence[Row], value: str) -> list[tuple[float, float]]:
-    """Return the values of MA and AMA side by side, from the left of the axis to the right."""
+def by_place(rows: Sequence[Row], value: str, series: Sequence[str] = tuple(PARTITIONS)) -> list[tuple[float, ...]]:
+    """Return the values of MA and AMA, or other series, side by side, from the left of the axis to the right."""
     places = sorted({row["x"] for row in rows})
     held = {(row["series"], row["x"]): row[value] for row in rows}
-    return [(held["MA", at], held["AMA", at]) for at in places]
+    return [tuple(held[name, at] for name in series) for at in places]
 
 
 def plot(title: str, panels: dict[str, list[Row]], value: str, axes: tuple[str, str]) -> Plot:

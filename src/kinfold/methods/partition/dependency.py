@@ -4,6 +4,8 @@
                                   0 where each determines the other, H(A) + H(B) where they are independent
     dependency matrix             that distance for every pair (Definitions 2 and 3)
     dependency tree               the minimum spanning tree of the matrix, by Kruskal (Algorithm 1)
+    normalized distance           ours, not the paper's: the same over H(A,B), 0 to 1, so that an attribute with little
+                                  entropy is no longer near to every other
     key attributes                by falling degree in the tree, as many as it takes for their degrees to sum to at
                                   least m (Definition 5); at most max(2, ceil(m/2)) of them (Theorem 2)
 
@@ -46,7 +48,7 @@ DECIMALS = 12  # weights that differ by less are ties: they come from sums of lo
 class Dependency:
     """The dependency matrix and tree of a table's attributes, and the key attributes they give."""
 
-    matrix: Floats  # (m, m), bits
+    matrix: Floats  # (m, m), bits; shares of the joint entropy where the distance is normalized
     entropies: tuple[float, ...]  # of each attribute, bits
     symbols: tuple[int, ...]  # how many different symbols each attribute has
     binned: tuple[bool, ...]  # whether it was cut into bins for that
@@ -55,8 +57,8 @@ class Dependency:
     keys: tuple[int, ...]  # in the order in which they were chosen
 
 
-def dependency(x: object, *, bins: int = BINS) -> Dependency:
-    """Return the dependency matrix, tree and key attributes of a table.
+def dependency(x: object, *, bins: int = BINS, normalized: bool = False) -> Dependency:
+    """Return the dependency matrix, tree and key attributes of a table, by the paper's distance or our normalized one.
 
     >>> found = dependency(np.array([[0, 5, 0], [0, 5, 1], [1, 7, 0], [1, 7, 1]]))
     >>> found.matrix.tolist(), found.edges, found.keys
@@ -69,7 +71,7 @@ def dependency(x: object, *, bins: int = BINS) -> Dependency:
         raise PolicyError("there are no records", fix="bring at least one record")
     coded, binned = symbols_of(points, int(bins))
     symbols = tuple(int(column.max()) + 1 for column in coded)
-    matrix = dependency_matrix(coded)
+    matrix = dependency_matrix(coded, normalized=normalized)
     edges = spanning_tree(matrix)
     degrees = tuple(int(degree) for degree in np.bincount(np.array(edges, np.intp).ravel(), minlength=len(coded)))
     entropies = tuple(entropy(column) for column in coded)
@@ -83,13 +85,18 @@ def symbols_of(points: Points, bins: int) -> tuple[list[Symbols], tuple[bool, ..
     return [column for column, _ in numbers] + codes, tuple(cut for _, cut in numbers) + (False,) * len(codes)
 
 
-def dependency_matrix(coded: Sequence[Symbols]) -> Floats:
-    """Return the distance of every pair of attributes in bits."""
+def dependency_matrix(coded: Sequence[Symbols], *, normalized: bool = False) -> Floats:
+    """Return the distance of every pair of attributes in bits, or, normalized, as a share of their joint entropy.
+
+    >>> dependency_matrix([np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3])], normalized=True).tolist()
+    [[0.0, 0.5], [0.5, 0.0]]
+    """
     matrix = np.zeros((len(coded), len(coded)))
     single = [entropy(column) for column in coded]
     for one, other in combinations(range(len(coded)), 2):
         joint = joint_entropy(coded[one], coded[other])
-        matrix[one, other] = matrix[other, one] = max(0.0, 2 * joint - (single[one] + single[other]))
+        apart = max(0.0, 2 * joint - (single[one] + single[other]))
+        matrix[one, other] = matrix[other, one] = apart / joint if normalized and joint else apart
     return matrix
 
 
