@@ -81,6 +81,8 @@ def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Ce
         told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
     if release.plan.gap is not None:
         told["within"] = float(f"{release.plan.gap:.6f}")  # of the least loss possible
+    if release.plan.blocks:
+        told["blocks"] = release.plan.blocks  # that the classes were made in: not what the method makes of the whole
     files = {"release": told, "report": {"file": report.name, "sha256": digest(report)}}
     return certify(release.policy, replace(release.terms, confidential=shown), verdict, files, release.plan.method)
 
@@ -135,6 +137,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "steps": release.plan.steps,
         "refined": round(release.plan.refined, 3),
         "gap": release.plan.gap,
+        "blocks": release.plan.blocks,
         "notes": list(release.plan.notes),
         "seconds": round(release.seconds, 3),
         "verdict": release.verdict.to_dict(),

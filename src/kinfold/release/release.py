@@ -78,11 +78,12 @@ class Release(Displayed):
 
     @property
     def made_by(self) -> str:
-        """The method, how long its classes were refined, and whether `auto` took it."""
+        """The method, in how many blocks, how long its classes were refined, and whether `auto` took it."""
         spent = self.plan.refined
         refined = f", refined {spent:.0f} s" if spent >= 1 else f", refined {spent:.1f} s" if spent else ""
         taken = f" (auto: {self.plan.reason})" if self.policy.request.method.name == AUTO else ""
-        return f"{self.plan.method}{refined}{taken}"
+        blocks = f" in {self.plan.blocks:,} blocks" if self.plan.blocks else ""
+        return f"{self.plan.method}{blocks}{refined}{taken}"
 
     def display(self) -> tuple[str, dict[str, Any]]:
         """Return what a notebook shows."""

@@ -38,10 +38,14 @@ class Gauged(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Requirement:
-    """A promise about one column: the criterion, and the code of each record's value."""
+    """A promise about one column: the criterion, the code of each record's value, and how often the table has each.
+
+    The records may be some of the table: classes are compared with all of it.
+    """
 
     criterion: ClassCriterion
     codes: NDArray[np.int64]
+    table: NDArray[np.int64] | None = None  # how many records of the table have each code; None: these are all
 
     @classmethod
     def of(cls, model: Gauged, column: ArrayLike) -> Requirement:
@@ -58,10 +62,27 @@ class Requirement:
 
     def rows(self) -> NDArray[np.int64]:
         """Codes of the records, one row for each level of a hierarchy, each numbered without gaps."""
-        if self.criterion.statistic != "nested" or self.criterion.paths is None:
+        if (levels := self._levels()) is None:
             return self.codes[None, :]
-        levels = [np.unique(path, return_inverse=True)[1] for path in self.criterion.paths.T]
         return np.stack([level[self.codes] for level in levels]).astype(np.int64)
+
+    def totals(self) -> list[NDArray[np.float64]]:
+        """How many records of the table have each code of each row."""
+        if self.table is None:
+            return [np.bincount(row).astype(np.float64) for row in self.rows()]
+        levels = self._levels()
+        rows = [self.table] if levels is None else [np.bincount(level, self.table) for level in levels]
+        return [row.astype(np.float64) for row in rows]
+
+    def within(self, rows: NDArray[np.intp]) -> Requirement:
+        """Return what is asked of classes of some of the records: to be as the whole table is."""
+        table = np.bincount(self.codes) if self.table is None else self.table
+        return Requirement(self.criterion, self.codes[rows], table)
+
+    def _levels(self) -> list[NDArray[np.int64]] | None:
+        if self.criterion.statistic != "nested" or self.criterion.paths is None:
+            return None
+        return [np.unique(path, return_inverse=True)[1] for path in self.criterion.paths.T]
 
 
 def closeness(confidential: object, t: object, records: int) -> tuple[Requirement, ...]:
@@ -88,11 +109,11 @@ def packed(requirements: Sequence[Requirement], records: int) -> Promises:
     KNOWN = kernel.KNOWN
     rows = [each.rows() for each in requirements]
     codes = np.concatenate([*rows, np.zeros((0, records), np.int64)]).astype(np.int32)
-    totals = [np.bincount(row).astype(np.float64) for row in codes]
+    totals = [total for each in requirements for total in each.totals()]
     below = [np.cumsum(total) for total in totals]
     area = [np.concatenate([[0.0], np.cumsum(each)]) for each in below]
     size, j = np.divmod(np.arange((KNOWN + 1) ** 2), KNOWN + 1)
-    turn = [np.searchsorted(each, j * records // np.maximum(size, 1), side="right") for each in below]
+    turn = [np.searchsorted(each, j * int(each[-1]) // np.maximum(size, 1), side="right") for each in below]
     return kernel.Promises(
         kind=np.array([KINDS.index(each.criterion.statistic) for each in requirements], np.int64),
         limit=np.array([each.criterion.limit for each in requirements], np.float64),
