@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SMALL = 5_000  # records whose distances all fit into memory
 # in a large table the steps are so many blocks, by its records, where neither steps nor seconds are given: some rounds
 # over the whole table, fewer for each record beyond the first hundred thousand
-RECORDS_PER_BLOCK, MANY, RECORDS_BEYOND = 500, 100_000, 1_000
+RECORDS_PER_BLOCK, MANY, RECORDS_BEYOND = 500, 100_000, 1_500
 
 
 def refine(
@@ -81,7 +81,7 @@ def blocks_by_size(records: int) -> int:
     """Return how many blocks a large table is worked on in where nobody says.
 
     >>> blocks_by_size(100_000), blocks_by_size(1_000_000)
-    (200, 1100)
+    (200, 800)
     """
     return min(records, MANY) // RECORDS_PER_BLOCK + max(0, records - MANY) // RECORDS_BEYOND
 
