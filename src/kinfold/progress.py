@@ -2,14 +2,25 @@
 
 A long stage calls `progress(done, total)` now and then, from Python, between chunks of kernel work. Whoever
 listens may draw a bar, or raise `Cancelled` to stop the run.
+
+Not everything can be cut into chunks: a query, a sort, a kernel that ends when it ends. So work that somebody listens
+to is done in a thread of its own (`attended`), and the listener is asked several times a second, whatever it is doing.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import TypeAlias
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeAlias, TypeVar
 
 Progress: TypeAlias = Callable[[int, int], None]
+Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
+Result = TypeVar("Result")
+
+OFTEN = 0.2  # seconds between two words to a listener
+GRACE = 1.0  # seconds that work which was stopped has to end by itself; then nobody waits for it any longer
 
 ONE_WAY = 1_000_000  # the whole of a way of several parts
 
@@ -39,3 +50,77 @@ def onward(progress: Progress) -> Progress:
         progress(round((begun + last * (1 - begun) / 2) * ONE_WAY), ONE_WAY)
 
     return hear
+
+
+class Stopped(BaseException):
+    """Work whose listener has left: not an error of any kind, and nobody hears of it."""
+
+
+def attended(work: Callable[[Stage], Result], listen: Stage, stop: Callable[[], object] = lambda: None) -> Result:
+    """Do work in a thread of its own; the listener hears all that it tells, and at least a few times a second.
+
+    What the listener raises, and what comes to the calling thread meanwhile (Ctrl-C), ends the work: at its next word,
+    or by `stop`, which may interrupt what it is waiting for.
+
+    >>> heard = []
+    >>> attended(lambda tell: [tell("half", done, 2) for done in (1, 2)], lambda *word: heard.append(word))
+    [None, None]
+    >>> heard[-1]
+    ('half', 2, 2)
+    """
+    words: SimpleQueue[tuple[str, int, int] | None] = SimpleQueue()
+    left, outcome = threading.Event(), Outcome[Result]()
+
+    def tell(stage: str, done: int, total: int) -> None:
+        if left.is_set():
+            raise Stopped
+        words.put((stage, done, total))
+
+    def run() -> None:
+        try:
+            outcome.values.append(work(tell))
+        except BaseException as error:  # raised again where it is waited for
+            outcome.error = error
+        finally:
+            words.put(None)
+
+    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
+    thread.start()
+    try:
+        _hear(words, listen)
+    except BaseException:
+        left.set()
+        stop()
+        thread.join(GRACE)
+        raise
+    thread.join()
+    return outcome.taken()
+
+
+class Outcome(Generic[Result]):
+    """What work came to: a value, or what it raised."""
+
+    def __init__(self) -> None:
+        self.values: list[Result] = []
+        self.error: BaseException | None = None
+
+    def taken(self) -> Result:
+        """Return the value, or raise."""
+        if self.error is not None:
+            raise self.error
+        return self.values[0]
+
+
+def _hear(words: SimpleQueue[tuple[str, int, int] | None], listen: Stage) -> None:
+    """Pass words on until there are no more; while none come, the last one again."""
+    last: tuple[str, int, int] | None = None
+    while True:
+        try:
+            word = words.get(timeout=OFTEN)
+            if word is None:
+                return
+            last = word
+        except Empty:
+            pass
+        if last is not None:
+            listen(*last)

@@ -14,7 +14,7 @@ from kinfold.cli.options import numbers, policy_from, verifying
 from kinfold.cli.source_options import keywords, reads
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
-from kinfold.errors import DataError, PolicyError, plural
+from kinfold.errors import DataError, PolicyError, Unreachable, VerifyError, plural
 from kinfold.request.methods import AUTO, names
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ def anonymize(
     engine: Annotated[str, typer.Option(help="Where rows live: duckdb.")] = "duckdb",
     seed: Annotated[int | None, typer.Option(help="Seed of the search.", show_default=False)] = None,
     ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run in blocks was stopped.")] = False,
     show_values: Values = False,
     json: Json = False,
     *,
@@ -145,6 +146,7 @@ def anonymize(
 
     `kinfold anonymize patients.csv --quasi age,sex,zip --confidential disease -k 5 --others drop --out release`
     """
+    from kinfold.disk.saved_work import SavedWork
     from kinfold.flow import anonymize as run
     from kinfold.release.publication import check_place
 
@@ -164,8 +166,9 @@ def anonymize(
         roles = {"quasi-identifier": quasi, "confidential": confidential, "identifier": identifier}
         asked = policy_from(policy, roles, {**keys, **source}, settings or ())
         check_place(out_, force=force)
-        release = run(data, asked, progress=bar, ask=asking if ask else None)
-        release.save(out_, force=force)
+        with SavedWork(out_, resume=resume, final=(DataError, Unreachable, VerifyError)) as saved:
+            release = run(data, asked, progress=bar, ask=asking if ask else None, saved=saved)
+            release.save(out_, force=force, progress=bar)
         bar.end()
         if json:
             print_json({**output.summary(release), "folder": str(out_)})

@@ -25,9 +25,17 @@ PATIENCE = 1.0  # seconds before a bar is worth showing
 STAGES = {
     "read": "reading",
     "plan": "grouping",
+    "cut": "cutting into blocks",
+    "blocks": "grouping block by block",
+    "repair": "keeping promises across blocks",
+    "borders": "grouping across blocks",
+    "refine": "refining",
     "apply": "writing values",
     "verify": "verifying",
     "measure": "measuring",
+    "write": "writing the file",
+    "report": "writing the reports",
+    "check": "verifying the file",
 }
 
 PASSED_ON = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)  # typer's own affair

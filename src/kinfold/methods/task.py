@@ -45,6 +45,7 @@ class Task:
     progress: Progress = silent
     ask: Ask | None = None  # whom to ask for the data holder's choices (mu-argus)
     shelf: Shelf = BARE  # where what was done in blocks is kept for a later run
+    stages: Callable[[str], Progress] | None = None  # who listens to a stage by its name; None: whoever does to all
 
     @property
     def attributes(self) -> Sequence[Attribute]:
@@ -96,6 +97,10 @@ class Task:
     def close(self) -> list[TCloseness]:
         """The promises of t-closeness, each about its column."""
         return [model for model in self.models if isinstance(model, TCloseness)]
+
+    def stage(self, name: str) -> Progress:
+        """Return who listens to a long stage that is told by its own name."""
+        return self.progress if self.stages is None else self.stages(name)
 
     def points(self) -> Points:
         """Return the records as points."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from kinfold import __version__
 from kinfold.errors import VerifyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models.terms import Confidential
+from kinfold.progress import Stage, attended
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import certify, form_in
 from kinfold.release.inspection import check_read, figures, same
@@ -30,21 +32,41 @@ from kinfold.verification import verify
 CHECKED_TWICE = 100_000  # records up to which a second checker, in plain Python, has to agree
 
 
-def save(release: Release, folder: Path, force: bool = False) -> Path:
-    """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails."""
-    publish(folder, lambda made: _fill(release, made), force=force)
+def save(release: Release, folder: Path, force: bool = False, progress: Stage | None = None) -> Path:
+    """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails.
+
+    What somebody listens to is made in a thread of its own; it gets its name in the calling one, where nobody stops it.
+    """
+
+    def filled(made: Path) -> None:
+        if progress is None:
+            _fill(release, made, _unheard)
+            return
+        from kinfold.rows.engines.connection import watched
+
+        with watched() as interrupt:
+            attended(partial(_fill, release, made), progress, interrupt)
+
+    publish(folder, filled, force=force)
     return folder
 
 
-def _fill(release: Release, made: Path) -> None:
+def _unheard(stage: str, done: int, total: int) -> None:
+    """Listen to nothing."""
+
+
+def _fill(release: Release, made: Path, tell: Stage) -> None:
     """Write everything, the certificate last of the public part, and check it as a recipient would, twice."""
     public, internal = made / "public", made / "internal"
     public.mkdir()
     internal.mkdir()
     output = release.policy.request.output
     file = public / f"release.{output.format}"
+    tell("write", 0, 1)
     release.engine.write(release.released, file, release.written, ordered=output.order == "sorted")
+    tell("report", 0, 1)
     _write_reports(release, public, internal)
+    tell("check", 0, 1)
     twice = release.verdict.records <= CHECKED_TWICE
     _certify(release, file, public, twice=twice)
     (internal / "audit.json").write_text(_json(audit(release, file) | {"checked_twice": twice}), encoding="utf-8")

@@ -16,6 +16,7 @@ from kinfold.evaluation import Measures
 from kinfold.methods.planning import Plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
+from kinfold.progress import Stage
 from kinfold.request.binding import BoundPolicy
 from kinfold.request.methods import AUTO
 from kinfold.request.preparation import Prepared
@@ -26,7 +27,7 @@ from kinfold.rows.engines import Engine
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import AS_TEXT, Schema
 
-Save: TypeAlias = Callable[["Release", Path, bool], Path]
+Save: TypeAlias = Callable[["Release", Path, bool, Stage | None], Path]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,6 @@ class Release(Displayed):
         cost = "" if lost is None else f", {lost:.1%} lost"
         return f"<Release: {classes}, k = {verdict.k}{cost}, by {self.plan.method}>"
 
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+    def save(self, folder: str | Path, *, force: bool = False, progress: Stage | None = None) -> Path:
         """Write the release folder; it gets its name only after the file in it has been verified."""
-        return self.keep(self, Path(folder), force)
+        return self.keep(self, Path(folder), force, progress)

@@ -23,7 +23,7 @@ from kinfold.methods.blocks.cutting import cut
 from kinfold.methods.blocks.layers import layers
 from kinfold.methods.blocks.shelf import BARE
 from kinfold.methods.blocks.size import BlockSize, block_size
-from kinfold.methods.blocks.workshop import Part, labelled
+from kinfold.methods.blocks.workshop import Part, Work, labelled
 from kinfold.methods.planning.running import partition
 from kinfold.methods.task import Task
 from kinfold.progress import Progress
@@ -68,18 +68,19 @@ def blocks_of(task: Task, method: Declaration, every: Points, apart: Labels) -> 
     if not size.records:
         return Blocks(strata, size, apart)
     shared = layers(task.requirements(), task.k, size.records)
-    cuts = [cut(every, rows, size.records, shared, task.progress) for rows in strata]
+    cuts = [cut(every, rows, size.records, shared, task.stage("cut")) for rows in strata]
     return Blocks([rows for blocks in cuts for rows in blocks], size, apart)
 
 
 def partitioned(task: Task, method: Declaration, every: Points, blocks: Blocks) -> Part:
     """Return the classes of every block, numbered one after the other, and how many were mended there."""
     if blocks.many:
-        work, shelf = partial(_in_block, task, method, every, task.requirements()), task.shelf
+        work: Work = partial(_in_block, task, method, every, task.requirements())
+        parts = labelled(blocks.rows, work, task.stage("blocks"), task.shelf)
     else:
-        work, shelf = partial(_whole, task, method, every), BARE
+        parts = labelled(blocks.rows, partial(_whole, task, method, every), task.progress, BARE)
     labels, classes, mended = np.empty(task.records, np.int32), 0, 0
-    for rows, part in zip(blocks.rows, labelled(blocks.rows, work, task.progress, shelf), strict=True):
+    for rows, part in zip(blocks.rows, parts, strict=True):
         labels[rows] = part.labels + classes
         classes, mended = classes + int(part.labels.max()) + 1, mended + part.mended
     return Part(labels, mended)
@@ -93,7 +94,7 @@ def bordered(task: Task, every: Points, labels: Labels, blocks: Blocks, required
         return known["labels"].astype(np.int32)
     from kinfold.methods.blocks.borders import across
 
-    labels = across(every, labels, blocks.numbered(), task.k, required, task.progress)
+    labels = across(every, labels, blocks.numbered(), task.k, required, task.stage("borders"))
     task.shelf.put(BORDERS, labels=labels)
     return labels
 

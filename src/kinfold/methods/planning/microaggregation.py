@@ -191,7 +191,7 @@ def _repaired(task: Task, every: Points, part: Part, blocks: Blocks, required: S
     if blocks.many:
         from kinfold.methods.partition.repair import repair
 
-        found = repair(every, part.labels, task.k, required, progress=task.progress)
+        found = repair(every, part.labels, task.k, required, progress=task.stage("repair"))
     else:
         found = mended(task, every, part.labels, required, task.progress)
     return Part(_unmixed(task, every, found.labels, blocks.apart), part.mended + found.repaired)

@@ -87,7 +87,7 @@ def refined_in_blocks(task: Task, points: Points, labels: Labels, required: Sequ
     if steps is None and seconds is None:
         steps = blocks_by_size(len(labels))
     work = Work(points, labels, task.k, method.seed, required)
-    found = search_rounds(work, Budget(steps, seconds), task.progress, task.shelf)
+    found = search_rounds(work, Budget(steps, seconds), task.stage("refine"), task.shelf)
     return Refined(found.labels, found.steps) if found.cost <= cost(points, labels) else Refined(labels, found.steps)
 
 

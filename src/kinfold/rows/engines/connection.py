@@ -6,10 +6,12 @@ handler raised. Here a signal interrupts the query, and its handler runs right a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import duckdb
 import pyarrow as pa
@@ -26,6 +28,24 @@ CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a tab
     "python_enable_replacements": "false",
 }
 
+_watched: ContextVar[WeakSet[Connection] | None] = ContextVar("watched", default=None)
+
+
+@contextmanager
+def watched() -> Iterator[Callable[[], None]]:
+    """Give what interrupts the queries of all connections that are opened meanwhile, in any thread of this context."""
+    opened: WeakSet[Connection] = WeakSet()
+    before = _watched.set(opened)
+
+    def interrupt() -> None:
+        for connection in tuple(opened):
+            connection.interrupt()
+
+    try:
+        yield interrupt
+    finally:
+        _watched.reset(before)
+
 
 class Connection:
     """A database in memory, with a temporary folder of its own to spill to; close it, and both are gone."""
@@ -39,6 +59,13 @@ class Connection:
             scratch.remove(self.folder)
             raise
         self.register, self.unregister = self._inside.register, self._inside.unregister
+        if (opened := _watched.get()) is not None:
+            opened.add(self)
+
+    def interrupt(self) -> None:
+        """Let the query that runs, in whatever thread, end here."""
+        with suppress(duckdb.Error):  # of a connection that was closed meanwhile
+            self._inside.interrupt()
 
     def close(self) -> None:
         """Forget every row and remove every temporary file."""
