@@ -23,7 +23,7 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.methods.annealing import Budget
-from kinfold.methods.blocks.workshop import Hall, threads
+from kinfold.methods.blocks.workshop import Hall
 from kinfold.methods.partition.gaps import Gaps, renumbered
 from kinfold.methods.partition.large import FEWEST, SEARCHED, SWEPT, neighbourhoods, places, swept, warm_blocks
 from kinfold.methods.partition.search import search
@@ -71,7 +71,7 @@ class BorderPass:
         rng = np.random.default_rng([ROUNDS, number])
         parts = neighbourhoods(self.places, self.labels, max(self.records, FEWEST * self.k), rng)
         hall = Hall([len(part) for part in parts], progress)
-        fresh = hall.run(lambda at: self._treated(parts[at]), threads())
+        fresh = hall.run(lambda at: self._treated(parts[at]))
         labels, past = self.labels.copy(), int(self.labels.max()) + 1  # classes that moved come after all of them
         for rows, found in fresh:
             if len(rows):

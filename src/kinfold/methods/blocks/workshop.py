@@ -67,7 +67,7 @@ def labelled(blocks: Sequence[Rows], work: Work, progress: Progress, shelf: Shel
         shelf.put(f"blocks-{at}", labels=labels, mended=np.array([part.mended for part in found]))
         return found
 
-    return [part for bundle in hall.run(made, threads()) for part in bundle]
+    return [part for bundle in hall.run(made) for part in bundle]
 
 
 def bundled(sizes: Sequence[int]) -> list[range]:
@@ -105,8 +105,9 @@ class Hall:
 
         return hear
 
-    def run(self, made: Callable[[int], Made], many: int) -> list[Made]:
-        """Make every part, so many at a time, and return them in order; where there is one, in this thread."""
+    def run(self, made: Callable[[int], Made]) -> list[Made]:
+        """Make every part, some at a time, and return them in order; where there is one, in this thread."""
+        many = threads()
         if len(self.sizes) == 1 or many == 1:
             return [self._one(made, at) for at in range(len(self.sizes))]
         with ThreadPoolExecutor(many) as pool:
