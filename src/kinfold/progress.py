@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 Progress: TypeAlias = Callable[[int, int], None]
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
@@ -69,7 +69,9 @@ def attended(work: Callable[[Stage], Result], listen: Stage, stop: Callable[[], 
     ('half', 2, 2)
     """
     words: SimpleQueue[tuple[str, int, int] | None] = SimpleQueue()
-    left, outcome = threading.Event(), Outcome[Result]()
+    left = threading.Event()
+    made: list[Result] = []
+    raised: list[BaseException] = []
 
     def tell(stage: str, done: int, total: int) -> None:
         if left.is_set():
@@ -78,9 +80,9 @@ def attended(work: Callable[[Stage], Result], listen: Stage, stop: Callable[[], 
 
     def run() -> None:
         try:
-            outcome.values.append(work(tell))
+            made.append(work(tell))
         except BaseException as error:  # raised again where it is waited for
-            outcome.error = error
+            raised.append(error)
         finally:
             words.put(None)
 
@@ -94,21 +96,9 @@ def attended(work: Callable[[Stage], Result], listen: Stage, stop: Callable[[], 
         thread.join(GRACE)
         raise
     thread.join()
-    return outcome.taken()
-
-
-class Outcome(Generic[Result]):
-    """What work came to: a value, or what it raised."""
-
-    def __init__(self) -> None:
-        self.values: list[Result] = []
-        self.error: BaseException | None = None
-
-    def taken(self) -> Result:
-        """Return the value, or raise."""
-        if self.error is not None:
-            raise self.error
-        return self.values[0]
+    if raised:
+        raise raised.pop()
+    return made.pop()
 
 
 def _hear(words: SimpleQueue[tuple[str, int, int] | None], listen: Stage) -> None:

@@ -53,6 +53,9 @@ class SavedWork:
         else:
             self._unlock()
 
+    def __del__(self) -> None:
+        self._unlock()
+
     def begin(self, key: Mapping[str, str]) -> list[str]:
         """Say what the run is about; return in what that differs from work that is to be resumed.
 
@@ -73,7 +76,7 @@ class SavedWork:
         if self._lock is None:
             return None
         try:
-            with np.load(self.folder / f"{name}.npz", allow_pickle=False) as held:
+            with (self.folder / f"{name}.npz").open("rb") as file, np.load(file, allow_pickle=False) as held:
                 return {each: held[each] for each in held.files}
         except BROKEN:
             return None

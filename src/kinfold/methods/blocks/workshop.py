@@ -34,14 +34,14 @@ OFTEN = 0.1  # seconds between two reports
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Labelled:
     """The classes of some records, and how many of them missed a promise at first."""
 
     labels: Labels
     mended: int = 0
 
 
-Work: TypeAlias = "Callable[[Rows, Progress], Part]"
+Work: TypeAlias = "Callable[[Rows, Progress], Labelled]"
 
 
 def threads() -> int:
@@ -49,17 +49,17 @@ def threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def labelled(blocks: Sequence[Rows], work: Work, progress: Progress, shelf: Shelf) -> list[Part]:
+def labelled(blocks: Sequence[Rows], work: Work, progress: Progress, shelf: Shelf) -> list[Labelled]:
     """Return what the work makes of each block; what the shelf holds is not done again."""
     bundles = bundled([len(block) for block in blocks])
     hall = Hall([sum(len(blocks[i]) for i in bundle) for bundle in bundles], progress)
 
-    def made(at: int) -> list[Part]:
+    def made(at: int) -> list[Labelled]:
         here = [blocks[i] for i in bundles[at]]
         if (known := shelf.get(f"blocks-{at}")) is not None:
             each = np.split(known["labels"].astype(np.int32), np.cumsum([len(block) for block in here])[:-1])
-            return [Part(*both) for both in zip(each, known["mended"].tolist(), strict=True)]
-        found: list[Part] = []
+            return [Labelled(*both) for both in zip(each, known["mended"].tolist(), strict=True)]
+        found: list[Labelled] = []
         for block in here:
             before = sum(len(part.labels) for part in found)
             found.append(work(block, hall.part(at, before, len(block))))

@@ -23,7 +23,7 @@ from kinfold.methods.blocks.cutting import cut
 from kinfold.methods.blocks.layers import layers
 from kinfold.methods.blocks.shelf import BARE
 from kinfold.methods.blocks.size import BlockSize, block_size
-from kinfold.methods.blocks.workshop import Part, Work, labelled
+from kinfold.methods.blocks.workshop import Labelled, Work, labelled
 from kinfold.methods.planning.running import partition
 from kinfold.methods.task import Task
 from kinfold.progress import Progress
@@ -72,7 +72,7 @@ def blocks_of(task: Task, method: Declaration, every: Points, apart: Labels) -> 
     return Blocks([rows for blocks in cuts for rows in blocks], size, apart)
 
 
-def partitioned(task: Task, method: Declaration, every: Points, blocks: Blocks) -> Part:
+def partitioned(task: Task, method: Declaration, every: Points, blocks: Blocks) -> Labelled:
     """Return the classes of every block, numbered one after the other, and how many were mended there."""
     if blocks.many:
         work: Work = partial(_in_block, task, method, every, task.requirements())
@@ -83,7 +83,7 @@ def partitioned(task: Task, method: Declaration, every: Points, blocks: Blocks) 
     for rows, part in zip(blocks.rows, parts, strict=True):
         labels[rows] = part.labels + classes
         classes, mended = classes + int(part.labels.max()) + 1, mended + part.mended
-    return Part(labels, mended)
+    return Labelled(labels, mended)
 
 
 def bordered(task: Task, every: Points, labels: Labels, blocks: Blocks, required: Sequence[Requirement]) -> Labels:
@@ -110,25 +110,25 @@ def mended(task: Task, points: Points, labels: Labels, required: Sequence[Requir
     return repair(points, labels, task.k, required, progress=progress)
 
 
-def _whole(task: Task, method: Declaration, every: Points, rows: Rows, progress: Progress) -> Part:
+def _whole(task: Task, method: Declaration, every: Points, rows: Rows, progress: Progress) -> Labelled:
     here = every if len(rows) == len(every) else every.take(rows)
-    return Part(partition(method, here, task.take(rows), progress))
+    return Labelled(partition(method, here, task.take(rows), progress))
 
 
 def _in_block(
     task: Task, method: Declaration, every: Points, required: Sequence[Requirement], rows: Rows, progress: Progress
-) -> Part:
+) -> Labelled:
     """Return the classes of one block; where it alone cannot keep what the table must, that is left to the repair."""
     here, part = every.take(rows), task.within(rows, required)
     try:
         labels = partition(method, here, part, progress)
         if not required:
-            return Part(labels)
+            return Labelled(labels)
         found = mended(task, here, labels, part.requirements(), progress)
-        return Part(found.labels, found.repaired)
+        return Labelled(found.labels, found.repaired)
     except Unreachable:
         pass
     try:
-        return Part(partition(method, here, task.take(rows), progress))  # as close as it gets: to the block itself
+        return Labelled(partition(method, here, task.take(rows), progress))  # as close as it gets: to the block itself
     except Unreachable:
-        return Part(np.zeros(len(rows), np.int32))
+        return Labelled(np.zeros(len(rows), np.int32))

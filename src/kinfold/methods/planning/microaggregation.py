@@ -24,7 +24,7 @@ from kinfold.errors import PolicyError, plural
 from kinfold.methods.averaging import averaged
 from kinfold.methods.blocks.shelf import BARE
 from kinfold.methods.blocks.size import in_words
-from kinfold.methods.blocks.workshop import Part
+from kinfold.methods.blocks.workshop import Labelled
 from kinfold.methods.planning.closeness_advice import advice
 from kinfold.methods.planning.edit_rules import Nudged, Results, Rules, nudged
 from kinfold.methods.planning.in_blocks import Blocks, blocks_of, bordered, mended, partitioned
@@ -184,7 +184,7 @@ def _classes(task: Task, method: Declaration, *, refine: bool = True) -> Classes
     return _improved(task, every, replace(part, labels=labels), blocks, refine=refine)
 
 
-def _repaired(task: Task, every: Points, part: Part, blocks: Blocks, required: Sequence[Requirement]) -> Part:
+def _repaired(task: Task, every: Points, part: Labelled, blocks: Blocks, required: Sequence[Requirement]) -> Labelled:
     """Repair what misses a promise; in blocks that was done but for what a block alone could not."""
     if not required:
         return part
@@ -194,10 +194,10 @@ def _repaired(task: Task, every: Points, part: Part, blocks: Blocks, required: S
         found = repair(every, part.labels, task.k, required, progress=task.stage("repair"))
     else:
         found = mended(task, every, part.labels, required, task.progress)
-    return Part(_unmixed(task, every, found.labels, blocks.apart), part.mended + found.repaired)
+    return Labelled(_unmixed(task, every, found.labels, blocks.apart), part.mended + found.repaired)
 
 
-def _improved(task: Task, every: Points, part: Part, blocks: Blocks, *, refine: bool) -> Classes:
+def _improved(task: Task, every: Points, part: Labelled, blocks: Blocks, *, refine: bool) -> Classes:
     """Refine, and merge what still misses a promise that a search cannot steer by."""
     required, repaired = task.requirements(), part.mended
     started = time.perf_counter()
@@ -218,7 +218,7 @@ def _improved(task: Task, every: Points, part: Part, blocks: Blocks, *, refine: 
 
 
 def _unmixed(task: Task, every: Points, labels: Labels, apart: Labels) -> Labels:
-    """Part classes that repair made across strata; what then misses a promise is merged within its stratum."""
+    """Labelled classes that repair made across strata; what then misses a promise is merged within its stratum."""
     pieces = np.unique(labels * (int(apart.max()) + 1) + apart, return_inverse=True)[1].astype(np.int32)
     return labels if pieces.max() == labels.max() else merge_until(every, pieces, keeping(task))[0]
 
