@@ -68,8 +68,8 @@ def heeding(way: Callable[..., Release]) -> Callable[..., Release]:
             return way(*args, progress=progress, ask=ask, **request)
         from kinfold.rows.engines.connection import watched
 
-        with watched() as interrupt:
-            return attended(lambda tell: way(*args, progress=tell, **request), progress, interrupt)
+        with watched() as watch:
+            return attended(lambda tell: way(*args, progress=tell, **request), progress, watch)
 
     return heeded
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 Progress: TypeAlias = Callable[[int, int], None]
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
+Words: TypeAlias = "SimpleQueue[tuple[str, int, int] | None]"
 Result = TypeVar("Result")
 
 OFTEN = 0.2  # seconds between two words to a listener
@@ -56,11 +58,21 @@ class Stopped(BaseException):
     """Work whose listener has left: not an error of any kind, and nobody hears of it."""
 
 
-def attended(work: Callable[[Stage], Result], listen: Stage, stop: Callable[[], object] = lambda: None) -> Result:
+class Asked(Protocol):
+    """What else may be asked about work, or of it."""
+
+    def interrupt(self) -> None:
+        """End what the work waits for."""
+
+    def share(self) -> float:
+        """Return how far that is, 0 to 1."""
+
+
+def attended(work: Callable[[Stage], Result], listen: Stage, asked: Asked | None = None) -> Result:
     """Do work in a thread of its own; the listener hears all that it tells, and at least a few times a second.
 
     What the listener raises, and what comes to the calling thread meanwhile (Ctrl-C), ends the work: at its next word,
-    or by `stop`, which may interrupt what it is waiting for.
+    or by an interrupt of what it is waiting for.
 
     >>> heard = []
     >>> attended(lambda tell: [tell("half", done, 2) for done in (1, 2)], lambda *word: heard.append(word))
@@ -68,7 +80,7 @@ def attended(work: Callable[[Stage], Result], listen: Stage, stop: Callable[[], 
     >>> heard[-1]
     ('half', 2, 2)
     """
-    words: SimpleQueue[tuple[str, int, int] | None] = SimpleQueue()
+    words: Words = SimpleQueue()
     left = threading.Event()
     made: list[Result] = []
     raised: list[BaseException] = []
@@ -89,10 +101,11 @@ def attended(work: Callable[[Stage], Result], listen: Stage, stop: Callable[[], 
     thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
     thread.start()
     try:
-        _hear(words, listen)
+        _hear(words, listen, asked)
     except BaseException:
         left.set()
-        stop()
+        if asked is not None:
+            asked.interrupt()
         thread.join(GRACE)
         raise
     thread.join()
@@ -101,16 +114,23 @@ def attended(work: Callable[[Stage], Result], listen: Stage, stop: Callable[[], 
     return made.pop()
 
 
-def _hear(words: SimpleQueue[tuple[str, int, int] | None], listen: Stage) -> None:
-    """Pass words on until there are no more; while none come, the last one again."""
-    last: tuple[str, int, int] | None = None
+def _hear(words: Words, listen: Stage, asked: Asked | None) -> None:
+    """Pass words on until there are no more; while none come, the last one again, or how far what it waits for is."""
+    stage: str | None = None
+    done = total = 0
+    further: Progress = silent
     while True:
         try:
             word = words.get(timeout=OFTEN)
-            if word is None:
-                return
-            last = word
         except Empty:
-            pass
-        if last is not None:
-            listen(*last)
+            if stage is not None and done == 0 and asked is not None:
+                further(round(asked.share() * ONE_WAY), ONE_WAY)
+            elif stage is not None:
+                listen(stage, done, total)
+            continue
+        if word is None:
+            return
+        if word[0] != stage:
+            further = onward(partial(listen, word[0]))  # it may wait for several things, one after the other
+        stage, done, total = word
+        listen(stage, done, total)

@@ -59,7 +59,7 @@ def test_a_listener_is_heard_while_the_work_says_nothing() -> None:
 
 
 def test_a_listener_ends_work_that_never_says_another_word() -> None:
-    ended, stopped = threading.Event(), []
+    ended = threading.Event()
 
     def work(tell: Stage) -> None:
         tell("sorting", 0, 1)
@@ -69,9 +69,17 @@ def test_a_listener_ends_work_that_never_says_another_word() -> None:
         raise Cancelled("enough")
 
     began = time.monotonic()
+
+    class Query:
+        def interrupt(self) -> None:
+            ended.set()
+
+        def share(self) -> float:
+            return 0.0
+
     with pytest.raises(Cancelled):
-        attended(work, stop, lambda: stopped.append(ended.set()))
-    assert stopped == [None]
+        attended(work, stop, Query())
+    assert ended.is_set()
     assert time.monotonic() - began < LONG / 2
 
 
@@ -93,3 +101,26 @@ def test_work_whose_listener_left_ends_at_its_next_word(monkeypatch: pytest.Monk
     count = len(words)
     time.sleep(0.05)
     assert len(words) == count  # nobody goes on
+
+
+def test_how_far_a_query_is_stands_for_a_stage_that_does_not_say_it() -> None:
+    free, heard = threading.Event(), []
+
+    class Query:
+        def interrupt(self) -> None:
+            """Is never asked to."""
+
+        def share(self) -> float:
+            return 0.25 * len(heard)
+
+    def work(tell: Stage) -> None:
+        tell("reading", 0, 1)
+        assert free.wait(LONG)
+
+    def listen(stage: str, done: int, total: int) -> None:
+        heard.append((stage, done / total))
+        if len(heard) == 4:
+            free.set()
+
+    attended(work, listen, Query())
+    assert heard[:4] == [("reading", 0.0), ("reading", 0.125), ("reading", 0.25), ("reading", 0.375)]

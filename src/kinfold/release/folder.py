@@ -44,8 +44,8 @@ def save(release: Release, folder: Path, force: bool = False, progress: Stage | 
             return
         from kinfold.rows.engines.connection import watched
 
-        with watched() as interrupt:
-            attended(partial(_fill, release, made), progress, interrupt)
+        with watched() as watch:
+            attended(partial(_fill, release, made), progress, watch)
 
     publish(folder, filled, force=force)
     return folder

@@ -6,7 +6,7 @@ handler raised. Here a signal interrupts the query, and its handler runs right a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -27,22 +27,34 @@ CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a tab
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
 }
+ASKED = "SET enable_progress_bar_print = false; SET enable_progress_bar = true"  # how far a query is; nothing is drawn
 
-_watched: ContextVar[WeakSet[Connection] | None] = ContextVar("watched", default=None)
+_watched: ContextVar[Watch | None] = ContextVar("watched", default=None)
+
+
+class Watch:
+    """The connections that were opened while somebody watches, in any thread of the same context."""
+
+    def __init__(self) -> None:
+        self.opened: WeakSet[Connection] = WeakSet()
+
+    def interrupt(self) -> None:
+        """Let every query end here."""
+        for connection in tuple(self.opened):
+            connection.interrupt()
+
+    def share(self) -> float:
+        """Return how far the query is that runs now, 0 to 1; 0 where none does."""
+        return max((connection.share() for connection in tuple(self.opened)), default=0.0)
 
 
 @contextmanager
-def watched() -> Iterator[Callable[[], None]]:
-    """Give what interrupts the queries of all connections that are opened meanwhile, in any thread of this context."""
-    opened: WeakSet[Connection] = WeakSet()
-    before = _watched.set(opened)
-
-    def interrupt() -> None:
-        for connection in tuple(opened):
-            connection.interrupt()
-
+def watched() -> Iterator[Watch]:
+    """Watch the connections that are opened meanwhile."""
+    watch = Watch()
+    before = _watched.set(watch)
     try:
-        yield interrupt
+        yield watch
     finally:
         _watched.reset(before)
 
@@ -55,12 +67,19 @@ class Connection:
         try:
             with _in_our_words():
                 self._inside = duckdb.connect(":memory:", config={"temp_directory": str(self.folder), **CLOSED})
+                self._inside.execute(ASKED)
         except BaseException:
             scratch.remove(self.folder)
             raise
         self.register, self.unregister = self._inside.register, self._inside.unregister
-        if (opened := _watched.get()) is not None:
-            opened.add(self)
+        if (watch := _watched.get()) is not None:
+            watch.opened.add(self)
+
+    def share(self) -> float:
+        """Return how far the query is that runs, in whatever thread, 0 to 1; 0 where none does."""
+        with suppress(duckdb.Error):
+            return min(max(self._inside.query_progress() / 100, 0.0), 1.0)
+        return 0.0
 
     def interrupt(self) -> None:
         """Let the query that runs, in whatever thread, end here."""
