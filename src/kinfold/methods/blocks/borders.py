@@ -62,7 +62,8 @@ class BorderPass:
     """The labels while they change, and what is known of the records."""
 
     def __init__(self, points: Points, labels: Labels, block: Labels, k: int, required: Sequence[Requirement]) -> None:
-        self.points, self.labels, self.block, self.k, self.required = points, labels, block, k, required
+        self.points, self.labels, self.block, self.k = points, labels, block, k
+        self.required = [each.compared() for each in required]
         self.places = places(points)
         self.records = SEARCHED if points.codes.shape[1] and not required else SWEPT
 

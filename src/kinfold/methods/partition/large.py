@@ -79,7 +79,8 @@ def search_rounds(work: Work, budget: Budget, progress: Progress = silent, shelf
         blocks, before = work.next_round(), lowest
         while blocks and not budget.done(steps):
             batch = BATCH if budget.steps is None else min(BATCH, budget.steps - steps)
-            lowest += work.run(blocks[:batch])
+            for change in work.run(blocks[:batch]):  # one by one: however many at a time, the same sum
+                lowest += change
             steps, blocks = steps + len(blocks[:batch]), blocks[batch:]
             history.append(Mark(steps, budget.spent(), lowest))
             progress(*budget.share(steps))
@@ -94,7 +95,8 @@ class Work:
     """The labels while they change: the first record of a group is its label, so that blocks need not agree on any."""
 
     def __init__(self, points: Points, labels: Labels, k: int, seed: int, required: Sequence[Requirement] = ()) -> None:
-        self.points, self.k, self.seed, self.required = points, k, seed, required
+        self.points, self.k, self.seed = points, k, seed
+        self.required = [each.compared() for each in required]
         self.labels = np.empty_like(labels)
         self._write(np.arange(len(labels)), labels)
         self.round, self.searched = 0, 0
@@ -111,11 +113,11 @@ class Work:
         rng = np.random.default_rng([self.seed, self.round])
         return neighbourhoods(self.places, self.numbered(), max(records, FEWEST * self.k), rng)
 
-    def run(self, blocks: list[Rows]) -> float:
-        """Work on these blocks, some at a time; return the change of cost."""
+    def run(self, blocks: list[Rows]) -> list[float]:
+        """Work on these blocks, some at a time; return what each changed of the cost."""
         work = self._sweep if self.sweeping else self._wander if self.required else self._search
         with ThreadPoolExecutor(THREADS) as pool:
-            return sum(pool.map(work, blocks))
+            return list(pool.map(work, blocks))
 
     def state(self, steps: int, lowest: float, spent: float) -> dict[str, NDArray[np.generic]]:
         """Return what a later run needs to go on between two rounds."""

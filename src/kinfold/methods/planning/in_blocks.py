@@ -75,7 +75,7 @@ def blocks_of(task: Task, method: Declaration, every: Points, apart: Labels) -> 
 def partitioned(task: Task, method: Declaration, every: Points, blocks: Blocks) -> Labelled:
     """Return the classes of every block, numbered one after the other, and how many were mended there."""
     if blocks.many:
-        work: Work = partial(_in_block, task, method, every, task.requirements())
+        work: Work = partial(_in_block, task, method, every, [each.compared() for each in task.requirements()])
         parts = labelled(blocks.rows, work, task.stage("blocks"), task.shelf)
     else:
         parts = labelled(blocks.rows, partial(_whole, task, method, every), task.progress, BARE)
