@@ -5,7 +5,8 @@
     their records, and no others, move and change places as long as that costs less:
         numbers           by the sums of the classes (sweeps)
         numbers, codes    by a descent over all distances of some hundred records
-        under promises    by swaps among records that promises cannot tell apart (settling): what was kept is kept
+        under promises    by swaps among records that promises cannot tell apart (settling), then by random moves and
+                          swaps that keep them all, some for each record
 
 What a method makes inside a block stays as it is. Neighbourhoods of a round share no record: they are worked on side by
 side, and the threads have no say in the result.
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 ROUNDS = 2  # the second takes what lay at the edges of the first
+TRIES = 10  # moves for each record under promises: three quarters of what blocks lose, and twice as many gain little
 NEXT = 6  # classes nearest to a class that are asked for their block
 
 
@@ -87,12 +89,17 @@ class BorderPass:
             return rows[:0], start[:0]
         points = self.points.take(rows)
         if self.required:
-            from kinfold.methods.partition.settle import settled
-
-            return rows, settled(points, start, self.k, [each.within(rows) for each in self.required], silent)
+            return rows, self._kept(points, start, [each.within(rows) for each in self.required])
         if points.codes.shape[1]:
             return rows, search(Gaps.of(points), [start], self.k, Budget(0, None), 0).labels
         return rows, swept(points, start, self.k)[0]
+
+    def _kept(self, points: Points, start: Labels, required: Sequence[Requirement]) -> Labels:
+        from kinfold.methods.partition.refine_under import refine_under
+        from kinfold.methods.partition.settle import settled
+
+        near = settled(points, start, self.k, required, silent)
+        return refine_under(points, near, self.k, required, steps=TRIES * len(start)).labels
 
     def _at_border(self, rows: Rows) -> NDArray[np.bool_]:
         """Mark the records of classes that have another block in them or next to them."""
