@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,23 +53,26 @@ if TYPE_CHECKING:
     from kinfold.methods.generalize.lattice import Lattice
     from kinfold.profiling.profile import Profile
 
+Asked = ParamSpec("Asked")
+
 MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV file cannot tell them apart
 
 
-def heeding(way: Callable[..., Release]) -> Callable[..., Release]:
+def heeding(way: Callable[Asked, Release]) -> Callable[Asked, Release]:
     """Do the whole way in a thread of its own where somebody listens, so that what the listener raises ends it at once.
 
     Not where somebody is asked questions: the answers come from the calling thread.
     """
 
     @wraps(way)
-    def heeded(*args: Any, progress: Stage | None = None, ask: Ask | None = None, **request: Any) -> Release:
-        if progress is None or ask is not None:
-            return way(*args, progress=progress, ask=ask, **request)
+    def heeded(*args: Asked.args, **given: Asked.kwargs) -> Release:
+        listener: Any = given.get("progress")
+        if listener is None or given.get("ask") is not None:
+            return way(*args, **given)
         from kinfold.rows.engines.connection import watched
 
         with watched() as watch:
-            return attended(lambda tell: way(*args, progress=tell, **request), progress, watch)
+            return attended(lambda tell: way(*args, **{**given, "progress": tell}), listener, watch)  # type: ignore[arg-type]
 
     return heeded
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 import kinfold
 from command import content, run, text
 from kinfold.disk.saved_work import WORD, SavedWork, place_of
+from kinfold.methods.blocks import workshop
+from kinfold.methods.planning import refinement
 from processes import PATIENCE, Command, ending, gone, start
 
 pytestmark = [
@@ -201,6 +204,27 @@ def test_a_listener_that_raises_ends_the_run_and_it_can_be_resumed(desk: Path, t
     assert not place_of(out).exists()
     with pytest.raises(kinfold.PolicyError, match="checksum"), SavedWork(out, resume=True) as saved:
         kinfold.anonymize(resumed.frame, policy, saved=saved)
+
+
+@pytest.mark.parametrize("stage", ["cut", "blocks", "borders", "refine", "verify"])
+def test_a_run_that_a_listener_ends_leaves_no_thread_at_work(
+    desk: Path, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workshop, "BUNDLE", BUNDLE)
+    monkeypatch.setattr(refinement, "SMALL", 100)
+    before, asked = threading.active_count(), {"method": "mdav", "block": 50}
+
+    def listen(name: str, done: int, total: int) -> None:
+        if name == stage:
+            raise kinfold.Cancelled("enough")
+
+    asked |= {"refine_steps": 10**6} if stage == "refine" else {}
+    with pytest.raises(kinfold.Cancelled):
+        kinfold.anonymize(desk / "table.csv", quasi=["a", "b"], k=3, others="drop", progress=listen, **asked)
+    until = time.monotonic() + PATIENCE
+    while threading.active_count() > before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert threading.active_count() == before
 
 
 def test_a_run_in_the_middle_of_a_query_ends_within_two_seconds(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
