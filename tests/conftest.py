@@ -6,14 +6,15 @@ The long form (`make trust`) draws more of them, and writes down in a ledger wha
 
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
 
+import postgres
 from ledger import SCALE, tally_test
 
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels run as plain Python, which is how their coverage is measured
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels run as plain Python: their coverage is measured so
 
 TRUSTED = {"property": "properties", "fuzz": "fuzz tests"}  # folders that are part of the long form as a whole
 MORE = min(SCALE, 1.5)  # times the tables of a property: those that scale by themselves are where the time goes
@@ -50,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _as_plain_python(item: pytest.Item) -> None:
-    """Let numpy wrap a hash around and compare with the bound of an emptied box, as compiled code does without a word."""
+    """Let numpy wrap a hash around and look at the bound of an emptied box, as compiled code does without a word."""
     item.add_marker(pytest.mark.filterwarnings("ignore::RuntimeWarning"))
     if item.get_closest_marker("compiled"):
         item.add_marker(pytest.mark.skip(reason="takes minutes with the compiler off"))
@@ -68,3 +69,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     tally_test(item, report)
     return report
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Server]:
+    """A PostgreSQL of the tests' own."""
+    with postgres.running() as found:
+        yield found

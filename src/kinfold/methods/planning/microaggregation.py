@@ -25,7 +25,7 @@ from kinfold.methods.averaging import averaged
 from kinfold.methods.blocks.shelf import BARE
 from kinfold.methods.blocks.size import in_words
 from kinfold.methods.blocks.workshop import Labelled
-from kinfold.methods.planning.closeness_advice import advice
+from kinfold.methods.planning.closeness_advice import advice, only_one_class
 from kinfold.methods.planning.edit_rules import Nudged, Results, Rules, nudged
 from kinfold.methods.planning.in_blocks import Blocks, blocks_of, bordered, mended, partitioned
 from kinfold.methods.planning.missing import given_up, lacking_alike, refuse_mixed, strata
@@ -175,6 +175,8 @@ def _classes(task: Task, method: Declaration, *, refine: bool = True) -> Classes
     apart = strata(task.attributes)
     if problems := [*not_exact(task, apart)]:
         raise PolicyError(problems)
+    if not apart.any() and only_one_class(task):
+        return Classes(np.zeros(len(apart), np.int32))
     every = points(task.attributes, np.arange(len(apart)))
     blocks = blocks_of(task, method, every, apart)
     part = partitioned(task, method, every, blocks)
