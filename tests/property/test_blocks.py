@@ -95,6 +95,7 @@ def test_every_method_keeps_its_promises_in_blocks(method: str, kind: str) -> No
     assert any(f"in {release.plan.blocks} blocks" in told for told in release.plan.told)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("more", [{}, {"refine_steps": 50}, {"t": 0.15}, {"t": 0.15, "refine_steps": 500}])
 @pytest.mark.parametrize("kind", ["plain", "mixed", "nulls"])
 def test_the_number_of_threads_changes_nothing(kind: str, more: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,6 +241,7 @@ def changed(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.array([before[row] != after[row] for row in range(len(other))])
 
 
+@pytest.mark.compiled
 def test_borders_win_back_most_of_what_blocks_lose() -> None:
     x = np.random.default_rng(5).normal(size=(4000, 3))
     points = Points.of(x)

@@ -36,7 +36,7 @@ class Gauged(Protocol):
         ...
 
 
-class Tables(NamedTuple):
+class CountTables(NamedTuple):
     """Counts of a table end to end, one row of codes after the other, as the kernels take them."""
 
     start: NDArray[np.int64]
@@ -46,7 +46,7 @@ class Tables(NamedTuple):
     turn: NDArray[np.int32]
 
     @classmethod
-    def of(cls, totals: Sequence[NDArray[np.float64]]) -> Tables:
+    def of(cls, totals: Sequence[NDArray[np.float64]]) -> CountTables:
         """Lay out how many records have each code of each row."""
         known = kernels.load("promises").KNOWN
         below = [np.cumsum(total) for total in totals]
@@ -63,17 +63,17 @@ class Reference:
     """How many records of a table have each code of each row of a requirement: what classes are compared with."""
 
     totals: tuple[NDArray[np.float64], ...]
-    laid: dict[tuple[Reference, ...], Tables] = field(default_factory=dict)  # once, with each others beside it
+    laid: dict[tuple[Reference, ...], CountTables] = field(default_factory=dict)  # once, with each others beside it
 
     @staticmethod
-    def together(references: Sequence[Reference]) -> Tables:
+    def together(references: Sequence[Reference]) -> CountTables:
         """Lay out several, the first of which remembers it: thousands of blocks ask for the same."""
         totals = [total for each in references for total in each.totals]
         if not references:
-            return Tables.of(totals)
+            return CountTables.of(totals)
         first, beside = references[0], tuple(references[1:])
         if beside not in first.laid:
-            first.laid[beside] = Tables.of(totals)
+            first.laid[beside] = CountTables.of(totals)
         return first.laid[beside]
 
 
