@@ -13,6 +13,8 @@ from kinfold.rows.engines.type_inference import Stored
 from kinfold.rows.schema import Column, Schema
 from kinfold.rows.source_form import pattern
 
+FIRST_ROWS = 2_000  # looked at before all are: numbers that were computed have many decimals from the first on
+
 
 def schema_of(db: Database, frame: Frame, strips: Strips) -> Schema:
     """Ask every column what it is."""
@@ -41,6 +43,8 @@ def _answered(db: Database, frame: Frame) -> list[dict[str, int]]:
         type_inference.questions(kind, f"c{i}", _marks(frame, name, kind))
         for i, (name, kind) in enumerate(zip(frame.names, frame.types, strict=True))
     ]
+    for i in _long(db, frame):
+        asked[i]["decimals"] = str(type_inference.MOST_DECIMALS + 1)
     # A column of nothing but nulls is not asked: the database stumbles over some questions about none.
     select = [sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()]
     answers = db.answers(select, frame.table)
@@ -48,6 +52,14 @@ def _answered(db: Database, frame: Frame) -> list[dict[str, int]]:
         {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
         for questions, values in zip(asked, distinct, strict=True)
     ]
+
+
+def _long(db: Database, frame: Frame) -> list[int]:
+    """Return the places of floating columns some of whose first values have too many decimals to count them all."""
+    places = [i for i, kind in enumerate(frame.types) if kind in ("FLOAT", "DOUBLE")]
+    first = f"(SELECT * FROM {frame.table} LIMIT {FIRST_ROWS})"
+    found = db.answers([type_inference.long_decimals(f"c{i}", frame.types[i]) for i in places], first)
+    return [i for i, long in zip(places, found, strict=True) if long]
 
 
 def _with_order(column: Column, order: Order | None) -> Column:

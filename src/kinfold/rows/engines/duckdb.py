@@ -9,8 +9,10 @@ order in which they came.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +30,9 @@ from kinfold.rows.engines.formula_cells import requoted, string
 from kinfold.rows.engines.looking import alone_in, look_at, pairs_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.reading import read_arrow, read_file
+from kinfold.rows.engines.released_schema import AfterRecoding
 from kinfold.rows.engines.strips import Strips
+from kinfold.rows.engines.tallying import classes_of, keys_of, spread_of
 from kinfold.rows.engines.value_sql import recode_values
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
@@ -36,7 +40,7 @@ from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Spread, Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
-REMEMBERED, MODEST = 4, 100_000  # tallies, for pages and checks ask again; cells of one that is worth its memory
+REMEMBERED = 8  # counts of classes, and spreads of columns over them: measures, pages and checks ask again
 
 
 class DuckDB:
@@ -46,7 +50,8 @@ class DuckDB:
         self._db = Database()
         self._strips = Strips(self._db)
         self._schemas: dict[str, Schema] = {}
-        self._tallies: dict[Any, Tally] = {}
+        self._recoded: dict[str, AfterRecoding] = {}
+        self._counted: dict[Any, Any] = {}
         self._discard = weakref.finalize(self, self._db.connection.close)
 
     def __enter__(self) -> Self:
@@ -84,7 +89,9 @@ class DuckDB:
     def schema(self, frame: Frame) -> Schema:
         """Ask every column what it is; a table is asked once."""
         if frame.table not in self._schemas:
-            self._schemas[frame.table] = schema_of(self._db, frame, self._strips)
+            recoded = self._recoded.get(frame.table)
+            known = recoded.schema(self._db, self._strips) if recoded else schema_of(self._db, frame, self._strips)
+            self._schemas[frame.table] = known
         return self._schemas[frame.table]
 
     def recode(self, frame: Frame, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
@@ -96,28 +103,26 @@ class DuckDB:
             raise DataError(what, fix="give the column a wider type, or recode to values that fit") from None
 
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
-        """Count classes, and confidential values within them; what was counted a moment ago is not counted again."""
-        asked = (frame.table, tuple(by), tuple(of.items()))
-        if asked in self._tallies:
-            return self._tallies[asked]
-        found = self._tallied(frame, by, of)
-        if sum(len(spread.code) for spread in found.spreads.values()) + len(found) <= MODEST:
-            self._tallies[asked] = found
-        while len(self._tallies) > REMEMBERED:
-            del self._tallies[next(iter(self._tallies))]
-        return found
+        """Count classes, and confidential values within them; what was counted before is not counted again."""
+        here = self._strips.holding(frame, (*by, *of))
+        where = (here.table, tuple(by))
+        keys, sizes = self._remembered((*where, None), partial(classes_of, self._db, here, by))
+        spreads = {
+            name: self._remembered((*where, (name, how)), partial(self._spread, here, by, name, how))
+            for name, how in of.items()
+        }
+        return Tally(keys, sizes, spreads)
 
-    def _tallied(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
-        """Group by the text of the key columns and count, then count each confidential column within the groups."""
-        frame = self._strips.holding(frame, (*by, *of))
-        keys = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(by))
-        names = ", ".join(f"k{i}" for i in range(len(by)))
-        groups = self._db.arrow(
-            f"SELECT {keys}{',' if keys else ''} count(*) AS n FROM {frame.table} GROUP BY ALL ORDER BY {names or 1}"
-        )
-        spreads = {name: self._spread(frame, keys, names, self._exact(frame, name, how)) for name, how in of.items()}
-        found = {name: groups.column(f"k{i}").to_numpy(zero_copy_only=False) for i, name in enumerate(by)}
-        return Tally(found, groups.column("n").to_numpy().astype(np.int64), spreads)
+    def _remembered(self, asked: Any, count: Callable[[], Any]) -> Any:
+        """Return what was counted, the latest counts first to be remembered."""
+        found = self._counted.pop(asked, None)
+        self._counted[asked] = count() if found is None else found
+        while len(self._counted) > REMEMBERED:
+            del self._counted[next(iter(self._counted))]
+        return self._counted[asked]
+
+    def _spread(self, frame: Frame, by: Sequence[str], name: str, how: Reading) -> Spread:
+        return spread_of(self._db, frame, by, self._exact(frame, name, how))
 
     def appearance(self, frame: Frame, column: Column) -> Appearance:
         """Say what the values of a column look like."""
@@ -138,9 +143,10 @@ class DuckDB:
     def distinct(self, frame: Frame, by: Sequence[str]) -> Frame:
         """Return the key columns of a tally's classes, in its order, as they are stored."""
         frame = self._strips.holding(frame, by)
-        texts = ", ".join(expressions.text(frame, name) for name in by)
-        values = ", ".join(f"any_value({frame.at(name)}) AS c{i}" for i, name in enumerate(by))
-        table = self._db.table(f"SELECT {values} FROM {frame.table} GROUP BY {texts} ORDER BY {texts}")
+        values = ", ".join(f"{frame.at(name)} AS c{i}" for i, name in enumerate(by))
+        grouped = f"SELECT {values} FROM {frame.table} GROUP BY {', '.join(keys_of(frame, by))}"
+        texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(len(by)))
+        table = self._db.table(f"SELECT * FROM ({grouped}) ORDER BY {texts}")
         return Frame(table, tuple(by), self._db.types(table), frame.typed, frame.form, frame.labelled)
 
     def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
@@ -158,29 +164,45 @@ class DuckDB:
     def apply(self, frame: Frame, recoding: Recoding, schema: Schema) -> Frame:
         """Carry out a recoding: a new table without the dropped columns and rows, in the same order."""
         treated = {name: t for name, t in recoding.columns.items() if not isinstance(t, Drop)}
+        values = self._values(frame, treated, schema)
+        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         fresh = {name: t for name, t in treated.items() if isinstance(t, Replace)}
         labels = np.maximum(recoding.labels, 0)
-        arrow = pa.table(
-            {"kept": recoding.kept} | {f"v{i}": t.values.take(pa.array(labels)) for i, t in enumerate(fresh.values())}
-        )
-        select = []
-        for i, (name, treatment) in enumerate(treated.items()):
-            value = f"s.{frame.at(name)}" if isinstance(treatment, Keep) else f"n.v{list(fresh).index(name)}"
+        arrow = {f"v{i}": t.values.take(pa.array(labels)) for i, t in enumerate(fresh.values())}
+        with self._db.registered(pa.table({"kept": recoding.kept} | arrow)) as view, _fitting():
+            rows, order = self._joined(frame, recoding.tuples, view)
+            table = self._db.table(f"SELECT {select} FROM {rows} WHERE n.kept {order}")
+        labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
+        kept = {"typed": frame.typed, "form": frame.form, "numeric": frame.numeric, "mixed": frame.mixed}
+        found = Frame(table, tuple(treated), self._db.types(table), labelled=labelled, **kept)  # type: ignore[arg-type]
+        classes = self._classes(found, fresh, {name: values[name] for name in fresh}, recoding)
+        self._recoded[table] = AfterRecoding(found, schema, treated, classes)
+        return found
+
+    def _values(self, frame: Frame, treated: Mapping[str, Keep | Replace], schema: Schema) -> dict[str, str]:
+        """SQL for the columns after a recoding: of the rows `s`, or of the class values `n`."""
+        values, fresh = {}, [name for name, t in treated.items() if isinstance(t, Replace)]
+        for name, treatment in treated.items():
+            value = f"n.v{fresh.index(name)}" if isinstance(treatment, Replace) else f"s.{frame.at(name)}"
             if isinstance(treatment, Replace) and treatment.as_stored:
                 value = expressions.restored(value, treatment.values.type, frame.type_of(name), schema[name])
             if treatment.quotes and expressions.holds_text(treatment, frame.type_of(name)):
                 value = requoted(value, treatment.quotes)
-            select.append(f"{value} AS c{i}")
+            values[name] = value
+        return values
+
+    def _classes(
+        self, frame: Frame, fresh: Mapping[str, Replace], values: Mapping[str, str], recoding: Recoding
+    ) -> Frame | None:
+        """Return the values of the classes that occur, as a table of the columns that they replace."""
+        if not fresh:
+            return None
+        used = pa.array(np.unique(recoding.labels[recoding.kept]))
+        arrow = pa.table({f"v{i}": t.values.take(used) for i, t in enumerate(fresh.values())})
+        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         with self._db.registered(arrow) as view:
-            rows, order = self._joined(frame, recoding.tuples, view)
-            try:
-                table = self._db.table(f"SELECT {', '.join(select)} FROM {rows} WHERE n.kept {order}")
-            except duckdb.ConversionException:
-                what = "a released value does not fit the type that its column had"
-                raise DataError(what, fix="give the column a wider type, or say output.round = false") from None
-        labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
-        kept = {"typed": frame.typed, "form": frame.form, "numeric": frame.numeric, "mixed": frame.mixed}
-        return Frame(table, tuple(treated), self._db.types(table), labelled=labelled, **kept)  # type: ignore[arg-type]
+            table = self._db.table(f"SELECT {select} FROM {view} n")
+        return replace(frame, table=table, names=tuple(fresh), types=self._db.types(table))
 
     def by_row(self, frame: Frame, recoding: Recoding) -> Recoding:
         """Return the recoding with a label for each row, where it has one for each tuple."""
@@ -195,12 +217,10 @@ class DuckDB:
         """SQL for the rows `s` of a table beside those of a view, `n`, by their places or by tuple; and their order."""
         if tuples is None:
             return f"{frame.table} s POSITIONAL JOIN {view} n", ""
-        keys = range(len(tuples.names))
-        ours = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(tuples.names))
-        theirs = ", ".join(f"{expressions.text(tuples, name)} AS k{i}" for i, name in enumerate(tuples.names))
-        same = " AND ".join(f"s.k{i} IS NOT DISTINCT FROM n.k{i}" for i in keys)
-        rows = f"(SELECT *, rowid AS place, {ours} FROM {frame.table})"
-        named = f"(SELECT {view}.*, {theirs} FROM {tuples.table} POSITIONAL JOIN {view})"
+        ours, theirs = (keys_of(each, tuples.names) for each in (frame, tuples))
+        same = " AND ".join(f"s.k{i} IS NOT DISTINCT FROM n.k{i}" for i in range(len(ours)))
+        rows = f"(SELECT *, rowid AS place, {_numbered(ours)} FROM {frame.table})"
+        named = f"(SELECT {view}.*, {_numbered(theirs)} FROM {tuples.table} POSITIONAL JOIN {view})"
         return f"{rows} s JOIN {named} n ON {same}", "ORDER BY s.place"
 
     def write(self, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
@@ -229,19 +249,6 @@ class DuckDB:
         return frame.form.between_fields if len(frame.names) > 1 else ","
 
     # SQL
-
-    def _spread(self, frame: Frame, keys: str, names: str, value: str) -> Spread:
-        # Ranked in the order in which the classes themselves are listed; SQL ranks nulls together.
-        rows = f"SELECT {keys}{',' if keys else ''} {value} AS v FROM {frame.table}"
-        rank = "dense_rank() OVER (ORDER BY {}) - 1"
-        places = f"{rank.format(names or 1)} AS g, {rank.format('v NULLS FIRST')} AS code"
-        ranked = f"SELECT {places}, v FROM ({rows})"
-        cells = self._db.arrow(
-            f"SELECT g, code, any_value(v) AS v, count(*) AS n FROM ({ranked}) GROUP BY g, code ORDER BY g, code"
-        )
-        g, code, n = (cells.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
-        first = np.unique(code, return_index=True)[1]
-        return Spread(g, code, n, _distinct(cells.column("v").take(pa.array(first))))
 
     def _value(self, frame: Frame, name: str, how: Column | Reading | None) -> str:
         if how is None or how == AS_TEXT:
@@ -302,8 +309,15 @@ class DuckDB:
         return ordering.decimals(c, exponents, before, after) or c
 
 
-def _distinct(values: pa.ChunkedArray) -> Any:
-    """Return values, in order, as an array; moments in parts, which Python ends in the year 9999, as their places."""
-    if not pa.types.is_struct(values.type):
-        return values.to_numpy(zero_copy_only=False)
-    return np.where(values.is_null().to_numpy(), np.nan, np.arange(len(values)))
+def _numbered(keys: Sequence[str]) -> str:
+    return ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
+
+
+@contextmanager
+def _fitting() -> Iterator[None]:
+    """Tell of released values that do not fit the type that their column had."""
+    try:
+        yield
+    except duckdb.ConversionException:
+        what = "a released value does not fit the type that its column had"
+        raise DataError(what, fix="give the column a wider type, or say output.round = false") from None

@@ -20,6 +20,7 @@ WHOLE = r"[+-]?(0|[1-9][0-9]{0,17})"
 NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 NOT_FINITE = r"(?i)[+-]?(nan|inf|infinity)"
 MOST_DECIMALS = 12
+SHORT = 4  # decimals that are told by rounding
 
 WHOLE_TYPES = (
     "TINYINT",
@@ -58,15 +59,30 @@ def questions(sql_type: str, c: str, marked: str | None = None) -> dict[str, str
             "formulas": f"count_if({is_formula(c)})",
         }
     elif sql_type in ("FLOAT", "DOUBLE"):
-        text = f"CAST({c} AS VARCHAR)"
-        fraction = f"CASE WHEN {text} LIKE '%e%' THEN 99 ELSE length(nullif(split_part({text}, '.', 2), '0')) END"
-        asked |= {
-            "not_finite": f"count_if(NOT isfinite({c}))",
-            "decimals": f"max(CASE WHEN isfinite({c}) THEN {fraction} END)",
-        }
+        asked |= {"not_finite": f"count_if(NOT isfinite({c}))", "decimals": f"max({_decimals_of(c, sql_type)})"}
     elif sql_type.startswith("TIMESTAMP"):
         asked["whole_days"] = f"count_if({c} = date_trunc('day', {c}))"
     return asked
+
+
+def _decimals_of(c: str, sql_type: str) -> str:
+    """SQL for how many decimals a floating number is written with, 99 for more than are counted.
+
+    Where it is the nearest double to a whole number over 100, say, it is written with two: so most are told without
+    writing them. Beyond 15 digits, and below a thousandth, they are written out.
+    """
+    text = f"CAST({c} AS VARCHAR)"
+    written = f"CASE WHEN {text} LIKE '%e%' THEN 99 ELSE length(nullif(split_part({text}, '.', 2), '0')) END"
+    if sql_type == "FLOAT":
+        return f"CASE WHEN isfinite({c}) THEN {written} END"
+    plain = f"abs({c}) < 1e9 AND ({c} = 0 OR abs({c}) > 1e-3)"
+    short = "".join(f" WHEN {plain} AND {c} = round({c}, {d}) THEN {d}" for d in range(SHORT + 1))
+    return f"CASE WHEN NOT isfinite({c}) THEN NULL{short} ELSE {written} END"
+
+
+def long_decimals(c: str, sql_type: str) -> str:
+    """SQL for whether some of the numbers in a column are written with more decimals than are counted."""
+    return f"coalesce(max({_decimals_of(c, sql_type)}), 0) > {MOST_DECIMALS}"
 
 
 def may_be_whole(found: Mapping[str, int]) -> bool:
