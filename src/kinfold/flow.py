@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kinfold.errors import PolicyError, plural
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
 from kinfold.evaluation.matching import matched
+from kinfold.evaluation.tuples import side_by_side
 from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
@@ -88,9 +89,8 @@ def anonymize(
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
-    kept = np.flatnonzero(engine.by_row(prepared.frame, planned.recoding).kept)  # the original row of each released one
-    tables = Tables(engine, original, recoded, kept)  # both, side by side
-    attributes = as_they_came(engine, original, table.attributes, prepared.changed)
+    tables = side_by_side(table, original, recoded, planned.recoding)  # original and release, by record or by tuple
+    attributes = as_they_came(engine, original, table.described(tables.by_tuple), prepared.changed)
     measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)

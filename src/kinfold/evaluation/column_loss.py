@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from kinfold.evaluation.label_coverage import Spans, own_places, spans_of
 from kinfold.evaluation.pairing import GONE, PairedColumn
 from kinfold.hierarchy import TOP
-from kinfold.measures.overall import lost_numbers, lost_statements, squared_errors
+from kinfold.measures.overall import WeighedColumn, lost_numbers, lost_statements, squared_errors
 from kinfold.request.encoding import SECONDS, Coded, Measured
 from kinfold.rows.schema import Kind
 
@@ -53,23 +53,25 @@ class Meetings:
     records: Ints
 
 
-def column_loss(column: PairedColumn) -> ColumnLoss:
-    """Measure one column of a pair of tables."""
+def column_loss(column: PairedColumn, weight: Ints | None = None) -> ColumnLoss:
+    """Measure one column of a pair of tables; `weight` is how many records each row stands for."""
+    records = np.ones(len(column.kept), np.int64) if weight is None else weight
     if isinstance(column.attribute, Coded):
-        return _categories(column, column.attribute)
-    return _numbers(column, column.attribute) if column.numbers is not None else _statements(column, column.attribute)
+        return _categories(column, column.attribute, records)
+    measured = _numbers if column.numbers is not None else _statements
+    return measured(column, column.attribute, records)
 
 
-def _numbers(column: PairedColumn, attribute: Measured) -> ColumnLoss:
+def _numbers(column: PairedColumn, attribute: Measured, records: Ints) -> ColumnLoss:
     x, y = attribute.numbers, column.numbers
     assert y is not None  # noqa: S101  told apart by the caller
     same = column.kept & ((x == y) | (np.isnan(x) & np.isnan(y)))
-    return ColumnLoss(lost_numbers(x, y, column.kept), float((~same).mean()))
+    return ColumnLoss(lost_numbers(x, y, column.kept, records), float(records[~same].sum() / records.sum()))
 
 
-def _categories(column: PairedColumn, attribute: Coded) -> ColumnLoss:
+def _categories(column: PairedColumn, attribute: Coded, records: Ints) -> ColumnLoss:
     null, spans = attribute.null_code, spans_of(column)
-    met = _met(attribute.codes.astype(np.int64), column)
+    met = _met(attribute.codes.astype(np.int64), column, records)
     code = {text: number for number, text in enumerate(attribute.texts[:-1])}
     category = np.array([*(code.get(label, -1) for label in column.labels), -1, null], np.int64)[met.label]
     leaf = met.value if attribute.leaf is None else attribute.leaf[met.value].astype(np.int64)
@@ -77,24 +79,25 @@ def _categories(column: PairedColumn, attribute: Coded) -> ColumnLoss:
     lost[met.value == null] = 1.0
     told = category >= 0
     lost[told] = attribute.scale.apart(met.value[told], category[told])
-    return _mean(column, met, lost, same=category == met.value)
+    return _mean(met, lost, same=category == met.value)
 
 
-def _statements(column: PairedColumn, attribute: Measured) -> ColumnLoss:
+def _statements(column: PairedColumn, attribute: Measured, records: Ints) -> ColumnLoss:
     """Measure numbers that were released as statements, be it that some cells are numbers still."""
     own, spans, null = own_places(column), spans_of(column), attribute.null
-    met = _met(own, column)
+    met = _met(own, column, records)
     present = np.concatenate([[0], np.cumsum(np.bincount(own[~null], minlength=spans.values) > 0)])
     lost = _stated(column, spans, met, met.value, (present[spans.stop] - present[spans.start], int(present[-1])))
     number = np.full(spans.values + 1, np.nan)
     number[own[~null]] = attribute.numbers[~null]
     x, y = number[met.value], _told_numbers(column, spans, number)[met.label]
     both = ~np.isnan(x) & ~np.isnan(y)
-    lost[both] = squared_errors(x[both], y[both], attribute.numbers[~null])
+    known = WeighedColumn(attribute.numbers[~null], records[~null].astype(np.float64))
+    lost[both] = squared_errors(x[both], y[both], known)
     unfilled = met.value == spans.values
     lost[unfilled] = 1.0
     lost[unfilled & (met.label == -1)] = 0.0
-    return _mean(column, met, lost, same=(x == y) | (unfilled & (met.label == -1)))
+    return _mean(met, lost, same=(x == y) | (unfilled & (met.label == -1)))
 
 
 def _stated(column: PairedColumn, spans: Spans, met: Meetings, place: Ints, covers: tuple[Ints, int]) -> Floats:
@@ -130,21 +133,22 @@ def _days(label: str) -> float:
     return datetime.fromisoformat(label).replace(tzinfo=UTC).timestamp() / SECONDS
 
 
-def _met(value: Ints, column: PairedColumn) -> Meetings:
+def _met(value: Ints, column: PairedColumn, records: Ints) -> Meetings:
     assert column.place is not None  # noqa: S101  a column without numbers has labels
     width = len(column.labels) - GONE
     pairs = value * width + column.place - GONE
     most = (int(value.max(initial=0)) + 1) * width
     if most <= DENSE:
-        counts = np.bincount(pairs, minlength=most)
+        counts = np.bincount(pairs, records, most)
         found = np.flatnonzero(counts)
         counts = counts[found]
     else:
-        found, counts = np.unique(pairs, return_counts=True)
-    return Meetings(found // width, found % width + GONE, counts)
+        found, place = np.unique(pairs, return_inverse=True)
+        counts = np.bincount(place, records, len(found))
+    return Meetings(found // width, found % width + GONE, counts.astype(np.int64))
 
 
-def _mean(column: PairedColumn, met: Meetings, lost: Floats, same: Flags) -> ColumnLoss:
-    records = len(column.kept)
+def _mean(met: Meetings, lost: Floats, same: Flags) -> ColumnLoss:
+    records = int(met.records.sum())
     changed = float(met.records[~same].sum()) / records
     return ColumnLoss(min(1.0, float((lost * met.records).sum()) / records), changed)

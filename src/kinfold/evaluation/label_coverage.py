@@ -54,11 +54,14 @@ class Coverage:
     held: Ints
 
 
-def coverage_of(column: PairedColumn) -> Coverage:
-    """Return what the release says in each cell of a generalized column; a record left out is at the top."""
+def coverage_of(column: PairedColumn, weight: Ints | None = None) -> Coverage:
+    """Return what the release says in each cell of a generalized column; a record left out is at the top.
+
+    `weight` is how many records each row stands for.
+    """
     spans, own = spans_of(column), own_places(column)
-    counts = np.bincount(own, minlength=spans.values + 1)  # the last is null
-    held, records = counts[own], len(own)
+    counts = np.bincount(own, weight, spans.values + 1).astype(np.int64)  # the last is null
+    held, records = counts[own], int(counts.sum())
     if column.place is None:  # still numbers: nothing was generalized, but values and records may be left out
         assert column.numbers is not None  # noqa: S101  a column has numbers or labels
         told = column.kept & ~(np.isnan(column.numbers) & (own < spans.values))

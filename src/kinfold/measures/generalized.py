@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def prec(levels: ArrayLike, heights: ArrayLike, weights: ArrayLike | None = None) -> float:
+def prec(
+    levels: ArrayLike, heights: ArrayLike, weights: ArrayLike | None = None, records: ArrayLike | None = None
+) -> float:
     """Precision kept, 0 (all at the top) to 1 (nothing generalized): more is better.
 
-    `levels` is the level of each cell, or one row for all records where attributes are generalized as a whole.
+    `levels` is the level of each cell, or one row for all records where attributes are generalized as a whole;
+    `records` is how many each row stands for, where equal rows are given once.
 
     >>> prec([[0, 1]], heights=[2, 3])  # Sweeney's Example 6, GT[0,1]
     0.8333333333333334
@@ -37,14 +40,16 @@ def prec(levels: ArrayLike, heights: ArrayLike, weights: ArrayLike | None = None
         raise NotApplicable("no quasi-identifier has a hierarchy")
     if level.shape[1] != len(height) or (level < 0).any() or (level > height).any():
         raise DataError("a level is not on its hierarchy", fix="levels go from 0 to the height of the attribute")
-    lost = level.mean(axis=0) / np.where(height > 0, height, 1.0)
+    lost = _mean(level, records) / np.where(height > 0, height, 1.0)
     return 1.0 - _average(lost, weights)
 
 
-def granularity(covered: ArrayLike, leaves: ArrayLike, weights: ArrayLike | None = None) -> float:
+def granularity(
+    covered: ArrayLike, leaves: ArrayLike, weights: ArrayLike | None = None, records: ArrayLike | None = None
+) -> float:
     """Share of the detail of the cells that is kept, 0 (all at the top) to 1 (nothing generalized): more is better.
 
-    `covered` is the number of leaves under each released value, or one row for all records.
+    `covered` is the number of leaves under each released value, or one row for all records; `records` as in `prec`.
 
     >>> granularity([[1, 3], [5, 3]], leaves=[5, 5])  # 1 less the mean of 0, 2/4, 4/4, 2/4
     0.5
@@ -56,15 +61,15 @@ def granularity(covered: ArrayLike, leaves: ArrayLike, weights: ArrayLike | None
         raise DataError(
             "a value covers leaves that are not there", fix="leaves covered go from 1 to all of the attribute"
         )
-    lost = (under.mean(axis=0) - 1.0) / np.where(total > 1, total - 1.0, 1.0)
+    lost = (_mean(under, records) - 1.0) / np.where(total > 1, total - 1.0, 1.0)
     return 1.0 - _average(lost, weights)
 
 
-def non_uniform_entropy(held: ArrayLike, covered: ArrayLike, records: int) -> float:
+def non_uniform_entropy(held: ArrayLike, covered: ArrayLike, records: int, weight: ArrayLike | None = None) -> float:
     """Share of the original values' information that is lost, 0 (nothing generalized) to 1 (all at the top).
 
     For each cell, `held` is how many original records hold its original value, `covered` how many hold any value
-    under its released one, of `records` in all.
+    under its released one, of `records` in all; `weight` is how many records each row stands for.
 
     >>> non_uniform_entropy([[1], [1], [2], [2]], [[2], [2], [2], [2]], records=4)
     0.3333333333333333
@@ -72,10 +77,11 @@ def non_uniform_entropy(held: ArrayLike, covered: ArrayLike, records: int) -> fl
     own, under = np.asarray(held, np.float64), np.asarray(covered, np.float64)
     if own.shape != under.shape or (own < 1).any() or (under < own).any() or (under > records).any():
         raise DataError("counts of values do not nest", fix="1 ≤ held ≤ covered ≤ records in every cell")
-    most = np.log2(records / own).sum()
+    rows = np.ones(len(own)) if weight is None else np.asarray(weight, np.float64)
+    most = float((rows @ np.log2(records / own)).sum())
     if not most:
         raise NotApplicable("every quasi-identifier is constant: there is no information to lose")
-    return float(np.log2(under / own).sum() / most)
+    return float((rows @ np.log2(under / own)).sum() / most)
 
 
 def average_class_size(sizes: ArrayLike) -> float:
@@ -100,6 +106,11 @@ def discernibility(sizes: ArrayLike, suppressed: int = 0) -> float:
     """
     classes = counts(sizes).astype(np.float64)  # squares of big classes would overflow whole numbers
     return float((classes**2).sum() + suppressed * (classes.sum() + suppressed))
+
+
+def _mean(cells: Floats, records: ArrayLike | None) -> Floats:
+    weights = None if records is None else np.asarray(records, np.float64)
+    return np.asarray(np.average(cells, axis=0, weights=weights), np.float64)
 
 
 def _average(lost: Floats, weights: ArrayLike | None) -> float:

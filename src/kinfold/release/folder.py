@@ -23,6 +23,7 @@ from kinfold.release.certification import certify, form_in
 from kinfold.release.inspection import check_read, figures, same
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
+from kinfold.request.terms import held_texts
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.source import digest
 from kinfold.verification import verify
@@ -96,7 +97,7 @@ def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
     """Return a confidential column whose order and hierarchy have the released values and no other."""
     if column.hierarchy is None and column.order is None:
         return column
-    values = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_pylist()
+    values = held_texts(engine, frame, column.name).tolist()
     if column.order is not None:
         column = replace(column, order=tuple(text for text in column.order if text in {*values}))
     if column.hierarchy is None:

@@ -32,7 +32,7 @@ from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.reading import read_arrow, read_file
 from kinfold.rows.engines.released_schema import AfterRecoding
 from kinfold.rows.engines.strips import Strips
-from kinfold.rows.engines.tallying import classes_of, keys_of, spread_of
+from kinfold.rows.engines.tallying import classes_of, keys_of, moments_of, spread_of
 from kinfold.rows.engines.value_sql import recode_values
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
@@ -40,7 +40,7 @@ from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Spread, Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
-REMEMBERED = 8  # counts of classes, and spreads of columns over them: measures, pages and checks ask again
+REMEMBERED, MODEST = 6, 100_000  # large counts, for measures, pages and checks ask again; cells of one that is not
 
 
 class DuckDB:
@@ -102,7 +102,7 @@ class DuckDB:
             what = f"a recoded value of {', '.join(map(repr, how))} does not fit the type that its column had"
             raise DataError(what, fix="give the column a wider type, or recode to values that fit") from None
 
-    def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
+    def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading | Column]) -> Tally:
         """Count classes, and confidential values within them; what was counted before is not counted again."""
         here = self._strips.holding(frame, (*by, *of))
         where = (here.table, tuple(by))
@@ -114,15 +114,25 @@ class DuckDB:
         return Tally(keys, sizes, spreads)
 
     def _remembered(self, asked: Any, count: Callable[[], Any]) -> Any:
-        """Return what was counted, the latest counts first to be remembered."""
-        found = self._counted.pop(asked, None)
-        self._counted[asked] = count() if found is None else found
-        while len(self._counted) > REMEMBERED:
-            del self._counted[next(iter(self._counted))]
-        return self._counted[asked]
+        """Return what was counted; of large counts those of classes are remembered, and the latest."""
+        if asked in self._counted:
+            return self._counted[asked]
+        found = count()
+        if not asked[1] and _cells(found) > MODEST:
+            return found
+        self._counted[asked] = found
+        large = [key for key, held in self._counted.items() if _cells(held) > MODEST]
+        for key in large[:-REMEMBERED]:
+            del self._counted[key]
+        return found
 
-    def _spread(self, frame: Frame, by: Sequence[str], name: str, how: Reading) -> Spread:
-        return spread_of(self._db, frame, by, self._exact(frame, name, how))
+    def _spread(self, frame: Frame, by: Sequence[str], name: str, how: Reading | Column) -> Spread:
+        asked = expressions.number(frame, how) if isinstance(how, Column) else self._exact(frame, name, how)
+        return spread_of(self._db, frame, by, asked)
+
+    def moments(self, frame: Frame, columns: Mapping[str, Column]) -> tuple[int, Any, Any]:
+        """Return how many records have a number in all of some columns, and their means and covariances."""
+        return moments_of(self._db, frame, [expressions.number(frame, column) for column in columns.values()])
 
     def appearance(self, frame: Frame, column: Column) -> Appearance:
         """Say what the values of a column look like."""
@@ -147,7 +157,7 @@ class DuckDB:
         grouped = f"SELECT {values} FROM {frame.table} GROUP BY {', '.join(keys_of(frame, by))}"
         texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(len(by)))
         table = self._db.table(f"SELECT * FROM ({grouped}) ORDER BY {texts}")
-        return Frame(table, tuple(by), self._db.types(table), frame.typed, frame.form, frame.labelled)
+        return replace(frame, table=table, names=tuple(by), types=self._db.types(table), orders=())
 
     def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
         """Return columns as Arrow: numbers for a `Column`, places in the exact order for a `Reading`, else text."""
@@ -307,6 +317,10 @@ class DuckDB:
             return double
         _, _, exponents, before, after = self._db.row(f"SELECT {ordering.digits(c)} FROM {frame.table}")
         return ordering.decimals(c, exponents, before, after) or c
+
+
+def _cells(counted: Any) -> int:
+    return len(counted.code) if isinstance(counted, Spread) else len(counted[1])
 
 
 def _numbered(keys: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 Rows are grouped by their keys as they are stored, which is far cheaper than by their texts, and only the classes are
 written out. Two values of one type have the same text if and only if they are equal, but for the two zeros of floating
-point: 0.0 and -0.0 are told apart by their sign.
+point, and what is not a number: these are told apart by their sign.
 
     cells     rows by keys and value, counted                      as many as differ, never more than rows
     ranks     the place of each cell's value among the distinct ones, null first
@@ -47,7 +47,7 @@ class Texts(Mapping[str, NDArray[Any]]):
 def keys_of(frame: Frame, by: Sequence[str]) -> list[str]:
     """SQL for what rows are grouped by: equal if and only if the texts of the key columns are."""
     keys = [frame.at(name) for name in by]
-    return keys + [f"({c} = 0 AND signbit({c}))" for c, kind in _kinds(frame, by) if kind in FLOATING]
+    return keys + [f"(signbit({c}) AND ({c} = 0 OR isnan({c})))" for c, kind in _kinds(frame, by) if kind in FLOATING]
 
 
 def _kinds(frame: Frame, by: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -77,6 +77,29 @@ def spread_of(db: Database, frame: Frame, by: Sequence[str], value: str) -> Spre
     code, count = (each.flatten().to_numpy().astype(np.int64) for each in (codes, counts))
     order = np.argsort(group * max(len(values), 1) + code)
     return Spread(group[order], code[order], count[order], _distinct(values))
+
+
+def moments_of(
+    db: Database, frame: Frame, values: Sequence[str]
+) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many rows have a finite number in every column, given as SQL, and their means and covariances.
+
+    Two passes, with sums that carry what rounding takes away; the mean of equal numbers is that number.
+    """
+    named = ", ".join(f"{value} AS x{i}" for i, value in enumerate(values))
+    names = [f"x{i}" for i in range(len(values))]
+    rows = f"(SELECT * FROM (SELECT {named} FROM {frame.table}) WHERE {' AND '.join(f'isfinite({x})' for x in names)})"
+    first = db.row(f"SELECT count(*), {', '.join(f'favg({x}), min({x}), max({x})' for x in names)} FROM {rows}")
+    count, facts = int(first[0]), np.array([first[1:]], np.float64).reshape(-1, 3)
+    means = np.where(facts[:, 1] == facts[:, 2], facts[:, 1], facts[:, 0])
+    pairs = [(i, j) for i in range(len(values)) for j in range(i, len(values))]
+    gaps = [f"({x} - ({mean!r}))" for x, mean in zip(names, means.tolist(), strict=True)]
+    covariances = np.zeros((len(values), len(values)))
+    if count:
+        found = db.row(f"SELECT {', '.join(f'favg({gaps[i]} * {gaps[j]})' for i, j in pairs)} FROM {rows}")
+        for (i, j), value in zip(pairs, found, strict=True):
+            covariances[i, j] = covariances[j, i] = value
+    return count, means, covariances
 
 
 def _texts(by: Sequence[str]) -> str:
