@@ -47,9 +47,10 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
             f"k is {task.k}, but there are only {plural(rows.records, 'record')}", fix="lower k, or bring more records"
         )
     found = generalized(method, task, rows.domain)
+    classed, into = found.released.classed()
     kept = np.ones(len(rows.domain), np.bool_) if task.starred else ~found.released.suppressed
     labels = np.full(len(rows.gone), LEFT_OUT, np.int32)
-    labels[~rows.gone] = np.where(kept[rows.tuple], rows.tuple, LEFT_OUT)
+    labels[~rows.gone] = np.where(kept, into, LEFT_OUT)[rows.tuple]
     notes = [*found.notes]
     if suppressed := found.released.records_suppressed:
         notes.append(
@@ -59,7 +60,7 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     if rows.left_out:
         told = plural(rows.left_out, "record was", "records were")
         notes.append(f"{told} left out because a value is missing, as the policy asks")
-    treatments = _treatments(task, rows.attributes, found.released)
+    treatments = _treatments(task, rows.attributes, classed)
     recoding = Recoding(labels, treatments, None if method.one_by_one else task.tuples.frame)
     return Plan(recoding, method.name, reason, tuple(notes), steps=found.steps)
 

@@ -32,7 +32,7 @@ from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.reading import read_arrow, read_file
 from kinfold.rows.engines.released_schema import AfterRecoding
 from kinfold.rows.engines.strips import Strips
-from kinfold.rows.engines.tallying import classes_of, keys_of, moments_of, spread_of
+from kinfold.rows.engines.tallying import beside_tuples, classes_of, moments_of, spread_of, tuples_of
 from kinfold.rows.engines.value_sql import recode_values
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
@@ -41,6 +41,8 @@ from kinfold.rows.tally import Spread, Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
 REMEMBERED, MODEST = 6, 100_000  # large counts, for measures, pages and checks ask again; cells of one that is not
+
+FORGOTTEN: dict[str, Any] = {"checksum": None, "blanked": frozenset(), "doubtful": ()}  # of a table that was recoded
 
 
 class DuckDB:
@@ -51,6 +53,7 @@ class DuckDB:
         self._strips = Strips(self._db)
         self._schemas: dict[str, Schema] = {}
         self._recoded: dict[str, AfterRecoding] = {}
+        self._tuples: dict[tuple[str, tuple[str, ...]], Frame] = {}
         self._counted: dict[Any, Any] = {}
         self._discard = weakref.finalize(self, self._db.connection.close)
 
@@ -105,10 +108,12 @@ class DuckDB:
     def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading | Column]) -> Tally:
         """Count classes, and confidential values within them; what was counted before is not counted again."""
         here = self._strips.holding(frame, (*by, *of))
-        where = (here.table, tuple(by))
-        keys, sizes = self._remembered((*where, None), partial(classes_of, self._db, here, by))
+        tuples = self.distinct(here, by)
+        keys, sizes = self._remembered((tuples.table, tuples.names, None), partial(classes_of, self._db, tuples))
         spreads = {
-            name: self._remembered((*where, (name, how)), partial(self._spread, here, by, name, how))
+            name: self._remembered(
+                (tuples.table, tuples.names, (name, how)), partial(self._spread, here, tuples, name, how)
+            )
             for name, how in of.items()
         }
         return Tally(keys, sizes, spreads)
@@ -126,9 +131,9 @@ class DuckDB:
             del self._counted[key]
         return found
 
-    def _spread(self, frame: Frame, by: Sequence[str], name: str, how: Reading | Column) -> Spread:
+    def _spread(self, frame: Frame, tuples: Frame, name: str, how: Reading | Column) -> Spread:
         asked = expressions.number(frame, how) if isinstance(how, Column) else self._exact(frame, name, how)
-        return spread_of(self._db, frame, by, asked)
+        return spread_of(self._db, frame, tuples, asked)
 
     def moments(self, frame: Frame, columns: Mapping[str, Column]) -> tuple[int, Any, Any]:
         """Return how many records have a number in all of some columns, and their means and covariances."""
@@ -153,23 +158,26 @@ class DuckDB:
     def distinct(self, frame: Frame, by: Sequence[str]) -> Frame:
         """Return the key columns of a tally's classes, in its order, as they are stored."""
         frame = self._strips.holding(frame, by)
-        values = ", ".join(f"{frame.at(name)} AS c{i}" for i, name in enumerate(by))
-        grouped = f"SELECT {values} FROM {frame.table} GROUP BY {', '.join(keys_of(frame, by))}"
-        texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(len(by)))
-        table = self._db.table(f"SELECT * FROM ({grouped}) ORDER BY {texts}")
-        return replace(frame, table=table, names=tuple(by), types=self._db.types(table), orders=())
+        asked = (frame.table, tuple(by))
+        if asked not in self._tuples:
+            self._tuples[asked] = tuples_of(self._db, frame, by)
+        return self._tuples[asked]
 
     def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
         """Return columns as Arrow: numbers for a `Column`, places in the exact order for a `Reading`, else text."""
         values = {name: self._value(frame, name, how) for name, how in columns.items()}
         select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
-        return self._db.arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(columns))
+        return self._db.arrow(f"SELECT {select} FROM {frame.table} ORDER BY {frame.order}").rename_columns(
+            list(columns)
+        )
 
     def rows(self, frame: Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""
         values = frame.columns if schema is None else [self._typed(frame, name, schema) for name in frame.names]
         select = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values))
-        return self._db.arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(frame.names))
+        return self._db.arrow(f"SELECT {select} FROM {frame.table} ORDER BY {frame.order}").rename_columns(
+            list(frame.names)
+        )
 
     def apply(self, frame: Frame, recoding: Recoding, schema: Schema) -> Frame:
         """Carry out a recoding: a new table without the dropped columns and rows, in the same order."""
@@ -177,17 +185,46 @@ class DuckDB:
         values = self._values(frame, treated, schema)
         select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         fresh = {name: t for name, t in treated.items() if isinstance(t, Replace)}
-        labels = np.maximum(recoding.labels, 0)
-        arrow = {f"v{i}": t.values.take(pa.array(labels)) for i, t in enumerate(fresh.values())}
-        with self._db.registered(pa.table({"kept": recoding.kept} | arrow)) as view, _fitting():
-            rows, order = self._joined(frame, recoding.tuples, view)
-            table = self._db.table(f"SELECT {select} FROM {rows} WHERE n.kept {order}")
+        with _fitting():
+            table = (self._by_place if recoding.tuples is None else self._by_tuple)(frame, recoding, fresh, select)
         labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
-        kept = {"typed": frame.typed, "form": frame.form, "numeric": frame.numeric, "mixed": frame.mixed}
-        found = Frame(table, tuple(treated), self._db.types(table), labelled=labelled, **kept)  # type: ignore[arg-type]
+        found = replace(
+            frame,
+            table=table,
+            names=tuple(treated),
+            types=self._db.types(table)[: len(treated)],
+            labelled=labelled,
+            orders=(),
+            order="rowid" if recoding.tuples is None else "place",
+            **FORGOTTEN,
+        )
         classes = self._classes(found, fresh, {name: values[name] for name in fresh}, recoding)
         self._recoded[table] = AfterRecoding(found, schema, treated, classes)
         return found
+
+    def _by_place(self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], select: str) -> str:
+        """Put what becomes of each row beside it."""
+        labels = pa.array(np.maximum(recoding.labels, 0))
+        values = {f"v{i}": t.values.take(labels) for i, t in enumerate(fresh.values())}
+        with self._db.registered(pa.table({"kept": recoding.kept} | values)) as view:
+            return self._db.table(f"SELECT {select} FROM {frame.table} s POSITIONAL JOIN {view} n WHERE n.kept")
+
+    def _by_tuple(self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], select: str) -> str:
+        """Join what becomes of each tuple; where rows stood is noted, for a join may come in any order."""
+        values = {f"v{i}": t.values for i, t in enumerate(fresh.values())}
+        classes = max((len(each) for each in values.values()), default=int(recoding.labels.max(initial=0)) + 1)
+        named = self._labelled(recoding)
+        joined = beside_tuples(frame, named, f"*, {frame.order} AS place", "label")
+        with self._db.registered(pa.table({"id": np.arange(classes, dtype=np.int32)} | values)) as view:
+            table = self._db.table(f"SELECT {select}, s.place FROM {joined} JOIN {view} n ON n.id = u.label")
+        self._db.drop(named.table)
+        return table
+
+    def _labelled(self, recoding: Recoding) -> Frame:
+        """Return the tuples of a recoding with the class of each beside it."""
+        tuples: Frame = recoding.tuples
+        with self._db.registered(pa.table({"label": recoding.labels})) as view:
+            return replace(tuples, table=self._db.table(f"SELECT * FROM {tuples.table} POSITIONAL JOIN {view}"))
 
     def _values(self, frame: Frame, treated: Mapping[str, Keep | Replace], schema: Schema) -> dict[str, str]:
         """SQL for the columns after a recoding: of the rows `s`, or of the class values `n`."""
@@ -218,24 +255,15 @@ class DuckDB:
         """Return the recoding with a label for each row, where it has one for each tuple."""
         if recoding.tuples is None:
             return recoding
-        with self._db.registered(pa.table({"label": recoding.labels})) as view:
-            rows, order = self._joined(frame, recoding.tuples, view)
-            labels = self._db.arrow(f"SELECT n.label FROM {rows} {order}").column(0).to_numpy()
+        named = self._labelled(recoding)
+        joined = beside_tuples(frame, named, f"{frame.order} AS place", "label")
+        labels = self._db.arrow(f"SELECT u.label FROM {joined} ORDER BY s.place").column(0).to_numpy()
+        self._db.drop(named.table)
         return replace(recoding, labels=labels.astype(np.int32), tuples=None)
-
-    def _joined(self, frame: Frame, tuples: Frame | None, view: str) -> tuple[str, str]:
-        """SQL for the rows `s` of a table beside those of a view, `n`, by their places or by tuple; and their order."""
-        if tuples is None:
-            return f"{frame.table} s POSITIONAL JOIN {view} n", ""
-        ours, theirs = (keys_of(each, tuples.names) for each in (frame, tuples))
-        same = " AND ".join(f"s.k{i} IS NOT DISTINCT FROM n.k{i}" for i in range(len(ours)))
-        rows = f"(SELECT *, rowid AS place, {_numbered(ours)} FROM {frame.table})"
-        named = f"(SELECT {view}.*, {_numbered(theirs)} FROM {tuples.table} POSITIONAL JOIN {view})"
-        return f"{rows} s JOIN {named} n ON {same}", "ORDER BY s.place"
 
     def write(self, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
         """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
-        order = "ORDER BY ALL" if ordered else "ORDER BY rowid"
+        order = "ORDER BY ALL" if ordered else f"ORDER BY {frame.order}"
         if path.suffix == ".parquet":
             values, options = [self._typed(frame, name, schema) for name in frame.names], "FORMAT parquet"
         else:
@@ -321,10 +349,6 @@ class DuckDB:
 
 def _cells(counted: Any) -> int:
     return len(counted.code) if isinstance(counted, Spread) else len(counted[1])
-
-
-def _numbered(keys: Sequence[str]) -> str:
-    return ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
 
 
 @contextmanager

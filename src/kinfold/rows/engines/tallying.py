@@ -1,17 +1,18 @@
-"""Tallying in SQL: classes by the text of their keys, and within them the values of a column, in one grouping each.
+"""Tallying in SQL: classes by the text of their keys, and within them the values of a column.
 
 Rows are grouped by their keys as they are stored, which is far cheaper than by their texts, and only the classes are
 written out. Two values of one type have the same text if and only if they are equal, but for the two zeros of floating
 point, and what is not a number: these are told apart by their sign.
 
-    cells     rows by keys and value, counted                      as many as differ, never more than rows
-    ranks     the place of each cell's value among the distinct ones, null first
-    classes   cells by keys: the size, and its values with their counts, in the order of the keys' texts
+    tuples   the distinct keys and how many rows hold each, as a table in the order of their texts
+    values   the distinct values of the column in their order, null first
+    cells    rows led to their tuple by a join, and counted by tuple and value
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,57 +27,80 @@ FLOATING = ("FLOAT", "DOUBLE")
 
 
 class Texts(Mapping[str, NDArray[Any]]):
-    """The key columns of classes by name, as arrays of texts that are made when they are asked for."""
+    """The key columns of classes by name, as arrays of texts that are fetched when they are asked for."""
 
-    def __init__(self, columns: Mapping[str, pa.ChunkedArray]) -> None:
-        self._columns = columns
+    def __init__(self, names: Sequence[str], fetch: Callable[[str], NDArray[Any]]) -> None:
+        self._names, self._fetch = tuple(names), fetch
         self._made: dict[str, NDArray[Any]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
         if name not in self._made:
-            self._made[name] = self._columns[name].to_numpy(zero_copy_only=False)
+            self._made[name] = self._fetch(name)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return len(self._names)
 
 
 def keys_of(frame: Frame, by: Sequence[str]) -> list[str]:
     """SQL for what rows are grouped by: equal if and only if the texts of the key columns are."""
-    keys = [frame.at(name) for name in by]
-    return keys + [f"(signbit({c}) AND ({c} = 0 OR isnan({c})))" for c, kind in _kinds(frame, by) if kind in FLOATING]
+    kinds = [(frame.at(name), frame.type_of(name)) for name in by]
+    signs = [f"(signbit({c}) AND ({c} = 0 OR isnan({c})))" for c, kind in kinds if kind in FLOATING]
+    return [c for c, _ in kinds] + signs
 
 
-def _kinds(frame: Frame, by: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return ((frame.at(name), frame.type_of(name)) for name in by)
+def tuples_of(db: Database, frame: Frame, by: Sequence[str]) -> Frame:
+    """Return the distinct keys as they are stored, in the order of their texts; `n` is how many rows hold each."""
+    values = "".join(f"{frame.at(name)} AS c{i}, " for i, name in enumerate(by))
+    grouped = f"SELECT {values}count(*) AS n FROM {frame.table}"
+    if by:
+        texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(len(by)))
+        grouped = f"SELECT * FROM ({grouped} GROUP BY {', '.join(keys_of(frame, by))}) ORDER BY {texts}"
+    table = db.table(grouped)
+    return replace(frame, table=table, names=tuple(by), types=db.types(table)[: len(by)], orders=(), order="rowid")
 
 
-def classes_of(db: Database, frame: Frame, by: Sequence[str]) -> tuple[Texts, NDArray[np.int64]]:
-    """Return the classes in the order of their texts, and how many rows each has."""
-    keys = ", ".join(f"{key} AS g{i}" for i, key in enumerate(keys_of(frame, by)))
-    grouped = f"SELECT {keys}{',' if keys else ''} count(*) AS n FROM {frame.table} GROUP BY ALL"
-    found = db.arrow(f"SELECT {_texts(by)} n FROM ({grouped}) {_order(by)}")
-    return _named(found, by), found.column("n").to_numpy().astype(np.int64)
+def classes_of(db: Database, tuples: Frame) -> tuple[Texts, NDArray[np.int64]]:
+    """Return the keys of the classes as texts, and how many rows each has."""
+
+    def fetch(name: str) -> NDArray[Any]:
+        query = f"SELECT CAST({tuples.at(name)} AS VARCHAR) FROM {tuples.table} ORDER BY rowid"
+        return db.arrow(query).column(0).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+    sizes = db.arrow(f"SELECT n FROM {tuples.table} ORDER BY rowid").column(0).to_numpy()
+    return Texts(tuples.names, fetch), sizes.astype(np.int64)
 
 
-def spread_of(db: Database, frame: Frame, by: Sequence[str], value: str) -> Spread:
+def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
     """Return how the values of a column, given as SQL, fall into the classes."""
-    keys = keys_of(frame, by)
-    named = "".join(f"{key} AS g{i}, " for i, key in enumerate(keys))
-    cells = f"SELECT {named}{value} AS v, count(*) AS n FROM {frame.table} GROUP BY ALL"
-    ranked = f"SELECT * EXCLUDE (v), dense_rank() OVER (ORDER BY v NULLS FIRST) - 1 AS code FROM ({cells})"
-    groups = "".join(f"g{i}, " for i in range(len(keys)))
-    grouped = f"SELECT {groups}list(code) AS codes, list(n) AS counts FROM ({ranked}) GROUP BY ALL"
-    found = db.arrow(f"SELECT codes, counts FROM (SELECT {_texts(by)} codes, counts FROM ({grouped})) {_order(by)}")
-    values = db.arrow(f"SELECT DISTINCT {value} AS v FROM {frame.table} ORDER BY v NULLS FIRST").column(0)
-    codes, counts = (found.column(name).combine_chunks() for name in ("codes", "counts"))
-    group = np.repeat(np.arange(len(codes)), np.diff(codes.offsets.to_numpy()))
-    code, count = (each.flatten().to_numpy().astype(np.int64) for each in (codes, counts))
-    order = np.argsort(group * max(len(values), 1) + code)
-    return Spread(group[order], code[order], count[order], _distinct(values))
+    distinct = f"SELECT DISTINCT {value} AS v FROM {frame.table}"
+    values = db.table(f"SELECT v, row_number() OVER (ORDER BY v NULLS FIRST) - 1 AS code FROM ({distinct})")
+    cells = f"SELECT 0 AS g, {value} AS v, count(*) AS n FROM {frame.table} GROUP BY ALL"
+    if tuples.names:
+        joined = beside_tuples(frame, tuples, f"{value} AS v", "rowid AS g")
+        cells = f"SELECT u.g, s.v, count(*) AS n FROM {joined} GROUP BY ALL"
+    counted = db.arrow(f"SELECT g, code, n FROM ({cells}) c JOIN {values} w ON c.v IS NOT DISTINCT FROM w.v")
+    held = db.arrow(f"SELECT v FROM {values} ORDER BY code").column(0)
+    db.drop(values)
+    group, code, count = (counted.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
+    order = np.argsort(group * max(len(held), 1) + code)
+    return Spread(group[order], code[order], count[order], _distinct(held))
+
+
+def beside_tuples(frame: Frame, tuples: Frame, wanted: str, known: str) -> str:
+    """SQL for the rows `s` of a table, each beside its tuple `u`; `wanted` of the rows, `known` of the tuples."""
+    ours, theirs = (
+        ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys_of(each, tuples.names))) for each in (frame, tuples)
+    )
+    keys = range(len(keys_of(tuples, tuples.names)))
+    same = " AND ".join(f"s.k{i} IS NOT DISTINCT FROM u.k{i}" for i in keys)
+    rows, named = f"SELECT {wanted}, {ours} FROM {frame.table}", f"SELECT {known}, {theirs} FROM {tuples.table}"
+    return f"({rows}) s JOIN ({named}) u ON {same}"
 
 
 def moments_of(
@@ -100,18 +124,6 @@ def moments_of(
         for (i, j), value in zip(pairs, found, strict=True):
             covariances[i, j] = covariances[j, i] = value
     return count, means, covariances
-
-
-def _texts(by: Sequence[str]) -> str:
-    return "".join(f"CAST(g{i} AS VARCHAR) AS k{i}, " for i in range(len(by)))
-
-
-def _order(by: Sequence[str]) -> str:
-    return f"ORDER BY {', '.join(f'k{i}' for i in range(len(by)))}" if by else ""
-
-
-def _named(found: pa.Table, by: Sequence[str]) -> Texts:
-    return Texts({name: found.column(f"k{i}") for i, name in enumerate(by)})
 
 
 def _distinct(values: pa.ChunkedArray) -> Any:

@@ -37,32 +37,37 @@ WHOLE_TYPES = (
 
 
 def questions(sql_type: str, c: str, marked: str | None = None) -> dict[str, str]:
-    """Aggregates that tell what the column `c` is, by name.
+    """Aggregates that tell what the column `c` is, by name; of texts over the distinct ones, `n` rows each.
 
     `marked` is the pattern of numbers by the marks of the source, where not all of the column's texts are such: then
     it is no column of numbers, whatever these look like.
     """
-    asked = {"filled": f"count({c})"}
+    asked = {"filled": f"count({c})" if sql_type != "VARCHAR" else _rows(f"{c} IS NOT NULL")}
     if marked is not None:
         asked |= dict.fromkeys(("whole", "not_finite", "decimals"), "0")
-        asked["numbers"] = f"count_if(regexp_full_match(trim({c}), {string(marked)}))"
-        asked["formulas"] = f"count_if({is_formula(c)})"
+        asked["numbers"] = _rows(f"regexp_full_match(trim({c}), {string(marked)})")
+        asked["formulas"] = _rows(is_formula(c))
     elif sql_type == "VARCHAR":
         text = f"trim({c})"
         fraction = f"nullif(rtrim(split_part({text}, '.', 2), '0'), '')"
         asked |= {
-            "whole": f"count_if(regexp_full_match({text}, '{WHOLE}'))",
-            "numbers": f"count_if(regexp_full_match({text}, '{NUMBER}') AND isfinite(try_cast({text} AS DOUBLE)))",
-            "not_finite": f"count_if(regexp_full_match({text}, '{NOT_FINITE}'))",
-            "fractions": f"count(CASE WHEN {text} ILIKE '%e%' THEN 'e' ELSE {fraction} END)",
+            "whole": _rows(f"regexp_full_match({text}, '{WHOLE}')"),
+            "numbers": _rows(f"regexp_full_match({text}, '{NUMBER}') AND isfinite(try_cast({text} AS DOUBLE))"),
+            "not_finite": _rows(f"regexp_full_match({text}, '{NOT_FINITE}')"),
+            "fractions": _rows(f"CASE WHEN {text} ILIKE '%e%' THEN 'e' ELSE {fraction} END IS NOT NULL"),
             "decimals": f"max(CASE WHEN {text} ILIKE '%e%' THEN 99 ELSE length(split_part({text}, '.', 2)) END)",
-            "formulas": f"count_if({is_formula(c)})",
+            "formulas": _rows(is_formula(c)),
         }
     elif sql_type in ("FLOAT", "DOUBLE"):
         asked |= {"not_finite": f"count_if(NOT isfinite({c}))", "decimals": f"max({_decimals_of(c, sql_type)})"}
     elif sql_type.startswith("TIMESTAMP"):
         asked["whole_days"] = f"count_if({c} = date_trunc('day', {c}))"
     return asked
+
+
+def _rows(condition: str) -> str:
+    """SQL for how many rows hold a text that meets a condition."""
+    return f"coalesce(sum(n) FILTER (WHERE {condition}), 0)"
 
 
 def _decimals_of(c: str, sql_type: str) -> str:
