@@ -31,6 +31,8 @@ from kinfold.models import KAnonymity
 from kinfold.request.policy import Policy
 from kinfold.rows.tally import Tally, of_labels
 
+pytestmark = pytest.mark.compiled
+
 RUNNABLE = [page for page in PAGES if any(block.kind in KINDS for block in blocks(page))]
 SLOW = ("README.md", "comparing.md", "compare")  # more than a few seconds
 KEYS = ["sex", "education", "zip"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from kinfold.rows.points import Floats, Points
 
-LEAF = 4
+LEAF = 4  # records whose order within a curve does not matter
 
 
 def curves(points: Points, many: int, seed: int) -> NDArray[np.int32]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 # Those of shakes were tried out on Census, Tarragona and EIA, some seconds each on a busy machine: a rough choice
 CHUNK = 20_000  # steps between two looks at the clock and the listener
-CURVES = 4
+CURVES = 4  # orders along which neighbours are looked for; with one, pairs that lie across it never meet
 COARSER = (1, 2, 3, 5)  # how many classes become one, for each runner of the race
 QUENCH, RACE, ROUND, STEPS = 10, 100, 400, 1000  # steps a record
 HEAT = 0.5  # of the cost of an average record
