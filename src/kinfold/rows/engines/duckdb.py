@@ -1,4 +1,4 @@
-"""The embedded engine: files and frames in DuckDB, one database in memory a run, spilling to disk when it must.
+"""The embedded engine: files and frames in DuckDB, one database a run, in memory or on disk, spilling when it must.
 
 Verbs: read (see `reading`), schema (see `describing`), appearance and what else a profile asks (see `looking`), tally,
 distinct, collect, apply, write.
@@ -31,10 +31,12 @@ from kinfold.rows.engines.looking import alone_in, look_at, pairs_in, succession
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.reading import read_arrow, read_file
 from kinfold.rows.engines.released_schema import AfterRecoding
+from kinfold.rows.engines.sorted_rows import sorted_counts
 from kinfold.rows.engines.strips import Strips
 from kinfold.rows.engines.tallying import beside_tuples, classes_of, moments_of, spread_of, tuples_of
 from kinfold.rows.engines.value_sql import recode_values
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
+from kinfold.rows.resources import ANY, Resources
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Spread, Tally
@@ -48,8 +50,8 @@ FORGOTTEN: dict[str, Any] = {"checksum": None, "blanked": frozenset(), "doubtful
 class DuckDB:
     """One run's database. Close it, or use it in a `with` block: its temporary files go with it."""
 
-    def __init__(self) -> None:
-        self._db = Database()
+    def __init__(self, resources: Resources = ANY) -> None:
+        self._db = Database(resources)
         self._strips = Strips(self._db)
         self._schemas: dict[str, Schema] = {}
         self._recoded: dict[str, AfterRecoding] = {}
@@ -275,6 +277,8 @@ class DuckDB:
             f"{value} AS {expressions.identifier(name)}" for value, name in zip(values, frame.names, strict=True)
         )
         inner = f"SELECT {select} FROM {frame.table} {order}"
+        if ordered and (counted := sorted_counts(self._db, f"SELECT {select} FROM {frame.table}")):
+            inner = counted
         try:
             self._db.connection.execute(f"COPY ({inner}) TO {expressions.literal(path)} ({options})")
         except duckdb.IOException:
