@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.evaluation.label_coverage import Spans, own_places, spans_of
-from kinfold.evaluation.pairing import GONE, PairedColumn
+from kinfold.evaluation.meetings import Meetings, met
+from kinfold.evaluation.pairing import PairedColumn
 from kinfold.hierarchy import TOP
 from kinfold.measures.overall import WeighedColumn, lost_numbers, lost_statements, squared_errors
 from kinfold.request.encoding import SECONDS, Coded, Measured
@@ -33,8 +34,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
 
-DENSE = 4_000_000  # pairs of a value and a label that are counted in one array; more are counted by sorting
-
 
 @dataclass(frozen=True)
 class ColumnLoss:
@@ -42,15 +41,6 @@ class ColumnLoss:
 
     lost: float
     changed: float
-
-
-@dataclass(frozen=True, eq=False)
-class Meetings:
-    """The pairs of an original value and a released label that occur, and how many records have each."""
-
-    value: Ints
-    label: Ints  # -1 null, -2 left out
-    records: Ints
 
 
 def column_loss(column: PairedColumn, weight: Ints | None = None) -> ColumnLoss:
@@ -71,33 +61,33 @@ def _numbers(column: PairedColumn, attribute: Measured, records: Ints) -> Column
 
 def _categories(column: PairedColumn, attribute: Coded, records: Ints) -> ColumnLoss:
     null, spans = attribute.null_code, spans_of(column)
-    met = _met(attribute.codes.astype(np.int64), column, records)
+    pairs = met(attribute.codes, column, records)
     code = {text: number for number, text in enumerate(attribute.texts[:-1])}
-    category = np.array([*(code.get(label, -1) for label in column.labels), -1, null], np.int64)[met.label]
-    leaf = met.value if attribute.leaf is None else attribute.leaf[met.value].astype(np.int64)
-    lost = _stated(column, spans, met, leaf, (spans.stop - spans.start, spans.values))
-    lost[met.value == null] = 1.0
+    category = np.array([*(code.get(label, -1) for label in column.labels), -1, null], np.int64)[pairs.label]
+    leaf = pairs.value if attribute.leaf is None else attribute.leaf[pairs.value].astype(np.int64)
+    lost = _stated(column, spans, pairs, leaf, (spans.stop - spans.start, spans.values))
+    lost[pairs.value == null] = 1.0
     told = category >= 0
-    lost[told] = attribute.scale.apart(met.value[told], category[told])
-    return _mean(met, lost, same=category == met.value)
+    lost[told] = attribute.scale.apart(pairs.value[told], category[told])
+    return _mean(pairs, lost, same=category == pairs.value)
 
 
 def _statements(column: PairedColumn, attribute: Measured, records: Ints) -> ColumnLoss:
     """Measure numbers that were released as statements, be it that some cells are numbers still."""
     own, spans, null = own_places(column), spans_of(column), attribute.null
-    met = _met(own, column, records)
+    pairs = met(own, column, records)
     present = np.concatenate([[0], np.cumsum(np.bincount(own[~null], minlength=spans.values) > 0)])
-    lost = _stated(column, spans, met, met.value, (present[spans.stop] - present[spans.start], int(present[-1])))
+    lost = _stated(column, spans, pairs, pairs.value, (present[spans.stop] - present[spans.start], int(present[-1])))
     number = np.full(spans.values + 1, np.nan)
     number[own[~null]] = attribute.numbers[~null]
-    x, y = number[met.value], _told_numbers(column, spans, number)[met.label]
+    x, y = number[pairs.value], _told_numbers(column, spans, number)[pairs.label]
     both = ~np.isnan(x) & ~np.isnan(y)
     known = WeighedColumn(attribute.numbers[~null], records[~null].astype(np.float64))
     lost[both] = squared_errors(x[both], y[both], known)
-    unfilled = met.value == spans.values
+    unfilled = pairs.value == spans.values
     lost[unfilled] = 1.0
-    lost[unfilled & (met.label == -1)] = 0.0
-    return _mean(met, lost, same=(x == y) | (unfilled & (met.label == -1)))
+    lost[unfilled & (pairs.label == -1)] = 0.0
+    return _mean(pairs, lost, same=(x == y) | (unfilled & (pairs.label == -1)))
 
 
 def _stated(column: PairedColumn, spans: Spans, met: Meetings, place: Ints, covers: tuple[Ints, int]) -> Floats:
@@ -131,21 +121,6 @@ def _parsed(label: str, kind: Kind) -> float:
 
 def _days(label: str) -> float:
     return datetime.fromisoformat(label).replace(tzinfo=UTC).timestamp() / SECONDS
-
-
-def _met(value: Ints, column: PairedColumn, records: Ints) -> Meetings:
-    assert column.place is not None  # noqa: S101  a column without numbers has labels
-    width = len(column.labels) - GONE
-    pairs = value * width + column.place - GONE
-    most = (int(value.max(initial=0)) + 1) * width
-    if most <= DENSE:
-        counts = np.bincount(pairs, records, most)
-        found = np.flatnonzero(counts)
-        counts = counts[found]
-    else:
-        found, place = np.unique(pairs, return_inverse=True)
-        counts = np.bincount(place, records, len(found))
-    return Meetings(found // width, found % width + GONE, counts.astype(np.int64))
 
 
 def _mean(met: Meetings, lost: Floats, same: Flags) -> ColumnLoss:

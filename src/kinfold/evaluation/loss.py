@@ -25,6 +25,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Value = TypeVar("Value")
 
+CELLS = ("held", "under", "records")  # of what is said of values
+
 
 def loss(found: Pair | str, sizes: Ints, suppressed: int, recorded: Mapping[str, Any], *, every: bool) -> Sheet:
     """Measure what was lost; a text instead of a pair is the reason why only class sizes can tell."""
@@ -102,7 +104,6 @@ def _whole(parts: tuple[Any, ...]) -> Any:
 
 def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
     cells = remembered(lambda: [coverage_of(c, pair.weight) for c in pair.columns if c.generalized] if pair else [])
-    records = pair.weight if pair else None
     weights = [c.attribute.bound.request.weight for c in pair.columns if c.generalized] if pair else []
 
     def told() -> list[Coverage]:
@@ -111,31 +112,30 @@ def _generalized(sheet: Sheet, pair: Pair | None, reason: str) -> None:
         return cells()
 
     def prec() -> float:
-        level = np.column_stack([s.level for s in told()])
-        return generalized.prec(level, [s.height for s in told()], weights, records)
+        return generalized.prec([_mean(s, s.level) for s in told()], [s.height for s in told()], weights)
 
     def granularity() -> float:
-        covered = np.column_stack([s.covered for s in told()])
-        return generalized.granularity(covered, [s.values for s in told()], weights, records)
+        return generalized.granularity([_mean(s, s.covered) for s in told()], [s.values for s in told()], weights)
 
     def granularity_by_column() -> dict[str, float]:
         names = [c.name for c in pair.columns if c.generalized] if pair else []
-        lost = {
-            name: (float(np.average(s.covered, weights=records)), s.values)
-            for name, s in zip(names, told(), strict=True)
-        }
+        lost = {name: (_mean(s, s.covered), s.values) for name, s in zip(names, told(), strict=True)}
         return {name: 1.0 - (mean - 1.0) / max(values - 1, 1) for name, (mean, values) in lost.items()}
 
     def entropy() -> float:
-        held, under = (np.column_stack([getattr(s, part) for s in told()]) for part in ("held", "under"))
+        held, under, records = (np.concatenate([getattr(s, part) for s in told()]) for part in CELLS)
         if (under < held).any():
             raise NotApplicable("a released statement is not true of its original value")
-        return generalized.non_uniform_entropy(held, under, pair.records if pair else 0, records)
+        return generalized.non_uniform_entropy(held[:, None], under[:, None], pair.records if pair else 0, records)
 
     sheet.write("prec", prec)
     sheet.write("granularity", granularity)
     sheet.write("granularity_by_column", granularity_by_column)
     sheet.write("non_uniform_entropy", entropy)
+
+
+def _mean(said: Coverage, values: Ints) -> float:
+    return float(np.average(values, weights=said.records))
 
 
 def _categorical(sheet: Sheet, pair: Pair | None, reason: str) -> None:
@@ -145,7 +145,12 @@ def _categorical(sheet: Sheet, pair: Pair | None, reason: str) -> None:
         if not coded:
             raise NotApplicable(reason or "no ordinal or nominal quasi-identifier is released as categories")
         before, after = (np.column_stack([getattr(c, side) for c in coded]) for side in ("before", "after"))
-        return before, np.maximum(after, -1)  # a record left out has lost its categories
+        rows = (
+            np.arange(len(before))
+            if pair is None or pair.weight is None
+            else np.repeat(np.arange(len(before)), pair.weight)
+        )
+        return before[rows], np.maximum(after[rows], -1)  # a record left out has lost its categories
 
     scales = [c.attribute.scale for c in coded if isinstance(c.attribute, Coded)]
     ordinal = [scale.size if isinstance(scale, Ordered) else 0 for scale in scales]

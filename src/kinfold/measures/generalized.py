@@ -24,13 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def prec(
-    levels: ArrayLike, heights: ArrayLike, weights: ArrayLike | None = None, records: ArrayLike | None = None
-) -> float:
+def prec(levels: ArrayLike, heights: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Precision kept, 0 (all at the top) to 1 (nothing generalized): more is better.
 
-    `levels` is the level of each cell, or one row for all records where attributes are generalized as a whole;
-    `records` is how many each row stands for, where equal rows are given once.
+    `levels` is the level of each cell, or one row for all records: their mean, or that of the whole attribute.
 
     >>> prec([[0, 1]], heights=[2, 3])  # Sweeney's Example 6, GT[0,1]
     0.8333333333333334
@@ -40,16 +37,14 @@ def prec(
         raise NotApplicable("no quasi-identifier has a hierarchy")
     if level.shape[1] != len(height) or (level < 0).any() or (level > height).any():
         raise DataError("a level is not on its hierarchy", fix="levels go from 0 to the height of the attribute")
-    lost = _mean(level, records) / np.where(height > 0, height, 1.0)
+    lost = level.mean(axis=0) / np.where(height > 0, height, 1.0)
     return 1.0 - _average(lost, weights)
 
 
-def granularity(
-    covered: ArrayLike, leaves: ArrayLike, weights: ArrayLike | None = None, records: ArrayLike | None = None
-) -> float:
+def granularity(covered: ArrayLike, leaves: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Share of the detail of the cells that is kept, 0 (all at the top) to 1 (nothing generalized): more is better.
 
-    `covered` is the number of leaves under each released value, or one row for all records; `records` as in `prec`.
+    `covered` is the number of leaves under each released value, or one row for all records, as in `prec`.
 
     >>> granularity([[1, 3], [5, 3]], leaves=[5, 5])  # 1 less the mean of 0, 2/4, 4/4, 2/4
     0.5
@@ -61,7 +56,7 @@ def granularity(
         raise DataError(
             "a value covers leaves that are not there", fix="leaves covered go from 1 to all of the attribute"
         )
-    lost = (_mean(under, records) - 1.0) / np.where(total > 1, total - 1.0, 1.0)
+    lost = (under.mean(axis=0) - 1.0) / np.where(total > 1, total - 1.0, 1.0)
     return 1.0 - _average(lost, weights)
 
 
@@ -106,11 +101,6 @@ def discernibility(sizes: ArrayLike, suppressed: int = 0) -> float:
     """
     classes = counts(sizes).astype(np.float64)  # squares of big classes would overflow whole numbers
     return float((classes**2).sum() + suppressed * (classes.sum() + suppressed))
-
-
-def _mean(cells: Floats, records: ArrayLike | None) -> Floats:
-    weights = None if records is None else np.asarray(records, np.float64)
-    return np.asarray(np.average(cells, axis=0, weights=weights), np.float64)
 
 
 def _average(lost: Floats, weights: ArrayLike | None) -> float:

@@ -62,11 +62,10 @@ def alike(columns: Sequence[NDArray[Any]]) -> tuple[Ints, Ints]:
     >>> len(first), bool(group[0] == group[2]), bool(group[1] == group[3])
     (2, True, True)
     """
-    bits = [_bits(column) for column in columns]
-    _, first, group = np.unique(_hashed(bits), return_index=True, return_inverse=True)
-    if all(np.array_equal(each[first][group], each) for each in bits):
+    _, first, group = np.unique(_hashed(columns), return_index=True, return_inverse=True)
+    if all(np.array_equal(each[first][group], each) for each in map(_bits, columns)):
         return group.astype(np.int64, copy=False), first.astype(np.int64, copy=False)
-    return group_rows(np.column_stack(bits))
+    return group_rows(np.column_stack([_bits(column) for column in columns]))
 
 
 def _bits(column: NDArray[Any]) -> NDArray[np.uint64]:
@@ -78,9 +77,10 @@ def _bits(column: NDArray[Any]) -> NDArray[np.uint64]:
     return values.view(np.uint64)
 
 
-def _hashed(columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def _hashed(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
     found = np.zeros(len(columns[0]), np.uint64)
-    for bits in columns:
-        found = (found ^ bits) * MIXER
+    for column in columns:
+        found ^= _bits(column)
+        found *= MIXER
         found ^= found >> SHIFT
     return found

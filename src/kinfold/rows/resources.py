@@ -7,6 +7,7 @@ on disk   where the rows of a large table are: packed, in a private folder that 
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 LARGE = 32 << 20  # bytes of a file from which on its rows are kept on disk
 SHARE = 0.35  # of the memory that each of two engines gets
+MODEST, A_THREAD = 1 << 30, 256 << 20  # bytes that an engine gets where nobody says, in all and for each core
 LEAST = 512 << 20  # bytes that a run needs for itself, whatever the table
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {f"{unit[0]}IB": 2 ** (10 * power) for power, unit in enumerate(("KB", "MB", "GB", "TB"), 1)}
@@ -31,7 +33,11 @@ class Resources:
     @property
     def settings(self) -> dict[str, Any]:
         """The limits as the database is told them."""
-        told: dict[str, Any] = {} if self.memory is None else {"memory_limit": f"{int(self.memory * SHARE) >> 20}MiB"}
+        told: dict[str, Any] = {}
+        if self.memory is not None:
+            told["memory_limit"] = f"{int(self.memory * SHARE) >> 20}MiB"
+        elif self.on_disk:
+            told["memory_limit"] = f"{max(MODEST, A_THREAD * (os.cpu_count() or 1)) >> 20}MiB"
         return told if self.threads is None else {**told, "threads": str(self.threads)}
 
 

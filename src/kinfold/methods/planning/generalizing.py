@@ -84,10 +84,12 @@ def _tuples(task: Task) -> _Rows:
     """Take the table as the engine tallied it; tuples that are one to their hierarchies (1.5 and 1.50) are merged."""
     found = task.tuples
     gone = left_out(found.attributes)
-    attributes = [attribute.take(np.flatnonzero(~gone)) for attribute in found.attributes]
+    kept = np.flatnonzero(~gone)
+    attributes = [attribute.take(kept) for attribute in found.attributes] if gone.any() else found.attributes
     codes, hierarchies = _coded(attributes)
     into, first = group_rows(codes)
-    tally = Tally({}, found.tally.sizes, found.tally.spreads).drop(gone).merge(into, {})
+    tally = Tally({}, found.tally.sizes, found.tally.spreads)
+    tally = (tally.drop(gone) if gone.any() else tally).merge(into, {})
     domain = Domain(_names(attributes), hierarchies, np.ascontiguousarray(codes[first]), tally)
     return _Rows(attributes, gone, int(found.tally.sizes[gone].sum()), domain, into)
 
