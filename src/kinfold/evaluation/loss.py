@@ -145,11 +145,7 @@ def _categorical(sheet: Sheet, pair: Pair | None, reason: str) -> None:
         if not coded:
             raise NotApplicable(reason or "no ordinal or nominal quasi-identifier is released as categories")
         before, after = (np.column_stack([getattr(c, side) for c in coded]) for side in ("before", "after"))
-        rows = (
-            np.arange(len(before))
-            if pair is None or pair.weight is None
-            else np.repeat(np.arange(len(before)), pair.weight)
-        )
+        rows = np.repeat(np.arange(len(before)), 1 if pair is None or pair.weight is None else pair.weight)
         return before[rows], np.maximum(after[rows], -1)  # a record left out has lost its categories
 
     scales = [c.attribute.scale for c in coded if isinstance(c.attribute, Coded)]

@@ -238,6 +238,7 @@ class Source(_Section):
     encoding: Annotated[str | None, BeforeValidator(source_keys.encoding)] = None
     separator: Annotated[str | None, BeforeValidator(source_keys.separator)] = None
     sheet: str | Annotated[Whole, Field(ge=1)] | None = None
+    parts: bool = False  # a folder, or a pattern of files; otherwise a path is one file, whatever characters it has
 
     @property
     def form(self) -> Form:

@@ -64,5 +64,7 @@ def enough(value: Any) -> Any:
 
 
 def is_large(source: Any) -> bool:
-    """Whether the rows of a source are better kept on disk: by the size of its file."""
-    return isinstance(source, Path) and source.is_file() and source.stat().st_size > LARGE
+    """Whether the rows of a source are better kept on disk: by the size of its file, and where it has many."""
+    if not isinstance(source, Path) or not source.is_file():
+        return isinstance(source, Path)
+    return source.stat().st_size > LARGE

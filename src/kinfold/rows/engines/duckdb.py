@@ -29,6 +29,7 @@ from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted, string
 from kinfold.rows.engines.looking import alone_in, look_at, pairs_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
+from kinfold.rows.engines.parts import is_many, read_parts
 from kinfold.rows.engines.reading import read_arrow, read_file
 from kinfold.rows.engines.released_schema import AfterRecoding
 from kinfold.rows.engines.sorted_rows import sorted_counts
@@ -71,7 +72,12 @@ class DuckDB:
 
     def read(self, source: Path | pa.Table, missing: Sequence[str] = (), form: Form = PLAIN) -> Frame:
         """Take in a file or an Arrow table, written as a form says; `missing` are texts that become null."""
-        frame = read_arrow(self._db, source) if isinstance(source, pa.Table) else read_file(self._db, source, form)
+        if isinstance(source, pa.Table):
+            frame = read_arrow(self._db, source)
+        elif form.parts and is_many(source):
+            frame = read_parts(self._db, source, lambda path: read_file(self._db, path, form))
+        else:
+            frame = read_file(self._db, source, form)
         found = {key: getattr(frame.form, key) or getattr(form, key) for key in ("separator", "encoding", "sheet")}
         return normalized(self._db, replace(frame, form=replace(form, **found)), missing if frame.typed else ())
 
