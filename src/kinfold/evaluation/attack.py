@@ -30,13 +30,29 @@ Ints: TypeAlias = NDArray[np.int64]
 
 MOST_ATTACKERS = 50_000  # records that all attack: one or two seconds with eight columns
 DRAWN = 10_000  # of more: a share of 0.1 is then good to 0.003
+ALL = slice(None)
 LARGEST_TABLE = 20_000_000  # cells of a table of gaps: 160 MB
 
 
 def link(pair: Pair, sheet: Sheet, seed: int, *, every: bool = False) -> float:
     """Return the expected success of the linkage attack on all quasi-identifiers, by `every` record or by some."""
     drawn = None if every else draw(pair, seed)
-    return _success(pair, _located(pair), drawn).told(sheet, "linkage")
+    if drawn is None:
+        return _success(pair, _located(pair), None).told(sheet, "linkage")
+    return Estimate.of(_found_by(pair, np.flatnonzero(pair.kept)[drawn])).told(sheet, "linkage")
+
+
+def _found_by(pair: Pair, rows: Ints) -> Floats:
+    """Return the chance to find each of some records in the whole release, of which one row of each class will do."""
+    kept = np.flatnonzero(pair.kept)
+    classes = pair.masked[kept]
+    sizes = np.bincount(classes, None if pair.weight is None else pair.weight[kept]).astype(np.int64)
+    heads = np.empty(len(sizes), np.int64)
+    heads[classes] = kept
+    weight = np.concatenate([sizes, np.zeros(len(rows), np.int64)])  # those who look are in their classes already
+    original, released, tables = _located(pair, np.concatenate([heads, rows]))
+    whole = replace(released, weight=weight)
+    return linkage_credit(original, whole, tables, attacked=np.arange(len(heads), len(weight)))
 
 
 def link_subsets(pair: Pair, sheet: Sheet, k: int, seed: int) -> list[dict[str, Any]]:
@@ -129,52 +145,56 @@ def _farthest(original: Located, released: Located, tables: list[Floats]) -> flo
     return float(np.sqrt(1.0 + spread + sum(float(table.max()) for table in tables)))
 
 
-def _located(pair: Pair) -> tuple[Located, Located, list[Floats]]:
+def _located(pair: Pair, rows: Ints | slice = ALL) -> tuple[Located, Located, list[Floats]]:
     """Return both tables in the distance of the policy: standardized numbers, then codes with a table of gaps each."""
     numbers: list[tuple[Floats, Floats]] = []
     codes: list[tuple[Ints, Ints]] = []
     tables: list[Floats] = []
     for column in pair.columns:
         if isinstance(column.attribute, Measured):
-            x, y = _scaled(column, pair.weight)
+            x, y = _scaled(column, pair.weight, rows)
             numbers.append((np.nan_to_num(x), np.nan_to_num(y)))
             if column.attribute.null.any():
                 weight = column.attribute.bound.request.weight
                 codes.append((np.isnan(x).astype(np.int64), np.isnan(y).astype(np.int64)))
                 tables.append(np.array([[0.0, weight], [weight, 0.0]]))
         else:
-            codes.append(_placed(column, column.attribute))
+            codes.append(_placed(column, column.attribute, rows))
             tables.append(_table(column, column.attribute))
-    original, released = (_side(numbers, codes, i, pair) for i in (0, 1))
-    return original, released, tables
+    count = len(pair.kept[rows])
+    weight = None if pair.weight is None else pair.weight[rows]
+    original, released = (_side(numbers, codes, i, count) for i in (0, 1))
+    return original, replace(released, weight=weight), tables
 
 
-def _side(numbers: list[tuple[Floats, Floats]], codes: list[tuple[Ints, Ints]], side: int, pair: Pair) -> Located:
-    rows = len(pair.kept)
-    left = np.column_stack([both[side] for both in numbers]) if numbers else np.empty((rows, 0))
-    right = np.column_stack([both[side] for both in codes]) if codes else np.empty((rows, 0), np.int64)
-    return Located.of(left, right, pair.weight)
+def _side(numbers: list[tuple[Floats, Floats]], codes: list[tuple[Ints, Ints]], side: int, count: int) -> Located:
+    left = np.column_stack([both[side] for both in numbers]) if numbers else np.empty((count, 0))
+    right = np.column_stack([both[side] for both in codes]) if codes else np.empty((count, 0), np.int64)
+    return Located.of(left, right)
 
 
-def _scaled(column: PairedColumn, weight: Ints | None) -> tuple[Floats, Floats]:
+def _scaled(column: PairedColumn, weight: Ints | None, rows: Ints | slice) -> tuple[Floats, Floats]:
     attribute = column.attribute
     assert isinstance(attribute, Measured)  # noqa: S101  told apart by the caller
     released = column.numbers
     if released is None:
         assert column.place is not None  # noqa: S101  a column has numbers or labels
         low, high = extents(column)  # an attacker looks in the middle of what a label covers
-        released = np.array([*(low + (high - low) / 2), np.nan, np.nan])[column.place]
+        released = np.array([*(low + (high - low) / 2), np.nan, np.nan])[column.place[rows]]
+    else:
+        released = released[rows]
     column_of = attribute.numbers[:, None]
     centre = column_means(column_of, weight)
     deviation = float(column_deviations(column_of, centre, weight)[0])
     unit = np.sqrt(attribute.bound.request.weight) / deviation if deviation > 0 else 0.0
-    return (attribute.numbers - centre) * unit, (released - centre) * unit
+    return (attribute.numbers[rows] - centre) * unit, (released - centre) * unit
 
 
-def _placed(column: PairedColumn, attribute: Coded) -> tuple[Ints, Ints]:
+def _placed(column: PairedColumn, attribute: Coded, rows: Ints | slice) -> tuple[Ints, Ints]:
     assert column.place is not None  # noqa: S101  codes are released as labels
     null = len(column.labels)
-    return attribute.codes.astype(np.int64), np.where(column.place < 0, null, column.place)
+    place = column.place[rows]
+    return attribute.codes[rows].astype(np.int64), np.where(place < 0, null, place)
 
 
 def _table(column: PairedColumn, attribute: Coded) -> Floats:

@@ -84,12 +84,12 @@ def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
     if tuples.names:
         joined = beside_tuples(frame, tuples, f"{value} AS v", "rowid AS g")
         cells = f"SELECT u.g, s.v, count(*) AS n FROM {joined} GROUP BY ALL"
-    counted = db.arrow(f"SELECT g, code, n FROM ({cells}) c JOIN {values} w ON c.v IS NOT DISTINCT FROM w.v")
+    joined = f"({cells}) c JOIN {values} w ON c.v IS NOT DISTINCT FROM w.v"
+    counted = db.arrow(f"SELECT CAST(g AS BIGINT) AS g, code, n FROM {joined} ORDER BY g, code")
     held = db.arrow(f"SELECT v FROM {values} ORDER BY code").column(0)
     db.drop(values)
-    group, code, count = (counted.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
-    order = np.argsort(group * max(len(held), 1) + code)
-    return Spread(group[order], code[order], count[order], _distinct(held))
+    group, code, count = (counted.column(name).to_numpy() for name in ("g", "code", "n"))
+    return Spread(group, code, count, _distinct(held))
 
 
 def beside_tuples(frame: Frame, tuples: Frame, wanted: str, known: str) -> str:
