@@ -236,9 +236,10 @@ def test_the_command_takes_every_question(tmp_path: Path) -> None:
 
 
 def test_records_that_are_drawn_find_what_they_find_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    exact = asked()["risk"]
+    every = asked()
+    exact = every["risk"]
     monkeypatch.setattr(attack, "MOST_ATTACKERS", 0)
-    monkeypatch.setattr(attack, "DRAWN", asked()["released"])  # all of them
+    monkeypatch.setattr(attack, "DRAWN", every["released"])  # all of them
     drawn = asked()
     assert drawn["risk"]["linkage"] == pytest.approx(exact["linkage"])
     assert drawn["risk"]["interval"] == pytest.approx(exact["interval"])

@@ -162,9 +162,9 @@ def _located(pair: Pair, rows: Ints | slice = ALL) -> tuple[Located, Located, li
             codes.append(_placed(column, column.attribute, rows))
             tables.append(_table(column, column.attribute))
     count = len(pair.kept[rows])
-    weight = None if pair.weight is None else pair.weight[rows]
+    records = None if pair.weight is None else pair.weight[rows]
     original, released = (_side(numbers, codes, i, count) for i in (0, 1))
-    return original, replace(released, weight=weight), tables
+    return original, replace(released, weight=records), tables
 
 
 def _side(numbers: list[tuple[Floats, Floats]], codes: list[tuple[Ints, Ints]], side: int, count: int) -> Located:
