@@ -23,7 +23,7 @@ from kinfold.measures.uniques import sample_uniques
 Ints: TypeAlias = NDArray[np.int64]
 
 
-class Held(NamedTuple):
+class InClasses(NamedTuple):
     """Confidential values in their classes: codes, or numbers where they are measured; each may stand for many."""
 
     classes: Ints
@@ -36,7 +36,7 @@ class Shown:
     """What a table shows by itself: class sizes, and its confidential columns."""
 
     sizes: Ints
-    confidential: Mapping[str, Callable[[], Held]]
+    confidential: Mapping[str, Callable[[], InClasses]]
 
 
 def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int, recorded: Mapping[str, Any]) -> Sheet:
