@@ -85,11 +85,12 @@ def measured(method: str, records: int, memory: str | None, folder: Path) -> Row
     import kinfold
     from kinfold import kernels
     from kinfold.methods.planning import generalizing, microaggregation
+    from kinfold.methods.planning.warming import kernels_of
 
     source = folder / f"{'people' if method == 'lattice' else 'numbers'}{records}.parquet"
     if not source.exists():
         _called("make", method, records, str(source))  # in a process of its own: its memory is not the run's
-    kernels.warmup()
+    kernels.warmup(modules=kernels_of(method))
     spent = [0.0]
     for module, name in ((microaggregation, "partition"), (generalizing, "generalized")):
         setattr(module, name, _timed(getattr(module, name), spent))

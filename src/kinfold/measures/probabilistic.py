@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 QUANTILES = np.arange(1, 20) / 20.0  # 5 %, 10 %, …, 95 %, as in the paper
-ENOUGH = 100_000  # values, evenly by rank, that a density is summed over: more than twice as many are thinned
+ENOUGH = 50_000  # values, evenly by rank, that a density is summed over: more than twice as many are thinned
 REACH = 9.0  # bandwidths beyond which a kernel adds less than rounding
 ROUNDING = 1e-9  # of se: a mean that is kept exactly is off by the rounding of its sum
 

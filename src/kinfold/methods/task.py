@@ -104,7 +104,9 @@ class Task:
         return [Requirement.of(model, self.confidential[name]) for model, name in asked]  # type: ignore[arg-type]
 
     def take(self, rows: NDArray[np.intp]) -> Task:
-        """Return the task over some of the records."""
+        """Return the task over some of the records; over all of them nothing is copied."""
+        if np.array_equal(rows, np.arange(self.records)):
+            return replace(self, table=Records(self.attributes, self.confidential, self.unit))
         attributes = [attribute.take(rows) for attribute in self.attributes]
         confidential = {name: values[rows] for name, values in self.confidential.items()}
         unit = None if self.unit is None else self.unit[rows]

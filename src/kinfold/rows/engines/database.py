@@ -21,6 +21,7 @@ class Database:
         self.connection = Connection(resources)
         self.folder = self.connection.folder
         self.connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
+        self.connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody reads its file again
         self.connection.execute("SET lock_configuration = true")
         self.numbers = count()
 
