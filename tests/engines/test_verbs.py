@@ -287,3 +287,9 @@ def test_the_schema_after_a_recoding_is_that_of_its_rows(engine: DuckDB) -> None
     for mine, theirs in zip(found, asked, strict=True):
         told = ("name", "storage", "rows", "decimals", "formulas", "date_format", "distinct")
         assert [getattr(mine, key) for key in told] == [getattr(theirs, key) for key in told]
+
+
+def test_columns_of_nothing_are_described(engine: DuckDB) -> None:
+    nothing = {"x": pa.nulls(3, pa.float64()), "t": pa.nulls(3, pa.string()), "f": pa.nulls(3, pa.float32())}
+    schema = engine.schema(engine.read(pa.table({**nothing, "a": [1, 2, 3]})))
+    assert [(schema[name].nulls, schema[name].distinct) for name in nothing] == [(3, 0)] * 3

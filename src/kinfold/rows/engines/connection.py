@@ -17,7 +17,7 @@ import pyarrow as pa
 from kinfold.disk import scratch
 from kinfold.disk.undisturbed import undisturbed
 from kinfold.errors import Cancelled, PolicyError, Unreachable
-from kinfold.rows.resources import Resources
+from kinfold.rows.resources import ANY, Resources
 
 PREFIX = "kinfold-"
 CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
@@ -31,10 +31,14 @@ CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a tab
 FULL = ("No space left on device", "disk full", "Could not write all bytes")  # of a disk, in the words of the database
 
 
+class DiskFull(Unreachable):
+    """There is no room left on a disk."""
+
+
 class Connection:
     """A database in memory or on disk, with a temporary folder of its own to spill to; close it, and both are gone."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources = ANY) -> None:
         self.folder = _temporary(resources.spill)
         place = str(self.folder / "rows.duckdb") if resources.on_disk else ":memory:"
         told: dict[str, Any] = {"temp_directory": str(self.folder), **CLOSED, **resources.settings}
@@ -99,4 +103,4 @@ def _in_our_words() -> Iterator[None]:
         if not any(sign in str(error) for sign in FULL):
             raise
         what = "the disk is full that rows are spilled to"
-        raise Unreachable(what, fix="free some space, or name a disk with more room: engine.spill") from None
+        raise DiskFull(what, fix="free some space, or name a disk with more room: engine.spill") from None

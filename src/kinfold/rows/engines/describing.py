@@ -60,7 +60,7 @@ def _of_texts(db: Database, frame: Frame, i: int, questions: dict[str, str]) -> 
 def _of_rows(db: Database, frame: Frame, asked: dict[int, dict[str, str]]) -> dict[int, dict[str, int]]:
     """Ask the rows of columns that know their type."""
     distinct = dict(zip(asked, _distinct(db, frame, list(asked)), strict=True))
-    for i in _long(db, frame):
+    for i in _long(db, frame, [i for i in asked if distinct[i]]):
         asked[i]["decimals"] = str(type_inference.MOST_DECIMALS + 1)
     # A column of nothing but nulls is not asked: the database stumbles over some questions about none.
     select = [sql for i, questions in asked.items() if distinct[i] for sql in questions.values()]
@@ -71,9 +71,9 @@ def _of_rows(db: Database, frame: Frame, asked: dict[int, dict[str, str]]) -> di
     }
 
 
-def _long(db: Database, frame: Frame) -> list[int]:
+def _long(db: Database, frame: Frame, asked: Sequence[int]) -> list[int]:
     """Return the places of floating columns some of whose first values have too many decimals to count them all."""
-    places = [i for i, kind in enumerate(frame.types) if kind in ("FLOAT", "DOUBLE")]
+    places = [i for i in asked if frame.types[i] in ("FLOAT", "DOUBLE")]
     first = f"(SELECT * FROM {frame.table} LIMIT {FIRST_ROWS})"
     found = db.answers([type_inference.long_decimals(f"c{i}", frame.types[i]) for i in places], first)
     return [i for i, long in zip(places, found, strict=True) if long]

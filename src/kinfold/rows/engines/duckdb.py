@@ -23,6 +23,7 @@ import pyarrow as pa
 from kinfold.errors import DataError, PolicyError
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.engines import expressions, ordering
+from kinfold.rows.engines.connection import DiskFull
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
@@ -287,7 +288,7 @@ class DuckDB:
             inner = counted
         try:
             self._db.connection.execute(f"COPY ({inner}) TO {expressions.literal(path)} ({options})")
-        except duckdb.IOException:
+        except (duckdb.IOException, DiskFull):
             raise PolicyError(
                 f"cannot write '{path.name}' into '{path.parent}'", fix="check the folder's rights and the free space"
             ) from None
