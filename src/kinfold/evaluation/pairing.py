@@ -33,7 +33,7 @@ class PairedColumn:
     kept: NDArray[np.bool_]  # False: the record was left out
     numbers: Floats | None  # NaN for null and for a record that was left out
     labels: tuple[str, ...] = ()
-    place: Ints | None = None  # -1 null, -2 left out
+    place: NDArray[np.integer[Any]] | None = None  # -1 null, -2 left out
 
     @property
     def name(self) -> str:
@@ -90,7 +90,7 @@ class PairedColumn:
             return codes
         known_texts = {} if isinstance(self.attribute, Measured) else _codes(self.attribute)
         number = [known_texts.get(label, len(known_texts) + i) for i, label in enumerate(self.labels)]
-        return np.array([*number, GONE, -1], np.int64)[self.place]
+        return np.asarray(np.array([*number, GONE, -1], np.int64)[self.place], np.int64)
 
 
 def _codes(attribute: Coded) -> dict[str, int]:
@@ -220,6 +220,7 @@ def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows
 
 def _labelled(attribute: Attribute, column: Any, kept: NDArray[np.bool_], rows: NDArray[np.intp]) -> PairedColumn:
     encoded = column.combine_chunks().dictionary_encode()
-    place = np.full(len(kept), GONE, np.int64)
+    place = np.full(len(kept), GONE, np.int32)
     place[rows] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return PairedColumn(attribute, kept, None, tuple(encoded.dictionary.to_pylist()), place)
+    labels = tuple(encoded.dictionary.to_pylist())
+    return PairedColumn(attribute, kept, None, labels, place)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.measures.arrays import NotApplicable, codes, labels
+from kinfold.measures.arrays import Ints, NotApplicable, codes, labels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -33,17 +33,26 @@ def inference_gain(classes: ArrayLike, values: ArrayLike, weight: ArrayLike | No
     """
     kept = labels(classes)
     records = np.ones(len(kept), np.int64) if weight is None else np.asarray(weight, np.int64)
-    value = codes(values)[kept >= 0, 0] + 1  # null is a category: code 0
-    kept, records = kept[kept >= 0], records[kept >= 0]
+    value = codes(values)[:, 0]
+    if kept.size and kept.min() < 0:
+        kept, value, records = kept[kept >= 0], value[kept >= 0], records[kept >= 0]
     if kept.size == 0:
         raise NotApplicable("there is no released record")
-    blind, every = int(np.bincount(value, records).max()), int(records.sum())
+    width = int(value.max()) + 2  # null is a category: code -1
+    blind, every = int(np.bincount(value + 1, records).max()), int(records.sum())
     if blind == every:
         raise NotApplicable("the confidential column is constant: there is nothing to guess")
-    cells, place = np.unique(kept * (value.max() + 1) + value, return_inverse=True)
-    best = np.zeros(kept.max() + 1, np.int64)
-    np.maximum.at(best, cells // (value.max() + 1), np.bincount(place, records, len(cells)).astype(np.int64))
+    best = np.zeros(int(kept.max()) + 1, np.int64)
+    np.maximum.at(best, *_held(kept * width + value + 1, records, width))
     return float((best.sum() - blind) / (every - blind))
+
+
+def _held(cells: Ints, records: Ints, width: int) -> tuple[Ints, Ints]:
+    """Return the class of each pair of class and value that occurs, and how many records have it."""
+    if (np.diff(cells) > 0).all():  # counted and in order already
+        return cells // width, records
+    found, place = np.unique(cells, return_inverse=True)
+    return found // width, np.bincount(place, records, len(found)).astype(np.int64)
 
 
 def inference_gain_numbers(classes: ArrayLike, values: ArrayLike, weight: ArrayLike | None = None) -> float:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 LARGE = 32 << 20  # bytes of a file from which on its rows are kept on disk
-SHARE = 0.35  # of the memory that each of two engines gets
-MODEST, A_THREAD = 1 << 30, 256 << 20  # bytes that an engine gets where nobody says, in all and for each core
+SHARE = 0.25  # of the memory that each of two engines gets
+MODEST, A_THREAD = 512 << 20, 256 << 20  # bytes that an engine gets where nobody says, in all and for each core
 LEAST = 512 << 20  # bytes that a run needs for itself, whatever the table
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {f"{unit[0]}IB": 2 ** (10 * power) for power, unit in enumerate(("KB", "MB", "GB", "TB"), 1)}
