@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from kinfold.errors import PolicyError, plural
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
 from kinfold.evaluation.matching import matched
+from kinfold.evaluation.tuples import side_by_side
 from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
@@ -32,7 +33,7 @@ from kinfold.release.release import Release
 from kinfold.release.resuming import shelf_for
 from kinfold.request.binding import BoundPolicy, bind
 from kinfold.request.encoding import Attribute, encode
-from kinfold.request.keywords import LISTS, SECTIONS, listing, section_of
+from kinfold.request.keywords import LISTS, NAMES, SECTIONS, listing, section_of
 from kinfold.request.policy import Policy, from_roles
 from kinfold.request.preparation import prepare
 from kinfold.request.quoted_terms import as_written
@@ -98,9 +99,10 @@ def anonymize(
     tell = progress or _unheard
     started = time.perf_counter()
     asked = requested(policy, request)
-    engine = open_engine()
+    rows = rows_of(source)
+    engine = open_engine(asked, rows)
     tell("read", 0, 1)
-    original = engine.read(rows_of(source), MISSING, asked.source.form)  # rows as they came
+    original = engine.read(rows, MISSING, asked.source.form)  # rows as they came
     prepared = prepare(engine, original, asked, frames.index_names(source))  # single values recoded, as the policy asks
     schema = engine.schema(prepared.frame)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
@@ -119,9 +121,8 @@ def anonymize(
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
-    kept = np.flatnonzero(engine.by_row(prepared.frame, planned.recoding).kept)  # the original row of each released one
-    tables = Tables(engine, original, recoded, kept)  # both, side by side
-    attributes = as_they_came(engine, original, table.attributes, prepared.changed)
+    tables = side_by_side(table, original, recoded, planned.recoding)  # original and release, by record or by tuple
+    attributes = as_they_came(engine, original, table.described(tables.by_tuple), prepared.changed)
     measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)
@@ -150,8 +151,8 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         more = None if policy is None and not request else partial(_asked_of, policy, request)
         return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
     asked = requested(policy, request)
-    with open_engine() as engine:
-        rows = rows_of(source)
+    rows = rows_of(source)
+    with open_engine(asked, rows) as engine:
         frame = engine.read(rows, form=replace(asked.source.form, encoding=None))  # a release is UTF-8
         terms = released_terms(asked, engine, frame)
         verdict = check(engine, frame, terms)
@@ -183,7 +184,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     asked = requested(policy, request)
     if questions.population is not None:
         questions = replace(questions, population=rows_of(questions.population))
-    with open_engine() as engine:
+    with open_engine(asked, rows_of(original)) as engine:
         before = engine.read(rows_of(original), MISSING, asked.source.form)
         after = engine.read(rows_of(released), MISSING, asked.source.form.of_another())
         prepared = prepare(engine, before, asked, frames.index_names(original))
@@ -248,7 +249,7 @@ def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
 
     values = requested(policy, request)
     asked = values.model_copy(update={"method": values.method.model_copy(update={"name": METHOD.name})})
-    with open_engine() as engine:
+    with open_engine(asked, rows_of(source)) as engine:
         original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
         bound = bind(asked, engine.schema(original))
         terms = terms_of(bound, engine, original)
@@ -258,7 +259,7 @@ def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
 def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     """Return the hierarchy of a column as a policy builds it over the values that the column holds."""
     asked = Policy.of(policy)
-    with open_engine() as engine:
+    with open_engine(asked, rows_of(source)) as engine:
         original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
         bound = bind(asked, engine.schema(original))
         if column not in asked.columns or asked.columns[column].hierarchy is None:
@@ -282,7 +283,7 @@ def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Pr
     tell = progress or _unheard
     said = {f"source.{key}": f"{key}=" for key in written}
     declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=said).source.form
-    with open_engine() as engine:
+    with open_engine(None, rows_of(source)) as engine:
         first = frame = engine.read(rows_of(source), MISSING, declared)
         guessed = guess(engine.schema(first), declared)
         if guessed != declared:
@@ -310,8 +311,8 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in request.items():
         if key in LISTS:
             lists[key] = [value] if isinstance(value, str) else list(value)
-        elif key == "method":
-            sections["method"]["name"] = value
+        elif key in NAMES.values():
+            sections[key]["name"] = value
         else:
             sections[section_of(key)][key] = value
     return from_roles(**lists, settings=sections)
@@ -324,11 +325,17 @@ def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
     return terms_of_release(policy, engine, frame)
 
 
-def open_engine() -> Any:
-    """Start the embedded engine."""
+def open_engine(policy: Policy | None = None, source: Any = None) -> Any:
+    """Start the engine that a policy names; a large source is kept on disk."""
     from kinfold.rows.engines.duckdb import DuckDB
+    from kinfold.rows.resources import Resources, is_large
 
-    return DuckDB()
+    if policy is None:
+        return DuckDB(Resources(on_disk=is_large(source)))
+    if policy.engine.name != "duckdb":
+        raise PolicyError(f"engine.name: there is no engine '{policy.engine.name}' here", fix="use duckdb")
+    limits = policy.engine.resources
+    return DuckDB(replace(limits, on_disk=limits.memory is not None or is_large(source)))
 
 
 def rows_of(source: Any) -> Any:

@@ -138,7 +138,10 @@ def anonymize(
     keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not sort the released rows.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False,
     format_: Annotated[str | None, typer.Option("--format", help="csv or parquet.", show_default=False)] = None,
-    engine: Annotated[str, typer.Option(help="Where rows live: duckdb.")] = "duckdb",
+    engine: Annotated[str | None, typer.Option(help="Where rows live: duckdb.", show_default=False)] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory for the run: 4GB.", show_default=False)] = None,
+    spill: Annotated[Path | None, typer.Option(help="Folder for what memory cannot hold.", show_default=False)] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads of the engine.", show_default=False)] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the search.", show_default=False)] = None,
     into: Annotated[
         str | None, typer.Option(help="Table of a database to write the release to as well.", show_default=False)
@@ -173,10 +176,12 @@ def anonymize(
         "output.others": others,
         "output.order": "kept" if keep_order else None,
         "output.format": format_,
+        "engine.name": engine,
+        "engine.memory": memory,
+        "engine.spill": spill,
+        "engine.threads": threads,
     }
     with errors(show_values=show_values), Bar() as bar:
-        if engine != "duckdb":
-            raise PolicyError(f"there is no engine '{engine}' here", fix="use --engine duckdb")
         roles = {"quasi-identifier": quasi, "confidential": confidential, "identifier": identifier}
         asked = policy_from(policy, roles, {**keys, **source}, settings or ())
         check_place(out_, force=force)

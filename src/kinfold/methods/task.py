@@ -114,9 +114,9 @@ class Task:
         return [Requirement.of(model, self.confidential[name]) for model, name in asked]  # type: ignore[arg-type]
 
     def take(self, rows: NDArray[np.intp]) -> Task:
-        """Return the task over some of the records."""
+        """Return the task over some of the records; over all of them nothing is copied."""
         if len(rows) == self.records and (rows == np.arange(self.records)).all():
-            return self  # a large table is not copied in vain
+            return self
         attributes = [attribute.take(rows) for attribute in self.attributes]
         confidential = {name: values[rows] for name, values in self.confidential.items()}
         unit = None if self.unit is None else self.unit[rows]

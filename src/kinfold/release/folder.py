@@ -28,6 +28,7 @@ from kinfold.release.database_table import write_table
 from kinfold.release.inspection import check_read, figures, same
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
+from kinfold.request.terms import held_texts
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.source import digest
@@ -119,9 +120,11 @@ def _fill(release: Release, into: DatabaseAddress | None, made: Path, tell: Stag
 def _certify(release: Release, file: Path, public: Path, *, twice: bool) -> None:
     """Read the file as written, write down what is found on it, and check the whole as a recipient would."""
     from kinfold.rows.engines.duckdb import DuckDB
+    from kinfold.rows.resources import is_large
 
     form = form_in(_marks(release) if file.suffix == ".csv" else {})
-    with DuckDB() as engine:
+    limits = release.policy.request.engine.resources
+    with DuckDB(replace(limits, on_disk=limits.memory is not None or is_large(file))) as engine:
         frame = engine.read(file, form=form)  # values may hold what separates fields elsewhere
         certificate = _certified(release, engine, frame, public / "report.html")
         (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
@@ -161,7 +164,7 @@ def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
     """Return a confidential column whose order and hierarchy have the released values and no other."""
     if column.hierarchy is None and column.order is None:
         return column
-    values = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_pylist()
+    values = held_texts(engine, frame, column.name).tolist()
     if column.order is not None:
         column = replace(column, order=tuple(text for text in column.order if text in {*values}))
     if column.hierarchy is None:

@@ -132,7 +132,7 @@ def leaves_of(attribute: Attribute) -> Codes:
 
 def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
     if bound.kind.measured and not bound.suppressed:
-        return _measured(bound, column.to_numpy(zero_copy_only=False).astype(np.float64))
+        return _measured(bound, column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False))
     encoded = column.combine_chunks().dictionary_encode()
     categories = np.array(encoded.dictionary.to_pylist(), dtype=object)
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -144,7 +144,7 @@ def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
 def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
     _check_dates(bound, numbers)
     limit = LARGEST_WHOLE if bound.column.storage is Storage.INTEGER else LARGEST
-    if np.nanmax(np.abs(numbers), initial=0.0) >= limit:
+    if max(np.nanmax(numbers, initial=0.0), -np.nanmin(numbers, initial=0.0)) >= limit:
         raise DataError(f"column '{bound.name}' holds values beyond {limit:.0e}", fix="give it in larger units")
     if not bound.request.hierarchy or bound.average != "generalize":
         return Measured(bound, numbers)

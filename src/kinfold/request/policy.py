@@ -34,6 +34,7 @@ from pydantic import (
 from kinfold.errors import PolicyError, Problem
 from kinfold.request import methods, source_keys
 from kinfold.request.rules.language import parse
+from kinfold.rows.resources import Resources, bytes_of, enough
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
 from kinfold.rows.source_form import Form
 
@@ -238,6 +239,7 @@ class Source(_Section):
     encoding: Annotated[str | None, BeforeValidator(source_keys.encoding)] = None
     separator: Annotated[str | None, BeforeValidator(source_keys.separator)] = None
     sheet: str | Annotated[Whole, Field(ge=1)] | None = None
+    parts: bool = False  # a folder, or a pattern of files; otherwise a path is one file, whatever characters it has
 
     @property
     def form(self) -> Form:
@@ -251,10 +253,26 @@ class Source(_Section):
         return self
 
 
+class EngineSection(_Section):
+    """Where rows live while they are worked on, and what may be used of the machine."""
+
+    name: Literal["duckdb", "spark"] = "duckdb"
+    memory: Annotated[str | None, BeforeValidator(enough)] = None  # of the whole run: "4GB"
+    spill: Path | None = None  # a folder on a disk with room
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    master: str | None = None  # of a cluster
+
+    @property
+    def resources(self) -> Resources:
+        """The limits as an engine takes them."""
+        return Resources(bytes_of(self.memory) if self.memory else None, self.spill, self.threads)
+
+
 class Policy(_Section):
-    """Roles, promises, method, output, report and edit rules."""
+    """Roles, promises, method, output, report, edit rules, and how it is all carried out."""
 
     source: Source = Source()
+    engine: EngineSection = EngineSection()
     privacy: Privacy
     method: Method = Method()
     columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
@@ -302,8 +320,9 @@ class Policy(_Section):
     def toml(self) -> str:
         """Return the policy as a TOML text that `load` reads back."""
         told = self.model_dump(mode="json", exclude_none=True)
-        told["source"] = self.source.model_dump(mode="json", exclude_defaults=True)
-        return tomlkit.dumps({key: value for key, value in told.items() if key != "source" or value})
+        for key in ("source", "engine"):  # said only where something is said
+            told[key] = getattr(self, key).model_dump(mode="json", exclude_defaults=True)
+        return tomlkit.dumps({key: value for key, value in told.items() if value or key not in ("source", "engine")})
 
 
 def parse_toml(text: str) -> dict[str, Any]:

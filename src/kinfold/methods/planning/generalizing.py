@@ -47,9 +47,10 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
             f"k is {task.k}, but there are only {plural(rows.records, 'record')}", fix="lower k, or bring more records"
         )
     found = generalized(method, task, rows.domain)
+    classed, into = found.released.classed()
     kept = np.ones(len(rows.domain), np.bool_) if task.starred else ~found.released.suppressed
     labels = np.full(len(rows.gone), LEFT_OUT, np.int32)
-    labels[~rows.gone] = np.where(kept[rows.tuple], rows.tuple, LEFT_OUT)
+    labels[~rows.gone] = np.where(kept, into, LEFT_OUT)[rows.tuple]
     notes = [*found.notes]
     if suppressed := found.released.records_suppressed:
         notes.append(
@@ -59,7 +60,7 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     if rows.left_out:
         told = plural(rows.left_out, "record was", "records were")
         notes.append(f"{told} left out because a value is missing, as the policy asks")
-    treatments = _treatments(task, rows.attributes, found.released)
+    treatments = _treatments(task, rows.attributes, classed)
     recoding = Recoding(labels, treatments, None if method.one_by_one else task.tuples.frame)
     return Plan(recoding, method.name, reason, tuple(notes), steps=found.steps)
 
@@ -83,10 +84,12 @@ def _tuples(task: Task) -> _Rows:
     """Take the table as the engine tallied it; tuples that are one to their hierarchies (1.5 and 1.50) are merged."""
     found = task.tuples
     gone = left_out(found.attributes)
-    attributes = [attribute.take(np.flatnonzero(~gone)) for attribute in found.attributes]
+    kept = np.flatnonzero(~gone)
+    attributes = [attribute.take(kept) for attribute in found.attributes] if gone.any() else found.attributes
     codes, hierarchies = _coded(attributes)
     into, first = group_rows(codes)
-    tally = Tally({}, found.tally.sizes, found.tally.spreads).drop(gone).merge(into, {})
+    tally = Tally({}, found.tally.sizes, found.tally.spreads)
+    tally = (tally.drop(gone) if gone.any() else tally).merge(into, {})
     domain = Domain(_names(attributes), hierarchies, np.ascontiguousarray(codes[first]), tally)
     return _Rows(attributes, gone, int(found.tally.sizes[gone].sum()), domain, into)
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 from kinfold.disk import scratch
 from kinfold.disk.undisturbed import undisturbed
 from kinfold.errors import Cancelled, PolicyError, Unreachable
+from kinfold.rows.resources import ANY, Resources
 
 PREFIX = "kinfold-"
 CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
@@ -59,14 +60,23 @@ def watched() -> Iterator[Watch]:
         _watched.reset(before)
 
 
-class Connection:
-    """A database in memory, with a temporary folder of its own to spill to; close it, and both are gone."""
+FULL = ("No space left on device", "disk full", "Could not write all bytes")  # of a disk, in the words of the database
 
-    def __init__(self) -> None:
-        self.folder = _temporary()
+
+class DiskFull(Unreachable):
+    """There is no room left on a disk."""
+
+
+class Connection:
+    """A database in memory or on disk, with a temporary folder of its own to spill to; close it, and both are gone."""
+
+    def __init__(self, resources: Resources = ANY) -> None:
+        self.folder = _temporary(resources.spill)
+        place = str(self.folder / "rows.duckdb") if resources.on_disk else ":memory:"
+        told: dict[str, Any] = {"temp_directory": str(self.folder), **CLOSED, **resources.settings}
         try:
             with _in_our_words():
-                self._inside = duckdb.connect(":memory:", config={"temp_directory": str(self.folder), **CLOSED})
+                self._inside = duckdb.connect(place, config=told)
                 self._inside.execute(ASKED)
         except BaseException:
             scratch.remove(self.folder)
@@ -119,12 +129,14 @@ class Connection:
             yield
 
 
-def _temporary() -> Path:
+def _temporary(parent: Path | None) -> Path:
     try:
-        scratch.sweep(PREFIX)
-        return scratch.make(PREFIX)
+        scratch.sweep(PREFIX, parent)
+        return scratch.make(PREFIX, parent)
     except OSError as error:
         fix = "free some space, or set TMPDIR to a folder that you may write to"
+        if parent is not None:
+            fix = "name a folder that is there and that you may write to: engine.spill, --spill"
         raise PolicyError(f"cannot make a temporary folder: {error.strerror}", fix=fix) from None
 
 
@@ -136,4 +148,10 @@ def _in_our_words() -> Iterator[None]:
         raise Cancelled("stopped in the middle of a query") from None
     except duckdb.OutOfMemoryException:
         what = "there is not enough memory for this table, nor space to spill to disk"
-        raise Unreachable(what, fix="give it more memory, or free the disk of the temporary folder (TMPDIR)") from None
+        fix = "give it more memory (engine.memory), or a disk with more room (engine.spill, or TMPDIR)"
+        raise Unreachable(what, fix=fix) from None
+    except duckdb.Error as error:
+        if not any(sign in str(error) for sign in FULL):
+            raise
+        what = "the disk is full that rows are spilled to"
+        raise DiskFull(what, fix="free some space, or name a disk with more room: engine.spill") from None
