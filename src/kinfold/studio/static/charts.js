@@ -1,0 +1,108 @@
+// Charts, drawn by the Vega-Lite bundle that the server hands out; expressions are interpreted, so nothing is evaluated.
+// The bundle is a megabyte: it is fetched when the first chart is wanted, not before.
+
+import { h } from "./dom.js";
+import { repainted } from "./repaint.js";
+import { colours, isDark } from "./theme.js";
+
+let bundle = null;
+
+function vega() {
+  bundle ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = "/vega.js";
+    script.addEventListener("load", () => resolve(window.vegaEmbed));
+    script.addEventListener("error", () => reject(new Error("the charts could not be loaded")));
+    document.head.append(script);
+  });
+  return bundle;
+}
+
+/** A chart: its specification, words for those who do not see it, and what a click on a datum does. */
+export function chart({ spec, label, config, onPick, key }) {
+  const drawing = { spec, label, config, onPick };
+  return h("div", { key, class: "chart", role: "img", "aria-label": label, hook: hookOf(drawing) });
+}
+
+function hookOf(drawing) {
+  return {
+    mount: (node) => {
+      node.resized = new ResizeObserver(() => draw(node, node.drawing));
+      node.resized.observe(node.parentElement);
+      node.repaint = () => draw(node, node.drawing, true);
+      document.addEventListener("theme", node.repaint);
+      draw(node, drawing, true);
+    },
+    update: (node) => draw(node, drawing),
+    unmount: (node) => {
+      node.resized?.disconnect();
+      document.removeEventListener("theme", node.repaint);
+      node.view?.finalize();
+      node.view = null;
+      node.gone = true;
+    },
+  };
+}
+
+async function draw(node, drawing, anew = false) {
+  node.drawing = drawing;
+  const width = Math.floor(node.parentElement?.clientWidth ?? 0);
+  const wanted = JSON.stringify([drawing.spec, fits(drawing.spec) ? 0 : width]);
+  if (!anew && node.drawn === wanted) return;
+  node.drawn = wanted;
+  const embed = await vega();
+  if (node.gone || node.drawn !== wanted) return;
+  const dark = isDark();
+  const spec = repainted(drawing.spec, colours(), dark);
+  if (!fits(drawing.spec) && width > 0) spec.width = Math.max(width - sides(spec), 120);
+  node.view?.finalize();
+  const result = await embed(node, spec, {
+    ast: true,
+    actions: false,
+    defaultStyle: false,
+    renderer: "svg",
+    tooltip: false,
+    config: repainted(drawing.config ?? {}, colours(), dark),
+  });
+  node.view = result.view;
+  shrinkable(node);
+  result.view.addEventListener("click", (_event, item) => item?.datum && node.drawing.onPick?.(item.datum));
+}
+
+// Charts of the report have a size of their own; the others fill their place.
+function fits(spec) {
+  return spec.autosize === "none" || typeof spec.width === "number";
+}
+
+function sides(spec) {
+  return (spec.padding?.left ?? 5) + (spec.padding?.right ?? 5);
+}
+
+function shrinkable(node) {
+  const svg = node.querySelector("svg");
+  if (!svg) return;
+  svg.style.setProperty("width", `${svg.getAttribute("width")}px`);
+  svg.style.setProperty("height", "auto");
+  svg.setAttribute("aria-hidden", "true");
+  svg.querySelectorAll("[tabindex]").forEach((item) => item.removeAttribute("tabindex"));
+}
+
+/** A small histogram of bars, without axes: `heights` are counts. */
+export function spark(heights, label) {
+  const most = Math.max(...heights, 1);
+  const bars = heights.map((height, index) => {
+    const tall = height > 0 ? Math.max((height / most) * 30, 1) : 0;
+    return h("rect", { x: index + 0.06, y: 32 - tall, width: 0.88, height: tall });
+  });
+  return h(
+    "svg",
+    {
+      class: "spark",
+      viewBox: `0 0 ${Math.max(heights.length, 1)} 32`,
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": label,
+    },
+    bars,
+  );
+}

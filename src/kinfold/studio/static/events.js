@@ -1,0 +1,36 @@
+// What the server tells by itself: that the session changed, how far a run is, that a longer look is done.
+
+import { app, forget, redraw, refresh } from "./store.js";
+
+let source = null;
+
+/** Listen until the page goes. The browser comes back by itself where the stream breaks, and asks what it missed. */
+export function listen() {
+  source = new EventSource("/api/events");
+  source.addEventListener("open", () => refresh());
+  source.addEventListener("session", (event) => {
+    if (JSON.parse(event.data).version !== app.session?.version) refresh();
+  });
+  source.addEventListener("run", (event) => hearRun(JSON.parse(event.data)));
+  source.addEventListener("job", (event) => {
+    forget(`/api/jobs/${JSON.parse(event.data).id}`);
+    redraw();
+  });
+  addEventListener("pagehide", () => source.close());
+}
+
+function hearRun(told) {
+  const run = app.session?.runs.find((known) => known.id === told.id);
+  if (!run || (told.state !== "running" && told.state !== run.state)) return void refresh();
+  const last = run.curve?.at(-1);
+  Object.assign(run, {
+    state: told.state,
+    stage: told.stage,
+    share: told.share,
+    left: told.left,
+    seconds: told.seconds,
+  });
+  if (told.loss !== null && told.loss !== undefined && told.loss !== last?.[1])
+    run.curve = [...(run.curve ?? []), [told.seconds, told.loss]];
+  redraw();
+}
