@@ -59,9 +59,11 @@ ONLY_IN = {
     "pandas": {"rows/frames.py"},
     "pyreadstat": {"rows/engines/statistics_files.py"},
     "pydantic": {"release/certification.py", "request/keywords.py", "request/policy.py"},
-    "tomlkit": {"interchange", "request/policy.py", "profiling/starter_policy.py"},
+    "tomlkit": {"interchange", "request/policy.py", "request/policy_text.py", "profiling/starter_policy.py"},
+    "starlette": {"studio"},
+    "uvicorn": {"studio/serving.py"},
     "vl_convert": {"release/report"},
-    "jinja2": {"release/report"},
+    "jinja2": {"release/report", "studio/serving.py"},
     "markupsafe": {"release/report"},
     "scipy": {"measures", "methods/generalize", "methods/partition"},
     "pyarrow": {

@@ -6,12 +6,32 @@ listens may draw a bar, or raise `Cancelled` to stop the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[int, int], None]
 
 ONE_WAY = 1_000_000  # the whole of a way of several parts
+
+
+_watchers: list[Callable[[float], None]] = []
+
+
+@contextmanager
+def watching(watcher: Callable[[float], None]) -> Iterator[None]:
+    """Let somebody hear, for as long as the `with` block lasts, what a search's best costs, whenever it gets less."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
+def tell_cost(cost: float) -> None:
+    """Tell everybody who watches what the best costs now: nobody, but in the studio."""
+    for watcher in tuple(_watchers):
+        watcher(cost)
 
 
 def silent(done: int, total: int) -> None:

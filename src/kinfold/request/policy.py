@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from difflib import get_close_matches
 from numbers import Real
@@ -381,7 +382,7 @@ def _problems(error: ValidationError, where: Path | None, options: Mapping[str, 
     alike = Counter(_key(detail) for detail in details)
     once = {_key(detail): detail for detail in details}
     found = {
-        key: Problem(f"{place}: '{key}' is none of what it may be", _hint(key))
+        key: Problem(f"{place}: '{key}' is none of what it may be", _hint(key), key=_path(once[key]))
         if alike[key] > 1
         else _problem(detail, key, place)
         for key, detail in once.items()
@@ -395,7 +396,7 @@ def _by_option(problem: Problem, key: str, place: str, options: Mapping[str, str
     if option is None:
         return problem
     fix = problem.fix if problem.fix != IN_THE_POLICY else f"give {option} another value"
-    return Problem(problem.what.replace(place, option, 1), fix, problem.values)
+    return replace(problem, what=problem.what.replace(place, option, 1), fix=fix)
 
 
 def _key(detail: Any) -> str:
@@ -408,17 +409,23 @@ def _key(detail: Any) -> str:
     return ".".join(path[:2])
 
 
+def _path(detail: Any) -> tuple[str, ...]:
+    return tuple(str(part) for part in detail["loc"])
+
+
 def _problem(detail: Any, key: str, place: str) -> Problem:
-    path = [str(part) for part in detail["loc"]]
+    path = _path(detail)
     if detail["type"] == "extra_forbidden":
         known = _known_keys(path[:-1])
         return Problem(
-            f"{place}: unknown key '{key}'{did_you_mean(path[-1], known)}", f"known keys there: {', '.join(known)}"
+            f"{place}: unknown key '{key}'{did_you_mean(path[-1], known)}",
+            f"known keys there: {', '.join(known)}",
+            key=path,
         )
     if detail["type"] == "missing":
-        return Problem(f"{place}: '{key}' is missing", _hint(key) or "add it")
+        return Problem(f"{place}: '{key}' is missing", _hint(key) or "add it", key=path)
     message = detail["msg"].removeprefix("Value error, ")
-    return Problem(f"{place}: '{key}' {_reason(message)}", _hint(key))
+    return Problem(f"{place}: '{key}' {_reason(message)}", _hint(key), key=path)
 
 
 def _reason(message: str) -> str:

@@ -24,7 +24,7 @@ from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.gaps import Gaps, renumbered
 from kinfold.methods.partition.oracle import Oracle
 from kinfold.methods.partition.search import search, warm
-from kinfold.progress import Progress, silent
+from kinfold.progress import Progress, silent, tell_cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,8 @@ def search_blocks(
             lowest += work.run(blocks[:batch])
             steps, blocks = steps + len(blocks[:batch]), blocks[batch:]
             history.append(Mark(steps, budget.spent(), lowest))
-            progress(steps, budget.steps or 0)
+            tell_cost(lowest)
+            progress(*budget.way(steps))
         work.finish_round(before - lowest <= ENOUGH * before)
     labels = renumbered(work.labels)
     return Refinement(labels, cost(points, labels), steps, tuple(history))
