@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ INLINE = 3  # parts of a key from which on a table stands inside its line: colum
 
 
 @dataclass(frozen=True)
-class Located:
+class LocatedProblem:
     """A problem with the key and the line that it is about, where these are known."""
 
     problem: Problem
@@ -117,7 +117,7 @@ def _take_out(document: Any, key: Key) -> None:
         if not isinstance(places[-1], Mapping) or part not in places[-1]:
             return
         places.append(places[-1][part])
-    if not isinstance(places[-1], Mapping) or key[-1] not in places[-1]:
+    if not isinstance(places[-1], MutableMapping) or key[-1] not in places[-1]:
         return
     del places[-1][key[-1]]
     for place, part, depth in zip(places[-2::-1], key[-2::-1], range(len(key) - 2, -1, -1), strict=True):
@@ -140,10 +140,10 @@ def read_text(text: str, where: Path | None = None) -> tuple[Policy, dict[str, A
     return (parsed.based_on(where) if where else parsed), values
 
 
-def located(text: str, problems: Sequence[Problem], columns: Sequence[str] = ()) -> list[Located]:
+def located(text: str, problems: Sequence[Problem], columns: Sequence[str] = ()) -> list[LocatedProblem]:
     """Return problems with the lines they stand on: of their keys, or of the column that they name."""
     lines = dict(_keys(text))
-    return [Located(problem, _line(problem, lines, text, columns)) for problem in problems]
+    return [LocatedProblem(problem, _line(problem, lines, text, columns)) for problem in problems]
 
 
 def _line(problem: Problem, lines: Mapping[Key, int], text: str, columns: Sequence[str]) -> int | None:

@@ -95,9 +95,10 @@ class HierarchyRoutes:
             rows = keys.get("levels")
             if rows is not None and len(rows) > WRITTEN:
                 keys = {"file": _kept(session, name, by_rows(rows))}
-        named = {} if name in policy_of(session)[0].columns else {("columns", name, "role"): "quasi-identifier"}
+        changes: dict[Key, Any] = {("columns", name, "hierarchy"): keys}
+        if name not in policy_of(session)[0].columns:
+            changes = {("columns", name, "role"): "quasi-identifier", **changes}
         what = f"hierarchy of {name}" if keys is not None else f"no hierarchy of {name}"
-        changes: dict[Key, Any] = {**named, ("columns", name, "hierarchy"): keys}
         return JSONResponse({"version": await decide(self.sessions, session, changes, what)})
 
     async def _values(self, session: Session, name: str) -> HeldValues:

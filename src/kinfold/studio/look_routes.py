@@ -13,12 +13,13 @@ from starlette.routing import Route
 
 from kinfold.studio import runs
 from kinfold.studio.bodies import json_of
+from kinfold.studio.deciding import policy_of
 from kinfold.studio.errands import Errand
 from kinfold.studio.guard import session_of
 from kinfold.studio.mishaps import Refused
 from kinfold.studio.sessions import Session, Sessions, read_json
 from kinfold.studio.state import shown
-from kinfold.studio.words import words
+from kinfold.studio.words import now, words
 
 KINDS = ("lattice", "outliers")
 HEARTBEAT = 15.0  # seconds
@@ -49,9 +50,11 @@ class LookRoutes:
             return Response(status_code=304)
         return Response(shown(self.sessions, session), media_type="application/json")
 
-    async def words(self, _: Request) -> Response:
-        """Return what can be chosen, with a sentence each."""
-        return JSONResponse(words())
+    async def words(self, request: Request) -> Response:
+        """Return what can be chosen, with a sentence each, and what the policy promises now."""
+        session = session_of(request)
+        promised = now(policy_of(session)[0]) if session.history.text else {}
+        return JSONResponse({**words(), "now": promised})
 
     async def invitation(self, request: Request) -> Response:
         """Return an address for another browser."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import kinfold
 from kinfold.errors import KinfoldError, Problem
-from kinfold.request.policy_text import Located, located
+from kinfold.request.policy_text import LocatedProblem, located
 
 HOUSE = Path(kinfold.__file__).parent
 
@@ -34,7 +34,7 @@ def told(error: BaseException) -> list[dict[str, Any]]:
     if isinstance(error, Misfit):
         return error.found
     if isinstance(error, Refused | KinfoldError):
-        return [Located(problem).to_dict() for problem in error.problems]
+        return [LocatedProblem(problem).to_dict() for problem in error.problems]
     if isinstance(error, MemoryError):
         what = "there is not enough memory for this table"
         return [{"what": what, "fix": "give it more memory, or fewer records at a time"}]

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from kinfold.comparison import Outcome, Setting, rank
+from kinfold.comparison import Comparison, Outcome, Setting, rank
 from kinfold.errors import Unreachable
 from kinfold.studio import runs
 from kinfold.studio.bodies import json_of
@@ -21,7 +21,7 @@ from kinfold.studio.decision_routes import attached, changes_in, self_contained
 from kinfold.studio.guard import session_of
 from kinfold.studio.mishaps import Refused, told
 from kinfold.studio.runs_made import drawn
-from kinfold.studio.sessions import Run, Session, Sessions, read_json
+from kinfold.studio.sessions import Session, Sessions, Tried, read_json
 
 REPORT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"  # besides the page's own
 PARTS = ("public", "internal")
@@ -60,7 +60,7 @@ class RunRoutes:
         session = session_of(request)
         return JSONResponse({"runs": [self._told(session, run, brief=True) for run in session.runs.values()]})
 
-    def _told(self, session: Session, run: Run, *, brief: bool = False) -> dict[str, Any]:
+    def _told(self, session: Session, run: Tried, *, brief: bool = False) -> dict[str, Any]:
         return runs.run_told(self.sessions, session, run, brief=brief)
 
     async def begin(self, request: Request) -> Response:
@@ -159,7 +159,7 @@ class RunRoutes:
         return FileResponse(path, media_type="text/html", headers={"content-security-policy": REPORT})
 
 
-def _run(request: Request, *, finished: bool = False) -> tuple[Session, Run]:
+def _run(request: Request, *, finished: bool = False) -> tuple[Session, Tried]:
     session, ident = session_of(request), request.path_params["run"]
     return session, runs.finished(session, ident) if finished else runs.found(session, ident)
 
@@ -192,16 +192,26 @@ def mapped(session: Session, risk: str | None, loss: str | None) -> dict[str, An
         for each in found.ranked
     ]
     told_ = {key: value for key, value in found.to_dict().items() if key not in ("settings", "failed")}
-    return {**told_, "points": points, "failed": failed, "chart": drawn(found.map())}
+    return {**told_, "points": points, "failed": failed, "chart": _chart(found, points)}
 
 
-def _outcome(run: Run) -> Outcome:
+def _chart(found: Comparison, points: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the map with the run of each of its points."""
+    chart, left = drawn(found.map()), list(points)
+    for row in chart["spec"]["data"]["values"]:
+        point = next(each for each in left if (each["risk"], each["loss"]) == (row["risk"], row["loss"]))
+        left.remove(point)
+        row |= {"run": point["run"], "name": point["name"]}
+    return chart
+
+
+def _outcome(run: Tried) -> Outcome:
     measures = read_json(run.errand.folder / "facts.json")["measures"]
     setting = Setting(str((run.errand.summary or {})["method"]), run.asked["k"], run.asked["t"])
     return Outcome(setting, {**measures, "run": run.errand.ident, "name": runs.name_of(run)})
 
 
-def repeating(session: Session, run: Run) -> str:
+def repeating(session: Session, run: Tried) -> str:
     """Return the policy of a run, self-contained; where a clock ended its refinement, with the steps it took."""
     method = policy_of(session, run.text)[0].method
     text = self_contained(session, run.text)

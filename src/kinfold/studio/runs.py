@@ -13,17 +13,17 @@ from kinfold.request.policy_text import Key
 from kinfold.studio.deciding import changed_text, checked, policy_of
 from kinfold.studio.errands import Errand
 from kinfold.studio.mishaps import Refused
-from kinfold.studio.sessions import Run, Session, Sessions
+from kinfold.studio.sessions import Session, Sessions, Tried
 
 
-def begin(sessions: Sessions, session: Session, changes: Mapping[Key, Any]) -> Run:
+def begin(sessions: Sessions, session: Session, changes: Mapping[Key, Any]) -> Tried:
     """Queue a run of the policy, with some keys set for this once."""
     table = session.table
     text = changed_text(policy_text(session), changes) if changes else policy_text(session)
     policy, _ = checked(session, text)
     _make_room(session)
     errand = _errand(session, "run", text)
-    run = Run(errand, text, _asked(policy), dict(table.read))
+    run = Tried(errand, text, _asked(policy), dict(table.read))
     session.runs[errand.ident] = run
     try:
         sessions.errands.submit(errand)
@@ -98,14 +98,14 @@ def _asked(policy: Policy) -> dict[str, Any]:
     }
 
 
-def name_of(run: Run) -> str:
+def name_of(run: Tried) -> str:
     """Return a run in a few words: the method that was taken, and what was asked."""
     method = (run.errand.summary or {}).get("method", run.asked["method"])
     levels = "".join(f", {key} = {run.asked[key]:g}" for key in ("t", "l") if run.asked[key] is not None)
     return f"{method}, k = {run.asked['k']}{levels}"
 
 
-def run_told(sessions: Sessions, session: Session, run: Run, *, brief: bool = False) -> dict[str, Any]:
+def run_told(sessions: Sessions, session: Session, run: Tried, *, brief: bool = False) -> dict[str, Any]:
     """Return a run as plain values; in brief without its policy and its curve."""
     errand = run.errand
     stale = session.source is None or dict(session.source.read) != dict(run.read)
@@ -122,7 +122,7 @@ def run_told(sessions: Sessions, session: Session, run: Run, *, brief: bool = Fa
     return told if brief else {**told, "policy": run.text, "curve": errand.curve, "bound": errand.bound}
 
 
-def finished(session: Session, ident: str) -> Run:
+def finished(session: Session, ident: str) -> Tried:
     """Return a run that is done, or a refusal."""
     run = found(session, ident)
     if run.errand.state != "done":
@@ -130,7 +130,7 @@ def finished(session: Session, ident: str) -> Run:
     return run
 
 
-def found(session: Session, ident: str) -> Run:
+def found(session: Session, ident: str) -> Tried:
     """Return a run of this session, or a refusal."""
     if ident not in session.runs:
         raise Refused(404, "there is no such run in this session", "see the list of runs")

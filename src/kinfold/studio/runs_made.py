@@ -23,7 +23,7 @@ from kinfold.release.description import Contents, describe
 from kinfold.release.folder import CHECKED_TWICE
 from kinfold.release.release import Release
 from kinfold.release.report import class_sizes, verdict_sentences
-from kinfold.release.report.chart import Picture, specification
+from kinfold.release.report.chart import Picture, specification, theme
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts
 from kinfold.release.report.limits import LIMITS
 from kinfold.release.report.spreads import pictures
@@ -166,7 +166,7 @@ def _spread(spread: Any) -> dict[str, Any] | None:
 
 def drawn(picture: Picture) -> dict[str, Any]:
     """Return a chart of the report as a specification, with words for those who do not see it."""
-    spec = specification(picture.name, picture.values, picture.settings)
+    spec = {**specification(picture.name, picture.values, picture.settings), "config": theme()}
     return {"spec": spec, "title": picture.title, "description": picture.description}
 
 

@@ -44,7 +44,7 @@ class Opened:
 
 
 @dataclass(eq=False)
-class Run:
+class Tried:
     """One try: the policy it was asked for by, and how it goes."""
 
     errand: Errand
@@ -60,7 +60,7 @@ class Session:
         self.folder, self.limits = folder, limits
         self.history = History(limits.undo)
         self.source: Opened | None = None
-        self.runs: dict[str, Run] = {}
+        self.runs: dict[str, Tried] = {}
         self.looks: dict[str, Errand] = {}
         self.step = "open"
         self.deciding = asyncio.Lock()  # one decision after the other

@@ -13,8 +13,8 @@ from kinfold.demo import demo_policy, demo_table
 from kinfold.errors import KinfoldError
 from kinfold.evaluation.chosen_columns import risk_of_columns
 from kinfold.flow import fit
-from kinfold.rows.schema import Role
 from kinfold.request.policy_text import Key
+from kinfold.rows.schema import Role
 from kinfold.studio.bodies import json_of, saved
 from kinfold.studio.deciding import changed_text, policy_of, taken, usable
 from kinfold.studio.guard import session_of

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
-from kinfold.models import Finding
 from kinfold.release.report import verdict_sentences
 from kinfold.release.report.limits import LIMITS
 from kinfold.release.report.page import ROLES
+from kinfold.release.report.wording import share
 from kinfold.request.binding import AVERAGES
 from kinfold.request.methods import AUTO, IN_WORDS, registry
+from kinfold.request.policy import ColumnPolicy, Method, Output, Policy, Privacy
 
 TYPES = {
     "continuous": "Numbers: they have differences and means.",
@@ -48,6 +49,50 @@ LEFT = {
 }
 
 
+SECTIONS = (Privacy, Method, ColumnPolicy, Output)
+
+
+def choices() -> dict[str, list[Any]]:
+    """Return what the keys of a policy may say that choose among words.
+
+    >>> choices()["others"]
+    ['refuse', 'release', 'drop']
+    """
+    found: dict[str, list[Any]] = {}
+    for section in SECTIONS:
+        for name, field in section.model_fields.items():
+            if texts := [each for each in _literals(field.annotation) if isinstance(each, str)]:
+                found[name] = texts
+    return found
+
+
+def _literals(kind: Any) -> list[Any]:
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    return [each for part in get_args(kind) for each in _literals(part)]
+
+
+def now(policy: Policy) -> dict[str, dict[str, str]]:
+    """Return what is promised and how it is kept, as the policy stands, with the risk that it leaves."""
+    privacy, method = policy.privacy, policy.method
+    found = {"k": _promise("k", privacy.k, f"finds the record with a chance of at most 1 in {privacy.k}")}
+    if privacy.l is not None:
+        found["l"] = _promise(privacy.l_kind, privacy.l, LEFT["l"])
+    if privacy.t is not None:
+        found["t"] = _promise("t", privacy.t, LEFT["t"])
+    found["k"]["leaves"] = (
+        f"Somebody who knows a person's quasi-identifiers {found['k']['leaves']}, {share(1 / privacy.k)}; "
+        "what all records of a class share is learnt all the same."
+    )
+    declared = registry().get(method.name)
+    summary = declared.summary if declared else words()["methods"][0]["sentence"]
+    return found | {"method": {"sentence": summary, "leaves": ""}}
+
+
+def _promise(kind: str, level: float, leaves: str) -> dict[str, str]:
+    return {"sentence": verdict_sentences.meaning_of(kind, f"{level:g}"), "leaves": leaves}
+
+
 @cache
 def words() -> dict[str, Any]:
     """Return every choice with its sentence."""
@@ -61,20 +106,17 @@ def words() -> dict[str, Any]:
     return {
         "roles": {name: {"title": title, "sentence": sentence} for name, (title, sentence) in ROLES.items()},
         "types": TYPES,
-        "models": {name: {"sentence": _meaning(name), "leaves": LEFT[name]} for name in ("k", "l", "t")},
+        "models": {
+            name: {"sentence": verdict_sentences.meaning_of(kind, name), "leaves": LEFT[name]}
+            for name, kind in (("k", "k"), ("l", "distinct"), ("t", "t"))
+        },
+        "l_kinds": {kind: verdict_sentences.meaning_of(kind, "l") for kind in ("distinct", "entropy", "recursive")},
         "keys": {name: LEFT[name] for name in ("unit", "refine", "suppression")},
         "methods": methods,
         "missing": MISSING,
         "average": AVERAGE,
         "averages_by_type": {str(kind): list(names) for kind, names in AVERAGES.items()},
         "others": OTHERS,
+        "choices": choices(),
         "not_promised": list(LIMITS),
     }
-
-
-def _meaning(model: str) -> str:
-    """Say what a promise means, with its letter where a number would stand."""
-    asked = {"k": 7919.0, "l": 7919.0, "t": 0.7919}[model]
-    finding = Finding(f"distinct {model}", model, "the column", asked, asked, True)
-    told = str(verdict_sentences.meaning(finding).striptags())
-    return told.replace("7,919", model).replace("7919", model).replace("0.7919", model)
