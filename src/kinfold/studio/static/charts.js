@@ -1,7 +1,8 @@
-// Charts, drawn by the Vega-Lite bundle that the server hands out; expressions are interpreted, so nothing is evaluated.
+// Charts, drawn by the Vega-Lite bundle that the server hands out; expressions are interpreted: nothing is evaluated.
 // The bundle is a megabyte: it is fetched when the first chart is wanted, not before.
 
 import { h } from "./dom.js";
+import { lookOf } from "./chart_look.js";
 import { repainted } from "./repaint.js";
 import { colours, isDark } from "./theme.js";
 
@@ -19,23 +20,20 @@ function vega() {
 }
 
 /** A chart: its specification, words for those who do not see it, and what a click on a datum does. */
-export function chart({ spec, label, config, onPick, key }) {
-  const drawing = { spec, label, config, onPick };
+export function chart({ spec, label, onPick, key }) {
+  const drawing = { spec: spec.spec ?? spec, onPick };
   return h("div", { key, class: "chart", role: "img", "aria-label": label, hook: hookOf(drawing) });
 }
 
 function hookOf(drawing) {
   return {
     mount: (node) => {
-      node.resized = new ResizeObserver(() => draw(node, node.drawing));
-      node.resized.observe(node.parentElement);
       node.repaint = () => draw(node, node.drawing, true);
       document.addEventListener("theme", node.repaint);
       draw(node, drawing, true);
     },
     update: (node) => draw(node, drawing),
     unmount: (node) => {
-      node.resized?.disconnect();
       document.removeEventListener("theme", node.repaint);
       node.view?.finalize();
       node.view = null;
@@ -46,43 +44,31 @@ function hookOf(drawing) {
 
 async function draw(node, drawing, anew = false) {
   node.drawing = drawing;
-  const width = Math.floor(node.parentElement?.clientWidth ?? 0);
-  const wanted = JSON.stringify([drawing.spec, fits(drawing.spec) ? 0 : width]);
+  const wanted = JSON.stringify(drawing.spec);
   if (!anew && node.drawn === wanted) return;
   node.drawn = wanted;
   const embed = await vega();
   if (node.gone || node.drawn !== wanted) return;
-  const dark = isDark();
-  const spec = repainted(drawing.spec, colours(), dark);
-  if (!fits(drawing.spec) && width > 0) spec.width = Math.max(width - sides(spec), 120);
+  const now = colours();
   node.view?.finalize();
-  const result = await embed(node, spec, {
+  const { view } = await embed(node, repainted(drawing.spec, now, isDark()), {
     ast: true,
     actions: false,
     defaultStyle: false,
     renderer: "svg",
     tooltip: false,
-    config: repainted(drawing.config ?? {}, colours(), dark),
+    logLevel: 1, // what a chart warns of is seen in the tests of the reports
+    config: lookOf(now),
   });
-  node.view = result.view;
-  shrinkable(node);
-  result.view.addEventListener("click", (_event, item) => item?.datum && node.drawing.onPick?.(item.datum));
+  node.view = view;
+  fit(node);
+  view.addEventListener("click", (_event, item) => item?.datum && node.drawing.onPick?.(item.datum));
 }
 
-// Charts of the report have a size of their own; the others fill their place.
-function fits(spec) {
-  return spec.autosize === "none" || typeof spec.width === "number";
-}
-
-function sides(spec) {
-  return (spec.padding?.left ?? 5) + (spec.padding?.right ?? 5);
-}
-
-function shrinkable(node) {
+// A chart has the size that it was made for, and shrinks where that is more than there is.
+function fit(node) {
   const svg = node.querySelector("svg");
-  if (!svg) return;
-  svg.style.setProperty("width", `${svg.getAttribute("width")}px`);
-  svg.style.setProperty("height", "auto");
+  node.style.setProperty("--width", `${svg.getAttribute("width")}px`);
   svg.setAttribute("aria-hidden", "true");
   svg.querySelectorAll("[tabindex]").forEach((item) => item.removeAttribute("tabindex"));
 }

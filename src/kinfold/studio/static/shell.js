@@ -124,7 +124,7 @@ function onward() {
 function runBar() {
   const going = app.session.runs.filter((run) => run.state === "running" || run.state === "queued");
   const run = going.find((known) => known.state === "running") ?? going[0];
-  if (!run) return null;
+  if (!run || app.step === "protect") return null; // that step shows it by itself
   const waits = going.length > 1 ? ` (${going.length - 1} more waiting)` : "";
   return h(
     "div",

@@ -30,12 +30,6 @@ export const CHOICES = {
   format: ["csv", "parquet"],
   suppressed: ["drop", "star"],
   order: ["sorted", "kept"],
-  average: {
-    continuous: ["mean", "median", "generalize"],
-    date: ["mean", "median", "generalize"],
-    ordinal: ["median", "convex-median", "mode", "generalize"],
-    nominal: ["mode", "generalize"],
-  },
   dates: ["day", "month", "quarter", "year", "decade"],
   encoding: ["utf-8", "utf-16", "latin-1", "windows-1252"],
 };

@@ -34,7 +34,7 @@ function columnRow(column, index) {
       { class: "facts" },
       fact("values", count(column.distinct)),
       fact("missing", count(column.missing)),
-      fact("alone", share(column.unique)),
+      fact("unique", share(column.unique)),
     ),
     h("div", { class: "choice" }, roles(column, index), types(column)),
   );

@@ -57,6 +57,7 @@ function paint(node) {
   const { first, amount, offset } = seen(rows, ROW, Math.max(node.clientHeight - ROW, ROW), node.scrollTop);
   for (const page of pagesOf(first, amount, PAGE)) fetchPage(node, page);
   node.style.setProperty("--columns", columns.length);
+  node.style.setProperty("--height", `${(rows + 1) * ROW + 20}px`);
   const drawn = [];
   for (let row = first; row < first + amount; row += 1)
     drawn.push(rowOf(node, columns, row, offset + (row - first) * ROW));

@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { app, decide } from "../store.js";
 import { CHOICES } from "../words.js";
 import { choiceField, numberField } from "./fields.js";
+import { wordsOf } from "./promises.js";
 import { button } from "./sections.js";
 
 /** The fields of a column. */
@@ -44,7 +45,7 @@ export function recoding(column) {
         choiceField({
           path: path("missing"),
           label: "Missing values",
-          hint: "refuse stops the run; separate groups them apart.",
+          hint: wordsOf().missing?.[declared.missing ?? "refuse"],
           value: declared.missing ?? "refuse",
           choices: CHOICES.missing,
         }),
@@ -52,10 +53,10 @@ export function recoding(column) {
         choiceField({
           path: path("average"),
           label: "What a class shows",
-          hint: "For methods that put records together.",
+          hint: wordsOf().average?.[declared.average] ?? "For methods that put records together.",
           value: declared.average ?? "",
-          choices: CHOICES.average[type] ?? [],
-          none: "as usual for its type",
+          choices: wordsOf().averages_by_type?.[type] ?? [],
+          none: "the usual",
         }),
       column.role === "quasi-identifier" &&
         numberField({

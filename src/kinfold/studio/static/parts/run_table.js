@@ -18,13 +18,18 @@ export function runMap() {
   return h(
     "figure",
     { class: "map" },
-    chart({ key: "map", spec: map.chart, label, onPick: (datum) => datum.run && go("explore", datum.run) }),
+    chart({ key: "map", spec: map.chart, label, onPick: (datum) => pick(map.points, datum) }),
     h(
       "figcaption",
       { class: "soft small" },
       "Down and left is better. Filled: no other has less risk and less loss. Click a point to see it.",
     ),
   );
+}
+
+function pick(points, datum) {
+  const point = points.find((one) => one.run === datum.run || (one.risk === datum.risk && one.loss === datum.loss));
+  if (point) go("explore", point.run);
 }
 
 /** The table: which run is shown, and which one beside it. */

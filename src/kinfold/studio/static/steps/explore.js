@@ -4,7 +4,8 @@ import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { latticePart } from "../parts/lattice.js";
 import { outliersPart } from "../parts/outliers.js";
-import { attackOf, classesOf, columnsOf, recordsOf, sideBySide, summaryOf } from "../parts/run_details.js";
+import { classesOf, columnsOf, sideBySide, summaryOf } from "../parts/run_details.js";
+import { attackOf, recordsOf } from "../parts/run_risk.js";
 import { chosenRuns, runMap, runTable } from "../parts/run_table.js";
 import { head, nothingOpen, section, verdict } from "../parts/sections.js";
 import { app, look } from "../store.js";
@@ -30,7 +31,7 @@ export function exploreStep() {
     section(
       "lattice",
       "Lattice",
-      "Every way to generalize whole columns, as the policy stands. Minimal nodes are the finest that meet the promises.",
+      "Every way to generalize whole columns, as the policy stands. Minimal nodes are the finest that do.",
       latticePart(),
     ),
     section(
@@ -48,7 +49,8 @@ function sentence(session) {
     return verdict("Nothing to compare yet.", [
       "Run the policy in the step before. Other values of k give the map more points.",
     ]);
-  return verdict(look("/api/map").value?.advice ?? `${plural(done, "run")} to compare.`);
+  const map = look("/api/map").value;
+  return verdict(map?.choice ?? `${plural(done, "run")} to compare.`, [map?.price]);
 }
 
 function details(runs) {

@@ -45,8 +45,8 @@ function sentence(quasi) {
       ? "Every quasi-identifier has a hierarchy."
       : `${count(have)} of ${count(quasi.length)} quasi-identifiers have a hierarchy.`,
     [
-      "A hierarchy says how a value becomes coarser, step by step: 02138, 0213*, 021**. Methods that generalize climb it; " +
-        "the others use it where a class shows what its records share.",
+      "A hierarchy says how a value becomes coarser, step by step: 02138, 0213*, 021**. " +
+        "Methods that generalize climb it; the others use it where a class shows what its records share.",
     ],
   );
 }
@@ -145,7 +145,7 @@ function seenAsTree(column, hierarchy) {
     h(
       "p",
       { class: "soft small" },
-      `${plural(hierarchy.height, "level")} above the values; labels from the values up: ${levels}. Numbers are records.`,
+      `${plural(hierarchy.height, "level")} above the values; labels from below: ${levels}. Numbers are records.`,
     ),
     h(
       "div",

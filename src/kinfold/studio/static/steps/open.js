@@ -50,7 +50,7 @@ export function openStep() {
     section(
       "other",
       "Another table",
-      "This one, its runs and their files are forgotten when another is opened, when the server stops, or after an idle hour.",
+      "This one and its runs are forgotten when another is opened, when the server stops, or after an idle hour.",
       another(),
     ),
   ];

@@ -4,7 +4,8 @@ import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { problemList } from "../parts/fields.js";
 import { policyEditor } from "../parts/policy_editor.js";
-import { method, output, promises } from "../parts/promises.js";
+import { method, output } from "../parts/method_form.js";
+import { promises, wordsOf } from "../parts/promises.js";
 import { runner } from "../parts/run_view.js";
 import { head, nothingOpen, section, verdict } from "../parts/sections.js";
 import { app, look } from "../store.js";
@@ -18,6 +19,8 @@ export function protectStep() {
   const { complete } = session.policy;
   return [
     head("protect", session.source.name, sentence(complete, problems, check.value)),
+    problemList(problems, "This stands in the way"),
+    h("div", { class: "runner", role: "region", "aria-label": "Run" }, runner(problems)),
     h(
       "div",
       { class: "protect" },
@@ -32,13 +35,6 @@ export function protectStep() {
         ),
         section("method", "Method", "How the classes are made.", method(complete, session.methods)),
         section("output", "Output", "How the release is written.", output(complete)),
-        section(
-          "run",
-          "Run",
-          "It works beside the page; look around meanwhile.",
-          problemList(problems, "This stands in the way"),
-          runner(problems),
-        ),
       ),
       h(
         "div",
@@ -56,13 +52,13 @@ function sentence(complete, problems, known) {
   if (problems.length)
     return verdict(
       `${plural(problems.length, "thing")} to settle before it can run.`,
-      ["They are listed at the end of the form."],
+      ["They are listed below, and told at their fields and lines."],
       true,
     );
-  const words = look("/api/words").value;
+  const words = wordsOf();
   const who = complete.privacy.unit ? "people" : "records";
   return verdict(
-    words?.sentence ?? `At least ${complete.privacy.k} ${who} will share every combination of quasi-identifiers.`,
-    words?.further ?? [],
+    words.sentence ?? `At least ${complete.privacy.k} ${who} will share every combination of quasi-identifiers.`,
+    words.further ?? [],
   );
 }
