@@ -131,6 +131,7 @@ class Sessions:
         scratch.sweep(PREFIX)
         self.folder = scratch.make(PREFIX)
         self.begun: list[Callable[[Session], None]] = []  # who wants to know of a new session
+        self.demo: Mapping[str, Any] = {}  # what is known of the demo table once somebody has opened it
         self._open: dict[str, Session] = {}
         self._tokens: set[str] = set()
 

@@ -43,7 +43,10 @@ async def opened(sessions: Sessions, session: Session, table: Opened) -> int:
     """Let go of the table before, and open this one."""
     await let_go(sessions, session)
     session.source = table
-    _begin(sessions, session, table, {}, guessing=True)
+    if table.kind == "demo" and sessions.demo:  # the same for everybody, and looked at before
+        _take_facts(session, table, {}, True, {**sessions.demo, "path": str(table.path)})
+    else:
+        _begin(sessions, session, table, {}, guessing=True)
     return session.changed()
 
 
@@ -67,18 +70,21 @@ def _begin(sessions: Sessions, session: Session, table: Opened, written: Mapping
         "fresh": not table.facts,
         "policy": table.policy,
     }
-    told = partial(_told, session, table, dict(written), guessing)
+    told = partial(_told, sessions, session, table, dict(written), guessing)
     table.errand = Errand(ident, "open", session, session.room(ident), request, told)
     table.state, table.problems = "opening", []
     sessions.errands.submit(table.errand)
 
 
-def _told(session: Session, table: Opened, written: Mapping[str, Any], guessing: bool, errand: Errand) -> None:
+def _told(
+    sessions: Sessions, session: Session, table: Opened, written: Mapping[str, Any], guessing: bool, errand: Errand
+) -> None:
     """Take in how far the opening is, and in the end what was found."""
     if session.source is not table or table.errand is not errand:
         return
     if errand.state == "done":
         _take_facts(session, table, written, guessing, read_json(errand.folder / "opening.json"))
+        sessions.demo = table.facts if table.kind == "demo" and not written else sessions.demo
         shutil.rmtree(errand.folder, ignore_errors=True)
     elif errand.over:
         table.state, table.problems = "failed", errand.problems
