@@ -19,6 +19,7 @@ from kinfold.studio.sessions import Session, Sessions
 from kinfold.studio.tables import reopen
 
 FOREIGN = ("engine",)  # sections that are the server's own affair
+DEEPEST = 40  # levels of values inside one another
 INSIDE = re.compile(rf"{HIERARCHIES}/[^/\\]+\.csv")
 
 
@@ -30,7 +31,7 @@ def checked(session: Session, text: str) -> tuple[Policy, dict[str, Any]]:
         )
     try:
         found = _read(text)
-        problems = [*_foreign(found[1]), *_outside(found[0], session.folder)]
+        problems = [*_foreign(found[1]), *_outside(found[0], session.folder), *_too_deep(found[1])]
         if problems:
             raise PolicyError(problems)
     except KinfoldError as error:
@@ -59,6 +60,14 @@ def _outside(policy: Policy, folder: Path) -> list[Problem]:
         for name, file in files.items()
         if file is not None and not (INSIDE.fullmatch(file.as_posix()) and (folder / file).is_file())
     ]
+
+
+def _too_deep(value: Any, left: int = DEEPEST) -> list[Problem]:
+    """Refuse what no page could show."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    if inner and not left:
+        return [Problem("the policy nests too deeply", "write fewer levels into one another")]
+    return next((found for each in inner if (found := _too_deep(each, left - 1))), [])
 
 
 def _file_of(name: str) -> Key:

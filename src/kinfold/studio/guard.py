@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -120,6 +121,8 @@ class Guard:
 
 def refused(error: BaseException) -> JSONResponse:
     """Return the answer to a request that went wrong."""
+    if isinstance(error, HTTPException):
+        error = Refused(error.status_code, "there is nothing at this address", "open the studio's page")
     ends = {"connection": "close"} if _ends(error) else {}
     return JSONResponse({"error": {"problems": told(error)}}, status_of(error), ends)
 

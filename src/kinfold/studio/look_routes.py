@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from kinfold.studio import runs
 from kinfold.studio.bodies import json_of
@@ -86,24 +88,34 @@ class LookRoutes:
 
     async def events(self, request: Request) -> Response:
         """Tell what happens, as it happens."""
-        session = session_of(request)
-        headers = {"x-accel-buffering": "no"}
-        return StreamingResponse(_stream(session), media_type="text/event-stream", headers=headers)
+        return EventStream(session_of(request))
 
 
-async def _stream(session: Session) -> AsyncIterator[str]:
-    reader = session.watched()
-    try:
-        yield f"retry: 1000\n\n{_event('session', {'version': session.version})}"
-        while True:
-            try:
-                name, data = await asyncio.wait_for(reader.get(), HEARTBEAT)
-            except TimeoutError:
-                yield ": still here\n\n"
-            else:
-                yield _event(name, data)
-    finally:
-        session.unwatched(reader)
+class EventStream(StreamingResponse):
+    """Events for as long as somebody reads them."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._reader = session, session.watched()
+        super().__init__(_stream(session, self._reader), media_type="text/event-stream")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send what comes; whoever goes away, at once or later, is not waited for."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._session.unwatched(self._reader)
+
+
+async def _stream(session: Session, reader: asyncio.Queue[tuple[str, Any]]) -> AsyncIterator[str]:
+    yield f"retry: 1000\n\n{_event('session', {'version': session.version})}"
+    while True:
+        try:
+            name, data = await asyncio.wait_for(reader.get(), HEARTBEAT)
+        except TimeoutError:
+            session.touched = time.monotonic()  # a page that is open is not idle
+            yield ": still here\n\n"
+        else:
+            yield _event(name, data)
 
 
 def _event(name: str, data: Any) -> str:

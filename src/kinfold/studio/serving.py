@@ -139,8 +139,7 @@ def bound(port: int | None) -> socket.socket:
 def server_of(app: ASGIApp) -> uvicorn.Server:
     """Return a server that writes no log: an address may hold a token, an error a value of the data."""
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):
-        logging.getLogger(name).addHandler(logging.NullHandler())
-        logging.getLogger(name).propagate = False
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     config = uvicorn.Config(
         app,
         access_log=False,

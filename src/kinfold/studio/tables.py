@@ -23,10 +23,10 @@ def clean_name(name: str) -> str:
     r"""Return the name of a file that is nothing but a name.
 
     >>> clean_name("../../etc/passwd"), clean_name("C:\\data\\a.csv"), clean_name(".."), clean_name("a\nb.csv")
-    ('passwd', 'a.csv', 'table.csv', 'a_b.csv')
+    ('passwd', 'a.csv', 'table.csv', 'ab.csv')
     """
     last = unicodedata.normalize("NFC", name.replace("\\", "/")).split("/")[-1].strip().lstrip(".")
-    shown = "".join(char if char.isprintable() else "_" for char in last)
+    shown = "".join(char for char in last if char.isprintable())
     stem, dot, suffix = shown.rpartition(".")
     short = f"{stem[: LONGEST_NAME - len(suffix)]}{dot}{suffix}" if len(suffix) < 20 else shown[:LONGEST_NAME]
     while len(short.encode("utf-8", "replace")) > 200:
