@@ -12,7 +12,7 @@ function vega() {
   bundle ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = "/vega.js";
-    script.addEventListener("load", () => resolve(window.vegaEmbed));
+    script.addEventListener("load", () => resolve());
     script.addEventListener("error", () => reject(new Error("the charts could not be loaded")));
     document.head.append(script);
   });
@@ -47,19 +47,22 @@ async function draw(node, drawing, anew = false) {
   const wanted = JSON.stringify(drawing.spec);
   if (!anew && node.drawn === wanted) return;
   node.drawn = wanted;
-  const embed = await vega();
+  await vega();
   if (node.gone || node.drawn !== wanted) return;
   const now = colours();
   node.view?.finalize();
-  const { view } = await embed(node, repainted(drawing.spec, now, isDark()), {
-    ast: true,
-    actions: false,
-    defaultStyle: false,
-    renderer: "svg",
-    tooltip: false,
-    logLevel: 1, // what a chart warns of is seen in the tests of the reports
-    config: lookOf(now),
-  });
+  const { view } = await window.vegaEmbed(
+    node,
+    { ...repainted(drawing.spec, now, isDark()), config: lookOf(now) },
+    {
+      ast: true,
+      actions: false,
+      defaultStyle: false,
+      renderer: "svg",
+      tooltip: false,
+      logLevel: 1,
+    },
+  );
   node.view = view;
   fit(node);
   view.addEventListener("click", (_event, item) => item?.datum && node.drawing.onPick?.(item.datum));

@@ -120,11 +120,12 @@ function choosing(session) {
 }
 
 function database() {
-  const typedIn = app.ui.database ?? { address: "", table: "", query: "" };
-  const put = (key) => (event) => note({ database: { ...typedIn, [key]: event.target.value } });
+  const now = () => app.ui.database ?? { address: "", table: "", query: "" };
+  const typedIn = now();
+  const put = (key) => (event) => note({ database: { ...now(), [key]: event.target.value } });
   const ask = (event) => {
     event.preventDefault();
-    const { address, table, query } = typedIn;
+    const { address, table, query } = now();
     attempt(() => send("POST", "/api/source/database", query ? { address, query } : { address, table }));
   };
   return h(
@@ -162,14 +163,6 @@ function database() {
         on: { input: put("query") },
       }),
     ),
-    h(
-      "div",
-      {},
-      h(
-        "button",
-        { class: "button", type: "submit", disabled: !typedIn.address || !(typedIn.table || typedIn.query) },
-        "Read it",
-      ),
-    ),
+    h("div", {}, h("button", { class: "button", type: "submit" }, "Read it")),
   );
 }

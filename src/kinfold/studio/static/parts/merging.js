@@ -7,17 +7,20 @@ import { app, note } from "../store.js";
 import { select } from "./fields.js";
 import { button } from "./sections.js";
 
+// Keys may be quicker than the page is drawn: what they do begins from what is known now, not from what is seen.
+
 /** The board of a column: what stands below a level, in its groups. `change` sends a change of the hierarchy. */
 export function merging(column, hierarchy, change) {
-  const state = app.ui[`merge ${column}`] ?? { level: 1, ticked: [], name: "" };
-  const put = (changes) => note({ [`merge ${column}`]: { ...state, ...changes } });
+  const now = () => app.ui[`merge ${column}`] ?? { level: 1, ticked: [], name: "" };
+  const state = now();
+  const put = (changes) => note({ [`merge ${column}`]: { ...now(), ...changes } });
   const levels = levelsToBuild(hierarchy.height);
   const level = Math.min(state.level, levels.length);
   const { groups, alone, unseen } = groupsAt(hierarchy.tree, level);
   const merge = async (labels, name) => {
     if (name && (await change({ merge: labels, name, level }))) put({ ticked: [], name: "" });
   };
-  const board = { state, put, merge, change, level };
+  const board = { state, now, put, merge, change, level };
   return h(
     "div",
     { class: "merging" },
@@ -56,12 +59,12 @@ export function merging(column, hierarchy, change) {
   );
 }
 
-function namer({ state, put, merge }) {
+function namer({ state, now, put, merge }) {
   const submit = (event) => {
     event.preventDefault();
-    merge(state.ticked, state.name.trim());
+    const { ticked, name } = now();
+    if (ticked.length) merge(ticked, name.trim());
   };
-  const ready = state.ticked.length > 0 && state.name.trim() !== "";
   return h(
     "form",
     { class: "line namer", on: { submit } },
@@ -79,16 +82,18 @@ function namer({ state, put, merge }) {
       value: state.name,
       on: { input: (event) => put({ name: event.target.value }) },
     }),
-    h("button", { type: "submit", class: "button", disabled: !ready }, "Put together"),
+    h("button", { type: "submit", class: "button" }, "Put together"),
   );
 }
 
 function chip(board, node, group = null) {
-  const { state, put } = board;
+  const { state, now, put } = board;
   const ticked = state.ticked.includes(node.label);
-  const toggle = () =>
-    put({ ticked: ticked ? state.ticked.filter((label) => label !== node.label) : [...state.ticked, node.label] });
-  const labels = () => (ticked ? state.ticked : [node.label]);
+  const toggle = (event) => {
+    const others = now().ticked.filter((label) => label !== node.label);
+    put({ ticked: event.target.checked ? [...others, node.label] : others });
+  };
+  const labels = () => (now().ticked.includes(node.label) ? now().ticked : [node.label]);
   const drag = (event) => event.dataTransfer.setData("text/plain", JSON.stringify(labels()));
   const drop = (event) => {
     event.preventDefault();

@@ -35,7 +35,8 @@ function tries() {
   const text = app.ui.tries ?? "3, 10, 20";
   const submit = async (event) => {
     event.preventDefault();
-    for (const k of text
+    const wanted = event.target.elements.tries.value;
+    for (const k of wanted
       .split(",")
       .map(Number)
       .filter((one) => Number.isInteger(one) && one > 1))
