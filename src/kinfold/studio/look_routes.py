@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -112,7 +111,6 @@ async def _stream(session: Session, reader: asyncio.Queue[tuple[str, Any]]) -> A
         try:
             name, data = await asyncio.wait_for(reader.get(), HEARTBEAT)
         except TimeoutError:
-            session.touched = time.monotonic()  # a page that is open is not idle
             yield ": still here\n\n"
         else:
             yield _event(name, data)
