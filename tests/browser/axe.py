@@ -9,25 +9,23 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-PLACES = ("build/node_modules/axe-core/axe.min.js",)
-ROOT = Path(__file__).parents[2]
+INSTALLED = Path(__file__).parents[2] / "build/node_modules/axe-core/axe.min.js"
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 
 
 def source() -> str:
     """The script; else skip, or fail where CI promised one."""
-    named = os.environ.get("KINFOLD_AXE")
-    path = next((one for one in (Path(named) if named else None, *(ROOT / place for place in PLACES)) if one and one.exists()), None)
-    if path is None and os.environ.get("CI", "").lower() in ("1", "true"):
+    path = Path(os.environ.get("KINFOLD_AXE", INSTALLED))
+    if path.exists():
+        return path.read_text("utf-8")
+    if os.environ.get("CI", "").lower() in ("1", "true"):
         pytest.fail("no axe-core in CI: `make axe` installs it, for the pages must be judged there", pytrace=False)
-    if path is None:
-        pytest.skip("no axe-core on this machine: `make axe` fetches it from npm")
-    return path.read_text("utf-8")
+    pytest.skip("no axe-core on this machine: `make axe` fetches it from npm")
 
 
 def violations(tab: Page, script: str) -> list[str]:
     """What axe finds wrong, in one line each."""
-    tab.context.new_cdp_session(tab).send("Runtime.evaluate", {"expression": script})  # the page itself may not evaluate
+    tab.context.new_cdp_session(tab).send("Runtime.evaluate", {"expression": script})  # a page may not: its policy
     found = tab.evaluate("rules => axe.run(document, rules)", RULES)
     return [
         f"{one['id']}: {one['help']}: {node['html'][:160]} {(node['any'] or node['all'] or [{}])[0].get('message', '')}"

@@ -38,7 +38,7 @@ function skip(event) {
 function brand() {
   return h(
     "a",
-    { class: "brand", href: addressOf("open"), "aria-label": "kinfold studio, to the first step" },
+    { class: "brand", href: addressOf("open"), title: "To the first step" },
     h("img", { src: "/static/icon.svg", alt: "", width: "24", height: "24" }),
     h("span", { class: "word" }, "kinfold"),
   );
@@ -57,11 +57,11 @@ function navigation() {
           href: addressOf(step.id),
           class: index < now ? "done" : "",
           "aria-current": current ? "step" : null,
-          "aria-label": `Step ${index + 1}: ${step.name}`,
           title: `${step.name} (Alt+${index + 1})`,
         },
-        h("span", { class: "index", "aria-hidden": "true" }, index + 1),
-        h("span", { class: "word" }, step.name),
+        h("span", { class: "aside" }, "Step "),
+        h("span", { class: "index" }, index + 1),
+        h("span", { class: "word" }, " ", step.name),
       ),
     );
   });

@@ -172,7 +172,7 @@ function box(board, group) {
       h("span", { class: "count" }, count(group.count)),
       button("Take apart", () => change({ part: group.label, level }), {
         slim: true,
-        "aria-label": `Take ${group.label} apart`,
+        "aria-label": `Take apart ${group.label}`,
       }),
     ),
     h(

@@ -107,5 +107,5 @@ function messages(problems) {
       told(problem),
     ),
   );
-  return h("ul", { id: "policy-problems", class: "plain wrongs", role: "status" }, items);
+  return h("div", { id: "policy-problems", role: "status" }, h("ul", { class: "plain wrongs" }, items));
 }

@@ -90,7 +90,7 @@ function renaming(column, map, path) {
       }),
       button("Remove", () => put(Object.fromEntries(Object.entries(map).filter(([key]) => key !== from))), {
         slim: true,
-        "aria-label": `Leave ${from} as it is`,
+        "aria-label": `Remove the new name of ${from}`,
       }),
     ),
   );

@@ -111,7 +111,7 @@ function runRow(run, point, shown, beside) {
         run.state === "done"
           ? button("Take", () => takeRun(run), {
               slim: true,
-              "aria-label": `Make the policy of ${run.name} the policy`,
+              "aria-label": `Take the policy of ${run.name}`,
             })
           : null,
         ["done", "failed", "cancelled"].includes(run.state)

@@ -64,7 +64,7 @@ export function runView(one) {
   return h(
     "div",
     { class: "run", key: one.id },
-    h("h3", {}, one.name, " ", h("span", { class: `state state-${one.state}` }, STATES[one.state])),
+    h("p", { class: "name" }, one.name, " ", h("span", { class: `state state-${one.state}` }, STATES[one.state])),
     going ? progressOf(one) : outcomeOf(one),
     one.curve?.length > 1 ? lossCurve(one) : null,
   );
