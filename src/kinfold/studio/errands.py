@@ -2,7 +2,6 @@
 
     lanes     runs, and looks that somebody waits for; so many processes each, the others wait in line
     line      bounded, in all and for each session; of those that wait the first goes whose session has nothing going on
-    spare     one process is loaded and waits for the next errand of either lane
 
 A process that ends without a last word was ended from outside, most likely for want of memory.
 """
@@ -12,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,11 +20,12 @@ from typing import Any, Literal, TypeAlias
 
 from kinfold.studio.limits import Limits
 from kinfold.studio.mishaps import Refused
+from kinfold.studio.worker_pool import WorkerPool, kill
 
 State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 
 OVER: tuple[State, ...] = ("done", "failed", "cancelled")
-LONGEST_LINE = 8 << 20  # of what a worker tells
+ANSWERED: tuple[State, ...] = ("done", "failed")  # by the worker itself
 GONE = {
     "what": "the run was ended from outside, most likely for want of memory",
     "fix": "give it more memory, or fewer records at a time",
@@ -105,7 +103,7 @@ class Errands:
         self._line: list[Errand] = []
         self._going: set[Errand] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._spare: asyncio.subprocess.Process | None = None
+        self.pool = WorkerPool()
         self._closed = False
 
     def submit(self, errand: Errand) -> None:
@@ -131,7 +129,7 @@ class Errands:
             errand.finish("cancelled")
             errand.told(errand)
         if errand.process is not None:
-            _kill(errand.process)
+            kill(errand.process)
 
     async def cancel(self, errand: Errand) -> None:
         """End an errand: at once, wherever it is."""
@@ -153,11 +151,9 @@ class Errands:
         """End every process."""
         self._closed = True
         await asyncio.gather(*(self.cancel(each) for each in (*self._line, *self._going)))
-        if self._spare is not None:
-            _kill(self._spare)
-            await self._spare.wait()
-        for task in tuple(self._tasks):
-            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
+        await self.pool.close()
 
     def _start_next(self) -> None:
         for lane in ("look", "run"):
@@ -182,15 +178,14 @@ class Errands:
         errand.state, errand.begun = "running", time.monotonic()
         try:
             errand.told(errand)
-            errand.process = await self._process()
+            errand.process = await self.pool.take()
             if not errand.over:  # cancelled while the process came
                 await self._followed(errand, errand.process)
         except (OSError, ValueError):
             errand.problems = errand.problems or [GONE]
         finally:
             if errand.process is not None:
-                _kill(errand.process)
-                await errand.process.wait()
+                await self.pool.give_back(errand.process, fit=errand.lane == "look" and errand.state in ANSWERED)
             shutil.rmtree(errand.folder / "scratch", ignore_errors=True)
             if not errand.over:
                 errand.problems = errand.problems or [GONE]
@@ -209,33 +204,3 @@ class Errands:
             if errand.over:
                 return  # the last word: whoever asked is told once the process is gone
             errand.told(errand)
-
-    async def prepare(self) -> None:
-        """Load a process for the next errand."""
-        if self._spare is None and not self._closed:
-            self._spare = await _worker()
-
-    async def _process(self) -> asyncio.subprocess.Process:
-        """Return a process that waits for an errand: the spare one, or one that takes a while to load."""
-        ready, self._spare = self._spare, None
-        if not self._closed:
-            self._spawn(self.prepare())
-        if ready is not None and ready.returncode is None:
-            return ready
-        return await _worker()
-
-
-async def _worker() -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "kinfold.studio.worker"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        limit=LONGEST_LINE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()

@@ -104,7 +104,7 @@ class Studio:
     @contextlib.asynccontextmanager
     async def _life(self, _: Any) -> AsyncIterator[None]:
         """Prepare a worker; look for idle sessions; forget everything in the end."""
-        await self.sessions.errands.prepare()
+        await self.sessions.errands.pool.prepare()
         looking = asyncio.get_running_loop().create_task(self._look_for_idle())
         try:
             yield

@@ -1,6 +1,6 @@
-"""A worker: one process, one errand. It loads what errands need, waits for one line, does it, tells by lines.
+"""A worker: a process that does errands, one at a time. It loads what they need, waits for a line, does it, and tells.
 
-    in     {"kind": "run", "folder": "…", …}, then nothing; when that end closes, the server is gone, and so is this
+    in     {"kind": "run", "folder": "…", …}; when that end closes, the server is gone, and so is this
     out    {"event": "progress", …}, …, and last {"event": "done", …} or {"event": "failed", "problems": […]}
 
 Nothing else is written anywhere: what libraries print goes nowhere, for it may hold values of the data. What an errand
@@ -9,6 +9,7 @@ finds out is in files of its folder; temporary files are there as well, and go w
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -17,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from queue import Queue
 from typing import Any, TypeAlias
 
 Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -26,18 +28,18 @@ DEATH = 1  # prctl: the signal to get when the parent ends
 
 
 def main() -> None:
-    """Do the errand that comes in by standard input."""
+    """Do the errands that come in by standard input."""
     tell = _teller()
     _load()
-    line = sys.stdin.buffer.readline()
-    if not line:
-        return
-    threading.Thread(target=_end_with_the_server, daemon=True).start()
-    request = json.loads(line)
-    scratch = Path(request["folder"]) / "scratch"
-    scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
-    tempfile.tempdir = str(scratch)
-    tell(_outcome(request, tell))
+    lines: Queue[bytes] = Queue()
+    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
+    while True:
+        request = json.loads(lines.get())
+        scratch = Path(request["folder"]) / "scratch"
+        scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+        tempfile.tempdir = str(scratch)
+        tell(_outcome(request, tell))
+        gc.collect()  # of one errand nothing is kept for the next
 
 
 def _outcome(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
@@ -99,9 +101,10 @@ def _load() -> None:
     import kinfold.studio.runs_made  # noqa: F401
 
 
-def _end_with_the_server() -> None:
-    while sys.stdin.buffer.read(1):
-        pass
+def _listen(lines: Queue[bytes]) -> None:
+    """Hear what to do; when nobody is left to say it, end here and now."""
+    for line in sys.stdin.buffer:
+        lines.put(line)
     os._exit(1)
 
 
