@@ -83,6 +83,13 @@ mutation: $(READY)  ## plant small mistakes in what judges a release; the tests 
 docs: $(READY)  ## the table of methods, from what their files declare
 	$(BIN)/python -m tools.methods
 
+.PHONY: screenshots axe
+screenshots: $(READY)  ## the studio's five steps, light and dark, and the report: docs/images; a small screen: build/small
+	@PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images build/small
+
+axe:  ## axe-core from npm, which judges the studio's pages in the tests; never part of the project
+	@mkdir -p build && npm install --silent --no-audit --no-fund --no-package-lock --prefix build "axe-core@^4.10"
+
 lock:  ## choose the development dependencies anew, with their hashes
 	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install -qq "pip-tools>=7.5,<8"
 	@$(PYTHON) -m tools.lock build/lock

@@ -42,6 +42,12 @@ def give_role(tab: Page, name: str, role: str) -> None:
     expect(row).to_have_class(re.compile(rf"role-{role}"))
 
 
+def choose(tab: Page, name: str) -> None:
+    """Choose a column to generalize."""
+    tab.get_by_role("navigation", name="Columns").get_by_role("link", name=name).click()
+    expect(tab.get_by_role("heading", name=name, exact=True)).to_be_visible()
+
+
 def run(tab: Page) -> None:
     """Run, and wait until it is done."""
     tab.locator("#run").click()

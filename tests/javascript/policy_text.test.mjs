@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { byLine, lineCount, rangeOf } from "../../src/kinfold/studio/static/policy_text.js";
+import { byLine, rangeOf } from "../../src/kinfold/studio/static/policy_text.js";
 
 const TEXT = "[privacy]\nk = 1\n\n[method]\n";
 
@@ -13,11 +13,6 @@ test("a line is found in the text", () => {
 test("a line that is not there is the nearest one", () => {
   assert.deepEqual(rangeOf(TEXT, 99), [TEXT.length, TEXT.length]);
   assert.equal(TEXT.slice(...rangeOf(TEXT, 0)), "[privacy]");
-});
-
-test("lines are counted as an editor does", () => {
-  assert.equal(lineCount(TEXT), 5);
-  assert.equal(lineCount(""), 1);
 });
 
 test("problems are gathered by line, those without one at the top", () => {

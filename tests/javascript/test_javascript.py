@@ -24,6 +24,8 @@ def node() -> str:
 def test_the_scripts_of_the_page() -> None:
     files = sorted(map(str, HERE.glob("*.test.mjs")))
     assert len(files) >= 5
-    ran = subprocess.run([node(), "--test", "--test-reporter=tap", *files], capture_output=True, text=True, timeout=280, check=False)
+    ran = subprocess.run(
+        [node(), "--test", "--test-reporter=tap", *files], capture_output=True, text=True, timeout=280, check=False
+    )
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
     assert "# fail 0" in ran.stdout

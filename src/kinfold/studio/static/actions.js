@@ -40,7 +40,7 @@ export async function takeRun(run) {
 export async function beginJob(name, body, ask = () => send("POST", "/api/jobs", body)) {
   const answer = await attempt(ask);
   if (answer)
-    note({ [`job ${name}`]: { id: answer.id ?? answer.job, state: "running", version: app.session.version } });
+    note({ [`job ${name}`]: { id: answer.id ?? answer.job, state: "running", policy: app.session.policy.text } });
   if (answer) watch(name, answer.id ?? answer.job);
 }
 

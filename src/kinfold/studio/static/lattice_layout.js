@@ -1,6 +1,6 @@
 // Where the nodes of a lattice are drawn: a row for each height, the finest at the bottom. Pure.
 
-export const MOST_DOTS = 1500; // drawn; of a larger lattice the minimal nodes and the best one
+export const MOST_DOTS = 400; // drawn; of a larger lattice the minimal nodes and the best one, over its silhouette
 const MOST_EDGES = 160; // nodes up to which the lines between them are drawn
 
 /** A node's name: its levels. */
@@ -32,6 +32,24 @@ export function placed(nodes, heights, width) {
     );
   }
   return { places, height: top * step + 32, step };
+}
+
+/** A larger lattice as bars, one for each height, as wide as it has nodes there; `holds` is the part that does. */
+export function silhouette(nodes, heights, width) {
+  if (nodes.length <= MOST_DOTS) return [];
+  const rows = new Map();
+  for (const node of nodes) {
+    const height = node.levels.reduce((sum, level) => sum + level, 0);
+    const row = rows.get(height) ?? { height, all: 0, holds: 0 };
+    rows.set(height, { height, all: row.all + 1, holds: row.holds + (node.holds ? 1 : 0) });
+  }
+  const most = Math.max(...[...rows.values()].map((row) => row.all));
+  const { step } = placed([], heights, width);
+  const top = heights.reduce((sum, height) => sum + height, 0);
+  return [...rows.values()].map(({ height, all, holds }) => {
+    const wide = Math.max((all / most) * width, 2);
+    return { y: (top - height) * step + 16, step, x: (width - wide) / 2, wide, holds: (holds / all) * wide, all };
+  });
 }
 
 /** Lines from each node to those one step above it; none where they would hide the picture. */

@@ -17,8 +17,3 @@ export function rangeOf(text, line) {
   const start = lines.slice(0, index).reduce((sum, one) => sum + one.length + 1, 0);
   return [start, start + lines[index].length];
 }
-
-/** How many lines a text has. */
-export function lineCount(text) {
-  return text.split("\n").length;
-}

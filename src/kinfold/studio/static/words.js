@@ -22,17 +22,9 @@ export const ROLES = [
 
 export const TYPES = ["continuous", "ordinal", "nominal", "date"];
 
-export const CHOICES = {
-  l_kind: ["distinct", "entropy", "recursive"],
-  objective: ["granularity", "prec", "discernibility"],
-  missing: ["refuse", "separate", "mean", "drop"],
-  others: ["refuse", "release", "drop"],
-  format: ["csv", "parquet"],
-  suppressed: ["drop", "star"],
-  order: ["sorted", "kept"],
-  dates: ["day", "month", "quarter", "year", "decade"],
-  encoding: ["utf-8", "utf-16", "latin-1", "windows-1252"],
-};
+/** Units of the calendar, and encodings that a file may have. */
+export const CALENDAR = ["day", "month", "quarter", "year", "decade"];
+export const ENCODINGS = ["utf-8", "utf-16", "latin-1", "windows-1252"];
 
 export const STATES = { queued: "waiting", running: "running", done: "done", failed: "failed", cancelled: "cancelled" };
 

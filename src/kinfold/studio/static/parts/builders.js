@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { app, note } from "../store.js";
-import { CHOICES } from "../words.js";
+import { CALENDAR } from "../words.js";
 import { field, listTyped, typed } from "./fields.js";
 
 const NAMES = {
@@ -129,7 +129,7 @@ function setting({ spec, change, attemptSpec, key, label, hint, problems, read =
 
 function calendar(spec, change) {
   const toggle = (unit) => {
-    const units = CHOICES.dates.filter((known) =>
+    const units = CALENDAR.filter((known) =>
       known === unit ? !spec.dates.includes(unit) : spec.dates.includes(known),
     );
     change({ spec: { ...spec, dates: units } });
@@ -141,7 +141,7 @@ function calendar(spec, change) {
     h(
       "div",
       { class: "line" },
-      CHOICES.dates.map((unit) =>
+      CALENDAR.map((unit) =>
         h(
           "label",
           { class: "tick" },

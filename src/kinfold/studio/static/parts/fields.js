@@ -89,6 +89,7 @@ export function choiceField({ path, label, hint, value, choices, none = null, ex
 /** A list to choose from: choices are texts, or pairs of a value and its name. */
 export function select(choices, value, change, none = null, props = {}) {
   const pairs = choices.map((choice) => (Array.isArray(choice) ? choice : [choice, choice]));
+  if (value && !pairs.some(([id]) => id === value)) pairs.unshift([value, value]);
   const options = [...(none === null ? [] : [["", none]]), ...pairs].map(([id, name]) =>
     h("option", { value: id, key: id, selected: id === (value ?? "") }, name),
   );

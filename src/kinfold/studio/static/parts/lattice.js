@@ -2,7 +2,7 @@
 
 import { beginJob, cancelJob, decideAndRun, jobOf } from "../actions.js";
 import { h } from "../dom.js";
-import { drawable, edges, nameOf, placed, radius } from "../lattice_layout.js";
+import { drawable, edges, nameOf, placed, radius, silhouette } from "../lattice_layout.js";
 import { count, plural, share } from "../numbers.js";
 import { app, note } from "../store.js";
 import { problemList } from "./fields.js";
@@ -13,7 +13,7 @@ const WIDTH = 720;
 /** The part of the page. */
 export function latticePart() {
   const job = jobOf("lattice");
-  const stale = job && job.version !== app.session.version && job.state === "done";
+  const stale = job && job.policy !== app.session.policy.text && job.state === "done";
   return [
     h(
       "div",
@@ -45,7 +45,11 @@ function drawn(lattice) {
         : "None meets the promises.",
     ),
     lattice.partial && lattice.nodes.length
-      ? h("p", { class: "soft small" }, "It is too large to draw whole: the minimal nodes and the best one are shown.")
+      ? h(
+          "p",
+          { class: "soft small" },
+          "It is too large to look through: the minimal nodes and the best one are shown.",
+        )
       : null,
     h("div", { class: "lattice" }, picture(lattice, chosenName), details(lattice, chosen, byName)),
   ];
@@ -60,6 +64,7 @@ function picture(lattice, chosen) {
   const r = radius(places);
   const best = nameOf(lattice.best ?? []);
   const lines = edges(places).map(([one, other]) => h("line", { x1: one.x, y1: one.y, x2: other.x, y2: other.y }));
+  const bars = silhouette(lattice.nodes, lattice.heights, WIDTH - 40).map(bar);
   const dots = places.map((place) => dot(lattice, place, { r, chosen, best }));
   return h(
     "figure",
@@ -71,6 +76,7 @@ function picture(lattice, chosen) {
         role: "group",
         "aria-label": "The lattice, finest at the bottom; minimal nodes can be reached by the tabulator",
       },
+      h("g", { class: "bars" }, bars),
       h("g", { class: "edges" }, lines),
       dots,
     ),
@@ -79,6 +85,17 @@ function picture(lattice, chosen) {
       { class: "key" },
       ["fails", "holds", "minimal", "best"].map((kind) => h("span", { class: `dot-key ${kind}` }, kind)),
     ),
+  );
+}
+
+function bar({ x, y, wide, holds, step, all }) {
+  const shape = { y: y - step / 2 + 1, height: step - 2 };
+  return h(
+    "g",
+    {},
+    h("title", {}, plural(all, "node")),
+    h("rect", { class: "fails", x, width: wide, ...shape }),
+    holds ? h("rect", { class: "holds", x: x + (wide - holds) / 2, width: holds, ...shape }) : null,
   );
 }
 

@@ -2,9 +2,8 @@
 
 import { h } from "../dom.js";
 import { app, decide, refused } from "../store.js";
-import { CHOICES } from "../words.js";
 import { choiceField, field, numberField, select } from "./fields.js";
-import { wordsOf } from "./promises.js";
+import { choicesOf, wordsOf } from "./promises.js";
 
 /** How it is made. */
 export function method(complete, methods) {
@@ -91,22 +90,22 @@ export function output(complete) {
       label: "Columns that no role is given to",
       hint: wordsOf().others?.[out.others],
       value: out.others,
-      choices: CHOICES.others,
+      choices: choicesOf("others"),
     }),
-    choiceField({ path: ["output", "format"], label: "Format", value: out.format, choices: CHOICES.format }),
+    choiceField({ path: ["output", "format"], label: "Format", value: out.format, choices: choicesOf("format") }),
     choiceField({
       path: ["output", "order"],
       label: "Order of the rows",
       hint: "Sorted by their released values, so that the order tells nothing.",
       value: out.order,
-      choices: CHOICES.order,
+      choices: choicesOf("order"),
     }),
     choiceField({
       path: ["output", "suppressed"],
       label: "Records that are left out",
       hint: "Dropped, or kept with * in every quasi-identifier.",
       value: out.suppressed,
-      choices: CHOICES.suppressed,
+      choices: choicesOf("suppressed"),
     }),
   );
 }

@@ -3,7 +3,7 @@
 
 import { send } from "../api.js";
 import { h } from "../dom.js";
-import { byLine, lineCount, rangeOf } from "../policy_text.js";
+import { byLine, rangeOf } from "../policy_text.js";
 import { app, note, refresh } from "../store.js";
 import { told } from "./fields.js";
 import { button } from "./sections.js";
@@ -21,17 +21,20 @@ export function policyEditor(policy) {
   return h(
     "div",
     { class: "policy" },
-    h("div", { class: "paper" }, gutter(text, lines), area(text, lines)),
+    h("div", { class: "paper" }, h("div", { class: "sheet" }, mirror(text, lines), area(text, lines))),
     status(draft),
     messages(draft?.problems ?? []),
   );
 }
 
-function gutter(text, lines) {
-  const numbers = Array.from({ length: lineCount(text) }, (_, index) =>
-    h("span", { class: lines.has(index + 1) ? "wrong" : "" }, lines.has(index + 1) ? `✕ ${index + 1}` : index + 1),
-  );
-  return h("div", { class: "gutter", "aria-hidden": "true" }, numbers);
+// The lines once more, unseen: they number the text, and make the field as high as it needs to be where lines wrap.
+function mirror(text, lines) {
+  const items = text.split("\n").map((line, index) => {
+    const wrong = lines.has(index + 1);
+    const number = h("span", { class: `nth ${wrong ? "wrong" : ""}` }, wrong ? `✕ ${index + 1}` : index + 1);
+    return h("div", {}, number, h("span", { class: "ghost" }, line || " "));
+  });
+  return h("div", { class: "mirror", "aria-hidden": "true" }, items);
 }
 
 function area(text, lines) {
@@ -41,8 +44,6 @@ function area(text, lines) {
     id: "policy",
     spellcheck: "false",
     autocomplete: "off",
-    wrap: "off",
-    rows: lineCount(text) + 1,
     "aria-label": "The policy, as a text",
     "aria-invalid": lines.size ? "true" : null,
     "aria-describedby": "policy-problems",

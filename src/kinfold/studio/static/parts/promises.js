@@ -2,7 +2,6 @@
 
 import { h } from "../dom.js";
 import { decide, look, refused } from "../store.js";
-import { CHOICES } from "../words.js";
 import { choiceField, idOf, numberField, select, typed } from "./fields.js";
 
 /** What a promise means, and the risk it leaves; as it stands where the server says so. */
@@ -15,6 +14,11 @@ function meaning(letter) {
 /** The words of the field, by the server. */
 export function wordsOf() {
   return look("/api/words").value ?? {};
+}
+
+/** What a key can be. */
+export function choicesOf(key) {
+  return wordsOf().choices?.[key] ?? [];
 }
 
 /** What is promised. */
@@ -71,7 +75,7 @@ export function promises(complete, columns) {
 
 function kindOfL(privacy) {
   return select(
-    CHOICES.l_kind,
+    choicesOf("l_kind"),
     privacy.l_kind,
     (event) => decide([[["privacy", "l_kind"], event.target.value]]),
     null,

@@ -4,7 +4,7 @@ import { send } from "../api.js";
 import { h } from "../dom.js";
 import { app, attempt, refused } from "../store.js";
 import { field, listTyped, select } from "./fields.js";
-import { CHOICES } from "../words.js";
+import { ENCODINGS } from "../words.js";
 
 const SEPARATORS = [
   [",", "comma ,"],
@@ -42,7 +42,7 @@ export function reading(source) {
       has(options, "separator") && chosen("separator", "Separator", SEPARATORS, options.separator),
       has(options, "decimal") && chosen("decimal", "Decimals", DECIMALS, options.decimal),
       has(options, "thousands") && chosen("thousands", "Thousands", THOUSANDS, options.thousands),
-      has(options, "encoding") && chosen("encoding", "Encoding", CHOICES.encoding, options.encoding),
+      has(options, "encoding") && chosen("encoding", "Encoding", ENCODINGS, options.encoding),
       has(options, "na") && listed("na", "Texts that mean missing", options.na, "NA, n/a"),
       has(options, "dates") && listed("dates", "How dates are written", options.dates, "%d.%m.%Y"),
       has(options, "sheet") && options.sheet !== null && text("sheet", "Sheet", options.sheet),

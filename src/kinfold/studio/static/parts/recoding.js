@@ -2,9 +2,8 @@
 
 import { h } from "../dom.js";
 import { app, decide } from "../store.js";
-import { CHOICES } from "../words.js";
 import { choiceField, numberField } from "./fields.js";
-import { wordsOf } from "./promises.js";
+import { choicesOf, wordsOf } from "./promises.js";
 import { button } from "./sections.js";
 
 /** The fields of a column. */
@@ -47,7 +46,7 @@ export function recoding(column) {
           label: "Missing values",
           hint: wordsOf().missing?.[declared.missing ?? "refuse"],
           value: declared.missing ?? "refuse",
-          choices: CHOICES.missing,
+          choices: choicesOf("missing"),
         }),
       column.role === "quasi-identifier" &&
         choiceField({

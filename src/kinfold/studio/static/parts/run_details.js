@@ -51,7 +51,7 @@ export function columnsOf(runs) {
   return [
     h(
       "div",
-      { class: "cards" },
+      { class: `cards ${runs.length > 1 ? "two" : ""}` },
       shown.map((column) => card(column, runs)),
     ),
     shown.length < order.length
@@ -69,7 +69,11 @@ function card(column, runs) {
     "article",
     { key: column.name },
     h("h3", { dir: "auto" }, column.name, " ", h("span", { class: `badge role-${column.role}` }, column.role)),
-    runs.map((run) => columnOf(column.name, run, runs.length > 1)),
+    h(
+      "div",
+      { class: "runs-of" },
+      runs.map((run) => columnOf(column.name, run, runs.length > 1)),
+    ),
   );
 }
 

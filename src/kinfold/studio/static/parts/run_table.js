@@ -18,7 +18,11 @@ export function runMap() {
   return h(
     "figure",
     { class: "map" },
-    chart({ key: "map", spec: map.chart, label, onPick: (datum) => pick(map.points, datum) }),
+    h(
+      "div",
+      { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Map of risk and utility" },
+      chart({ key: "map", spec: map.chart, label, onPick: (datum) => pick(map.points, datum) }),
+    ),
     h(
       "figcaption",
       { class: "soft small" },
@@ -122,10 +126,16 @@ function runRow(run, point, shown, beside) {
   );
 }
 
-/** The run that the address names, else the last one that is done; and the one beside it. */
+/** The run that the address names, else the last of the policy as it stands, else the last; and the one beside it. */
 export function chosenRuns() {
   const done = app.session.runs.filter((run) => run.state === "done");
-  const shown = done.find((run) => run.id === app.chosen) ?? done.at(-1) ?? null;
+  const shown = done.find((run) => run.id === app.chosen) ?? done.findLast(asDecided) ?? done.at(-1) ?? null;
   const beside = done.find((run) => run.id === app.ui.beside && run !== shown) ?? null;
   return { shown, beside };
+}
+
+// What was only tried comes after what was decided.
+function asDecided(run) {
+  const { privacy, method } = app.session.policy.complete;
+  return run.asked?.k === privacy.k && run.asked?.method === method.name;
 }

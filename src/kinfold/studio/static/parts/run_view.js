@@ -36,11 +36,8 @@ function tries() {
   const submit = async (event) => {
     event.preventDefault();
     const wanted = event.target.elements.tries.value;
-    for (const k of wanted
-      .split(",")
-      .map(Number)
-      .filter((one) => Number.isInteger(one) && one > 1))
-      await run({ "privacy.k": k });
+    const values = wanted.split(",").map(Number);
+    await Promise.all(values.filter((k) => Number.isInteger(k) && k > 1).map((k) => run({ "privacy.k": k })));
   };
   return h(
     "form",

@@ -68,22 +68,29 @@ function sentence(session, risk) {
       ["No column is a quasi-identifier yet: mark those by which a person could be found."],
       true,
     );
-  const alone =
-    risk.unique === 0
-      ? `None of the ${count(risk.records)} records is alone`
-      : `${share(risk.unique)} of the ${plural(risk.records, "record")} are alone`;
   return verdict(
-    `${alone} with their ${listed(risk.quasi)}.`,
+    `${aloneTold(risk)} with their ${listed(risk.quasi)}.`,
     [
-      `${share(risk.below_k)} share them with fewer than the ${count(risk.k - 1)} others that k = ${risk.k} asks for. `,
-      `Whoever knows them finds a person with a chance of ${chance(risk)}.`,
+      `${partTold(risk.below_k)} with fewer than the ${count(risk.k - 1)} others that k = ${risk.k} asks for.`,
+      `Whoever knows them finds a person with a chance of ${chanceTold(risk)}.`,
     ],
     risk.below_k > 0,
   );
 }
 
-function chance(risk) {
-  return `${share(risk.prosecutor_mean)} on average, ${share(risk.prosecutor_max)} at most`;
+function aloneTold(risk) {
+  const records = plural(risk.records, "record");
+  if (risk.unique === 0) return `None of the ${records} is alone`;
+  return risk.unique === 1 ? `All ${records} are alone` : `${share(risk.unique)} of the ${records} are alone`;
+}
+
+function partTold(part) {
+  if (part === 0) return "None shares them";
+  return part === 1 ? "Every one shares them" : `${share(part)} share them`;
+}
+
+function chanceTold({ prosecutor_mean: mean, prosecutor_max: most }) {
+  return mean === most ? share(mean) : `${share(mean)} on average, ${share(most)} at most`;
 }
 
 function strip(session, risk) {
