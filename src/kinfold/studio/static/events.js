@@ -22,15 +22,9 @@ export function listen() {
 function hearRun(told) {
   const run = app.session?.runs.find((known) => known.id === told.id);
   if (!run || (told.state !== "running" && told.state !== run.state)) return void refresh();
-  const last = run.curve?.at(-1);
-  Object.assign(run, {
-    state: told.state,
-    stage: told.stage,
-    share: told.share,
-    left: told.left,
-    seconds: told.seconds,
-  });
-  if (told.loss !== null && told.loss !== undefined && told.loss !== last?.[1])
-    run.curve = [...(run.curve ?? []), [told.seconds, told.loss]];
+  const { state, stage, share, left, seconds, loss } = told;
+  Object.assign(run, { state, stage, share, left, seconds });
+  const heard = (app.heard[run.id] ??= []);
+  if (typeof loss === "number" && loss !== heard.at(-1)?.[1]) heard.push([seconds, loss]);
   redraw();
 }

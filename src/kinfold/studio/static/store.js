@@ -8,6 +8,7 @@ export const app = {
   step: "open",
   chosen: null, // the column or the run that the address names
   ui: {}, // what is open, typed or selected; nothing that a reload must keep
+  heard: {}, // by run: its curve of seconds and loss, as far as it was heard
   notices: [],
   problems: {}, // by the key of the policy: what was refused last
 };

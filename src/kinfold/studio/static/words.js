@@ -36,6 +36,7 @@ export const STAGES = {
   verify: "checking what was made",
   measure: "measuring risk and loss",
   report: "writing the reports",
+  save: "writing the release and checking it",
 };
 
 /** Names in a sentence: a, b and c. */

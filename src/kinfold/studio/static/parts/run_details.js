@@ -4,7 +4,7 @@ import { chart } from "../charts.js";
 import { h } from "../dom.js";
 import { count, plural, share } from "../numbers.js";
 import { app, look, note } from "../store.js";
-import { button, numbers } from "./sections.js";
+import { button, numbers, pending } from "./sections.js";
 import { lossCurve } from "./run_view.js";
 
 const FIRST = 9; // columns shown at once; a wide table has more on demand
@@ -38,14 +38,15 @@ export function summaryOf(run) {
       ["Information lost", share(summary.loss)],
       ["Risk", share(summary.risk), summary.risk_before !== null ? `before ${share(summary.risk_before)}` : ""],
     ]),
-    run.curve?.length > 1 ? lossCurve(run) : null,
+    lossCurve(run),
   ];
 }
 
 /** Columns before and after, those that are changed first. */
 export function columnsOf(runs) {
-  const known = look(`/api/runs/${runs[0].id}/columns`, true).value?.columns;
-  if (!known) return h("p", { class: "soft" }, "Looking at its columns …");
+  const found = look(`/api/runs/${runs[0].id}/columns`, true);
+  const known = found.value?.columns;
+  if (!known) return pending(found);
   const order = [...known].sort((one, other) => rank(one) - rank(other));
   const shown = app.ui.allColumns ? order : order.slice(0, FIRST);
   return [
@@ -78,8 +79,9 @@ function card(column, runs) {
 }
 
 function columnOf(name, run, several) {
-  const known = look(`/api/runs/${run.id}/column?column=${encodeURIComponent(name)}`, true).value;
-  if (!known) return h("p", { class: "soft small", key: run.id }, "…");
+  const found = look(`/api/runs/${run.id}/column?column=${encodeURIComponent(name)}`, true);
+  const known = found.value;
+  if (!known) return h("div", { key: run.id }, pending(found));
   const lost = known.lost === null || known.lost === undefined ? "" : `Lost ${share(known.lost)} of its information; `;
   const changed =
     known.changed === null || known.changed === undefined ? "" : `${share(known.changed)} of its cells changed.`;
@@ -101,8 +103,9 @@ function columnOf(name, run, several) {
 
 /** The sizes of the classes. */
 export function classesOf(run) {
-  const known = look(`/api/runs/${run.id}/classes`, true).value;
-  if (!known) return h("p", { class: "soft" }, "…");
+  const found = look(`/api/runs/${run.id}/classes`, true);
+  const known = found.value;
+  if (!known) return pending(found);
   const sizes = known.sizes.map(([size]) => size);
   return chart({
     key: `classes ${run.id}`,

@@ -6,11 +6,13 @@ import { count, share } from "../numbers.js";
 import { atLeast } from "../risk_curve.js";
 import { app, look, note } from "../store.js";
 import { listed } from "../words.js";
+import { pending } from "./sections.js";
 
 /** How many records have how much risk, before and after; and those that have the most. */
 export function recordsOf(run) {
-  const known = look(`/api/runs/${run.id}/records`, true).value;
-  if (!known) return h("p", { class: "soft" }, "…");
+  const found = look(`/api/runs/${run.id}/records`, true);
+  const known = found.value;
+  if (!known) return pending(found);
   const values = [...curveOf(known.before.counts, "before"), ...curveOf(known.after.counts, "after")];
   const axis = (title) => ({ title, axis: { format: "~%", tickCount: 5 }, scale: { domain: [0, 1] } });
   const spec = {
@@ -99,8 +101,9 @@ function pair([before, after] = []) {
 
 /** What somebody gets who links the release with what they know. */
 export function attackOf(run) {
-  const known = look(`/api/runs/${run.id}/attack`, true).value;
-  if (!known) return h("p", { class: "soft" }, "…");
+  const found = look(`/api/runs/${run.id}/attack`, true);
+  const known = found.value;
+  if (!known) return pending(found);
   const line = (columns, linkage, bound) =>
     h(
       "li",

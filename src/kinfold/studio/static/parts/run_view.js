@@ -4,7 +4,7 @@ import { cancel, run } from "../actions.js";
 import { chart } from "../charts.js";
 import { h } from "../dom.js";
 import { duration, share } from "../numbers.js";
-import { addressOf, app, note } from "../store.js";
+import { addressOf, app, look, note } from "../store.js";
 import { STAGES, STATES } from "../words.js";
 import { told } from "./fields.js";
 import { button } from "./sections.js";
@@ -63,7 +63,7 @@ export function runView(one) {
     { class: "run", key: one.id },
     h("p", { class: "name" }, one.name, " ", h("span", { class: `state state-${one.state}` }, STATES[one.state])),
     going ? progressOf(one) : outcomeOf(one),
-    one.curve?.length > 1 ? lossCurve(one) : null,
+    lossCurve(one),
   );
 }
 
@@ -101,9 +101,20 @@ function outcomeOf(one) {
   ];
 }
 
-/** The curve of the loss over time, with its bound where that was proved. */
+/** The curve of the loss over time, with its bound where that was proved; nothing where nothing was refined. */
 export function lossCurve(one) {
-  const values = one.curve.map(([seconds, loss]) => ({ seconds, loss }));
+  const going = one.state === "running";
+  const known = look(`/api/runs/${one.id}${going ? "?now" : ""}`, true).value; // what was before this page listened
+  const heard = app.heard[one.id] ?? [];
+  const began = heard[0]?.[0] ?? Infinity;
+  const curve = going
+    ? [...(known?.curve ?? []).filter(([seconds]) => seconds < began), ...heard]
+    : (known?.curve ?? []);
+  return curve.length > 1 ? drawn(one, curve, known?.bound ?? null) : null;
+}
+
+function drawn(one, curve, bound) {
+  const values = curve.map(([seconds, loss]) => ({ seconds, loss }));
   const layers = [
     {
       data: { values },
@@ -120,14 +131,14 @@ export function lossCurve(one) {
       },
     },
   ];
-  if (one.bound !== null && one.bound !== undefined)
+  if (bound !== null)
     layers.push({
-      data: { values: [{ bound: one.bound }] },
+      data: { values: [{ bound }] },
       mark: { type: "rule", color: "#a8361f", strokeDash: [4, 3] },
       encoding: { y: { field: "bound", type: "quantitative" } },
     });
   const last = values.at(-1);
-  const least = one.bound ? `; no classes can reach below ${share(one.bound)}` : "";
+  const least = bound ? `; no classes can reach below ${share(bound)}` : "";
   const label = `Loss fell to ${share(last.loss)} of that of the first classes in ${duration(last.seconds)}${least}`;
   return h(
     "figure",

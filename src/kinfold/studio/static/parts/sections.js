@@ -58,6 +58,16 @@ export function nothingOpen() {
   return h("p", { class: "empty" }, "No table is open. ", h("a", { href: "#open" }, "Open one first."));
 }
 
+/** What is shown until an answer is there, or why there is none. */
+export function pending(found) {
+  if (!found.problems.length) return h("p", { class: "soft", role: "status" }, "Working it out …");
+  return h(
+    "p",
+    { class: "alarm small" },
+    found.problems.map(({ what, fix }) => (fix ? `${what}: ${fix}` : what)).join(" "),
+  );
+}
+
 /** A button. */
 export function button(text, click, { main = false, slim = false, danger = false, ...props } = {}) {
   const classes = ["button", main ? "main" : "", slim ? "slim" : "", danger ? "danger" : ""].filter(Boolean).join(" ");
