@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ class SourceRoutes:
         session = session_of(request)
         await json_of(request, session.limits)
         path = place_for(session, "patients.csv")
-        demo_table(path)
+        await asyncio.to_thread(demo_table, path)
         table = Opened(path.name, path, "demo", path.stat().st_size, demo_policy())
         return JSONResponse({"version": await opened(self.sessions, session, table)})
 

@@ -84,11 +84,24 @@ def _told(
         return
     if errand.state == "done":
         _take_facts(session, table, written, guessing, read_json(errand.folder / "opening.json"))
-        sessions.demo = table.facts if table.kind == "demo" and not written else sessions.demo
+        if table.kind == "demo" and not written:
+            sessions.demo = table.facts
+            _share_demo(sessions)
         shutil.rmtree(errand.folder, ignore_errors=True)
     elif errand.over:
         table.state, table.problems = "failed", errand.problems
     session.changed()
+
+
+def _share_demo(sessions: Sessions) -> None:
+    """Give what is known of the demo table to everybody who waits for it."""
+    for session in sessions:
+        table = session.source
+        if table is not None and table.kind == "demo" and not table.facts and table.errand is not None:
+            errand, table.errand = table.errand, None
+            sessions.errands.drop(errand)
+            _take_facts(session, table, {}, True, {**sessions.demo, "path": str(table.path)})
+            session.changed()
 
 
 def _take_facts(
