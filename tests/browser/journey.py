@@ -55,6 +55,12 @@ def run(tab: Page) -> None:
     expect(tab.locator(".run .state")).to_have_text("done")
 
 
+def try_also(tab: Page, k: str) -> None:
+    """Try other values of k, which decides nothing."""
+    tab.locator("#tries").fill(k)
+    tab.get_by_role("button", name="Try", exact=True).click()
+
+
 def set_field(tab: Page, label: str | re.Pattern[str], value: str) -> None:
     box = tab.get_by_label(label)
     box.fill(value)
