@@ -41,7 +41,7 @@ export function promises(complete, columns) {
       choiceField({
         path: ["privacy", "unit"],
         label: "Counted are",
-        hint: wordsOf().keys?.unit,
+        hint: privacy.unit ? wordsOf().keys?.unit : "Choose the column that names people where one has several rows.",
         value: privacy.unit,
         choices: names.map((name) => [name, `people, by ${name}`]),
         none: "rows",

@@ -74,7 +74,7 @@ function worst(records) {
     h("summary", {}, `The ${count(records.length)} records with the highest risk that is left`),
     h(
       "div",
-      { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Records with the highest risk" },
+      { class: "scrolls worst", tabindex: "0", role: "region", "aria-label": "Records with the highest risk" },
       h(
         "table",
         { class: "tight" },
