@@ -6,12 +6,15 @@ The long form (`make trust`) draws more of them, and writes down in a ledger wha
 
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
 
+import postgres
 from ledger import SCALE, tally_test
+
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels run as plain Python: their coverage is measured so
 
 TRUSTED = {"property": "properties", "fuzz": "fuzz tests"}  # folders that are part of the long form as a whole
 MORE = min(SCALE, 1.5)  # times the tables of a property: those that scale by themselves are where the time goes
@@ -19,9 +22,7 @@ MORE = min(SCALE, 1.5)  # times the tables of a property: those that scale by th
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.register_profile("plain", deadline=None, derandomize=True, max_examples=8)
-settings.load_profile(
-    "plain" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "repeat" if os.environ.get("CI") else "explore"
-)
+settings.load_profile("plain" if PLAIN else "repeat" if os.environ.get("CI") else "explore")
 
 
 def pytest_configure() -> None:
@@ -39,6 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         kind = TRUSTED.get(item.path.parent.name)
         if kind and not item.get_closest_marker("trust"):
             item.add_marker(pytest.mark.trust(kind))
+        if PLAIN:
+            _as_plain_python(item)
         functions[getattr(item, "obj", None)] = kind
     for function, kind in functions.items():
         asked = getattr(function, "_hypothesis_internal_use_settings", None)
@@ -47,9 +50,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             function._hypothesis_internal_use_settings = settings(asked, max_examples=count)
 
 
+def _as_plain_python(item: pytest.Item) -> None:
+    """Let numpy wrap a hash around and look at the bound of an emptied box, as compiled code does without a word."""
+    item.add_marker(pytest.mark.filterwarnings("ignore::RuntimeWarning"))
+    if item.get_closest_marker("compiled"):
+        item.add_marker(pytest.mark.skip(reason="takes minutes with the compiler off"))
+
+
 def _examples(asked: int, kind: str | None) -> int:
     """With the compiler off no more than the profile says, whatever a test asks for itself; in the long form more."""
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+    if PLAIN:
         return min(asked, 8)
     return round(asked * MORE) if kind == "properties" and MORE > 1 else asked
 
@@ -59,3 +69,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     tally_test(item, report)
     return report
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Server]:
+    """A PostgreSQL of the tests' own."""
+    with postgres.running() as found:
+        yield found

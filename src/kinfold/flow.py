@@ -42,6 +42,7 @@ from kinfold.request.rules.counting import count_rules, in_words
 from kinfold.request.table import Table
 from kinfold.request.terms import terms_of
 from kinfold.rows import frames
+from kinfold.rows.databases.address import DatabaseAddress, located
 from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
 from kinfold.rows.recoding import unquoting, without
@@ -125,11 +126,12 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
     asked = requested(policy, request)
     with open_engine() as engine:
-        frame = engine.read(rows_of(source), form=replace(asked.source.form, encoding=None))  # a release is UTF-8
+        rows = rows_of(source)
+        frame = engine.read(rows, form=replace(asked.source.form, encoding=None))  # a release is UTF-8
         terms = released_terms(asked, engine, frame)
         verdict = check(engine, frame, terms)
         if twice:
-            check_table(source, engine, frame, verdict, terms)
+            check_table(rows, engine, frame, verdict, terms)
         verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
     return verdict if rows_only else verdict.of_rows(terms.unit)
 
@@ -171,7 +173,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
         attributes = encode(engine, prepared.frame, kept if questions.columns == "all" else bound.of(Role.QUASI))
         attributes = as_they_came(engine, before, attributes, prepared.changed)
-        tables = Tables(engine, before, after, _pairs(released, bound.rows, verdict.records))
+        tables = Tables(engine, before, after, _pairs(original, released, bound.rows, verdict.records))
         if isinstance(tables.rows, str):
             tables = _matched(tables, bound, attributes, released, questions)
         return measure_release(tables, bound, verdict, attributes, questions).warned(*warnings)
@@ -187,10 +189,12 @@ def _without_identifiers(engine: Engine, released: Any, bound: BoundPolicy) -> t
     return engine.apply(released, without(held, schema.names, schema.rows), schema), [told]
 
 
-def _pairs(released: Any, before: int, after: int) -> NDArray[np.intp] | str:
+def _pairs(original: Any, released: Any, before: int, after: int) -> NDArray[np.intp] | str:
     """Pair rows by their position, or say why that cannot be done."""
     if before != after:
         return f"the original has {plural(before, 'row')} and the release {plural(after, 'row')}: they cannot be paired"
+    if any(isinstance(_named(table), DatabaseAddress) for table in (original, released)):
+        return "the rows of a database have no order of their own: they cannot be paired"
     if isinstance(released, str | Path) and was_sorted(Path(released)):
         return "the certificate beside the release says that its rows were reordered: they cannot be paired"
     return np.arange(before)
@@ -206,7 +210,8 @@ def _matched(
     if rows is not None:
         return replace(tables, rows=rows)
     checksum = tables.engine.checksum(tables.original)
-    recorded = recorded_measures(Path(released), checksum, bound) if isinstance(released, str | Path) else {}
+    file = _named(released)
+    recorded = recorded_measures(file, checksum, bound) if isinstance(file, Path) else {}
     usable = ("risk",) * (questions.weights == "k") + ("loss",) * (questions.columns == "quasi")
     return replace(tables, recorded={section: recorded.get(section, {}) for section in usable})
 
@@ -342,21 +347,24 @@ def open_engine() -> Any:
 
 
 def rows_of(source: Any) -> Any:
-    """Return what an engine reads: a path, or a frame's rows as Arrow."""
+    """Return what an engine reads: a path, the address of rows in a database, or a frame's rows as Arrow."""
     if isinstance(source, str | Path):
-        return Path(source)
+        return located(source)
+    if isinstance(source, DatabaseAddress):
+        return source
     if not frames.is_frame(source):
         if frames.is_lazy(source):
             what = f"the {type(source).__name__} is lazy: its rows are not there yet"
             raise PolicyError(what, fix="collect it first: frame.collect()")
         raise PolicyError(
-            f"{type(source).__name__} is not a table", fix="give a path, or a pandas, polars or pyarrow table"
+            f"{type(source).__name__} is not a table",
+            fix="give a path, or a pandas, polars or pyarrow table",
         )
     return frames.to_arrow(source)
 
 
 def _named(source: Any) -> Any:
-    return Path(source) if isinstance(source, str) else source
+    return located(source) if isinstance(source, str) else source
 
 
 def _unheard(stage: str, done: int, total: int) -> None:

@@ -125,3 +125,9 @@ def test_the_keywords_are_in_the_signature_and_each_one_is_taken() -> None:
 def test_a_keyword_that_nobody_knows_is_an_error_that_names_it() -> None:
     with pytest.raises(kinfold.PolicyError, match="kk"):
         kinfold.anonymize(FRAME, **{**ROLES, "kk": 5})
+
+
+def test_a_verdict_draws_what_was_found_beside_what_was_asked(release: kinfold.Release) -> None:
+    wide = kinfold.verify(release.frame, quasi=list(release.verdict.quasi), k=2, others="release")
+    assert 'style="width: 100.0%' in wide._repr_html_()
+    assert 'style="left: 66.7%' in wide._repr_html_()  # three found, two asked

@@ -83,6 +83,7 @@ def test_the_counts_of_a_release_are_those_of_a_plain_count(seed: int) -> None:
     assert found["combinations"] == dict(pairs)
 
 
+@pytest.mark.compiled
 def test_the_internal_page_counts_it_and_the_public_one_does_not(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     names = list("abcdefgh")

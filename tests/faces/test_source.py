@@ -218,6 +218,7 @@ def test_a_declared_column_says_which_key_would_help(desk: Path) -> None:
     assert 'source.dates = "%d.%m.%Y" (--dates)' in ran.err
 
 
+@pytest.mark.compiled
 def test_ambiguous_dates_stop_a_run_with_both_readings(desk: Path) -> None:
     lines = ["day,x", *(f"0{1 + i % 9}/0{1 + i % 8}/2020,{i % 3}" for i in range(30))]
     path = text(desk, "d.csv", "\n".join(lines) + "\n")
@@ -252,6 +253,7 @@ def test_moments_are_written_again_as_they_were(desk: Path, form: str) -> None:
     assert all(pd.Timestamp(row["at"]) is not pd.NaT and len(row["at"]) == len(texts[0]) for row in rows)
 
 
+@pytest.mark.compiled
 def test_whole_numbers_with_a_point_stay_whole(desk: Path) -> None:
     path = text(desk, "w.csv", "\n".join(["age,x", *(f"{20 + i}.0,{i % 2}" for i in range(20))]) + "\n")
     made = kinfold.anonymize(path, quasi=["age"], confidential=["x"], k=3)
@@ -305,6 +307,7 @@ def test_words_for_missing_in_a_frame_are_missing_in_its_release() -> None:
 # other files
 
 
+@pytest.mark.compiled
 def test_a_workbook_goes_the_whole_way(desk: Path) -> None:
     book = openpyxl.Workbook()
     book.active.title = "people"

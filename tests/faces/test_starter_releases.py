@@ -23,6 +23,8 @@ from command import run
 from reference.public_data import found
 from unprepared import TABLES, hospital, with_nulls
 
+pytestmark = pytest.mark.compiled
+
 IDENTIFIERS = {"sdcmicro_testdata.csv": {"ori_hid"}}
 WEIGHTS = {
     "free1.csv": {"WEIGHT"},

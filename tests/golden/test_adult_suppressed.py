@@ -10,6 +10,8 @@ from kinfold.models import KAnonymity
 from kinfold.rows.tally import of_labels
 from reference.public_data import adult
 
+pytestmark = pytest.mark.compiled
+
 
 @pytest.mark.parametrize(("k", "least", "found"), [(3, 22_245, 24_898), (5, 28_546, 31_919)])
 def test_cells_left_empty(k, least, found):

@@ -22,7 +22,10 @@ from kinfold.rows.points import Points
 from reference.mdav import mdav as twin
 
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[3] / "shared" / "data"))
-pytestmark = pytest.mark.skipif(not (DATA / "census.csv").exists(), reason=f"no reference data in {DATA}")
+pytestmark = [
+    pytest.mark.skipif(not (DATA / "census.csv").exists(), reason=f"no reference data in {DATA}"),
+    pytest.mark.compiled,
+]
 
 LOSS = {
     "census": {3: 5.692, 4: 7.495, 5: 9.088, 6: 10.385, 10: 14.156},

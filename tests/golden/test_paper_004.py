@@ -105,6 +105,7 @@ def sweep(census: np.ndarray, names, sizes, levels, rows) -> None:
         assert np.bincount(labels).min() >= k
 
 
+@pytest.mark.compiled
 def test_no_class_exceeds_t_after_repair_on_columns_with_ties(census):
     sweep(census, ("INTVAL", "ERNVAL", "FEDTAX"), (2, 5), (0.05, 0.25), (1079, 997))
 
@@ -115,6 +116,7 @@ def test_no_class_exceeds_t_after_repair_on_any_column(census):
     sweep(census, names, (2, 5, 10), (0.05, 0.13, 0.25), (1080, 1079, 1001, 997))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("method", [t_merge, k_first])
 def test_the_other_two_algorithms_keep_t_on_census(census, method):
     for name, k, t in product(("FEDTAX", "FICA"), (2, 10), (0.05, 0.25)):

@@ -52,6 +52,7 @@ def test_figure_7_has_a_better_table_than_the_printed_gt():
     assert found.generalization.prec() > gt.prec() + 0.003
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
 @given(seed=seeds, rows=st.integers(17, 60))
 @settings(max_examples=15, deadline=None)
@@ -72,6 +73,7 @@ def test_larger_tables_keep_their_promises_and_every_label_is_true(models, seed,
             assert label == (expected[1] if isinstance(expected, tuple) else expected)
 
 
+@pytest.mark.compiled
 @given(seeds)
 @settings(max_examples=10, deadline=None)
 def test_the_same_table_gives_the_same_labels_and_more_steps_do_not_hurt_the_promise(seed):

@@ -161,6 +161,7 @@ def asked(method: str, quasi: str, missing: str, repair: bool) -> dict[str, Any]
 CASES = [("all", "separate"), ("all", "mean"), ("some", "mean"), ("other", "drop"), ("some", "separate")]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("method", registry())
 def test_every_method_counts_rules_and_keeps_them_where_asked(method: str) -> None:
     for seed, (quasi, missing) in enumerate(CASES[:2]):

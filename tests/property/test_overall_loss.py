@@ -191,6 +191,7 @@ def test_the_loss_of_any_release_is_from_0_to_1_and_0_only_where_every_value_can
         assert found["overall"] == 0
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("method", ["datafly", "lattice", "mu-argus", "mingen-cell"])
 @pytest.mark.parametrize("suppressed", ["drop", "star"])
 def test_of_a_generalized_release_it_is_what_granularity_has_lost(method: str, suppressed: str) -> None:

@@ -19,6 +19,8 @@ from kinfold.progress import silent
 from kinfold.rows.points import Points
 from reference.nearest_kinds import nearest_of_kind
 
+pytestmark = pytest.mark.compiled
+
 N = 1200
 
 

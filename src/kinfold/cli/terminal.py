@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.text import Text
 
 from kinfold.cli.bugs import bug, traceback_wanted
+from kinfold.cli.concealing import without_passwords
 from kinfold.cli.escapes import Terminal, plain, plain_json
 from kinfold.cli.memory import leave, short_of_memory
 from kinfold.disk.journal import Journal, heard
@@ -65,7 +66,7 @@ def _fail(error: KinfoldError, *, show_values: bool) -> NoReturn:
 
 def _tell(error: KinfoldError, *, show_values: bool) -> None:
     for problem in error.problems:
-        what = replace(problem, fix="").text(show_values=show_values)
+        what = without_passwords(replace(problem, fix="").text(show_values=show_values))
         err.print(Text.assemble(("error: ", "bold red"), plain(what)), soft_wrap=True)
         if problem.fix:
             err.print(Text(f"  fix: {problem.fix}", style="cyan"), soft_wrap=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Nodes = NDArray[np.int32]
     Ints = NDArray[np.int64]
 
-LEAF = 8
+LEAF = 8  # statements looked through one by one; not tuned
 DEEP = 1024  # more than halvings of the codes of 30 attributes
 
 

@@ -21,12 +21,13 @@ from kinfold.request.methods import AUTO
 from kinfold.request.preparation import Prepared
 from kinfold.request.rules.counting import RuleCount
 from kinfold.rows import frames
+from kinfold.rows.databases.address import DatabaseAddress, table_at
 from kinfold.rows.displayed import Displayed
 from kinfold.rows.engines import Engine
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import AS_TEXT, Schema
 
-Save: TypeAlias = Callable[["Release", Path, bool], Path]
+Save: TypeAlias = Callable[["Release", Path, bool, DatabaseAddress | None], Path]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Release(Displayed):
     @property
     def frame(self) -> Any:
         """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
-        if isinstance(self.source, Path):
+        if isinstance(self.source, Path | DatabaseAddress):
             return self.engine.rows(self.released, self.written)
         rows = self.engine.rows(self.released)
         unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
@@ -95,6 +96,9 @@ class Release(Displayed):
         cost = "" if lost is None else f", {lost:.1%} lost"
         return f"<Release: {classes}, k = {verdict.k}{cost}, by {self.plan.method}>"
 
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write the release folder; it gets its name only after the file in it has been verified."""
-        return self.keep(self, Path(folder), force)
+    def save(self, folder: str | Path, *, force: bool = False, into: str | DatabaseAddress | None = None) -> Path:
+        """Write the release folder; it gets its name only after the file in it has been verified.
+
+        `into` is the address of a table in a database that is written, and verified, too.
+        """
+        return self.keep(self, Path(folder), force, table_at(into) if isinstance(into, str) else into)

@@ -15,7 +15,7 @@ import numpy as np
 
 from kinfold.methods.generalize.domain import Floats, Levels
 
-BRANCHES = 200
+BRANCHES = 200  # of the solver; what it has by then is a bound all the same
 
 
 class Cover:

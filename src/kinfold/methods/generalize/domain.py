@@ -31,7 +31,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 Levels: TypeAlias = tuple[int, ...]
 
 FEW = 3000  # rows up to which numpy is as fast as a kernel, and nobody waits for a compiler
-MOST_KEYS = 2**62
+MOST_KEYS = 2**62  # tuples that one whole number can tell apart
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ from kinfold.methods.generalize.nodes import Node, Nodes
 from kinfold.progress import Progress
 
 CELLS = 10_000_000_000  # cells to look at before an answer is given with what was proved until then
-PROVED = 1e-6
+PROVED = 1e-6  # a share of the loss: what the solver may be off by
 ROUNDS = 24  # programs to solve before the same
 ORDERS = 40  # ways to look for a reason to exclude a node
 

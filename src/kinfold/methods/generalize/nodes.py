@@ -27,7 +27,7 @@ from kinfold.methods.generalize.loss import CellLoss, Loss, Objective, loss_of
 from kinfold.methods.generalize.outliers import Models, failing, outliers, threshold
 from kinfold.models import Model
 
-KEPT_VIEWS = 128
+KEPT_VIEWS = 128  # roll-ups of the table, to make others from; not tuned
 KEPT_ROWS = 4_000_000  # in all views together
 TOLERANCE = 1e-12  # losses closer than this are equal
 

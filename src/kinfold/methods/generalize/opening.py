@@ -26,7 +26,7 @@ from kinfold.rows.tally import Ints
 Patterns: TypeAlias = dict[tuple[int, ...], int]
 
 CELLS = 8_000_000  # records times patterns that are laid out
-SWEEPS = 20
+SWEEPS = 20  # at most: one that gains nothing is the last; not tuned
 
 
 def opened(domain: Domain, blank: Mask, k: int, weights: Floats, progress: Progress = silent) -> Ints:

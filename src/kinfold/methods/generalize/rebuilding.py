@@ -25,7 +25,7 @@ from kinfold.progress import Progress, silent
 from kinfold.rows.tally import Ints, Spread, Tally
 
 POOL = 60  # records taken apart in one step, at most
-MAKE_UPS = 2_000_000
+MAKE_UPS = 2_000_000  # combinations of counts whose answer is kept: two megabytes
 NEAR = 16  # statements known to be near a record
 CHUNK = 10_000  # steps between two calls of the listener
 HEAT = 0.02  # what a step may cost at first, about

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from kinfold.methods.partition.gaps import Gaps
     from kinfold.rows.points import Floats, Labels
 
-ROUNDS = 200
+ROUNDS = 200  # of pricing, at most; the bound is mostly reached after 20
 MOST_FOUND, PER_ROOT = 60_000, 20  # groups taken from one pricing of one size
 FIRST_LOOKS, MORE_LOOKS, MOST_LOOKS = 2_000, 8, 50_000_000
 TOWARDS_BEST = 0.5  # how far from the prices of the program to the best known the pricing goes
 FEW = 100  # new groups below which roots that were cut short get more looks
 CLOSE = 1e-6  # a gap below this share is none
 STEPS = 3  # of search for each record, to meet good groups
-WALKS = 3
+WALKS = 3  # searches with seeds of their own: one alone misses groups that the best partition has
 
 
 @dataclass

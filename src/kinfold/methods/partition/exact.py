@@ -45,7 +45,7 @@ STEPS = 60  # rounds of pricing where the clock does not count: three times what
 # nodes of a choice; steps of a walk for each record. With them 200 records of Census take 17 s, and k = 3 is proved.
 BY_COUNT = {"pricing": 20_000_000, "gathering": 50_000_000, "nodes": 500, "walk": 50}
 WELL_PRICED = 0.1  # share of the gap that the reduced cost of a group may have, where the choice is not exact
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # a share of the cost that is rounding
 
 
 @dataclass(frozen=True, eq=False)

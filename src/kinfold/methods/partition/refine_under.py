@@ -31,7 +31,7 @@ from kinfold.errors import PolicyError
 from kinfold.methods.annealing import Budget, Cycle, Refinement, Walk
 from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.crossing import cross
-from kinfold.methods.partition.curves import curves
+from kinfold.methods.partition.curves import around, curves
 from kinfold.methods.partition.gaps import Gaps, numbered, renumbered
 from kinfold.methods.partition.oracle import Oracle
 from kinfold.methods.partition.requirement import Requirement, missed
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 # Those of shakes were tried out on Census, Tarragona and EIA, some seconds each on a busy machine: a rough choice
 CHUNK = 20_000  # steps between two looks at the clock and the listener
-CURVES = 4
+CURVES = 4  # orders along which neighbours are looked for; with one, pairs that lie across it never meet
 COARSER = (1, 2, 3, 5)  # how many classes become one, for each runner of the race
 QUENCH, RACE, ROUND, STEPS = 10, 100, 400, 1000  # steps a record
 HEAT = 0.5  # of the cost of an average record
@@ -114,8 +114,7 @@ class Promised:
         self.points, self.k = points, k
         self.gaps: Gaps | None = None
         self.oracle = Oracle.of(points, requirements)
-        order = curves(points, CURVES, 0)
-        self.around = kernels.load("random_moves").Curves(order, np.argsort(order, axis=1).astype(np.int32))
+        self.around = around(points, CURVES)
         self.stream = kernels.load("draws").stream_of(seed)
         self.lowest, self.chunks = np.inf, 0
 

@@ -123,7 +123,7 @@ def missed(requirements: Sequence[Requirement], labels: Labels) -> NDArray[np.fl
     order = np.argsort(labels, kind="stable").astype(np.int32)
     sizes = np.bincount(labels)
     result = np.zeros(len(sizes))
-    kernels.load("promises").misses(
+    kernels.load("class_misses").misses(
         packed(requirements, len(labels)), order, np.concatenate([[0], np.cumsum(sizes)]), result
     )
     return result

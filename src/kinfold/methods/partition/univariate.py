@@ -47,7 +47,7 @@ METHOD = Declaration(
 )
 
 WIDE = 50  # above this k trying every size of the last group takes longer than halving (measured at 10⁶ values)
-CHUNK = 1 << 18
+CHUNK = 1 << 18  # values between two looks at the listener
 
 
 def univariate(x: object, k: int, *, cost: Cost = "sse", progress: Progress = silent) -> Labels:

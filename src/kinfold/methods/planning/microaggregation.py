@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, plural
 from kinfold.methods.averaging import averaged
-from kinfold.methods.planning.closeness_advice import advice
+from kinfold.methods.planning.closeness_advice import advice, only_one_class
 from kinfold.methods.planning.edit_rules import Nudged, Results, Rules, nudged
 from kinfold.methods.planning.missing import given_up, lacking_alike, refuse_mixed, strata
 from kinfold.methods.planning.needs import lacking
@@ -161,6 +161,8 @@ def _classes(task: Task, method: Declaration, *, refine: bool = True) -> Classes
     apart = strata(task.attributes)
     if problems := [*not_exact(task, apart)]:
         raise PolicyError(problems)
+    if not apart.any() and only_one_class(task):
+        return Classes(np.zeros(len(apart), np.int32))
     labels = np.empty(len(apart), np.int32)
     done = classes = 0
     for stratum in range(int(apart.max()) + 1):

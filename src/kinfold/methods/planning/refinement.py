@@ -31,7 +31,7 @@ Labels: TypeAlias = NDArray[np.int32]
 # what improving, repairing and proving have to compile
 KERNELS = (
     *("draws", "plain_search", "sweeps", "random_moves", "promised_search"),
-    *("promises", "t_merge", "near_kinds", "repair", "paths", "distances", "pricing"),
+    *("class_misses", "t_merge", "near_kinds", "repair", "paths", "distances", "pricing"),
 )
 EXACT_UP_TO = 500  # records: half a minute of processor time at k = 3 to 5; a thousand take many
 

@@ -62,6 +62,11 @@ class Connection:
         with self._stoppable():
             return self._inside.sql(query).to_arrow_table()
 
+    def reader(self, query: str, rows: int) -> pa.RecordBatchReader:
+        """Run a query, and let its rows be read some at a time; nothing else may be run meanwhile."""
+        with self._stoppable():
+            return self._inside.sql(query).to_arrow_reader(rows)
+
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
         with undisturbed(self._inside.interrupt), _in_our_words():

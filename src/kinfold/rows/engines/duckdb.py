@@ -9,7 +9,7 @@ order in which they came.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -20,11 +20,14 @@ import pyarrow as pa
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.rows.appearance import Appearance, Succession
+from kinfold.rows.databases.address import DatabaseAddress
+from kinfold.rows.databases.intake import RowsAt, read_database
 from kinfold.rows.engines import expressions, ordering
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted, string
+from kinfold.rows.engines.handing import Handed, handed
 from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, sizes_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.reading import read_arrow, read_file
@@ -59,9 +62,14 @@ class DuckDB:
         """Forget every row and remove every temporary file; done by itself when nobody holds the engine any more."""
         self._discard()
 
-    def read(self, source: Path | pa.Table, missing: Sequence[str] = (), form: Form = PLAIN) -> Frame:
-        """Take in a file or an Arrow table, written as a form says; `missing` are texts that become null."""
-        frame = read_arrow(self._db, source) if isinstance(source, pa.Table) else read_file(self._db, source, form)
+    def read(
+        self, source: Path | pa.Table | DatabaseAddress | RowsAt, missing: Sequence[str] = (), form: Form = PLAIN
+    ) -> Frame:
+        """Take in a file, an Arrow table or rows of a database; `missing` are texts that become null."""
+        if isinstance(source, DatabaseAddress | RowsAt):
+            frame = read_database(self._db, source if isinstance(source, RowsAt) else RowsAt(source))
+        else:
+            frame = read_arrow(self._db, source) if isinstance(source, pa.Table) else read_file(self._db, source, form)
         found = {key: getattr(frame.form, key) or getattr(form, key) for key in ("separator", "encoding", "sheet")}
         return normalized(self._db, replace(frame, form=replace(form, **found)), missing if frame.typed else ())
 
@@ -210,6 +218,10 @@ class DuckDB:
         rows = f"(SELECT *, rowid AS place, {ours} FROM {frame.table})"
         named = f"(SELECT {view}.*, {theirs} FROM {tuples.table} POSITIONAL JOIN {view})"
         return f"{rows} s JOIN {named} n ON {same}", "ORDER BY s.place"
+
+    def hand_out(self, frame: Frame, schema: Schema, fitted: Callable[[str], str], *, ordered: bool) -> Handed:
+        """Hand out every row, a batch at a time, in types that somebody takes."""
+        return handed(self._db, frame, [self._typed(frame, name, schema) for name in frame.names], fitted, ordered)
 
     def write(self, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
         """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
