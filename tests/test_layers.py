@@ -141,6 +141,30 @@ def test_the_house_shows_the_way() -> None:
     assert len([path for path in SRC.glob("*.py") if path.stem != "__init__"]) <= 6
 
 
+STUDIO_SHOWS = {
+    "comparison",
+    "demo",
+    "disk",
+    "errors",
+    "evaluation",
+    "flow",
+    "hierarchy",
+    "interchange",
+    "profiling",
+    "progress",
+    "release",
+    "request",
+    "rows",
+}  # and computes nothing: no kernels, methods, measures or models
+
+
+@pytest.mark.parametrize("path", sorted((SRC / "studio").glob("*.py")), ids=lambda path: path.name)
+def test_the_studio_is_thin(path: Path) -> None:
+    known = {name.split(".")[1] for name in imports(path) if name.startswith("kinfold.")} - ANY_ROOM - {"studio"}
+    assert known <= STUDIO_SHOWS
+    assert len(path.read_text().splitlines()) <= 250
+
+
 def test_what_judges_does_not_know_what_makes() -> None:
     table = may_import()
     for judge in ("models", "verification", "checker"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -356,6 +358,7 @@ def test_a_closed_table_is_forgotten(made: Studio) -> None:
 
 
 def test_every_route_is_in_the_documentation(made: Studio) -> None:
+    from kinfold.studio.database_routes import DatabaseRoutes
     from kinfold.studio.decision_routes import DecisionRoutes
     from kinfold.studio.hierarchy_routes import HierarchyRoutes
     from kinfold.studio.look_routes import LookRoutes
@@ -363,10 +366,46 @@ def test_every_route_is_in_the_documentation(made: Studio) -> None:
     from kinfold.studio.source_routes import SourceRoutes
 
     text = DOC.read_text()
-    kinds = (LookRoutes, SourceRoutes, DecisionRoutes, HierarchyRoutes, RunRoutes)
+    kinds = (LookRoutes, SourceRoutes, DatabaseRoutes, DecisionRoutes, HierarchyRoutes, RunRoutes)
     paths = {route.path for kind in kinds for route in kind(made.sessions).routes()}
     plain = {path.replace("{run}", "r1").replace("{job}", "j1").replace("{part}", "public") for path in paths}
     assert {path for path in plain if "{" not in path and path not in text} == set()
+
+
+def test_a_table_of_an_sqlite_file_is_chosen(made: Studio, tmp_path: Path) -> None:
+    file = tmp_path / "clinic.sqlite"
+    with closing(sqlite3.connect(file)) as base, base:
+        base.execute('CREATE TABLE "pa.tients" (age INTEGER, city TEXT)')
+        base.executemany('INSERT INTO "pa.tients" VALUES (?, ?)', [(20 + i % 30, "ab"[i % 2]) for i in range(80)])
+        base.execute("CREATE TABLE other (x INTEGER)")
+    visitor = Visitor.let_in(made)
+    assert visitor.upload("clinic.sqlite", file.read_bytes()).status == 200
+    state = visitor.get("/api/session")
+    assert state["state"] == "choosing"
+    assert state["source"]["tables"] == ["other", "pa.tients"]
+    assert visitor.ask("POST", "/api/source/table", {"table": "nobody"}).status == 404
+    visitor.post("/api/source/table", {"table": "pa.tients"})
+    state = visitor.ready()
+    assert state["source"]["rows"] == 80
+    assert [each["name"] for each in state["columns"]] == ["age", "city"]
+    assert visitor.get("/api/rows?from=0&count=1")["cells"] == [["20", "a"]]
+    assert visitor.upload("broken.sqlite", b"none of it").status == 422
+
+
+@pytest.mark.parametrize("address", ["sqlite:////etc/passwd?table=x", "/etc/passwd", "http://example.org/a.csv", ""])
+def test_a_database_is_a_server_and_no_file_of_this_machine(demo: Visitor, address: str) -> None:
+    answer = demo.ask("POST", "/api/source/database", {"address": address})
+    assert answer.status == 422
+    assert demo.get("/api/session")["state"] == "ready"
+
+
+def test_a_server_that_does_not_answer_is_told_without_its_password(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    asked = {"address": "postgresql://ada:secret-word@127.0.0.1:1/clinic", "table": "patients"}
+    visitor.post("/api/source/database", asked)
+    state = wait_for(lambda: _failed(visitor), "the failure")
+    assert state["source"]["problems"]
+    assert "secret-word" not in json.dumps(state)
 
 
 def test_answers_are_strict_json(demo: Visitor) -> None:

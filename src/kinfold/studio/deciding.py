@@ -15,7 +15,7 @@ from kinfold.request.policy_text import Key, edited, read_text
 from kinfold.studio.history import in_words
 from kinfold.studio.mishaps import Misfit, Refused
 from kinfold.studio.openings import HIERARCHIES
-from kinfold.studio.sessions import Session, Sessions
+from kinfold.studio.sessions import Sessions, StudioSession
 from kinfold.studio.tables import reopen
 
 FOREIGN = ("engine",)  # sections that are the server's own affair
@@ -23,7 +23,7 @@ DEEPEST = 40  # levels of values inside one another
 INSIDE = re.compile(rf"{HIERARCHIES}/[^/\\]+\.csv")
 
 
-def checked(session: Session, text: str) -> tuple[Policy, dict[str, Any]]:
+def checked(session: StudioSession, text: str) -> tuple[Policy, dict[str, Any]]:
     """Return the policy that a text is and its keys; one that leads outside the session's folder is refused."""
     if len(text.encode("utf-8", "replace")) > session.limits.text_bytes:
         raise Refused(
@@ -74,7 +74,7 @@ def _file_of(name: str) -> Key:
     return "columns", name, "hierarchy", "file"
 
 
-async def decide(sessions: Sessions, session: Session, changes: Mapping[Key, Any], what: str = "") -> int:
+async def decide(sessions: Sessions, session: StudioSession, changes: Mapping[Key, Any], what: str = "") -> int:
     """Set some keys of the policy; one decision, one step of undo."""
     async with session.deciding:
         text = await asyncio.to_thread(changed_text, session.history.text, changes)
@@ -93,13 +93,15 @@ def changed_text(text: str, changes: Mapping[Key, Any]) -> str:
         ) from None
 
 
-async def rewrite(sessions: Sessions, session: Session, text: str, what: str, by: str) -> int:
+async def rewrite(sessions: Sessions, session: StudioSession, text: str, what: str, by: str) -> int:
     """Take a whole text."""
     async with session.deciding:
         return await taken(sessions, session, text, what, by)
 
 
-async def taken(sessions: Sessions, session: Session, text: str, what: str, by: str, *, guessing: bool = False) -> int:
+async def taken(
+    sessions: Sessions, session: StudioSession, text: str, what: str, by: str, *, guessing: bool = False
+) -> int:
     """Take a text that was decided, unless something is wrong with it."""
     await asyncio.to_thread(checked, session, text)
     if session.history.decide(text, what, by) or guessing:
@@ -108,7 +110,7 @@ async def taken(sessions: Sessions, session: Session, text: str, what: str, by: 
     return session.version
 
 
-async def travel(sessions: Sessions, session: Session, way: str) -> int:
+async def travel(sessions: Sessions, session: StudioSession, way: str) -> int:
     """Go a decision back, or forth again."""
     async with session.deciding:
         session.history.undo() if way == "undo" else session.history.redo()
@@ -117,13 +119,13 @@ async def travel(sessions: Sessions, session: Session, way: str) -> int:
         return session.changed()
 
 
-def policy_of(session: Session, text: str | None = None) -> tuple[Policy, dict[str, Any]]:
+def policy_of(session: StudioSession, text: str | None = None) -> tuple[Policy, dict[str, Any]]:
     """Return the policy of a session and the keys that its text has; no table, no policy."""
     if not session.history.text:
         raise Refused(409, "no table is open", "open one first")
     return _read(session.history.text if text is None else text)
 
 
-def usable(session: Session) -> Policy:
+def usable(session: StudioSession) -> Policy:
     """Return the policy with its hierarchies where they are."""
     return policy_of(session)[0].based_on(session.folder)

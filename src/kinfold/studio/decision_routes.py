@@ -16,7 +16,7 @@ from kinfold.studio.bodies import json_of
 from kinfold.studio.deciding import checked, decide, policy_of, rewrite, travel
 from kinfold.studio.guard import session_of
 from kinfold.studio.mishaps import Misfit, Refused
-from kinfold.studio.sessions import Session, Sessions
+from kinfold.studio.sessions import Sessions, StudioSession
 
 LONGEST_STEP = 40
 
@@ -67,7 +67,7 @@ class DecisionRoutes:
             return JSONResponse({"problems": error.found})
         return JSONResponse({"problems": []})
 
-    async def _text(self, request: Request) -> tuple[Session, str]:
+    async def _text(self, request: Request) -> tuple[StudioSession, str]:
         session = session_of(request)
         policy_of(session)
         text = (await json_of(request, session.limits)).get("text")
@@ -127,7 +127,7 @@ def _path(key: Any) -> Key:
     return tuple(parts)
 
 
-def self_contained(session: Session, text: str) -> str:
+def self_contained(session: StudioSession, text: str) -> str:
     """Return a policy's text with the hierarchies in it that stand in files of the session."""
     files = {
         name: column.hierarchy.file

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kinfold.studio.mishaps import Refused, status_of, told
-from kinfold.studio.sessions import Session, Sessions
+from kinfold.studio.sessions import Sessions, StudioSession
 
 HARMLESS = ("GET", "HEAD")
 SAME = ("same-origin", "none")  # of Sec-Fetch-Site: this page, or an address that somebody typed
@@ -132,7 +132,7 @@ def _ends(error: BaseException) -> bool:
     return isinstance(error, Refused) and error.status in (408, 413)
 
 
-def session_of(request: Any) -> Session:
+def session_of(request: Any) -> StudioSession:
     """Return the session of a request that passed the guard."""
-    found: Session = request.scope["kinfold.session"]
+    found: StudioSession = request.scope["kinfold.session"]
     return found

@@ -26,7 +26,7 @@ from kinfold.studio.decision_routes import attached
 from kinfold.studio.guard import session_of
 from kinfold.studio.mishaps import Refused, told
 from kinfold.studio.openings import HIERARCHIES
-from kinfold.studio.sessions import Session, Sessions
+from kinfold.studio.sessions import Sessions, StudioSession
 from kinfold.studio.tables import clean_name
 
 MOST_ROWS = 2_000  # of labels that a page gets one by one
@@ -85,7 +85,7 @@ class HierarchyRoutes:
         return attached(content, f"{clean_name(name)}.csv", "text/csv")
 
     async def _decided(
-        self, session: Session, name: str, values: HeldValues, keys: Mapping[str, Any] | None
+        self, session: StudioSession, name: str, values: HeldValues, keys: Mapping[str, Any] | None
     ) -> Response:
         """Put a hierarchy into the policy, a long table of labels into a file beside it."""
         if keys is not None:
@@ -101,20 +101,20 @@ class HierarchyRoutes:
         what = f"hierarchy of {name}" if keys is not None else f"no hierarchy of {name}"
         return JSONResponse({"version": await decide(self.sessions, session, changes, what)})
 
-    async def _values(self, session: Session, name: str) -> HeldValues:
+    async def _values(self, session: StudioSession, name: str) -> HeldValues:
         policy = usable(session)
         asked = policy.columns.get(name)
         key = ("values", name, asked.model_dump_json(exclude={"hierarchy"}) if asked else "")
         return await self._ask(session, lambda engine, frame: held_values(engine, frame, policy, name), key)  # type: ignore[no-any-return]
 
     async def _told(
-        self, session: Session, name: str, values: HeldValues, spec: HierarchySpec | None
+        self, session: StudioSession, name: str, values: HeldValues, spec: HierarchySpec | None
     ) -> dict[str, Any]:
         proposed = await self._ask(session, lambda engine, frame: proposed_for(engine, frame, name), ("proposed", name))
         shown = None if spec is None else _shown(policy_of(session)[0], name, spec)
         return {"column": name, "spec": shown, **await asyncio.to_thread(_described, values, spec, proposed)}
 
-    async def _ask(self, session: Session, question: Any, key: Any) -> Any:
+    async def _ask(self, session: StudioSession, question: Any, key: Any) -> Any:
         form = policy_of(session)[0].source.form
         return await self.sessions.desks.ask(session, session.table.path, form, question, key)
 
@@ -138,7 +138,7 @@ def _described(values: HeldValues, spec: HierarchySpec | None, proposed: Any) ->
     }
 
 
-def _column(request: Request) -> tuple[Session, str]:
+def _column(request: Request) -> tuple[StudioSession, str]:
     session, name = session_of(request), request.query_params.get("column", "")
     _ = session.table
     if name not in session.columns:
@@ -146,7 +146,7 @@ def _column(request: Request) -> tuple[Session, str]:
     return session, name
 
 
-def _spec(session: Session, name: str) -> HierarchySpec | None:
+def _spec(session: StudioSession, name: str) -> HierarchySpec | None:
     column = usable(session).columns.get(name)
     return column.hierarchy if column else None
 
@@ -192,7 +192,7 @@ def _levels(rows: Rows) -> dict[str, Any]:
     return {"levels": [list(row) for row in rows]}
 
 
-def _kept(session: Session, name: str, hierarchy: Hierarchy) -> str:
+def _kept(session: StudioSession, name: str, hierarchy: Hierarchy) -> str:
     """Write a table of labels into a file of its own: one that an undo leads back to is never written over."""
     folder = session.folder / HIERARCHIES
     folder.mkdir(exist_ok=True)

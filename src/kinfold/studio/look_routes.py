@@ -18,7 +18,7 @@ from kinfold.studio.deciding import policy_of
 from kinfold.studio.errands import Errand
 from kinfold.studio.guard import session_of
 from kinfold.studio.mishaps import Refused
-from kinfold.studio.sessions import Session, Sessions, read_json
+from kinfold.studio.sessions import Sessions, StudioSession, read_json
 from kinfold.studio.state import shown
 from kinfold.studio.words import now, words
 
@@ -93,7 +93,7 @@ class LookRoutes:
 class EventStream(StreamingResponse):
     """Events for as long as somebody reads them."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StudioSession) -> None:
         self._session, self._reader = session, session.watched()
         super().__init__(_stream(session, self._reader), media_type="text/event-stream")
 
@@ -105,7 +105,7 @@ class EventStream(StreamingResponse):
             self._session.unwatched(self._reader)
 
 
-async def _stream(session: Session, reader: asyncio.Queue[tuple[str, Any]]) -> AsyncIterator[str]:
+async def _stream(session: StudioSession, reader: asyncio.Queue[tuple[str, Any]]) -> AsyncIterator[str]:
     yield f"retry: 1000\n\n{_event('session', {'version': session.version})}"
     while True:
         try:

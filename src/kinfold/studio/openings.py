@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kinfold.flow import looked_at
+from kinfold.flow import MISSING, looked_at, open_engine, rows_of
 from kinfold.hierarchy import by_rows, write_arx
 from kinfold.profiling.profile import ColumnProfile, Profile, profile
 from kinfold.profiling.starter_policy import hierarchy_files, starter
@@ -31,6 +31,8 @@ PROJECT = ".deid"
 def open_table(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
     """Read and profile a table; write down what a page shows of it in `opening.json`."""
     folder = Path(request["folder"])
+    if request.get("address"):
+        _fetch(request["address"], Path(request["source"]))
     source, policy = _unpacked(Path(request["source"]), Path(request["workspace"]), request.get("policy"))
     written = Policy.parse({"privacy": {"k": 2}, "source": request.get("written") or _source_of(policy)}).source.form
     tell({"event": "progress", "stage": "read", "share": 0.05})
@@ -56,6 +58,13 @@ def open_table(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
 
 def _tell_combinations(tell: Tell, done: int, total: int) -> None:
     tell({"event": "progress", "stage": "combinations", "share": 0.4 + 0.5 * done / max(total, 1)})
+
+
+def _fetch(address: str, into: Path) -> None:
+    """Read rows of a database once, into a file that knows their types."""
+    with open_engine() as engine:
+        frame = engine.read(rows_of(address), MISSING)
+        engine.write(frame, into, engine.schema(frame), ordered=False)
 
 
 def _source_of(policy: str | None) -> dict[str, Any]:

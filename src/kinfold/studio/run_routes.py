@@ -21,7 +21,7 @@ from kinfold.studio.decision_routes import attached, changes_in, self_contained
 from kinfold.studio.guard import session_of
 from kinfold.studio.mishaps import Refused, told
 from kinfold.studio.runs_made import drawn
-from kinfold.studio.sessions import Session, Sessions, Tried, read_json
+from kinfold.studio.sessions import Sessions, StudioSession, Tried, read_json
 
 REPORT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"  # besides the page's own
 PARTS = ("public", "internal")
@@ -60,7 +60,7 @@ class RunRoutes:
         session = session_of(request)
         return JSONResponse({"runs": [self._told(session, run, brief=True) for run in session.runs.values()]})
 
-    def _told(self, session: Session, run: Tried, *, brief: bool = False) -> dict[str, Any]:
+    def _told(self, session: StudioSession, run: Tried, *, brief: bool = False) -> dict[str, Any]:
         return runs.run_told(self.sessions, session, run, brief=brief)
 
     async def begin(self, request: Request) -> Response:
@@ -159,7 +159,7 @@ class RunRoutes:
         return FileResponse(path, media_type="text/html", headers={"content-security-policy": REPORT})
 
 
-def _run(request: Request, *, finished: bool = False) -> tuple[Session, Tried]:
+def _run(request: Request, *, finished: bool = False) -> tuple[StudioSession, Tried]:
     session, ident = session_of(request), request.path_params["run"]
     return session, runs.finished(session, ident) if finished else runs.found(session, ident)
 
@@ -171,7 +171,7 @@ def _part(request: Request) -> str:
     return part
 
 
-def mapped(session: Session, risk: str | None, loss: str | None) -> dict[str, Any]:
+def mapped(session: StudioSession, risk: str | None, loss: str | None) -> dict[str, Any]:
     """Return the R-U map of the runs that are done, by the first risk and loss that all of them have."""
     done = [run for run in session.runs.values() if run.errand.state == "done"]
     failed = [
@@ -211,7 +211,7 @@ def _outcome(run: Tried) -> Outcome:
     return Outcome(setting, {**measures, "run": run.errand.ident, "name": runs.name_of(run)})
 
 
-def repeating(session: Session, run: Tried) -> str:
+def repeating(session: StudioSession, run: Tried) -> str:
     """Return the policy of a run, self-contained; where a clock ended its refinement, with the steps it took."""
     method = policy_of(session, run.text)[0].method
     text = self_contained(session, run.text)

@@ -13,10 +13,10 @@ from kinfold.request.policy_text import Key
 from kinfold.studio.deciding import changed_text, checked, policy_of
 from kinfold.studio.errands import Errand
 from kinfold.studio.mishaps import Refused
-from kinfold.studio.sessions import Session, Sessions, Tried
+from kinfold.studio.sessions import Sessions, StudioSession, Tried
 
 
-def begin(sessions: Sessions, session: Session, changes: Mapping[Key, Any]) -> Tried:
+def begin(sessions: Sessions, session: StudioSession, changes: Mapping[Key, Any]) -> Tried:
     """Queue a run of the policy, with some keys set for this once."""
     table = session.table
     text = changed_text(policy_text(session), changes) if changes else policy_text(session)
@@ -35,7 +35,7 @@ def begin(sessions: Sessions, session: Session, changes: Mapping[Key, Any]) -> T
     return run
 
 
-def look(sessions: Sessions, session: Session, kind: str, more: Mapping[str, Any]) -> Errand:
+def look(sessions: Sessions, session: StudioSession, kind: str, more: Mapping[str, Any]) -> Errand:
     """Queue a longer look at the table by the policy as it stands."""
     errand = _errand(session, kind, policy_text(session), more)
     for old in [each for each in session.looks.values() if each.over][: -session.limits.waiting]:
@@ -46,13 +46,13 @@ def look(sessions: Sessions, session: Session, kind: str, more: Mapping[str, Any
     return errand
 
 
-def policy_text(session: Session) -> str:
+def policy_text(session: StudioSession) -> str:
     """Return the policy as it stands, or a refusal."""
     policy_of(session)
     return session.history.text
 
 
-def _errand(session: Session, kind: str, text: str, more: Mapping[str, Any] | None = None) -> Errand:
+def _errand(session: StudioSession, kind: str, text: str, more: Mapping[str, Any] | None = None) -> Errand:
     """Return an errand on the open table; its policy stands in the session's folder, for its hierarchies do."""
     ident = session.number("r" if kind == "run" else "j")
     folder = session.room(ident)
@@ -63,24 +63,24 @@ def _errand(session: Session, kind: str, text: str, more: Mapping[str, Any] | No
     return Errand(ident, kind, session, folder, request, partial(told, session), lane)
 
 
-def _run_told(session: Session, errand: Errand) -> None:
+def _run_told(session: StudioSession, errand: Errand) -> None:
     session.tell("run", errand.progress())
     if errand.over or errand.stage == "queued":
         session.changed()
 
 
-def _look_told(session: Session, errand: Errand) -> None:
+def _look_told(session: StudioSession, errand: Errand) -> None:
     session.tell("job", {key: value for key, value in errand.progress().items() if key != "loss"})
 
 
-def _make_room(session: Session) -> None:
+def _make_room(session: StudioSession) -> None:
     """Forget the oldest run that is over where there are too many."""
     over = [ident for ident, run in session.runs.items() if run.errand.over]
     if len(session.runs) >= session.limits.runs and over:
         forget(session, over[0])
 
 
-def forget(session: Session, ident: str) -> None:
+def forget(session: StudioSession, ident: str) -> None:
     """Forget a run that is over, with all it left."""
     run = session.runs.pop(ident)
     shutil.rmtree(run.errand.folder, ignore_errors=True)
@@ -105,7 +105,7 @@ def name_of(run: Tried) -> str:
     return f"{method}, k = {run.asked['k']}{levels}"
 
 
-def run_told(sessions: Sessions, session: Session, run: Tried, *, brief: bool = False) -> dict[str, Any]:
+def run_told(sessions: Sessions, session: StudioSession, run: Tried, *, brief: bool = False) -> dict[str, Any]:
     """Return a run as plain values; in brief without its policy and its curve."""
     errand = run.errand
     stale = session.source is None or dict(session.source.read) != dict(run.read)
@@ -122,7 +122,7 @@ def run_told(sessions: Sessions, session: Session, run: Tried, *, brief: bool = 
     return told if brief else {**told, "policy": run.text, "curve": errand.curve, "bound": errand.bound}
 
 
-def finished(session: Session, ident: str) -> Tried:
+def finished(session: StudioSession, ident: str) -> Tried:
     """Return a run that is done, or a refusal."""
     run = found(session, ident)
     if run.errand.state != "done":
@@ -130,16 +130,16 @@ def finished(session: Session, ident: str) -> Tried:
     return run
 
 
-def found(session: Session, ident: str) -> Tried:
+def found(session: StudioSession, ident: str) -> Tried:
     """Return a run of this session, or a refusal."""
     if ident not in session.runs:
         raise Refused(404, "there is no such run in this session", "see the list of runs")
     return session.runs[ident]
 
 
-def again(session: Session) -> dict[str, str]:
+def again(session: StudioSession) -> dict[str, str]:
     """Return the command and the lines of Python that do a run again."""
-    name = session.table.name
+    name = session.table.address or session.table.name
     command = f"kinfold anonymize {shlex.quote(name)} --policy policy.toml --out release"
     lines = ["import kinfold", "", f'release = kinfold.anonymize({name!r}, "policy.toml")', 'release.save("release")']
     return {"command": command, "python": "\n".join(lines)}

@@ -26,6 +26,7 @@ from kinfold.release.report import class_sizes, verdict_sentences
 from kinfold.release.report.chart import Picture, specification, theme
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts
 from kinfold.release.report.limits import LIMITS
+from kinfold.release.report.page import singled_told
 from kinfold.release.report.spreads import pictures
 from kinfold.request.policy import Policy
 from kinfold.studio.worker import Tell
@@ -146,7 +147,7 @@ def _verdict(release: Release, facts: Facts) -> dict[str, Any]:
         "not_promised": list(LIMITS),
         "promises": promises,
         "checkers": [{"name": "engine", "holds": release.verdict.holds}, {"name": "plain", "holds": twice}],
-        "warnings": [*facts.warnings, *facts.cautions],
+        "warnings": [*facts.warnings, *facts.cautions, *singled_told(facts)],
         "notes": list(facts.notes),
     }
 

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kinfold import __version__
 from kinfold.errors import DataError, PolicyError
+from kinfold.studio.database_routes import DatabaseRoutes
 from kinfold.studio.decision_routes import DecisionRoutes
 from kinfold.studio.errands import Errand
 from kinfold.studio.guard import Guard
@@ -31,7 +32,7 @@ from kinfold.studio.limits import Limits
 from kinfold.studio.look_routes import LookRoutes
 from kinfold.studio.mishaps import Refused
 from kinfold.studio.run_routes import RunRoutes
-from kinfold.studio.sessions import Session, Sessions
+from kinfold.studio.sessions import Sessions, StudioSession
 from kinfold.studio.source_routes import SourceRoutes, opened_by_command
 from kinfold.studio.tables import opened
 
@@ -59,7 +60,7 @@ class Studio:
     @property
     def app(self) -> ASGIApp:
         """The interface behind its guard."""
-        kinds = (LookRoutes, SourceRoutes, DecisionRoutes, HierarchyRoutes, RunRoutes)
+        kinds = (LookRoutes, SourceRoutes, DatabaseRoutes, DecisionRoutes, HierarchyRoutes, RunRoutes)
         routes = [route for kind in kinds for route in kind(self.sessions).routes()]
         static = Mount("/static", StaticFiles(directory=str(files("kinfold.studio").joinpath("static"))))
         pages = [Route("/", self.page), Route(CHARTS, self.charts), static]
@@ -94,7 +95,7 @@ class Studio:
             self.sessions.errands.submit(self._charts)
         return self._charts
 
-    def _open_data(self, session: Session) -> None:
+    def _open_data(self, session: StudioSession) -> None:
         """Open in a new session the table that the command named."""
         assert self.data is not None  # noqa: S101  or nobody would ask
         task = asyncio.get_running_loop().create_task(opened(self.sessions, session, opened_by_command(self.data)))

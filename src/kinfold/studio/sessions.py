@@ -40,6 +40,9 @@ class Opened:
     facts: Mapping[str, Any] = field(default_factory=dict)
     problems: list[Mapping[str, Any]] = field(default_factory=list)
     errand: Errand | None = None
+    address: str | None = None  # of rows in a database, without a password
+    asked: str | None = None  # the same with it, until they are read
+    tables: tuple[str, ...] = ()  # of a file of SQLite, to choose from
     read: Mapping[str, Any] = field(default_factory=dict)  # the keys of [source] that it was read with
 
 
@@ -53,7 +56,7 @@ class Tried:
     read: Mapping[str, Any]
 
 
-class Session:
+class StudioSession:
     """What one browser works on."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
@@ -130,9 +133,9 @@ class Sessions:
         self.errands, self.desks = Errands(limits), Desks(limits)
         scratch.sweep(PREFIX)
         self.folder = scratch.make(PREFIX)
-        self.begun: list[Callable[[Session], None]] = []  # who wants to know of a new session
+        self.begun: list[Callable[[StudioSession], None]] = []  # who wants to know of a new session
         self.demo: Mapping[str, Any] = {}  # what is known of the demo table once somebody has opened it
-        self._open: dict[str, Session] = {}
+        self._open: dict[str, StudioSession] = {}
         self._tokens: set[str] = set()
 
     def invite(self) -> str:
@@ -141,7 +144,7 @@ class Sessions:
         self._tokens.add(_digest(token))
         return token
 
-    def enter(self, token: str) -> tuple[str, Session]:
+    def enter(self, token: str) -> tuple[str, StudioSession]:
         """Take a token and begin a session; return the mark for its cookie."""
         found = next((each for each in self._tokens if secrets.compare_digest(each, _digest(token))), None)
         if found is None:
@@ -152,17 +155,17 @@ class Sessions:
         mark = secrets.token_urlsafe(32)
         folder = self.folder / secrets.token_hex(8)
         folder.mkdir(mode=0o700)
-        self._open[_digest(mark)] = session = Session(folder, self.limits)
+        self._open[_digest(mark)] = session = StudioSession(folder, self.limits)
         return mark, session
 
-    def find(self, mark: str) -> Session | None:
+    def find(self, mark: str) -> StudioSession | None:
         """Return the session of a cookie."""
         session = self._open.get(_digest(mark))
         if session is not None:
             session.touched = time.monotonic()
         return session
 
-    def __iter__(self) -> Iterator[Session]:
+    def __iter__(self) -> Iterator[StudioSession]:
         return iter(tuple(self._open.values()))
 
     async def forget_idle(self) -> None:
@@ -174,7 +177,7 @@ class Sessions:
                 del self._open[mark]
                 await self.forget(session)
 
-    async def forget(self, session: Session) -> None:
+    async def forget(self, session: StudioSession) -> None:
         """End what is done for a session, and remove all it had."""
         await self.errands.forget(session)
         await self.desks.forget(session)

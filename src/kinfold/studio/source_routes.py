@@ -17,11 +17,12 @@ from kinfold.flow import fit
 from kinfold.request.policy_text import Key
 from kinfold.rows.schema import Role
 from kinfold.studio.bodies import json_of, saved
+from kinfold.studio.database_routes import is_sqlite, tables_in
 from kinfold.studio.deciding import changed_text, policy_of, taken, usable
 from kinfold.studio.guard import session_of
 from kinfold.studio.mishaps import Misfit, Refused, told
 from kinfold.studio.openings import FIRST
-from kinfold.studio.sessions import Opened, Session, Sessions
+from kinfold.studio.sessions import Opened, Sessions, StudioSession
 from kinfold.studio.tables import clean_name, let_go, opened, place_for
 
 MOST_ROWS = 500  # of a page
@@ -61,6 +62,11 @@ class SourceRoutes:
         path = place_for(session, request.query_params.get("name", ""))
         size = await saved(request, session.limits, path)
         table = Opened(clean_name(path.name), path, "file", size)
+        if is_sqlite(path.name):
+            tables = await tables_in(path)
+            await let_go(self.sessions, session)
+            table.state, table.tables, session.source = "choosing", tables, table
+            return JSONResponse({"version": session.changed()})
         return JSONResponse({"version": await opened(self.sessions, session, table)})
 
     async def options(self, request: Request) -> Response:
@@ -121,7 +127,7 @@ class SourceRoutes:
             return JSONResponse({"problems": told(Misfit(error, text, session.columns))})
         return JSONResponse({"problems": []})
 
-    async def _ask(self, session: Session, question: Any, key: Any = None) -> Any:
+    async def _ask(self, session: StudioSession, question: Any, key: Any = None) -> Any:
         """Ask the table as the policy says that it is written."""
         form = policy_of(session)[0].source.form
         return await self.sessions.desks.ask(session, session.table.path, form, question, key)

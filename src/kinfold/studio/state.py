@@ -11,10 +11,10 @@ from kinfold.request.methods import registry
 from kinfold.request.policy import Policy
 from kinfold.studio.deciding import policy_of
 from kinfold.studio.runs import run_told
-from kinfold.studio.sessions import Session, Sessions
+from kinfold.studio.sessions import Sessions, StudioSession
 
 
-def shown(sessions: Sessions, session: Session) -> bytes:
+def shown(sessions: Sessions, session: StudioSession) -> bytes:
     """Return the state as JSON; it is made once for each version."""
     if session.shown is None or session.shown[0] != session.version:
         version = session.version
@@ -22,7 +22,7 @@ def shown(sessions: Sessions, session: Session) -> bytes:
     return session.shown[1]
 
 
-def told(sessions: Sessions, session: Session) -> dict[str, Any]:
+def told(sessions: Sessions, session: StudioSession) -> dict[str, Any]:
     """Return the state as plain values."""
     limits, table = session.limits, session.source
     policy = policy_of(session) if session.history.text else None
@@ -43,13 +43,14 @@ def told(sessions: Sessions, session: Session) -> dict[str, Any]:
     }
 
 
-def _source(session: Session) -> dict[str, Any] | None:
+def _source(session: StudioSession) -> dict[str, Any] | None:
     table = session.source
     if table is None:
         return None
     told: dict[str, Any] = {"name": table.name, "kind": table.kind, "problems": table.problems, "progress": None}
     if table.state == "opening" and table.errand is not None:
         told["progress"] = {"stage": table.errand.stage, "share": table.errand.share}
+    told |= {"tables": list(table.tables), "address": table.address}
     facts = table.facts
     if facts:
         told |= {key: facts[key] for key in ("rows", "options", "readings", "warnings", "unit", "sampling_weights")}
@@ -57,7 +58,7 @@ def _source(session: Session) -> dict[str, Any] | None:
     return told
 
 
-def _columns(session: Session, policy: Policy | None) -> list[dict[str, Any]]:
+def _columns(session: StudioSession, policy: Policy | None) -> list[dict[str, Any]]:
     if session.source is None or policy is None:
         return []
     return [_column(column, policy) for column in session.source.facts.get("columns", ())]
@@ -71,7 +72,7 @@ def _column(column: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     return {**column, "role": str(asked.role) if asked else None, "type": kind, "declared": declared}
 
 
-def _policy(session: Session, policy: tuple[Policy, dict[str, Any]] | None) -> dict[str, Any] | None:
+def _policy(session: StudioSession, policy: tuple[Policy, dict[str, Any]] | None) -> dict[str, Any] | None:
     if policy is None:
         return None
     complete = policy[0].model_dump(mode="json")

@@ -13,7 +13,7 @@ from kinfold.profiling.source_guess import worth_writing
 from kinfold.request.policy import parse_toml
 from kinfold.request.policy_text import Key, edited
 from kinfold.studio.errands import Errand
-from kinfold.studio.sessions import Opened, Session, Sessions, read_json
+from kinfold.studio.sessions import Opened, Sessions, StudioSession, read_json
 
 LONGEST_NAME = 120
 NAMELESS = "table.csv"
@@ -34,12 +34,12 @@ def clean_name(name: str) -> str:
     return short if short.strip(". ") else NAMELESS
 
 
-def place_for(session: Session, name: str) -> Path:
+def place_for(session: StudioSession, name: str) -> Path:
     """Return where a new table of this name goes: a folder of its own inside the session's."""
     return session.room(session.number("t")) / clean_name(name)
 
 
-async def opened(sessions: Sessions, session: Session, table: Opened) -> int:
+async def opened(sessions: Sessions, session: StudioSession, table: Opened) -> int:
     """Let go of the table before, and open this one."""
     await let_go(sessions, session)
     session.source = table
@@ -50,7 +50,7 @@ async def opened(sessions: Sessions, session: Session, table: Opened) -> int:
     return session.changed()
 
 
-def reopen(sessions: Sessions, session: Session, written: Mapping[str, Any], *, guessing: bool = False) -> None:
+def reopen(sessions: Sessions, session: StudioSession, written: Mapping[str, Any], *, guessing: bool = False) -> None:
     """Read the table again where the policy says now that it is written otherwise."""
     table = session.source
     if table is None or (dict(written) == dict(table.read) and not guessing and table.state == "ready"):
@@ -60,7 +60,9 @@ def reopen(sessions: Sessions, session: Session, written: Mapping[str, Any], *, 
     _begin(sessions, session, table, written, guessing=guessing)
 
 
-def _begin(sessions: Sessions, session: Session, table: Opened, written: Mapping[str, Any], *, guessing: bool) -> None:
+def _begin(
+    sessions: Sessions, session: StudioSession, table: Opened, written: Mapping[str, Any], *, guessing: bool
+) -> None:
     ident = session.number("o")
     request = {
         "source": str(table.path),
@@ -69,7 +71,9 @@ def _begin(sessions: Sessions, session: Session, table: Opened, written: Mapping
         "guessing": guessing,
         "fresh": not table.facts,
         "policy": table.policy,
+        "address": table.asked,
     }
+    table.asked = None
     told = partial(_told, sessions, session, table, dict(written), guessing)
     table.errand = Errand(ident, "open", session, session.room(ident), request, told)
     table.state, table.problems = "opening", []
@@ -77,7 +81,12 @@ def _begin(sessions: Sessions, session: Session, table: Opened, written: Mapping
 
 
 def _told(
-    sessions: Sessions, session: Session, table: Opened, written: Mapping[str, Any], guessing: bool, errand: Errand
+    sessions: Sessions,
+    session: StudioSession,
+    table: Opened,
+    written: Mapping[str, Any],
+    guessing: bool,
+    errand: Errand,
 ) -> None:
     """Take in how far the opening is, and in the end what was found."""
     if session.source is not table or table.errand is not errand:
@@ -105,10 +114,11 @@ def _share_demo(sessions: Sessions) -> None:
 
 
 def _take_facts(
-    session: Session, table: Opened, written: Mapping[str, Any], guessing: bool, facts: Mapping[str, Any]
+    session: StudioSession, table: Opened, written: Mapping[str, Any], guessing: bool, facts: Mapping[str, Any]
 ) -> None:
     first = not table.facts
     table.facts, table.path, table.state = facts, Path(facts["path"]), "ready"
+    table.size = table.path.stat().st_size
     if first:
         session.history.begin(facts["policy"], f"opened {table.name}")
     elif guessing:
@@ -118,7 +128,7 @@ def _take_facts(
     table.read = dict(parse_toml(session.history.text).get("source", {})) if first or guessing else dict(written)
 
 
-async def let_go(sessions: Sessions, session: Session) -> None:
+async def let_go(sessions: Sessions, session: StudioSession) -> None:
     """Forget the table of a session, its runs and its files."""
     await sessions.errands.forget(session)
     await sessions.desks.forget(session)
