@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser import journey
 from browser.visits import Studio, serving, visiting
@@ -68,7 +69,7 @@ def test_a_reload_comes_back_to_the_same_place(browser: Browser, studio: Studio)
         expect(journey.column(tab, "zip")).to_have_class(re.compile("role-other"))
 
 
-def test_decisions_are_taken_back_and_made_again(browser: Browser, studio: Studio) -> None:
+def test_decisions_are_taken_back_and_made_again(browser: Browser, studio: Studio, tmp_path: Path) -> None:
     with visiting(browser, studio.address) as (tab, seen):
         journey.open_demo(tab)
         journey.go(tab, "Protect")
@@ -84,7 +85,32 @@ def test_decisions_are_taken_back_and_made_again(browser: Browser, studio: Studi
         tab.get_by_role("button", name=re.compile("^Undo")).click()
         tab.get_by_role("button", name=re.compile("^Undo")).click()
         expect(field).to_have_value("5")
+        open_the_project_again(tab, field, tmp_path)
         assert seen.said == []
+
+
+def open_the_project_again(tab: Page, field: Locator, folder: Path) -> None:
+    journey.go(tab, "Open")
+    with tab.expect_download() as waiting:
+        tab.get_by_role("link", name="Save the project").click()
+    project = folder / waiting.value.suggested_filename
+    waiting.value.save_as(project)
+    journey.go(tab, "Protect")
+    journey.set_field(tab, re.compile("^k: "), "6")
+    expect(tab.locator("#policy")).to_have_value(re.compile("\nk = 6"))
+    journey.go(tab, "Open")
+    tab.get_by_label("Open a project").set_input_files(project)
+    journey.go(tab, "Protect")
+    expect(field).to_have_value("5")
+
+
+def test_a_server_that_has_gone_is_noticed(browser: Browser, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        studio = stack.enter_context(serving(folder=tmp_path))
+        with visiting(browser, studio.address) as (tab, _):
+            expect(tab.get_by_role("button", name="Start with the demo")).to_be_visible()
+            stack.close()
+            expect(tab.get_by_role("alert")).to_contain_text("does not answer")
 
 
 def test_the_policy_and_the_form_are_in_step_and_errors_are_at_their_line(browser: Browser, studio: Studio) -> None:

@@ -127,6 +127,9 @@ def cancelled(tab: Page) -> None:
 
 def beside_and_map(tab: Page) -> None:
     """Another point of the map, then two runs side by side."""
+    for point in tab.locator(".map .mark-symbol path").all():
+        point.click(force=True)
+        expect(tab).to_have_url(re.compile("#explore/r"))
     first = tab.locator("table.runs a[aria-current]").inner_text()
     others = tab.locator("table.runs a:not([aria-current])")
     others.first.click()

@@ -24,6 +24,7 @@ export function shell(step) {
     h("a", { class: "skip", href: "#main", on: { click: skip } }, "Skip to the step"),
     h("header", { class: "bar" }, h("div", {}, brand(), navigation(), tools())),
     h("main", { id: "main", tabindex: "-1", key: app.step }, step, onward()),
+    away(),
     runBar(),
     notices(),
     h("p", { class: "aside", role: "status", "aria-live": "polite" }, announced()),
@@ -150,6 +151,12 @@ function timing(run) {
   if (run.state === "queued") return "";
   const left = run.left === null || run.left === undefined ? "" : `, about ${duration(run.left)} left`;
   return `${share(run.share ?? 0)} after ${duration(run.seconds)}${left}`;
+}
+
+function away() {
+  if (!app.ui.away) return null;
+  const text = "The studio's server does not answer. See whether it still runs in its terminal.";
+  return h("div", { class: "run-bar away", role: "alert" }, h("div", {}, h("strong", { class: "alarm" }, text)));
 }
 
 function notices() {
