@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,14 @@ from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
-from kinfold.progress import onward
+from kinfold.progress import Stage, attended, onward
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import policy_in
 from kinfold.release.folder import save
 from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
 from kinfold.release.recalling import recorded_measures
 from kinfold.release.release import Release
+from kinfold.release.resuming import shelf_for
 from kinfold.request.binding import BoundPolicy, bind
 from kinfold.request.encoding import Attribute, encode
 from kinfold.request.keywords import LISTS, SECTIONS, listing, section_of
@@ -52,24 +53,52 @@ from kinfold.verification import judge_people
 from kinfold.verification import verify as check
 
 if TYPE_CHECKING:
+    from kinfold.disk.saved_work import SavedWork
     from kinfold.hierarchy import Hierarchy
     from kinfold.methods.generalize.lattice import Lattice
     from kinfold.methods.generalize.mu_argus import Standing
     from kinfold.profiling.profile import Profile
 
+Asked = ParamSpec("Asked")
+
 MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV file cannot tell them apart
 
-Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
+
+def heeding(way: Callable[Asked, Release]) -> Callable[Asked, Release]:
+    """Do the whole way in a thread of its own where somebody listens, so that what the listener raises ends it at once.
+
+    Not where somebody is asked questions: the answers come from the calling thread.
+    """
+
+    @wraps(way)
+    def heeded(*args: Asked.args, **given: Asked.kwargs) -> Release:
+        listener: Any = given.get("progress")
+        if listener is None or given.get("ask") is not None:
+            return way(*args, **given)
+        from kinfold.rows.engines.connection import watched
+
+        with watched() as watch:
+            return attended(lambda tell: way(*args, **{**given, "progress": tell}), listener, watch)  # type: ignore[arg-type]
+
+    return heeded
 
 
 @listing()
+@heeding
 def anonymize(
-    source: Any, policy: Any = None, *, progress: Stage | None = None, ask: Ask | None = None, **request: Any
+    source: Any,
+    policy: Any = None,
+    *,
+    progress: Stage | None = None,
+    ask: Ask | None = None,
+    saved: SavedWork | None = None,
+    **request: Any,
 ) -> Release:
     """Read, bind, plan, apply, verify, measure. Raises before anything unverified can leave.
 
     `policy` is a `Policy`, a mapping or a TOML file; or say `quasi=[...], confidential=[...], k=5, method="mdav"`.
-    `ask` is asked for the data holder's choices of mu-argus.
+    `progress` hears the stage, how much is done and of how much; what it raises ends the run.
+    `ask` is asked for the data holder's choices of mu-argus. `saved` keeps the work of blocks for a run that resumes.
     """
     tell = progress or _unheard
     started = time.perf_counter()
@@ -82,7 +111,8 @@ def anonymize(
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, prepared.frame)  # what will be promised
     table = Table(engine, prepared.frame, bound, terms, prepared.mapped)  # its tuples, or its records, when asked for
-    task = Task(bound, terms.models, table, onward(lambda done, total: tell("plan", done, total)), ask)
+    shelf = shelf_for(saved, asked, engine.checksum(original))  # what a run that was stopped had done already
+    task = Task(bound, terms.models, table, onward(partial(tell, "plan")), ask, shelf, partial(partial, tell))
     planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured

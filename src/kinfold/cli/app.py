@@ -15,7 +15,7 @@ from kinfold.cli.options import numbers, policy_from, verifying
 from kinfold.cli.source_options import TableSource, as_named, keywords, reads
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
-from kinfold.errors import DataError, PolicyError, plural
+from kinfold.errors import DataError, PolicyError, Unreachable, VerifyError, plural
 from kinfold.request.methods import AUTO, names
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ def anonymize(
         str | None, typer.Option(help="Table of a database to write the release to as well.", show_default=False)
     ] = None,
     ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run in blocks was stopped.")] = False,
     show_values: Values = False,
     json: Json = False,
     *,
@@ -159,6 +160,7 @@ def anonymize(
     `kinfold anonymize 'sqlite:///clinic.db?table=patients' --policy policy.toml --out release
     --into 'sqlite:///research.db?table=patients'`
     """
+    from kinfold.disk.saved_work import SavedWork
     from kinfold.flow import anonymize as run
     from kinfold.release.publication import check_place
 
@@ -179,8 +181,9 @@ def anonymize(
         asked = policy_from(policy, roles, {**keys, **source}, settings or ())
         check_place(out_, force=force)
         table = _free_table(into, force)
-        release = run(data, asked, progress=bar, ask=asking if ask else None)
-        release.save(out_, force=force, into=table)
+        with SavedWork(out_, resume=resume, final=(DataError, Unreachable, VerifyError)) as saved:
+            release = run(data, asked, progress=bar, ask=asking if ask else None, saved=saved)
+            release.save(out_, force=force, into=table, progress=bar)
         bar.end()
         if json:
             print_json({**output.summary(release), "folder": str(out_)} | ({"table": str(table)} if table else {}))

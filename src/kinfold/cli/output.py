@@ -37,6 +37,7 @@ def summary(release: Release) -> dict[str, Any]:
         "method": release.plan.method,
         "start": release.plan.start,
         "steps": release.plan.steps,
+        "blocks": release.plan.blocks,
         "refined": round(release.plan.refined, 3),
         "seconds": round(release.seconds, 3),
         **({"rules": [asdict(rule) for rule in release.rules]} if release.rules else {}),

@@ -81,7 +81,9 @@ def settle_one(d: Mixed, p: Promises, s: Groups, stream: Stream, i: int, b: int,
     return best
 
 
-@entry(mixed.example(), promises.example(), groups.example(), exchanges.example(), stream_of(0), np.zeros(1, np.int32), 1.0)
+@entry(
+    mixed.example(), promises.example(), groups.example(), exchanges.example(), stream_of(0), np.zeros(1, np.int32), 1.0
+)
 def settle(d: Mixed, p: Promises, s: Groups, around: Curves, stream: Stream, movers: Rows, cost: float) -> float:
     """Let each of these records settle once in groups that cost so much; return what they cost then.
 

@@ -79,11 +79,12 @@ class Budget:
             self.seconds is not None and self.spent() >= self.seconds
         )
 
-    def way(self, steps: int) -> tuple[int, int]:
-        """Return how far a search is, of how far: by its steps, or in milliseconds where the clock ends it."""
-        if self.steps is not None or self.seconds is None:
-            return steps, self.steps or 0
-        return round(1000 * min(self.spent(), self.seconds)), round(1000 * self.seconds)
+    def share(self, steps: int) -> tuple[int, int]:
+        """Return how much of the budget is spent, and of how much: steps, or hundredths of the seconds."""
+        if self.steps is not None:
+            return steps, self.steps
+        whole = int(100 * (self.seconds or 0))
+        return min(int(100 * self.spent()), whole), whole
 
     def chunk(self, steps: int, most: int) -> int:
         """How many steps to take at once, `most` unless fewer are left."""
@@ -120,7 +121,7 @@ class Walk:
     def follow(self, plan: Iterator[Cycle], budget: Budget, progress: Progress = silent) -> Refinement:
         """Take the steps of this plan until the budget is spent or nothing is left to gain."""
         for _ in self.moments(plan, budget):
-            progress(*budget.way(self.steps))
+            progress(*budget.share(self.steps))
         return Refinement(self.best, self.cost, self.steps, tuple(self.history))
 
     def moments(self, plan: Iterator[Cycle], budget: Budget) -> Iterator[None]:

@@ -7,9 +7,11 @@ internal/   report.html · audit.json · policy.toml            what must not
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from kinfold import __version__
 from kinfold.errors import KinfoldError, PolicyError, Problem, VerifyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models.terms import Confidential
+from kinfold.progress import Stage, attended
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import certify, form_in
 from kinfold.release.database_table import write_table
@@ -36,19 +39,37 @@ if TYPE_CHECKING:
 CHECKED_TWICE = 100_000  # records up to which a second checker, in plain Python, has to agree
 
 
-def save(release: Release, folder: Path, force: bool = False, into: DatabaseAddress | None = None) -> Path:
+def save(
+    release: Release,
+    folder: Path,
+    force: bool = False,
+    into: DatabaseAddress | None = None,
+    progress: Stage | None = None,
+) -> Path:
     """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails.
 
     Where a table of a database is named it is written too, and what was written verified before anybody sees it.
+    What somebody listens to is made in a thread of its own; it gets its name in the calling one, where nobody stops it.
     """
+    fill = partial(_fill, release, into)
+    made = fill if progress is None else partial(_heeded, fill, progress)
     if into is None:
-        publish(folder, lambda made: _fill(release, made), force=force)
+        publish(folder, made, force=force)
     else:
-        _save_both(release, folder, into, force=force)
+        _save_both(release, folder, into, made, force=force)
     return folder
 
 
-def _save_both(release: Release, folder: Path, into: DatabaseAddress, *, force: bool) -> None:
+def _heeded(fill: Callable[[Path, Stage], None], progress: Stage, made: Path) -> None:
+    from kinfold.rows.engines.connection import watched
+
+    with watched() as watch:
+        attended(partial(fill, made), progress, watch)
+
+
+def _save_both(
+    release: Release, folder: Path, into: DatabaseAddress, made: Callable[[Path], None], *, force: bool
+) -> None:
     """Make the folder, then the table in a transaction that stays open until the folder is about to get its name."""
     from kinfold.rows.databases.target import check_target, opened_target
 
@@ -56,8 +77,8 @@ def _save_both(release: Release, folder: Path, into: DatabaseAddress, *, force: 
     targets: list[TargetTable] = []
     with ExitStack() as stack:
 
-        def fill(made: Path) -> None:
-            _fill(release, made, into)
+        def fill(place: Path) -> None:
+            made(place)
             targets.append(stack.enter_context(opened_target(into, force=force)))
             write_table(release, targets[0])
 
@@ -70,15 +91,22 @@ def _save_both(release: Release, folder: Path, into: DatabaseAddress, *, force: 
             raise PolicyError([*error.problems, Problem(what, "release again with --force")]) from None
 
 
-def _fill(release: Release, made: Path, into: DatabaseAddress | None = None) -> None:
+def _unheard(stage: str, done: int, total: int) -> None:
+    """Listen to nothing."""
+
+
+def _fill(release: Release, into: DatabaseAddress | None, made: Path, tell: Stage = _unheard) -> None:
     """Write everything, the certificate last of the public part, and check it as a recipient would, twice."""
     public, internal = made / "public", made / "internal"
     public.mkdir()
     internal.mkdir()
     output = release.policy.request.output
     file = public / f"release.{output.format}"
+    tell("write", 0, 1)
     release.engine.write(release.released, file, release.written, ordered=output.order == "sorted")
+    tell("report", 0, 1)
     _write_reports(release, public, internal)
+    tell("check", 0, 1)
     twice = release.verdict.records <= CHECKED_TWICE
     _certify(release, file, public, twice=twice)
     more: dict[str, Any] = {"checked_twice": twice} | ({"into": str(into)} if into else {})
@@ -116,6 +144,8 @@ def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Ce
         told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
     if release.plan.gap is not None:
         told["within"] = float(f"{release.plan.gap:.6f}")  # of the least loss possible
+    if release.plan.blocks:
+        told["blocks"] = release.plan.blocks  # that the classes were made in: not what the method makes of the whole
     files = {"release": told, "report": {"file": report.name, "sha256": digest(report)}}
     return certify(release.policy, replace(release.terms, confidential=shown), verdict, files, release.plan.method)
 
@@ -167,6 +197,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "steps": release.plan.steps,
         "refined": round(release.plan.refined, 3),
         "gap": release.plan.gap,
+        "blocks": release.plan.blocks,
         "notes": list(release.plan.notes),
         "seconds": round(release.seconds, 3),
         "verdict": release.verdict.to_dict(),

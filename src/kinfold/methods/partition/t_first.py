@@ -61,6 +61,7 @@ METHOD = Declaration(
     kernels=("box_tree", "clustering", "t_first", "class_misses", "t_merge", "near_kinds", "repair", "settling"),
     auto="t-closeness is asked for, and forming classes across the confidential values loses least",
     sets_aside=True,
+    cost=(1.2, 1.6),
     order=7,
 )
 
