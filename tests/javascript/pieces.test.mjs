@@ -8,6 +8,7 @@ import { idOf, listTyped, told, typed } from "../../src/kinfold/studio/static/pa
 import { numbersTyped, wayOf } from "../../src/kinfold/studio/static/parts/builders.js";
 import { moved } from "../../src/kinfold/studio/static/parts/recoding.js";
 import { roleOfKey } from "../../src/kinfold/studio/static/parts/column_rows.js";
+import { together } from "../../src/kinfold/studio/static/parts/sections.js";
 import { addressOf } from "../../src/kinfold/studio/static/store.js";
 
 test("charts get the colours of the page, and their data stays", () => {
@@ -80,6 +81,10 @@ test("categories move within their order", () => {
   assert.deepEqual(moved(["a", "b", "c"], 0, 1), ["b", "a", "c"]);
   assert.deepEqual(moved(["a", "b", "c"], 2, 1), ["a", "b", "c"]);
   assert.deepEqual(moved(["a", "b", "c"], 0, -1), ["a", "b", "c"]);
+});
+
+test("a letter and its number stay on one line", () => {
+  assert.equal(together("Take mdav with k = 10."), "Take mdav with k\u00a0=\u00a010.");
 });
 
 test("a role has a key, and names are read as a list", () => {

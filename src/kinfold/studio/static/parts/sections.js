@@ -17,12 +17,18 @@ export function head(step, title, verdict = null) {
 
 /** The sentence that matters, and some that go with it. */
 export function verdict(headline, further = [], broken = false) {
+  const sentences = further.filter(Boolean).map((sentence) => h("p", {}, together(sentence)));
   return h(
     "div",
     { class: `verdict ${broken ? "broken" : ""}` },
-    h("p", { class: "headline" }, headline),
-    further.filter(Boolean).map((sentence) => h("p", {}, sentence)),
+    h("p", { class: "headline" }, together(headline)),
+    sentences,
   );
+}
+
+/** A sentence in which a letter, its sign and its number stay on one line: k = 10. */
+export function together(sentence) {
+  return sentence.replace(/ = /g, "\u00a0=\u00a0");
 }
 
 /** A section: its name and what it is at the side, its matter beside it. */
