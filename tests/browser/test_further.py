@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,21 @@ def test_a_file_is_dropped_and_its_hierarchy_goes_out_and_in(browser: Browser, s
         expect(tab.get_by_role("alert").first).to_be_visible()  # two values have no row: said, and nothing changed
         expect(tab.get_by_role("region", name="Tree of illness")).to_contain_text("lung")
         assert [text for text in seen.said if "422" not in text] == []  # the browser notes that it was refused
+
+
+def test_a_table_is_chosen_from_a_database_in_a_file(browser: Browser, studio: Studio, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "people.sqlite") as database:
+        database.execute("CREATE TABLE people (age INTEGER, sex TEXT)")
+        database.executemany("INSERT INTO people VALUES (?, ?)", [(20 + row % 9, "fm"[row % 2]) for row in range(60)])
+        database.execute("CREATE TABLE visits (day TEXT)")
+        database.execute("INSERT INTO visits VALUES ('2026-01-01')")
+    database.close()
+    with visiting(browser, studio.address) as (tab, seen):
+        tab.locator("#file").set_input_files(tmp_path / "people.sqlite")
+        tab.get_by_role("button", name="people", exact=True).click()
+        journey.ready(tab)
+        expect(journey.column(tab, "age")).to_be_visible()
+        assert seen.said == []
 
 
 def test_outliers_step_by_step_and_a_run_that_is_left_alone(browser: Browser, studio: Studio) -> None:

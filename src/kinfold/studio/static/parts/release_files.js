@@ -66,14 +66,29 @@ export function files(run, session) {
         ),
       ),
     ),
+    decisions(session.log ?? []),
     h(
       "p",
       { class: "soft small" },
-      `${plural(session.log?.length ?? 0, "decision")} in this session. `,
       h("a", { href: "/api/project", download: "" }, "Save the project"),
       ": the policy, with the log of decisions.",
     ),
   ];
+}
+
+function decisions(log) {
+  const items = log.map((one) => h("li", {}, h("time", { datetime: one.at }, timeOf(one.at)), " ", one.what));
+  return h(
+    "details",
+    {},
+    h("summary", {}, `${plural(log.length, "decision")} in this session`),
+    h("ol", { class: "plain log" }, items),
+  );
+}
+
+function timeOf(text) {
+  const at = new Date(text);
+  return Number.isNaN(at.valueOf()) ? text : at.toLocaleTimeString("en", { hour12: false });
 }
 
 /** The command and the lines of Python that do the same. */
