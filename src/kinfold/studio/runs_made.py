@@ -31,17 +31,11 @@ from kinfold.release.report.spreads import pictures
 from kinfold.request.policy import Policy
 from kinfold.studio.worker import Tell
 
-# where on the way from 0 to 1 each stage begins; the next one's beginning is its end
-STAGES = {
-    "read": 0.0,
-    "plan": 0.08,
-    "apply": 0.6,
-    "verify": 0.65,
-    "measure": 0.7,
-    "save": 0.8,
-    "explain": 0.95,
-    "done": 1.0,
-}
+# from where to where each stage leads on the way from 0 to 1; parts of planning may have names of their own
+PLANNING = (0.08, 0.6)
+STAGES = {"read": (0.0, 0.08), "cut": (0.1, 0.15), "blocks": (0.15, 0.4), "borders": (0.4, 0.42), "repair": (0.42, 0.5)}
+STAGES |= {"refine": (0.5, 0.6), "apply": (0.6, 0.65), "verify": (0.65, 0.7), "measure": (0.7, 0.8)}
+STAGES |= {"write": (0.8, 0.84), "report": (0.84, 0.92), "check": (0.92, 0.95), "explain": (0.95, 1.0)}
 WORST = 50  # records that are listed
 MOST_ATTACKED = 50_000  # records of a table whose attack is not worth a wait
 THIN = 0.002  # a cost that fell by less is not worth a point of the curve
@@ -57,12 +51,12 @@ class Heard:
     base: float = 1.0  # what the walks before this one reached, for there may be several
     share: float = 1.0  # of the first cost
     cost: float = 0.0
+    far: float = 0.0  # on the way: never back
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Hear of a stage."""
-        begin = STAGES.get(stage, 0.0)
-        end = next((at for at in STAGES.values() if at > begin), 1.0)
-        share = begin + (end - begin) * (min(done / total, 1.0) if total else 0.0)
+        begin, end = STAGES.get(stage, PLANNING)
+        share = self.far = max(self.far, begin + (end - begin) * (min(done / total, 1.0) if total else 0.0))
         seconds = time.monotonic() - self.started
         left = seconds * (1 - share) / share if share > 0.1 and seconds > 0.5 else None
         told = {"stage": stage, "share": round(share, 4), "seconds": round(seconds, 2)}
@@ -85,8 +79,7 @@ def make_run(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
     policy = Policy.load(request["policy"])
     with watching(heard.falling):
         release = anonymize(Path(request["source"]), policy, progress=lambda *told: _pass_on(heard, *told))
-    heard.progress("save", 0, 1)
-    release.save(folder / "release")
+    release.save(folder / "release", progress=heard.progress)
     heard.progress("explain", 0, 1)
     facts = describe(Contents(release), internal=True)
     _write(folder / "columns.json", {column.name: column_told(column) for column in facts.columns})
