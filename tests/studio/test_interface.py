@@ -253,7 +253,7 @@ def test_hierarchies_are_built_step_by_step(made: Studio) -> None:
     ("name", "spec", "height"),
     [
         ("zip", {"mask": 2}, 3),
-        ("age", {"intervals": [5, 10], "top": 85}, 3),
+        ("age", {"intervals": [5, 10], "top": 85, "bottom": 18}, 3),
         ("admission", {"dates": ["month", "year"]}, 3),
         ("sex", {"tree": {"any": ["female", "male", "other"]}}, 2),
     ],

@@ -167,6 +167,7 @@ class HierarchySpec(_Section):
     intervals: tuple[Number, ...] | None = None
     origin: Number = 0.0
     top: Number | None = None  # intervals: one open interval from here up
+    bottom: Number | None = None  # and one below here
     dates: tuple[str, ...] | None = None
     levels: tuple[Texts, ...] | None = None
     file: Path | None = None
@@ -177,8 +178,8 @@ class HierarchySpec(_Section):
         forms = ("mask", "intervals", "dates", "levels", "file", "tree")
         if sum(getattr(self, form) is not None for form in forms) != 1:
             raise ValueError(f"a hierarchy has exactly one of {', '.join(forms)}")
-        if self.top is not None and self.intervals is None:
-            raise ValueError("top is where the last of the intervals opens, and there are none")
+        if (self.top is not None or self.bottom is not None) and self.intervals is None:
+            raise ValueError("top and bottom are where the intervals at the ends open, and there are none")
         return self
 
 
