@@ -290,6 +290,10 @@ def test_an_idle_session_is_forgotten_with_its_files() -> None:
     with studio(Limits(idle_seconds=1.5)) as made:
         visitor = Visitor.let_in(made)
         visitor.opened("mine.csv", b"a,b\n1,2\n3,4\n")
+        stream = http.client.HTTPConnection(HERE, made.port, timeout=30)
+        stream.request("GET", "/api/events", headers={"Cookie": visitor.cookie})
+        assert b"event: gone" in stream.getresponse().read()  # to its end: a page that is open is told
+        stream.close()
         wait_for(lambda: not [*made.sessions.folder.rglob("mine.csv")], "the end of an idle session")
         assert visitor.ask("GET", "/api/session").status == 401
 

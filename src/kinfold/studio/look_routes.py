@@ -114,6 +114,8 @@ async def _stream(session: StudioSession, reader: asyncio.Queue[tuple[str, Any]]
             yield ": still here\n\n"
         else:
             yield _event(name, data)
+            if name == "gone":
+                return
 
 
 def _event(name: str, data: Any) -> str:

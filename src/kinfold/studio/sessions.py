@@ -179,6 +179,7 @@ class Sessions:
 
     async def forget(self, session: StudioSession) -> None:
         """End what is done for a session, and remove all it had."""
+        session.tell("gone", {})
         await self.errands.forget(session)
         await self.desks.forget(session)
         await asyncio.to_thread(_remove, session.folder)
