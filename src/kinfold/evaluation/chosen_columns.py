@@ -15,7 +15,7 @@ from kinfold.measures.attacker import prosecutor_max, prosecutor_mean
 from kinfold.rows.engines import Engine
 
 MOST_COMBINED = 8  # columns whose pairs and triples are looked at
-SMALL = 100_000  # rows up to which triples are looked at too
+SMALL = 100_000  # rows up to which combinations are looked at: of more the profile has told those that matter
 SHOWN = 10  # combinations, those that single out the most first
 MOST_SIZES = 100  # of classes that are listed
 
@@ -45,8 +45,8 @@ def _share(sizes: Sequence[tuple[int, int]], below: int, rows: int) -> float:
 
 
 def _combinations(engine: Engine, frame: Any, quasi: Sequence[str], rows: int) -> list[dict[str, Any]]:
-    few = quasi[:MOST_COMBINED]
-    sets = [*combinations(few, 2), *(combinations(few, 3) if rows <= SMALL else ())]
+    few = quasi[:MOST_COMBINED] if rows <= SMALL else ()
+    sets = [*combinations(few, 2), *combinations(few, 3)]
     found = [(engine.alone(frame, names) / max(rows, 1), names) for names in sets]
     found.sort(key=lambda each: (-each[0], len(each[1])))
     return [{"columns": list(names), "unique": unique} for unique, names in found[:SHOWN]]
