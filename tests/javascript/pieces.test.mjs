@@ -3,7 +3,7 @@ import test from "node:test";
 import { PRINTED, repainted } from "../../src/kinfold/studio/static/repaint.js";
 import { atLeast } from "../../src/kinfold/studio/static/risk_curve.js";
 import { shortcutOf } from "../../src/kinfold/studio/static/keys.js";
-import { listed } from "../../src/kinfold/studio/static/words.js";
+import { listed, stageTold } from "../../src/kinfold/studio/static/words.js";
 import { idOf, listTyped, told, typed } from "../../src/kinfold/studio/static/parts/fields.js";
 import { numbersTyped, wayOf } from "../../src/kinfold/studio/static/parts/builders.js";
 import { moved } from "../../src/kinfold/studio/static/parts/recoding.js";
@@ -81,6 +81,11 @@ test("categories move within their order", () => {
   assert.deepEqual(moved(["a", "b", "c"], 0, 1), ["b", "a", "c"]);
   assert.deepEqual(moved(["a", "b", "c"], 2, 1), ["a", "b", "c"]);
   assert.deepEqual(moved(["a", "b", "c"], 0, -1), ["a", "b", "c"]);
+});
+
+test("a stage that has no words of its own is a part of planning", () => {
+  assert.equal(stageTold("read"), "reading the table");
+  assert.equal(stageTold("flash, level 3"), stageTold("plan"));
 });
 
 test("a letter and its number stay on one line", () => {

@@ -15,6 +15,10 @@ export function listen() {
   source.addEventListener("session", (event) => {
     if (JSON.parse(event.data).version !== app.session?.version) refresh();
   });
+  source.addEventListener("gone", () => {
+    source.close();
+    refresh(); // which is told that the session is over, and shows it
+  });
   source.addEventListener("run", (event) => hearRun(JSON.parse(event.data)));
   source.addEventListener("job", (event) => {
     forget(`/api/jobs/${JSON.parse(event.data).id}`);

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 import { duration, share } from "./numbers.js";
 import { addressOf, app, dismiss, redraw } from "./store.js";
 import { chosen, nextOf, wear } from "./theme.js";
-import { STAGES, STEPS } from "./words.js";
+import { STEPS, stageTold } from "./words.js";
 
 const PATHS = {
   undo: ["M9 4 4 9l5 5", "M4 9h10a5 5 0 0 1 0 10h-3"],
@@ -134,12 +134,7 @@ function runBar() {
       "div",
       {},
       h("strong", {}, run.name),
-      h(
-        "span",
-        { class: "soft" },
-        run.state === "queued" ? "waiting for its turn" : (STAGES[run.stage] ?? run.stage),
-        waits,
-      ),
+      h("span", { class: "soft" }, run.state === "queued" ? "waiting for its turn" : stageTold(run.stage), waits),
       h("progress", { max: "1", value: run.share ?? 0, "aria-label": `How far ${run.name} is` }),
       h("span", { class: "soft" }, timing(run)),
       h("button", { type: "button", class: "button slim danger", on: { click: () => cancel(run.id) } }, "Cancel"),

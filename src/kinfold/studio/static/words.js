@@ -28,16 +28,30 @@ export const ENCODINGS = ["utf-8", "utf-16", "latin-1", "windows-1252"];
 
 export const STATES = { queued: "waiting", running: "running", done: "done", failed: "failed", cancelled: "cancelled" };
 
-export const STAGES = {
+/** Stages of a run; parts of planning have names of their own, and are told as planning. */
+const STAGES = {
+  queued: "waiting for its turn",
   read: "reading the table",
   bind: "checking the policy against the table",
   plan: "looking for the best classes",
+  cut: "cutting the table into blocks",
+  blocks: "looking for the best classes, block by block",
+  borders: "looking at where blocks meet",
+  repair: "mending classes that miss a promise",
+  refine: "looking for better classes",
   apply: "recoding",
   verify: "checking what was made",
   measure: "measuring risk and loss",
+  write: "writing the release",
   report: "writing the reports",
-  save: "writing the release and checking it",
+  check: "checking the file that was written",
+  explain: "preparing what can be looked at",
 };
+
+/** A stage in words. */
+export function stageTold(stage) {
+  return STAGES[stage] ?? STAGES.plan;
+}
 
 /** Names in a sentence: a, b and c. */
 export function listed(names) {

@@ -5,7 +5,7 @@ import { chart } from "../charts.js";
 import { h } from "../dom.js";
 import { duration, share } from "../numbers.js";
 import { addressOf, app, look, note } from "../store.js";
-import { STAGES, STATES } from "../words.js";
+import { STATES, stageTold } from "../words.js";
 import { told } from "./fields.js";
 import { button } from "./sections.js";
 
@@ -69,7 +69,7 @@ export function runView(one) {
 
 function progressOf(one) {
   const left = one.left === null || one.left === undefined ? "" : `, about ${duration(one.left)} left`;
-  const stage = one.state === "queued" ? `waiting: ${one.queued ?? 0} before it` : (STAGES[one.stage] ?? one.stage);
+  const stage = one.state === "queued" ? `waiting: ${one.queued ?? 0} before it` : stageTold(one.stage);
   return [
     h("progress", { class: "wide", max: "1", value: one.share ?? 0, "aria-label": `How far ${one.name} is` }),
     h("p", { class: "soft small" }, `${stage}; ${share(one.share ?? 0)} after ${duration(one.seconds)}${left}`),
