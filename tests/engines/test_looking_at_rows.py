@@ -33,6 +33,7 @@ def test_sizes_of_classes_are_counted_with_nulls_alike(tmp_path: Path) -> None:
         assert engine.sizes(frame, ["a"]) == sorted(Counter(Counter(a for a, _, _ in ROWS).values()).items())
         tally = engine.tally(frame, ["a", "b"], {})
         assert sorted(Counter(tally.sizes.tolist()).items()) == sorted(sizes.items())
+        assert engine.sizes(frame, []) == [(500, 1)]
         found = risk_of_columns(engine, frame, ["a", "b"], 24)
     small = sum(size * many for size, many in sizes.items() if size < 24)
     assert found["classes"] == sum(sizes.values())

@@ -22,8 +22,8 @@ MOST_SIZES = 100  # of classes that are listed
 
 def risk_of_columns(engine: Engine, frame: Any, quasi: Sequence[str], k: int) -> dict[str, Any]:
     """Return the risk if these columns were released as they are: shares of the records, and class sizes."""
-    rows = engine.schema(frame).rows
-    sizes = engine.sizes(frame, quasi) if quasi else [(rows, 1)] if rows else []
+    sizes = engine.sizes(frame, quasi)  # of no column at all: one class
+    rows = sum(size * many for size, many in sizes)
     classes = np.repeat([size for size, _ in sizes], [many for _, many in sizes])
     return {
         "quasi": list(quasi),
