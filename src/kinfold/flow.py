@@ -6,7 +6,8 @@ source ─read─▶ frame ─bind─▶ policy ─plan─▶ recoding ─apply�
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, plural
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
+from kinfold.evaluation.answers import answer
 from kinfold.evaluation.matching import matched
+from kinfold.evaluation.sheet import Sheet, notes_of
 from kinfold.evaluation.tuples import side_by_side
 from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
@@ -46,6 +49,7 @@ from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
 from kinfold.rows.recoding import unquoting, without
 from kinfold.rows.schema import Role
+from kinfold.rows.source_form import Form
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
 
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     from kinfold.disk.saved_work import SavedWork
     from kinfold.hierarchy import Hierarchy
     from kinfold.methods.generalize.lattice import Lattice
+    from kinfold.methods.generalize.mu_argus import Standing
     from kinfold.profiling.profile import Profile
 
 Asked = ParamSpec("Asked")
@@ -242,18 +247,52 @@ def _matched(
     return replace(tables, recorded={section: recorded.get(section, {}) for section in usable})
 
 
+def attack(release: Release) -> dict[str, Any]:
+    """Say what a linkage attacker gets by the most telling columns alone, and with those released untouched."""
+    engine, bound, prepared = release.engine, release.policy, release.prepared
+    released = engine.apply(prepared.frame, release.plan.recoding.quoted(0), release.schema)
+    tables = Tables(engine, release.original, released, np.flatnonzero(release.recoding.kept))
+    quasi = encode(engine, prepared.frame, bound.of(Role.QUASI))
+    pair = tables.paired(as_they_came(engine, release.original, quasi, prepared.changed))
+    found = Sheet("risk")
+    asked = Questions(linkage_subsets=True, linkage_untouched=True)
+    answer(asked, tables, bound, lambda: pair, (found, Sheet("loss")))
+    return {**found.values, "notes": notes_of(found)}
+
+
 def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
     """Return the generalization lattice of a table, to be looked at node by node; its optimum is found."""
     from kinfold.methods.generalize.lattice import METHOD
     from kinfold.methods.planning.generalizing import lattice_of
 
-    values = requested(policy, request)
-    asked = values.model_copy(update={"method": values.method.model_copy(update={"name": METHOD.name})})
-    with open_engine(asked, rows_of(source)) as engine:
-        original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
-        bound = bind(asked, engine.schema(original))
-        terms = terms_of(bound, engine, original)
-        return lattice_of(Task(bound, terms.models, Table(engine, original, bound, terms)))
+    with _task_of(source, requested(policy, request), METHOD.name) as task:
+        return lattice_of(task)
+
+
+def outliers(source: Any, policy: Any = None, **request: Any) -> Standing:
+    """Say where mu-Argus stands after the choices of the policy, and where one choice more would lead."""
+    from kinfold.methods.generalize.mu_argus import METHOD
+    from kinfold.methods.planning.generalizing import standing_of
+
+    with _task_of(source, requested(policy, request), METHOD.name) as task:
+        return standing_of(task)
+
+
+@contextmanager
+def _task_of(source: Any, asked: Policy, method: str) -> Iterator[Task]:
+    """Hand out what a method would be given, whatever method the policy names."""
+    asked = asked.model_copy(update={"method": asked.method.model_copy(update={"name": method})})
+    rows = rows_of(source)
+    with open_engine(asked, rows) as engine:
+        original, bound, terms = fit(engine, engine.read(rows, MISSING, asked.source.form), asked)
+        yield Task(bound, terms.models, Table(engine, original, bound, terms))
+
+
+def fit(engine: Engine, frame: Any, policy: Policy) -> tuple[Any, BoundPolicy, Terms]:
+    """Bind a policy to a table that is read already, or raise with everything that does not fit."""
+    prepared = prepare(engine, frame, policy).frame
+    bound = bind(policy, engine.schema(prepared))
+    return prepared, bound, terms_of(bound, engine, prepared)
 
 
 def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
@@ -278,19 +317,27 @@ def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Pr
     say it instead, as the keys of `[source]` do.
     """
     from kinfold.profiling.profile import profile as look
-    from kinfold.profiling.source_guess import guess, readings
 
     tell = progress or _unheard
     said = {f"source.{key}": f"{key}=" for key in written}
     declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=said).source.form
-    with open_engine(None, rows_of(source)) as engine:
-        first = frame = engine.read(rows_of(source), MISSING, declared)
-        guessed = guess(engine.schema(first), declared)
-        if guessed != declared:
-            frame = engine.read(rows_of(source), MISSING, guessed)
+    with looked_at(source, declared) as (engine, frame, told):
         found = look(engine, frame, lambda done, total: tell("combinations", done, total))
-        told = readings(engine.schema(first), engine.schema(frame), declared, guessed)
         return replace(found, source=engine.form(frame).to_dict(), readings=told)
+
+
+@contextmanager
+def looked_at(source: Any, declared: Form, *, guessing: bool = True) -> Iterator[tuple[Engine, Any, tuple[str, ...]]]:
+    """Read a table as it is declared or seems to be written; hand out the engine, its frame, and what was guessed."""
+    from kinfold.profiling.source_guess import guess, readings
+
+    rows = rows_of(source)
+    with open_engine(None, rows) as engine:
+        first = frame = engine.read(rows, MISSING, declared)
+        guessed = guess(engine.schema(first), declared) if guessing else declared
+        if guessed != declared:
+            frame = engine.read(rows, MISSING, guessed)
+        yield engine, frame, readings(engine.schema(first), engine.schema(frame), declared, guessed)
 
 
 def requested(policy: Any, request: Mapping[str, Any]) -> Policy:

@@ -10,7 +10,8 @@ to is done in a thread of its own (`attended`), and the listener is asked severa
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -25,6 +26,25 @@ OFTEN = 0.2  # seconds between two words to a listener
 GRACE = 1.0  # seconds that work which was stopped has to end by itself; then nobody waits for it any longer
 
 ONE_WAY = 1_000_000  # the whole of a way of several parts
+
+
+_watchers: list[Callable[[float], None]] = []
+
+
+@contextmanager
+def watching(watcher: Callable[[float], None]) -> Iterator[None]:
+    """Let somebody hear, for as long as the `with` block lasts, what a search's best costs, whenever it gets less."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
+def tell_cost(cost: float) -> None:
+    """Tell everybody who watches what the best costs now: nobody, but in the studio."""
+    for watcher in tuple(_watchers):
+        watcher(cost)
 
 
 def silent(done: int, total: int) -> None:

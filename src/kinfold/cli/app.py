@@ -1,4 +1,4 @@
-"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, convert, hierarchy, warmup."""
+"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, convert, hierarchy, studio, warmup."""
 
 from __future__ import annotations
 
@@ -360,7 +360,7 @@ def lattice(
             raise PolicyError("what to generalize is in the policy", fix="add --policy FILE")
         found = look(data, policy_from(policy, {}, source, settings or ()))
         if json:
-            print_json(output.lattice_facts(found))
+            print_json(found.to_dict())
         else:
             output.tell_lattice(found)
 
@@ -418,6 +418,27 @@ def hierarchy(
             raise PolicyError(f"cannot write '{out_}': {error.strerror}", fix="choose another place") from error
         levels = plural(found.height, "level")
         out.print(f"{plural(len(found), 'value')}, {levels} above: {out_}", soft_wrap=True)
+
+
+@app.command()
+def studio(
+    data: Annotated[Path | None, typer.Argument(help="A table to begin with.", show_default=False)] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port; any free one.", show_default=False)] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+) -> None:
+    """Do the whole job in a browser, on this machine alone: look, generalize, protect, explore, release.
+
+    Example: `kinfold studio patients.csv`
+    """
+    with errors():
+        try:
+            from kinfold.studio.serving import serve
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+                raise
+            what = "the studio needs packages that are not installed"
+            raise PolicyError(what, fix="pip install 'kinfold[studio]'") from None
+        serve(data, port, lambda line: out.print(line, soft_wrap=True), browser=browser)
 
 
 @app.command()

@@ -229,25 +229,6 @@ def tell_comparison(comparison: Comparison, folder: Path) -> None:
     out.print(f"  {folder / 'comparison.html'}", soft_wrap=True)
 
 
-def lattice_facts(lattice: Lattice) -> dict[str, Any]:
-    """Return every node of a lattice: its levels, outliers, loss and Prec, and whether it is minimal."""
-    minimal = {node.levels for node in lattice.minimal()}
-    nodes = [
-        {
-            "levels": list(node.levels),
-            "classes": node.classes,
-            "outliers": node.outliers,
-            "holds": node.holds,
-            "loss": node.loss if node.holds else None,
-            "prec": node.prec,
-            "minimal": node.levels in minimal,
-        }
-        for node in lattice
-    ]
-    best = lattice.best.levels if lattice.best else None
-    return {"columns": list(lattice.nodes.domain.names), "best": best, "proved": lattice.proved, "nodes": nodes}
-
-
 def tell_lattice(lattice: Lattice) -> None:
     """Print the optimum and the minimal generalizations."""
     names = lattice.nodes.domain.names

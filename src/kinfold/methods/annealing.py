@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from kinfold.progress import Progress, silent
+from kinfold.progress import Progress, silent, tell_cost
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,7 +126,7 @@ class Walk:
 
     def moments(self, plan: Iterator[Cycle], budget: Budget) -> Iterator[None]:
         """Follow a plan, and come back after every chunk."""
-        self.history.append(Mark(self.steps, budget.spent(), self.cost))
+        self._note(budget)
         for cycle in plan:
             if budget.done(self.steps) or self.cost <= 0.0:
                 return
@@ -154,4 +154,8 @@ class Walk:
         before = self.cost
         self.best, self.cost = self.ground.better(self.best, self.cost)
         if self.cost < before:
-            self.history.append(Mark(self.steps, budget.spent(), self.cost))
+            self._note(budget)
+
+    def _note(self, budget: Budget) -> None:
+        self.history.append(Mark(self.steps, budget.spent(), self.cost))
+        tell_cost(self.cost)

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from difflib import get_close_matches
 from numbers import Real
@@ -167,6 +168,7 @@ class HierarchySpec(_Section):
     intervals: tuple[Number, ...] | None = None
     origin: Number = 0.0
     top: Number | None = None  # intervals: one open interval from here up
+    bottom: Number | None = None  # and one below here
     dates: tuple[str, ...] | None = None
     levels: tuple[Texts, ...] | None = None
     file: Path | None = None
@@ -177,8 +179,8 @@ class HierarchySpec(_Section):
         forms = ("mask", "intervals", "dates", "levels", "file", "tree")
         if sum(getattr(self, form) is not None for form in forms) != 1:
             raise ValueError(f"a hierarchy has exactly one of {', '.join(forms)}")
-        if self.top is not None and self.intervals is None:
-            raise ValueError("top is where the last of the intervals opens, and there are none")
+        if (self.top is not None or self.bottom is not None) and self.intervals is None:
+            raise ValueError("top and bottom are where the intervals at the ends open, and there are none")
         return self
 
 
@@ -401,7 +403,7 @@ def _problems(error: ValidationError, where: Path | None, options: Mapping[str, 
     alike = Counter(_key(detail) for detail in details)
     once = {_key(detail): detail for detail in details}
     found = {
-        key: Problem(f"{place}: '{key}' is none of what it may be", _hint(key))
+        key: Problem(f"{place}: '{key}' is none of what it may be", _hint(key), key=_path(once[key]))
         if alike[key] > 1
         else _problem(detail, key, place)
         for key, detail in once.items()
@@ -415,7 +417,7 @@ def _by_option(problem: Problem, key: str, place: str, options: Mapping[str, str
     if option is None:
         return problem
     fix = problem.fix if problem.fix != IN_THE_POLICY else f"give {option} another value"
-    return Problem(problem.what.replace(place, option, 1), fix, problem.values)
+    return replace(problem, what=problem.what.replace(place, option, 1), fix=fix)
 
 
 def _key(detail: Any) -> str:
@@ -428,17 +430,23 @@ def _key(detail: Any) -> str:
     return ".".join(path[:2])
 
 
+def _path(detail: Any) -> tuple[str, ...]:
+    return tuple(str(part) for part in detail["loc"])
+
+
 def _problem(detail: Any, key: str, place: str) -> Problem:
-    path = [str(part) for part in detail["loc"]]
+    path = _path(detail)
     if detail["type"] == "extra_forbidden":
         known = _known_keys(path[:-1])
         return Problem(
-            f"{place}: unknown key '{key}'{did_you_mean(path[-1], known)}", f"known keys there: {', '.join(known)}"
+            f"{place}: unknown key '{key}'{did_you_mean(path[-1], known)}",
+            f"known keys there: {', '.join(known)}",
+            key=path,
         )
     if detail["type"] == "missing":
-        return Problem(f"{place}: '{key}' is missing", _hint(key) or "add it")
+        return Problem(f"{place}: '{key}' is missing", _hint(key) or "add it", key=path)
     message = detail["msg"].removeprefix("Value error, ")
-    return Problem(f"{place}: '{key}' {_reason(message)}", _hint(key))
+    return Problem(f"{place}: '{key}' {_reason(message)}", _hint(key), key=path)
 
 
 def _reason(message: str) -> str:

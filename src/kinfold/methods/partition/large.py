@@ -30,7 +30,7 @@ from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.gaps import Gaps, renumbered
 from kinfold.methods.partition.oracle import Oracle
 from kinfold.methods.partition.search import search, warm
-from kinfold.progress import Progress, silent
+from kinfold.progress import Progress, silent, tell_cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +83,7 @@ def search_rounds(work: Work, budget: Budget, progress: Progress = silent, shelf
                 lowest += change
             steps, blocks = steps + len(blocks[:batch]), blocks[batch:]
             history.append(Mark(steps, budget.spent(), lowest))
+            tell_cost(lowest)
             progress(*budget.share(steps))
         work.finish_round(before - lowest <= ENOUGH * before)
         if not blocks:

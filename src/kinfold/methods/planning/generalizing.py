@@ -34,6 +34,7 @@ from kinfold.rows.tally import Tally, of_labels
 
 if TYPE_CHECKING:
     from kinfold.methods.generalize.lattice import Lattice
+    from kinfold.methods.generalize.mu_argus import Standing
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -194,3 +195,11 @@ def lattice_of(task: Task) -> Lattice:
 
     _check(task, task.tuples.attributes, METHOD)
     return searched(task, _tuples(task).domain)
+
+
+def standing_of(task: Task) -> Standing:
+    """Return where mu-Argus stands on a task after the choices of its policy."""
+    from kinfold.methods.generalize.mu_argus import METHOD, standing
+
+    _check(task, task.tuples.attributes, METHOD)
+    return standing(_tuples(task).domain, task.k, task.method.choices)

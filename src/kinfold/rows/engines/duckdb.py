@@ -31,7 +31,7 @@ from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted, string
 from kinfold.rows.engines.handing import Handed, handed
-from kinfold.rows.engines.looking import alone_in, look_at, pairs_in, succession_of
+from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, sizes_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
 from kinfold.rows.engines.reading import read_arrow, read_file
@@ -172,6 +172,14 @@ class DuckDB:
     def pairs(self, frame: Frame, one: str, other: str) -> tuple[int, int]:
         """Count the pairs of values of two columns, and the values of the first in them."""
         return pairs_in(self._db, self._strips.holding(frame, (one, other)), one, other)
+
+    def sizes(self, frame: Frame, by: Sequence[str]) -> list[tuple[int, int]]:
+        """Count the classes of some columns by their sizes; nothing but these numbers leaves the database."""
+        return sizes_in(self._db, self._strips.holding(frame, by), by)
+
+    def page(self, frame: Frame, start: int, many: int) -> list[list[str | None]]:
+        """Return some rows as text, to be looked at."""
+        return page_of(self._db, frame, start, many)
 
     def distinct(self, frame: Frame, by: Sequence[str]) -> Frame:
         """Return the key columns of a tally's classes, in its order, as they are stored."""
