@@ -7,13 +7,15 @@ from importlib.metadata import Distribution, distribution
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("", "frames", "excel", "stats", "codes", "databases")  # what users install; `dev` is for others
+NOT_SHIPPED = {"dev"}  # extras that no user installs
 
 
 def shipped() -> dict[str, Distribution]:
     """Return the run-time distributions by their canonical name, kinfold's own left out."""
     found: dict[str, Distribution] = {}
-    waiting = needs(distribution("kinfold"), EXTRAS)
+    own = distribution("kinfold")
+    extras = set(own.metadata.get_all("Provides-Extra") or ()) - NOT_SHIPPED
+    waiting = needs(own, ("", *sorted(extras)))
     while waiting:
         name, extras = waiting.pop()
         if name not in found:
