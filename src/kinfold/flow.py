@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,14 @@ from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
-from kinfold.progress import onward
+from kinfold.progress import Stage, attended, onward
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import policy_in
 from kinfold.release.folder import save
 from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
 from kinfold.release.recalling import recorded_measures
 from kinfold.release.release import Release
+from kinfold.release.resuming import shelf_for
 from kinfold.request.binding import BoundPolicy, bind
 from kinfold.request.encoding import Attribute, encode
 from kinfold.request.keywords import LISTS, NAMES, SECTIONS, listing, section_of
@@ -40,6 +41,7 @@ from kinfold.request.rules.counting import count_rules, in_words
 from kinfold.request.table import Table
 from kinfold.request.terms import terms_of
 from kinfold.rows import frames
+from kinfold.rows.databases.address import DatabaseAddress, located
 from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
 from kinfold.rows.recoding import unquoting, without
@@ -48,23 +50,51 @@ from kinfold.verification import judge_people
 from kinfold.verification import verify as check
 
 if TYPE_CHECKING:
+    from kinfold.disk.saved_work import SavedWork
     from kinfold.hierarchy import Hierarchy
     from kinfold.methods.generalize.lattice import Lattice
     from kinfold.profiling.profile import Profile
 
+Asked = ParamSpec("Asked")
+
 MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV file cannot tell them apart
 
-Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
+
+def heeding(way: Callable[Asked, Release]) -> Callable[Asked, Release]:
+    """Do the whole way in a thread of its own where somebody listens, so that what the listener raises ends it at once.
+
+    Not where somebody is asked questions: the answers come from the calling thread.
+    """
+
+    @wraps(way)
+    def heeded(*args: Asked.args, **given: Asked.kwargs) -> Release:
+        listener: Any = given.get("progress")
+        if listener is None or given.get("ask") is not None:
+            return way(*args, **given)
+        from kinfold.rows.engines.connection import watched
+
+        with watched() as watch:
+            return attended(lambda tell: way(*args, **{**given, "progress": tell}), listener, watch)  # type: ignore[arg-type]
+
+    return heeded
 
 
 @listing()
+@heeding
 def anonymize(
-    source: Any, policy: Any = None, *, progress: Stage | None = None, ask: Ask | None = None, **request: Any
+    source: Any,
+    policy: Any = None,
+    *,
+    progress: Stage | None = None,
+    ask: Ask | None = None,
+    saved: SavedWork | None = None,
+    **request: Any,
 ) -> Release:
     """Read, bind, plan, apply, verify, measure. Raises before anything unverified can leave.
 
     `policy` is a `Policy`, a mapping or a TOML file; or say `quasi=[...], confidential=[...], k=5, method="mdav"`.
-    `ask` is asked for the data holder's choices of mu-argus.
+    `progress` hears the stage, how much is done and of how much; what it raises ends the run.
+    `ask` is asked for the data holder's choices of mu-argus. `saved` keeps the work of blocks for a run that resumes.
     """
     tell = progress or _unheard
     started = time.perf_counter()
@@ -78,7 +108,8 @@ def anonymize(
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, prepared.frame)  # what will be promised
     table = Table(engine, prepared.frame, bound, terms, prepared.mapped)  # its tuples, or its records, when asked for
-    task = Task(bound, terms.models, table, onward(lambda done, total: tell("plan", done, total)), ask)
+    shelf = shelf_for(saved, asked, engine.checksum(original))  # what a run that was stopped had done already
+    task = Task(bound, terms.models, table, onward(partial(tell, "plan")), ask, shelf, partial(partial, tell))
     planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured
@@ -120,12 +151,13 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         more = None if policy is None and not request else partial(_asked_of, policy, request)
         return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
     asked = requested(policy, request)
-    with open_engine(asked, rows_of(source)) as engine:
-        frame = engine.read(rows_of(source), form=replace(asked.source.form, encoding=None))  # a release is UTF-8
+    rows = rows_of(source)
+    with open_engine(asked, rows) as engine:
+        frame = engine.read(rows, form=replace(asked.source.form, encoding=None))  # a release is UTF-8
         terms = released_terms(asked, engine, frame)
         verdict = check(engine, frame, terms)
         if twice:
-            check_table(source, engine, frame, verdict, terms)
+            check_table(rows, engine, frame, verdict, terms)
         verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
     return verdict if rows_only else verdict.of_rows(terms.unit)
 
@@ -167,7 +199,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
         attributes = encode(engine, prepared.frame, kept if questions.columns == "all" else bound.of(Role.QUASI))
         attributes = as_they_came(engine, before, attributes, prepared.changed)
-        tables = Tables(engine, before, after, _pairs(released, bound.rows, verdict.records))
+        tables = Tables(engine, before, after, _pairs(original, released, bound.rows, verdict.records))
         if isinstance(tables.rows, str):
             tables = _matched(tables, bound, attributes, released, questions)
         return measure_release(tables, bound, verdict, attributes, questions).warned(*warnings)
@@ -183,10 +215,12 @@ def _without_identifiers(engine: Engine, released: Any, bound: BoundPolicy) -> t
     return engine.apply(released, without(held, schema.names, schema.rows), schema), [told]
 
 
-def _pairs(released: Any, before: int, after: int) -> NDArray[np.intp] | str:
+def _pairs(original: Any, released: Any, before: int, after: int) -> NDArray[np.intp] | str:
     """Pair rows by their position, or say why that cannot be done."""
     if before != after:
         return f"the original has {plural(before, 'row')} and the release {plural(after, 'row')}: they cannot be paired"
+    if any(isinstance(_named(table), DatabaseAddress) for table in (original, released)):
+        return "the rows of a database have no order of their own: they cannot be paired"
     if isinstance(released, str | Path) and was_sorted(Path(released)):
         return "the certificate beside the release says that its rows were reordered: they cannot be paired"
     return np.arange(before)
@@ -202,7 +236,8 @@ def _matched(
     if rows is not None:
         return replace(tables, rows=rows)
     checksum = tables.engine.checksum(tables.original)
-    recorded = recorded_measures(Path(released), checksum, bound) if isinstance(released, str | Path) else {}
+    file = _named(released)
+    recorded = recorded_measures(file, checksum, bound) if isinstance(file, Path) else {}
     usable = ("risk",) * (questions.weights == "k") + ("loss",) * (questions.columns == "quasi")
     return replace(tables, recorded={section: recorded.get(section, {}) for section in usable})
 
@@ -304,21 +339,24 @@ def open_engine(policy: Policy | None = None, source: Any = None) -> Any:
 
 
 def rows_of(source: Any) -> Any:
-    """Return what an engine reads: a path, or a frame's rows as Arrow."""
+    """Return what an engine reads: a path, the address of rows in a database, or a frame's rows as Arrow."""
     if isinstance(source, str | Path):
-        return Path(source)
+        return located(source)
+    if isinstance(source, DatabaseAddress):
+        return source
     if not frames.is_frame(source):
         if frames.is_lazy(source):
             what = f"the {type(source).__name__} is lazy: its rows are not there yet"
             raise PolicyError(what, fix="collect it first: frame.collect()")
         raise PolicyError(
-            f"{type(source).__name__} is not a table", fix="give a path, or a pandas, polars or pyarrow table"
+            f"{type(source).__name__} is not a table",
+            fix="give a path, or a pandas, polars or pyarrow table",
         )
     return frames.to_arrow(source)
 
 
 def _named(source: Any) -> Any:
-    return Path(source) if isinstance(source, str) else source
+    return located(source) if isinstance(source, str) else source
 
 
 def _unheard(stage: str, done: int, total: int) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import doctest
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -30,6 +33,7 @@ from kinfold.methods.generalize.domain import Domain
 from kinfold.models import KAnonymity
 from kinfold.request.policy import Policy
 from kinfold.rows.tally import Tally, of_labels
+from postgres import PASSWORD, Server
 
 pytestmark = pytest.mark.compiled
 
@@ -50,7 +54,32 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(folder / "release" / "public" / "release.csv", folder / "released.csv")
     shutil.copy(Path(kinfold.__file__).with_name("checker.py"), folder / "checker.py")
     project(folder, study())
+    _clinic_file(folder / "clinic.db")
     return folder
+
+
+def _clinic_file(path: Path) -> None:
+    """Write the demo table into an SQLite file."""
+    table = patients()
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(f"CREATE TABLE patients ({', '.join(table.column_names)})")
+        rows = [
+            [None if v is None else str(v) if isinstance(v, date) else v for v in row.values()]
+            for row in table.to_pylist()
+        ]
+        connection.executemany(f"INSERT INTO patients VALUES ({', '.join('?' * table.num_columns)})", rows)
+    connection.close()
+
+
+def clinic(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let postgresql://ada@localhost/clinic be a database of the tests' server that holds the demo table."""
+    server.run("DROP DATABASE IF EXISTS clinic")
+    server.run("CREATE DATABASE clinic")
+    server.put("patients", patients(), name="clinic")
+    server.run("ALTER TABLE patients ALTER charge TYPE numeric(10,2)", name="clinic")
+    monkeypatch.setenv("PGPORT", str(server.port))
+    monkeypatch.setenv("PGPASSWORD", unquote(PASSWORD))
 
 
 def place(folder: Path, demo: Path, asked: list[Command]) -> None:
@@ -112,9 +141,16 @@ def test_every_command_has_an_example() -> None:
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_examples_of_a_page_run(
-    page: Path, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path,
+    demo: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
     found = [block for block in blocks(page) if block.kind in KINDS and block.why is None]
+    if any("postgresql://ada@localhost" in block.text for block in found):
+        clinic(request.getfixturevalue("server"), monkeypatch)
     place(tmp_path, demo, [each for block in found if block.kind in ("console", "sh") for each in commands(block.text)])
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

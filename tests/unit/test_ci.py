@@ -1,4 +1,4 @@
-"""What CI promises: a missing browser fails the run, and is never a skip there."""
+"""What CI promises: a missing browser or database fails the run, and is never a skip there."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import chromium
+import postgres
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +25,17 @@ def test_without_a_browser_tests_are_skipped_but_fail_in_ci(monkeypatch: pytest.
         chromium.found()
 
 
+def test_without_a_database_tests_are_skipped_but_fail_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(postgres, "PLACES", ())
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception):
+        postgres.programs()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="no PostgreSQL in CI"):
+        postgres.programs()
+
+
 def test_the_run_of_ci_fails_and_says_so_where_no_browser_can_be_had(tmp_path: Path) -> None:
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
@@ -35,7 +47,8 @@ def test_the_run_of_ci_fails_and_says_so_where_no_browser_can_be_had(tmp_path: P
     ran = _run(tmp_path, tools)
     assert ran.returncode == 1
     assert "no chromium" in ran.stderr
-    (tools / "chromium").symlink_to(str(shutil.which("true")))
+    for name in ("chromium", "initdb"):
+        (tools / name).symlink_to(str(shutil.which("true")))
     assert _run(tmp_path, tools).returncode == 0
 
 

@@ -83,7 +83,7 @@ def loads(path: Path) -> set[str]:
 
 def test_an_everyday_warm_up_is_what_the_plain_method_promises_and_the_measures_need() -> None:
     assert kernels_of("mdav") == (*registry()["mdav"].kernels, *measures.KERNELS)
-    assert set(kernels_of()) == {*kernels_of("mdav"), "promises", "repair", "near_kinds", "settling"}
+    assert set(kernels_of()) == {*kernels_of("mdav"), "class_misses", "repair", "near_kinds", "settling"}
     assert set(kernels_of("lattice")) < set(MODULES)
     with pytest.raises(PolicyError, match="no method 'mda'"):
         kernels_of("mda")

@@ -7,6 +7,9 @@ def main() -> None:
     """Run the command line."""
     import signal
 
+    from kinfold.cli.concealing import conceal_arguments
+
+    conceal_arguments()
     if hasattr(signal, "pthread_sigmask"):  # signals wait until `stopping` listens, which takes a while to load
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     from kinfold.cli.stopping import kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,14 +12,15 @@ import typer
 from kinfold.cli import output
 from kinfold.cli.escapes import Commands
 from kinfold.cli.options import numbers, policy_from, verifying
-from kinfold.cli.source_options import keywords, reads
+from kinfold.cli.source_options import TableSource, as_named, keywords, reads
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
-from kinfold.errors import DataError, PolicyError, plural
+from kinfold.errors import DataError, PolicyError, Unreachable, VerifyError, plural
 from kinfold.request.methods import AUTO, names
 
 if TYPE_CHECKING:
     from kinfold.profiling.profile import Profile
+    from kinfold.rows.databases.address import DatabaseAddress
 
 app = typer.Typer(
     cls=Commands,
@@ -30,7 +32,13 @@ app = typer.Typer(
 )
 
 METHODS = ", ".join(names()) + "."
-Data = Annotated[Path, typer.Argument(help="CSV, Parquet, JSON, Excel, Stata, SPSS or SAS.", show_default=False)]
+
+
+def _table(help_: str) -> Any:
+    return typer.Argument(parser=as_named, help=help_, show_default=False)
+
+
+Data = Annotated[TableSource, _table("CSV, Parquet, JSON, Excel, Stata, SPSS or SAS; or postgresql://… or sqlite:///…")]
 SourceOptions = Mapping[str, Any]  # by `reads`
 PolicyFile = Annotated[Path | None, typer.Option("--policy", help="Policy file (TOML).", show_default=False)]
 Quasi = Annotated[str | None, typer.Option(help="Columns that somebody else may know: a,b,c", show_default=False)]
@@ -107,7 +115,7 @@ def profile(
             return
         output.tell_profile(found)
         if write_policy:
-            then = f"kinfold anonymize {data} --policy {write_policy} --out DIR"
+            then = f"kinfold anonymize {_typed(data)} --policy {write_policy} --out DIR"
             out.print()
             out.print(f"written: {write_policy}; check it, then: {then}", soft_wrap=True)
 
@@ -135,7 +143,11 @@ def anonymize(
     spill: Annotated[Path | None, typer.Option(help="Folder for what memory cannot hold.", show_default=False)] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of the engine.", show_default=False)] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the search.", show_default=False)] = None,
+    into: Annotated[
+        str | None, typer.Option(help="Table of a database to write the release to as well.", show_default=False)
+    ] = None,
     ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run in blocks was stopped.")] = False,
     show_values: Values = False,
     json: Json = False,
     *,
@@ -147,7 +159,11 @@ def anonymize(
     `kinfold anonymize patients.csv --policy policy.toml --out release`
 
     `kinfold anonymize patients.csv --quasi age,sex,zip --confidential disease -k 5 --others drop --out release`
+
+    `kinfold anonymize 'sqlite:///clinic.db?table=patients' --policy policy.toml --out release
+    --into 'sqlite:///research.db?table=patients'`
     """
+    from kinfold.disk.saved_work import SavedWork
     from kinfold.flow import anonymize as run
     from kinfold.release.publication import check_place
 
@@ -169,19 +185,21 @@ def anonymize(
         roles = {"quasi-identifier": quasi, "confidential": confidential, "identifier": identifier}
         asked = policy_from(policy, roles, {**keys, **source}, settings or ())
         check_place(out_, force=force)
-        release = run(data, asked, progress=bar, ask=asking if ask else None)
-        release.save(out_, force=force)
+        table = _free_table(into, force)
+        with SavedWork(out_, resume=resume, final=(DataError, Unreachable, VerifyError)) as saved:
+            release = run(data, asked, progress=bar, ask=asking if ask else None, saved=saved)
+            release.save(out_, force=force, into=table, progress=bar)
         bar.end()
         if json:
-            print_json({**output.summary(release), "folder": str(out_)})
+            print_json({**output.summary(release), "folder": str(out_)} | ({"table": str(table)} if table else {}))
         else:
-            output.tell_release(release, out_)
+            output.tell_release(release, out_, table)
 
 
 @app.command()
 @reads
 def verify(
-    data: Annotated[Path, typer.Argument(help="Folder of a release, or a table with --policy.", show_default=False)],
+    data: Annotated[TableSource, _table("Folder of a release, or a table with --policy.")],
     policy: PolicyFile = None,
     settings: Settings = None,
     twice: Annotated[bool, typer.Option("--twice", help="Ask the second checker, in plain Python, too.")] = False,
@@ -204,9 +222,9 @@ def verify(
     from kinfold.flow import verify as check
 
     with errors():
-        if not data.exists():
+        if isinstance(data, Path) and not data.exists():
             raise DataError(f"no such file or folder: '{data}'", fix="check the path")
-        if not data.is_dir() and policy is None:
+        if not (isinstance(data, Path) and data.is_dir()) and policy is None:
             raise PolicyError("a table is verified against a policy", fix="add --policy FILE, or name a release folder")
         asked = verifying(data, policy, source, settings or ())
         verdict = check(data, asked, rows_only=rows_only, twice=twice)
@@ -220,8 +238,8 @@ def verify(
 @app.command()
 @reads
 def measure(
-    original: Annotated[Path, typer.Argument(help="The table as it was.", show_default=False)],
-    released: Annotated[Path, typer.Argument(help="The table as released.", show_default=False)],
+    original: Annotated[TableSource, _table("The table as it was.")],
+    released: Annotated[TableSource, _table("The table as released.")],
     policy: PolicyFile = None,
     measures: Annotated[
         str | None, typer.Option(help="standard, or all of them; as the policy says.", show_default=False)
@@ -229,7 +247,8 @@ def measure(
     columns: Annotated[str, typer.Option(help="Measure loss over: quasi or all.")] = "quasi",
     weights: Annotated[str, typer.Option(help="Weights of the weighted risk: k, or a CSV matrix.")] = "k",
     population: Annotated[
-        Path | None, typer.Option(help="Table of the people the records were drawn from.", show_default=False)
+        TableSource | None,
+        typer.Option(parser=as_named, help="Table of the people the records were drawn from.", show_default=False),
     ] = None,
     sampling_weights: Annotated[
         str | None, typer.Option(help="Column: how many people a record stands for.", show_default=False)
@@ -421,6 +440,23 @@ def warmup(
         compiled(lambda done, total: bar("compiling", done, total), modules)
         bar.end()
         out.print("the kernels are compiled")
+
+
+def _free_table(into: str | None, force: bool) -> DatabaseAddress | None:
+    """Return the address of the table to write, after making sure that it can be."""
+    from kinfold.rows.databases.address import table_at
+    from kinfold.rows.databases.target import check_target
+
+    if into is None:
+        return None
+    address = table_at(into)
+    check_target(address, force=force)
+    return address
+
+
+def _typed(data: TableSource) -> str:
+    """Return the name of a table as it is typed into a shell: an address has signs of the shell's."""
+    return str(data) if isinstance(data, Path) else shlex.quote(str(data))
 
 
 def _write_policy(path: Path, found: Profile, force: bool) -> None:

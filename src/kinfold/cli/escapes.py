@@ -16,6 +16,8 @@ from rich.segment import Segment
 from rich.text import Text
 from typer.core import TyperGroup
 
+from kinfold.cli.concealing import without_passwords
+
 
 def plain(text: str) -> str:
     r"""Return a text as one line in which every character can be seen.
@@ -80,6 +82,6 @@ def _plain_complaints() -> Iterator[None]:
         yield
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own
-            said = plain(error.format_message())
+            said = plain(without_passwords(error.format_message()))
             error.format_message = lambda: said
         raise

@@ -10,6 +10,7 @@ from kinfold.errors import PolicyError, Problem
 from kinfold.release.certification import policy_in
 from kinfold.release.inspection import public_part, read_certificate
 from kinfold.request.policy import Policy, parse_toml, read_toml
+from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.schema import ROLE_SYNONYMS
 
 FLAGS = {
@@ -35,13 +36,16 @@ def policy_from(
     return _set(values, settings, file, {key: FLAGS.get(key, f"--{key.rpartition('.')[2]}") for key in given})
 
 
-def verifying(data: Path, file: Path | None, keys: Mapping[str, Any], settings: Sequence[str]) -> Policy | None:
+def verifying(
+    data: Path | DatabaseAddress, file: Path | None, keys: Mapping[str, Any], settings: Sequence[str]
+) -> Policy | None:
     """Return what a release is judged by beside its certificate: a file, or the certificate with keys set anew."""
     if file is not None:
         return policy_from(file, {}, keys, settings)
     if given := [key for key, value in keys.items() if value is not None]:
         option = f"--{given[0].rpartition('.')[2]}"
         raise PolicyError(f"{option} is for a table; the certificate says how a release is written", fix="leave it out")
+    assert isinstance(data, Path)  # noqa: S101  rows of a database have no certificate: a policy was asked for
     return _set(policy_in(read_certificate(public_part(data))), settings, None) if settings else None
 
 

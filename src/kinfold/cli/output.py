@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kinfold.methods.generalize.lattice import Lattice
     from kinfold.profiling.profile import Profile
     from kinfold.release.release import Release
+    from kinfold.rows.databases.address import DatabaseAddress
 
 MOST_COLUMNS = 12  # that one line tells apart
 
@@ -36,6 +37,7 @@ def summary(release: Release) -> dict[str, Any]:
         "method": release.plan.method,
         "start": release.plan.start,
         "steps": release.plan.steps,
+        "blocks": release.plan.blocks,
         "refined": round(release.plan.refined, 3),
         "seconds": round(release.seconds, 3),
         **({"rules": [asdict(rule) for rule in release.rules]} if release.rules else {}),
@@ -43,7 +45,7 @@ def summary(release: Release) -> dict[str, Any]:
     }
 
 
-def tell_release(release: Release, folder: Path) -> None:
+def tell_release(release: Release, folder: Path, table: DatabaseAddress | None = None) -> None:
     """Print what was guaranteed, what it cost and where the files are."""
     verdict, facts = release.verdict, summary(release)
     tell_findings((*verdict.findings, *verdict.people))
@@ -57,6 +59,8 @@ def tell_release(release: Release, folder: Path) -> None:
     for note in (*release.plan.notes, *release.measures.warnings):
         out.print(Text(f"  note: {note}", style="yellow"))
     out.print(f"  may leave      {folder / 'public'}", soft_wrap=True)
+    if table is not None:
+        out.print(f"                 {table.described} of {table.place}", soft_wrap=True)
     out.print(f"  must not leave {folder / 'internal'}", soft_wrap=True)
 
 

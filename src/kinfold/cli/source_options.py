@@ -1,19 +1,37 @@
-"""The options that say how a table is written: the same on every command that reads one, and the keys of `[source]`."""
+"""The options that say how a table is written: the same on every command that reads one, and the keys of `[source]`.
+
+A table is named by its path, or by the address of a database, whose rows `--table` or `--query` name.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-PANEL = "How the table is written"
+from kinfold.cli.terminal import errors
+from kinfold.rows.databases.address import DatabaseAddress, located, narrowed
+
+PANEL, ROWS = "How the table is written", "Which rows of a database"
+TABLES = ("data", "original", "released", "population")  # parameters of commands that name a table
+
+if TYPE_CHECKING:
+    TableSource = Path | DatabaseAddress
+else:
+    TableSource = Path  # as the help calls it
 
 
-def _option(kind: Any, help_: str) -> Any:
-    return Annotated[kind | None, typer.Option(help=help_, show_default=False, rich_help_panel=PANEL)]
+def _option(kind: Any, help_: str, panel: str = PANEL) -> Any:
+    return Annotated[kind | None, typer.Option(help=help_, show_default=False, rich_help_panel=panel)]
+
+
+def as_named(text: str) -> str:
+    """Take the name of a table as it is: a path type would take an address apart."""
+    return text
 
 
 OPTIONS = {
@@ -26,23 +44,35 @@ OPTIONS = {
     "sheet": _option(str, "Sheet of a workbook: its name, or its number."),
     "parts": _option(bool, "The table is a folder, or a pattern of files."),
 }
+CHOICES = {
+    "table": _option(str, "Table of a database: name, or schema.name.", ROWS),
+    "query": _option(str, "Query to a database: one SELECT.", ROWS),
+}
 
 
 def reads(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `[source]`; it gets them as `source`, by their dotted keys."""
+    """Give a command the options of `[source]`; it gets them as `source`, by their dotted keys.
+
+    What names a table becomes a path or an address; the first one is what `--table` and `--query` are about.
+    """
 
     @wraps(command)
     def wrapped(**given: Any) -> None:
         source = {f"source.{key}": _read(key, given.pop(key)) for key in OPTIONS}
-        command(**given, source=source)
+        table, query = (given.pop(key) for key in CHOICES)
+        with errors():
+            named = {key: located(given[key]) for key in TABLES if given.get(key) is not None}
+            first = next(iter(named))
+            named[first] = narrowed(named[first], table, query)
+        command(**given | named, source=source)
 
     kept = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "source"]
     added = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for key, kind in OPTIONS.items()
+        for key, kind in {**OPTIONS, **CHOICES}.items()
     ]
     wrapped.__signature__ = inspect.Signature([*kept, *added])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {p.name: p.annotation for p in kept} | OPTIONS
+    wrapped.__annotations__ = {p.name: p.annotation for p in kept} | OPTIONS | CHOICES
     return wrapped
 
 

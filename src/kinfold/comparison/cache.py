@@ -16,6 +16,7 @@ from kinfold.comparison.outcome import Outcome, Setting
 from kinfold.disk.exchange import naming
 from kinfold.errors import DataError, PolicyError
 from kinfold.request.policy import Policy
+from kinfold.rows.databases.address import DatabaseAddress, located
 from kinfold.rows.frames import to_arrow
 
 
@@ -71,14 +72,25 @@ def _policy_parts(policy: Policy) -> Iterator[bytes]:
 
 
 def _table_parts(source: Any) -> Iterator[bytes]:
-    if isinstance(source, str | Path):
-        yield _digest(Path(source))
+    found = located(source) if isinstance(source, str) else source
+    if isinstance(found, Path):
+        yield _digest(found)
+        return
+    if isinstance(found, DatabaseAddress):
+        yield _rows_in(found)
         return
     table = to_arrow(source)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table.combine_chunks())
     yield hashlib.sha256(sink.getvalue()).digest()
+
+
+def _rows_in(address: DatabaseAddress) -> bytes:
+    from kinfold.flow import open_engine
+
+    with open_engine() as engine:
+        return str(engine.checksum(engine.read(address))).encode()
 
 
 def _digest(path: Path) -> bytes:

@@ -8,7 +8,8 @@ from pathlib import Path
 from kinfold.demo.table import patients
 from kinfold.disk import journal
 from kinfold.errors import PolicyError
-from kinfold.flow import Stage, anonymize
+from kinfold.flow import anonymize
+from kinfold.progress import Stage
 from kinfold.release.release import Release
 from kinfold.request.policy import Policy
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MODULES = (
     *("box_tree", "clustering", "mdav_tree", "mdav_flat", "vmdav", "t_first", "means"),
     *("univariate", "univariate_wide"),
-    *("draws", "promises", "plain_search", "sweeps", "random_moves", "promised_search"),
+    *("draws", "class_misses", "plain_search", "sweeps", "random_moves", "promised_search"),
     *("near_kinds", "repair", "settling"),
     *("paths", "distances", "pricing", "t_merge", "k_first"),
     *("rollup", "subsets", "statements", "statement_tree", "cell_search", "opening", "linkage"),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from numba import config, njit, typeof, version_info
+from numba import config, njit, typeof, types, version_info
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
@@ -40,10 +40,24 @@ if not config.DISABLE_JIT:  # type: ignore[attr-defined]
 
 
 class _Inner(CPUDispatcher):
-    """A kernel that has no way in from Python: called from there it runs as the plain function that it is made of."""
+    """A kernel that has no way in from Python: called from there it runs as the plain function that it is made of.
+
+    It is compiled once, for whole numbers of 64 bits: numba would compile it again for each mix of narrower ones and
+    for each constant that it is called with.
+    """
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how it is called with arguments of these types."""
+        return super().get_call_template(tuple(map(_widened, args)), kws)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.py_func(*arguments)
+
+
+def _widened(kind: Any) -> Any:
+    """Return the type that stands for this one: 64 bits for whole numbers with a sign, whatever is known of them."""
+    plain = types.unliteral(kind)  # type: ignore[no-untyped-call]
+    return types.int64 if isinstance(plain, types.Integer) and plain.signed else kind
 
 
 class _InnerCode(JITCodeLibrary):

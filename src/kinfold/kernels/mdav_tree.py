@@ -10,7 +10,7 @@ from kinfold.kernels import box_tree, clustering
 from kinfold.kernels.box_tree import Tree, measure_all
 from kinfold.kernels.centroid import to_centre
 from kinfold.kernels.clustering import Run, surround, take
-from kinfold.kernels.compiling import Int, entry, inlined
+from kinfold.kernels.compiling import Int, entry, lean
 from kinfold.kernels.queries import farthest, shrink_around
 
 _MANY = 200_000  # points; beyond, smaller leaves are faster (by trial, 8 attributes)
@@ -21,7 +21,7 @@ def cap(points: int) -> int:
     return 100 if points < _MANY else 56
 
 
-@inlined
+@lean
 def _move_hub(tree: Tree, run: Run) -> None:
     """Move the hub to the place and measure every box again, if that is due."""
     state = run.state[0]
@@ -30,6 +30,16 @@ def _move_hub(tree: Tree, run: Run) -> None:
             tree.hub[j] = run.query.place.numbers[j]
         measure_all(tree, run.query.distance)
         state.drift = 0
+
+
+@lean
+def _form(tree: Tree, run: Run, seed: Int) -> None:
+    """Form a cluster around this record."""
+    k = run.state[0].k
+    surround(tree, run, seed)
+    take(tree, run, k)
+    shrink_around(tree, run.query, k)
+    run.state[0].label += 1
 
 
 @entry(clustering.example(), box_tree.example(), 1)
@@ -48,8 +58,5 @@ def advance(run: Run, tree: Tree, clusters: Int) -> None:
         seed = farthest(tree, query)
         if not second:  # only queries from a centre profit from a nearer hub
             state.drift += asked.looked - before
-        surround(tree, run, seed)
-        take(tree, run, state.k)
-        shrink_around(tree, query, state.k)
-        state.label += 1
+        _form(tree, run, seed)
         state.second = not second and state.records >= state.pairs

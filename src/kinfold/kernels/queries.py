@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kinfold.kernels.box_tree import FAN, NOBODY, Tree, leave, shrink, slot_of
-from kinfold.kernels.compiling import Flag, Int, Real, inlined, inner
+from kinfold.kernels.compiling import Flag, Int, Real, inlined, lean
 from kinfold.kernels.scales import Place
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _least(tree: Tree, block: Int, place: Place, bound: NDArray[np.float64]) -> 
             bound[t] += place.row[start + near]
 
 
-@inner
+@lean
 def _least_gap(row: NDArray[np.float64], start: Int, first: Int, last: Int) -> Real:
     """Return a gap that is no larger than that of any code from the first to the last."""
     if last - first > _NARROW:
@@ -185,7 +185,7 @@ def _set_out(tree: Tree, query: Query, s: Int, bound: Real) -> Int:
     return 1
 
 
-@inner
+@lean
 def _push(stack: Any, base: Int, top: Int, node: Int, lowest: Int, sign: Real) -> Int:
     """Put a node, whose bound is at `top` already, where it belongs from `base` on.
 
@@ -232,7 +232,7 @@ def _nearest(tree: Tree, folded: Folded, query: Query, s: Int) -> None:
 
 
 # to hand a query's arrays over takes a third as long as to find one record: inlined for whoever asks for one at a time
-nearest, nearest_inlined = inner(_nearest), inlined(_nearest)
+nearest, nearest_inlined = lean(_nearest), inlined(_nearest)
 
 
 @inlined
@@ -305,7 +305,7 @@ def find(tree: Tree, folded: Folded, query: Query, p: Int, record: Int) -> None:
     query.found[p].slot = slot_of(tree.held, leaf, point)
 
 
-@inner
+@lean
 def farthest(tree: Tree, query: Query) -> Int:
     """Return the record of any tree that is farthest from the place."""
     blocks, stack, place, asked = tree.child.size, query.stack, query.place, query.asked[0]
@@ -347,7 +347,7 @@ def look(tree: Tree, leaf: Int, query: Query, best: Real, found: Int) -> tuple[R
     return best, found
 
 
-@inner
+@lean
 def tied(tree: Tree, query: Query, s: Int, best: Real) -> tuple[Real, Int]:
     """Return how far the nearest point of tree s is, at most `best`, and how many records are as near."""
     blocks, stack, bound = tree.child.size, query.stack, query.bound
@@ -384,7 +384,7 @@ def _tie(tree: Tree, leaf: Int, query: Query, best: Real, many: Int) -> tuple[Re
     return best, many
 
 
-@inner
+@lean
 def _sort_slots(found: Any, many: Int) -> None:
     """Sort by leaf and slot, falling: forgetting a slot then moves none that is still to come."""
     for i in range(1, many):

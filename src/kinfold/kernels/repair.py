@@ -326,29 +326,30 @@ def repair(w: RepairState, a: int, listed: NDArray[np.int32]) -> None:
         carry_out(w, a)
 
 
-@entry(mixed.example(), promises.example(), groups.example())
-def recounted(d: Mixed, p: Promises, s: Groups) -> float:
-    """Find out what each group costs and how far it misses its promises; return the cost of all."""
-    return recount(d, p, s)
-
-
-@entry(_EXAMPLE, _ROW)
-def mark_spare(w: RepairState, spare: Rows) -> None:
-    """Mark the records that their group can do without, if the right one comes or nobody: it misses no more then."""
+@lean
+def mark_spare(w: RepairState, g: int, spare: Rows) -> None:
+    """Mark the members that group g can do without, if the right one comes or nobody: it misses no more then."""
     s = w.groups
-    for g in range(s.size.size):
-        if s.size[g] == 0:
-            continue
-        foresee(w, g)
-        for i in members_of(s, g):
-            spare[i] = 0
-            for v in range(w.sample.size + 1):
-                if w.after[w.kind[i], v] <= s.missed[g]:
-                    spare[i] = 1
+    foresee(w, g)
+    for i in members_of(s, g):
+        spare[i] = 0
+        for v in range(w.sample.size + 1):
+            if w.after[w.kind[i], v] <= s.missed[g]:
+                spare[i] = 1
 
 
-@entry(_EXAMPLE, np.zeros(1, np.int64), np.zeros((1, 1, 1), np.int32))
-def repair_all(w: RepairState, order: Ints, listed: NDArray[np.int32]) -> None:
-    """Repair these groups one after the other."""
+@entry(_EXAMPLE, np.zeros(1, np.int64), np.zeros((1, 1, 1), np.int32), _ROW)
+def repair_all(w: RepairState, order: Ints, listed: NDArray[np.int32], spare: Rows) -> float:
+    """Repair these groups, with the records listed for each; where none are listed, mark who can be spared in them.
+
+    Without groups, find out what each costs and how far it misses its promises, and return the cost of all. One way in
+    for all three, so that the compiler meets the promises once.
+    """
+    if order.size == 0:
+        return recount(w.d, w.p, w.groups)
     for t in range(order.size):
-        repair(w, order[t], listed[t])
+        if listed.shape[0] > 0:
+            repair(w, order[t], listed[t])
+        elif w.groups.size[order[t]] > 0:
+            mark_spare(w, order[t], spare)
+    return 0.0

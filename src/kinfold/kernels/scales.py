@@ -87,6 +87,8 @@ def move(scales: Scales, place: Place, j: Int, code: Int) -> None:
 @inner
 def gap_between(scales: Scales, j: Int, one: Int, other: Int) -> Real:
     """Return the squared weighted distance of two codes of column j."""
+    if one == other:  # most often
+        return 0.0
     column = scales.column[j]
     if column.height == 0:
         null = scales.column[j + 1].start - column.start - 1

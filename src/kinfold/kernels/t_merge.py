@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from kinfold.kernels import mixed, promises
-from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.compiling import entry, lean
 from kinfold.kernels.mixed import Mixed, centre_code, code_gap
-from kinfold.kernels.promises import NESTED, ORDERED, Promises, equal, frequency_miss, ordered
+from kinfold.kernels.promises import NESTED, ORDERED, Promises, equal, frequency_miss, ordered, sort
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def example() -> Merger:
     return Merger(whole, whole, whole, whole, np.zeros((1, 1)), rows, rows, rows, np.zeros(1))
 
 
-@inner
+@lean
 def load(p: Promises, c: Merger, row: int, g: int) -> int:
     """Put the sorted codes of a class into the room of the promises; return how many."""
     size = 0
@@ -57,7 +57,7 @@ def load(p: Promises, c: Merger, row: int, g: int) -> int:
     return size
 
 
-@inner
+@lean
 def measure(p: Promises, c: Merger, g: int) -> float:
     """How far a class misses its promises."""
     total = 0.0
@@ -74,7 +74,7 @@ def measure(p: Promises, c: Merger, g: int) -> float:
     return total
 
 
-@inner
+@lean
 def centre(m: Mixed, c: Merger, g: int, room: NDArray[np.int32]) -> None:
     """Find the codes of the centre of a class."""
     for j in range(c.codes.shape[1]):
@@ -84,11 +84,11 @@ def centre(m: Mixed, c: Merger, g: int, room: NDArray[np.int32]) -> None:
             room[size] = m.codes[record, j]
             size += 1
             record = c.following[0, record]
-        room[:size].sort()
+        sort(room, size)
         c.codes[g, j] = centre_code(m, j, room[:size])
 
 
-@inner
+@lean
 def apart(m: Mixed, c: Merger, g: int, h: int) -> float:
     """Squared distance of the centres of two classes."""
     total = 0.0
@@ -100,7 +100,7 @@ def apart(m: Mixed, c: Merger, g: int, h: int) -> float:
     return total
 
 
-@inner
+@lean
 def worst(c: Merger) -> int:
     """The class that misses its promises most, -1 if none does."""
     found = -1
@@ -113,7 +113,7 @@ def worst(c: Merger) -> int:
     return found
 
 
-@inner
+@lean
 def nearest(m: Mixed, c: Merger, g: int) -> int:
     """The class whose centre is nearest to that of g."""
     found, least = -1, np.inf
@@ -126,7 +126,7 @@ def nearest(m: Mixed, c: Merger, g: int) -> int:
     return found
 
 
-@inner
+@lean
 def join_lists(p: Promises, c: Merger, row: int, g: int, h: int) -> None:
     """Merge the sorted list of class h into that of class g."""
     one, two = c.head[row, g], c.head[row, h]
@@ -145,7 +145,7 @@ def join_lists(p: Promises, c: Merger, row: int, g: int, h: int) -> None:
         last = record
 
 
-@inner
+@lean
 def unite(m: Mixed, p: Promises, c: Merger, g: int, h: int) -> None:
     """Make class h part of class g."""
     for row in range(p.codes.shape[0]):

@@ -29,6 +29,7 @@ from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
 from kinfold.request.preparation import in_words as recoded_in_words
 from kinfold.request.rules.counting import in_words
+from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.formulas import quoted
 from kinfold.rows.recoding import Drop, Keep, Replace
 from kinfold.rows.schema import AS_TEXT, Column, Kind, Reading, Role
@@ -69,7 +70,7 @@ def describe(contents: Contents, *, internal: bool) -> Facts:
     shown = columns if internal else tuple(c for c in columns if c.released is not None)
     tally = release.engine.tally(release.released, release.terms.quasi, {})
     return Facts(
-        title=release.source.name if internal and isinstance(release.source, Path) else "Release",
+        title=release.source.name if internal and isinstance(release.source, Path | DatabaseAddress) else "Release",
         findings=(*verdict.findings, *verdict.people),
         records=release.policy.rows if internal else None,
         released=verdict.records,

@@ -7,48 +7,111 @@ internal/   report.html · audit.json · policy.toml            what must not
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinfold import __version__
-from kinfold.errors import VerifyError
+from kinfold.errors import KinfoldError, PolicyError, Problem, VerifyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models.terms import Confidential
+from kinfold.progress import Stage, attended
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import certify, form_in
+from kinfold.release.database_table import write_table
 from kinfold.release.inspection import check_read, figures, same
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
 from kinfold.request.terms import held_texts
+from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.source import digest
 from kinfold.verification import verify
 
+if TYPE_CHECKING:
+    from kinfold.rows.databases.target import TargetTable
+
 CHECKED_TWICE = 100_000  # records up to which a second checker, in plain Python, has to agree
 
 
-def save(release: Release, folder: Path, force: bool = False) -> Path:
-    """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails."""
-    publish(folder, lambda made: _fill(release, made), force=force)
+def save(
+    release: Release,
+    folder: Path,
+    force: bool = False,
+    into: DatabaseAddress | None = None,
+    progress: Stage | None = None,
+) -> Path:
+    """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails.
+
+    Where a table of a database is named it is written too, and what was written verified before anybody sees it.
+    What somebody listens to is made in a thread of its own; it gets its name in the calling one, where nobody stops it.
+    """
+    fill = partial(_fill, release, into)
+    made = fill if progress is None else partial(_heeded, fill, progress)
+    if into is None:
+        publish(folder, made, force=force)
+    else:
+        _save_both(release, folder, into, made, force=force)
     return folder
 
 
-def _fill(release: Release, made: Path) -> None:
+def _heeded(fill: Callable[[Path, Stage], None], progress: Stage, made: Path) -> None:
+    from kinfold.rows.engines.connection import watched
+
+    with watched() as watch:
+        attended(partial(fill, made), progress, watch)
+
+
+def _save_both(
+    release: Release, folder: Path, into: DatabaseAddress, made: Callable[[Path], None], *, force: bool
+) -> None:
+    """Make the folder, then the table in a transaction that stays open until the folder is about to get its name."""
+    from kinfold.rows.databases.target import check_target, opened_target
+
+    check_target(into, force=force)
+    targets: list[TargetTable] = []
+    with ExitStack() as stack:
+
+        def fill(place: Path) -> None:
+            made(place)
+            targets.append(stack.enter_context(opened_target(into, force=force)))
+            write_table(release, targets[0])
+
+        try:
+            publish(folder, fill, force=force, elsewhere=lambda: targets[0].commit())
+        except KinfoldError as error:
+            if not targets or not targets[0].committed:
+                raise
+            what = f"{into.described} of {into.place} is written and verified, but its folder is not"
+            raise PolicyError([*error.problems, Problem(what, "release again with --force")]) from None
+
+
+def _unheard(stage: str, done: int, total: int) -> None:
+    """Listen to nothing."""
+
+
+def _fill(release: Release, into: DatabaseAddress | None, made: Path, tell: Stage = _unheard) -> None:
     """Write everything, the certificate last of the public part, and check it as a recipient would, twice."""
     public, internal = made / "public", made / "internal"
     public.mkdir()
     internal.mkdir()
     output = release.policy.request.output
     file = public / f"release.{output.format}"
+    tell("write", 0, 1)
     release.engine.write(release.released, file, release.written, ordered=output.order == "sorted")
+    tell("report", 0, 1)
     _write_reports(release, public, internal)
+    tell("check", 0, 1)
     twice = release.verdict.records <= CHECKED_TWICE
     _certify(release, file, public, twice=twice)
-    (internal / "audit.json").write_text(_json(audit(release, file) | {"checked_twice": twice}), encoding="utf-8")
+    more: dict[str, Any] = {"checked_twice": twice} | ({"into": str(into)} if into else {})
+    (internal / "audit.json").write_text(_json(audit(release, file) | more), encoding="utf-8")
     (internal / "policy.toml").write_text(
         release.policy.applied(release.plan.method, release.plan.steps).toml(), encoding="utf-8"
     )
@@ -84,6 +147,8 @@ def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Ce
         told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
     if release.plan.gap is not None:
         told["within"] = float(f"{release.plan.gap:.6f}")  # of the least loss possible
+    if release.plan.blocks:
+        told["blocks"] = release.plan.blocks  # that the classes were made in: not what the method makes of the whole
     files = {"release": told, "report": {"file": report.name, "sha256": digest(report)}}
     return certify(release.policy, replace(release.terms, confidential=shown), verdict, files, release.plan.method)
 
@@ -122,14 +187,11 @@ def _write_reports(release: Release, public: Path, internal: Path) -> None:
 
 def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
     """Return everything there is to know about how a release was made; it must not leave."""
-    source = release.source if isinstance(release.source, Path) else None
     policy = release.policy.request
     return {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "kinfold": __version__,
-        "source": {"file": source.name, "sha256": release.engine.checksum(release.original)}
-        if source
-        else {"frame": type(release.source).__module__},
+        "source": _source(release),
         "release": {"file": file.name, "sha256": digest(file)} if file else None,
         "seed": policy.method.seed,
         "method": release.plan.method,
@@ -138,6 +200,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "steps": release.plan.steps,
         "refined": round(release.plan.refined, 3),
         "gap": release.plan.gap,
+        "blocks": release.plan.blocks,
         "notes": list(release.plan.notes),
         "seconds": round(release.seconds, 3),
         "verdict": release.verdict.to_dict(),
@@ -147,6 +210,16 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "rules": [asdict(rule) for rule in release.rules],
         "policy": policy.model_dump(mode="json", exclude_none=True),
     }
+
+
+def _source(release: Release) -> dict[str, Any]:
+    """Say what the original was: a file or rows of a database with their checksum, or what kind of frame."""
+    source, checksum = release.source, release.engine.checksum(release.original)
+    if isinstance(source, Path):
+        return {"file": source.name, "sha256": checksum}
+    if isinstance(source, DatabaseAddress):
+        return {"database": str(source), "rows": checksum}
+    return {"frame": type(source).__module__}
 
 
 def _json(value: Any) -> str:

@@ -48,8 +48,13 @@ def check_place(folder: Path, *, force: bool) -> None:
         raise PolicyError(f"'{parent}' is not writable", fix="choose a folder that you may write to")
 
 
-def publish(folder: Path, fill: Callable[[Path], None], *, force: bool = False) -> None:
-    """Let `fill` make a folder and give it its name when that went well; whatever goes wrong, nothing is lost."""
+def publish(
+    folder: Path, fill: Callable[[Path], None], *, force: bool = False, elsewhere: Callable[[], None] | None = None
+) -> None:
+    """Let `fill` make a folder and give it its name when that went well; whatever goes wrong, nothing is lost.
+
+    `elsewhere` gives what was made in another place its name, right before: of the two it is what may still fail.
+    """
     check_place(folder, force=force)
     opened = [path for path in folder.absolute().parents if not path.exists()]  # the innermost first
     beside: Path | None = None
@@ -62,6 +67,8 @@ def publish(folder: Path, fill: Callable[[Path], None], *, force: bool = False) 
         _open_up(beside / NEW)
         exchange.flush(beside / NEW)
         with exchange.naming(folder, f"the new release is in place at '{folder}'"):
+            if elsewhere is not None:
+                elsewhere()
             _take_place(beside, folder, force=force)
         exchange.flush_names([folder.parent, *(path.parent for path in opened)])
     except OSError as error:

@@ -22,7 +22,8 @@ def recorded_measures(released: Path, original: str | None, asked: BoundPolicy) 
     """Return the measures of a release by section, nothing where there is no audit of it beside."""
     try:
         audit = json.loads((released.parent.parent / "internal" / "audit.json").read_text("utf-8"))
-        same = audit["source"].get("sha256") == original and audit["release"]["sha256"] == digest(released)
+        source = audit["source"].get("sha256", audit["source"].get("rows"))
+        same = source == original and audit["release"]["sha256"] == digest(released)
         if original is None or not same or _question(audit["policy"]) != _question(_policy(asked)):
             return {}
         return {section: dict(audit["measures"][section]) for section in ("risk", "loss")}

@@ -103,10 +103,13 @@ def points(attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Points:
 
     A missing number counts as the mean: it tells nobody apart among records that all lack it.
     """
-    measured = [np.nan_to_num(a.standardized()[rows]) for a in attributes if isinstance(a, Measured)]
+    measured = [a for a in attributes if isinstance(a, Measured)]
     coded = [a for a in attributes if isinstance(a, Coded)]
+    numbers = np.empty((len(rows), len(measured)))
+    for column, attribute in enumerate(measured):  # one at a time: all of them twice would be most of the memory
+        numbers[:, column] = np.nan_to_num(attribute.standardized()[rows])
     return Points(
-        np.column_stack(measured) if measured else np.empty((len(rows), 0)),
+        numbers,
         np.column_stack([a.codes[rows] for a in coded]) if coded else np.empty((len(rows), 0), np.int32),
         tuple(a.scale for a in coded),
     )

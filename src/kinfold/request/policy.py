@@ -128,6 +128,7 @@ class Method(_Section):
     choices: Texts = ()  # mu-argus: attributes that the data holder generalizes once more, in this order
     levels: dict[str, Annotated[Whole, Field(ge=0)]] | None = None  # lattice: release this node, do not search
     limit: dict[str, Annotated[Number, Field(ge=0, le=1)]] | None = None  # local-suppression: share of cells, by column
+    block: Annotated[Whole, Field(ge=0)] | None = None  # records that are partitioned together, at most; 0: all of them
     seed: Annotated[Whole, Field(ge=0)] = 0
     several_starts: bool | None = None  # promises: also from other classes than the method's; None: where it is auto
 

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kinfold import kernels
 from kinfold.rows.points import Ordered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kinfold.kernels.exchanges import Curves
     from kinfold.rows.points import Floats, Points
 
 LEAF = 4  # records whose order within a curve does not matter
@@ -63,3 +65,29 @@ def _curve(x: Floats) -> NDArray[np.intp]:
         order = order[np.lexsort((key, part))]
         parts *= 2
     return order
+
+
+def places(points: Points) -> NDArray[np.int32]:
+    """Number the distinct records: the place of each.
+
+    >>> from kinfold.rows.points import Points
+    >>> places(Points.of([[1.0, 5.0], [0.0, 5.0], [1.0, 5.0]])).tolist()
+    [1, 0, 1]
+    """
+    place = np.zeros(len(points), np.int64)
+    for column in (*points.numbers.T, *points.codes.T):
+        value = np.unique(column, return_inverse=True)[1]
+        place = np.unique(place * (int(value.max()) + 1) + value, return_inverse=True)[1]
+    return place.astype(np.int32)
+
+
+def around(points: Points, many: int) -> Curves:
+    """Return so many curves through the places of the records, for a search."""
+    place = places(points)
+    there = np.argsort(place, kind="stable").astype(np.int32)
+    start = np.concatenate([[0], np.cumsum(np.bincount(place))]).astype(np.int32)
+    order = curves(points.take(there[start[:-1]]), many, 0)
+    found: Curves = kernels.load("exchanges").Curves(
+        order, np.argsort(order, axis=1).astype(np.int32), place, start, there
+    )
+    return found

@@ -41,7 +41,8 @@ METHOD = Declaration(
     summary="near records, exchanged until each class is t-close (Algorithm 2 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("k_first", "promises", "t_merge", "near_kinds", "repair"),
+    kernels=("k_first", "class_misses", "t_merge", "near_kinds", "repair"),
+    cost=(700.0, 2.0),
     order=6,
 )
 

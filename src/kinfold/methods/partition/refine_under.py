@@ -31,7 +31,7 @@ from kinfold.errors import PolicyError
 from kinfold.methods.annealing import Budget, Cycle, Refinement, Walk
 from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.crossing import cross
-from kinfold.methods.partition.curves import curves
+from kinfold.methods.partition.curves import around, curves
 from kinfold.methods.partition.gaps import Gaps, numbered, renumbered
 from kinfold.methods.partition.oracle import Oracle
 from kinfold.methods.partition.requirement import Requirement, missed
@@ -114,8 +114,7 @@ class Promised:
         self.points, self.k = points, k
         self.gaps: Gaps | None = None
         self.oracle = Oracle.of(points, requirements)
-        order = curves(points, CURVES, 0)
-        self.around = kernels.load("random_moves").Curves(order, np.argsort(order, axis=1).astype(np.int32))
+        self.around = around(points, CURVES)
         self.stream = kernels.load("draws").stream_of(seed)
         self.lowest, self.chunks = np.inf, 0
 

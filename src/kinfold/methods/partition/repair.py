@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.errors import Unreachable
+from kinfold.methods.partition.curves import places
 from kinfold.methods.partition.gaps import numbered
 from kinfold.methods.partition.near_kinds import NearKinds
 from kinfold.methods.partition.oracle import Oracle
+from kinfold.methods.partition.out_of_reach import require_within_reach
 from kinfold.methods.partition.record_kinds import kinds_of
 from kinfold.methods.partition.requirement import Requirement, missed
 from kinfold.methods.partition.settle import costs, middles
@@ -49,6 +50,7 @@ PASSES = 200  # then what is left is merged,
 WORK = 5_000  # or after so many members were looked at for each record: some seconds for 30,000 records
 LARGE = 400  # records: a class of more is not mended one by one, which would take too long, but merged
 CHUNK = 200  # classes between two looks at the listener
+NO_CLASS, NOBODY, NOTHING_LISTED = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, 0, 0), np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +90,7 @@ def repair(
     labels = numbered(labels)
     if not requirements:
         return Repair(labels, 0, 0, 0)
-    if missed(requirements, np.zeros(len(points), np.int32))[0] > 0:
-        raise Unreachable(
-            "a promise fails even with all records in one class",
-            fix="lower l or p, or raise t, alpha or c: the table itself does not keep it",
-        )
+    require_within_reach(requirements)
     failing = int((missed(requirements, labels) > 0).sum())
     if not failing:
         return Repair(labels, 0, 0, 0)
@@ -121,7 +119,7 @@ class Works:
         self.points, self.k, self.failing, self.progress = points, k, failing, progress
         self.requirements = requirements
         self.oracle = Oracle.of(points, requirements)
-        self.kind = kinds_of(requirements)
+        self.kind, self.place = kinds_of(requirements), places(points)
         self.sample = np.unique(self.kind, return_index=True)[1].astype(np.int32)
         self.kernel = kernels.load("repair")
         self.passes, self.tried, self.bound = 0, 0, np.inf
@@ -135,7 +133,7 @@ class Works:
             return labels, 0, int(failing.sum())
         groups = self.oracle.arranged(labels, self.k)
         state = self.kernel.state_of(self.oracle.records, self.oracle.promises, groups, self.kind, self.sample)
-        base = self.kernel.recounted(state.d, state.p, groups)
+        base = self.kernel.repair_all(state, NO_CLASS, NOTHING_LISTED, NOBODY)
         state.best[0].scale = base / len(labels) + 1e-300
         wide, left = max(WIDE, LISTED // len(self.sample)), int((groups.missed > 0).sum())
         widest = WIDEST * wide
@@ -161,13 +159,13 @@ class Works:
         if not len(order):
             return int((groups.missed > 0).sum())
         spare = np.zeros(len(self.points), np.int32)
-        self.kernel.mark_spare(state, spare)
-        near = NearKinds(self.points, self.kind, len(self.sample), spare > 0)
+        self.kernel.repair_all(state, np.arange(len(groups.size)), NOTHING_LISTED, spare)
+        near = NearKinds(self.points, self.place, self.kind, spare > 0)
         middle = middles(groups, costs(self.points, groups, means=self.oracle.means))
         for done in range(0, len(order), CHUNK):
             chunk = order[done : done + CHUNK]
             before = int(state.best[0].tried)
-            self.kernel.repair_all(state, chunk, near.around(middle[chunk], wide))
+            self.kernel.repair_all(state, chunk, near.around(middle[chunk], wide), NOBODY)
             self.tried += int(state.best[0].tried) - before
             self.told(int((groups.missed > 0).sum()))
             self._weigh_up(groups)

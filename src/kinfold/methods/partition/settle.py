@@ -1,12 +1,12 @@
-"""Settling: after a repair, records far from their class change places with records of their kind on the way there.
+"""Settling: classes that keep their promises, made cheaper record by record, the promises kept at every step.
 
     until a sweep gains little, at most so many sweeps:
-        of the records that cost more than the average, look at those of the same kind nearest to the point halfway
-        between the record and its class, and swap where the cost falls most
+        every record that costs more than the average looks for a better class among those of its neighbours
+        (see `kernels/settling`)
 
-Halfway, because errors are squared: two short ways cost less than one long way. Promises hold at every step.
+Random draws from a fixed seed: the same classes and promises always settle in the same way.
 
-Cost: O(n log n) a sweep.   Ties: the lowest record.
+Cost: O(n · class size) a sweep.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
+from kinfold.methods.partition.curves import around
 from kinfold.methods.partition.gaps import numbered
-from kinfold.methods.partition.near_kinds import NearKinds
 from kinfold.methods.partition.oracle import Oracle
-from kinfold.methods.partition.record_kinds import kinds_of
-from kinfold.rows.points import Points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,31 +28,30 @@ if TYPE_CHECKING:
     from kinfold.kernels.groups import Groups
     from kinfold.methods.partition.requirement import Requirement
     from kinfold.progress import Progress
-    from kinfold.rows.points import Floats, Labels
+    from kinfold.rows.points import Floats, Labels, Points
 
-SWEEPS = 12
-LITTLE = 0.03  # of the cost: a sweep that gains less is the last
-WIDE = 4  # records of its kind that a record may change places with
+SWEEPS = 40
+LITTLE = 0.004  # of the cost: a sweep that gains less is the last
+CURVES = 4  # through the table, along which neighbours are drawn
+SEED = 0
+NOBODY = np.zeros(0, np.int32)
 
 
 def settled(points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], progress: Progress) -> Labels:
     """Return classes of lower cost; promises that were kept are kept."""
-    kind = kinds_of(requirements)
-    near = NearKinds(points, kind, int(kind.max()) + 1, np.ones(len(points), np.bool_))
-    oracle = Oracle.of(points, requirements)
+    oracle, near = Oracle.of(points, requirements), around(points, CURVES)
     groups = oracle.arranged(numbered(labels), k)
-    kernel = kernels.load("settling")
-    total = kernels.load("repair").recounted(oracle.records, oracle.promises, groups)
+    settle, stream = kernels.load("settling").settle, kernels.load("draws").stream_of(SEED)
+    total = settle(oracle.records, oracle.promises, groups, near, stream, NOBODY, 0.0)
     for sweep in range(SWEEPS):
         apart = costs(points, groups, means=oracle.means)
-        movers = np.flatnonzero(apart > total / len(points))
-        movers = movers[np.argsort(-apart[movers], kind="stable")]
-        places = halfway(points, groups, movers, apart, own=sweep % 2 == 1)
-        listed = near.nearest(places, kind[movers], WIDE)
-        gain = -kernel.settle(oracle.records, oracle.promises, groups, movers, listed, total / len(points))
+        movers = np.flatnonzero(apart > apart.mean()).astype(np.int32)
+        if not len(movers):
+            break
+        before = total
+        total = settle(oracle.records, oracle.promises, groups, near, stream, movers, total)
         progress(sweep + 1, SWEEPS)
-        total -= gain
-        if gain <= LITTLE * total and sweep > 0:
+        if before - total <= LITTLE * total:
             break
     progress(SWEEPS, SWEEPS)
     return numbered(groups.label)
@@ -79,11 +76,3 @@ def middles(groups: Groups, apart: Floats) -> NDArray[np.int64]:
     order = np.lexsort((apart, groups.label))
     first = np.searchsorted(groups.label[order], np.arange(len(groups.size)))
     return np.asarray(order[np.minimum(first, len(order) - 1)], np.int64)
-
-
-def halfway(points: Points, groups: Groups, movers: NDArray[np.int64], apart: Floats, *, own: bool) -> Points:
-    """Return the places halfway between records and their classes, with their own codes or a middle member's."""
-    label = groups.label[movers]
-    numbers = (points.numbers[movers] + middle_numbers(points, groups)[label]) / 2
-    codes = points.codes[movers if own else middles(groups, apart)[label]]
-    return Points(numbers, codes, points.scales)

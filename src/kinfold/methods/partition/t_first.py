@@ -58,9 +58,10 @@ METHOD = Declaration(
     summary="a record from each stratum of the confidential column (Algorithm 3 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("box_tree", "clustering", "t_first", "promises", "t_merge", "near_kinds", "repair", "settling"),
+    kernels=("box_tree", "clustering", "t_first", "class_misses", "t_merge", "near_kinds", "repair", "settling"),
     auto="t-closeness is asked for, and forming classes across the confidential values loses least",
     sets_aside=True,
+    cost=(1.2, 1.6),
     order=7,
 )
 

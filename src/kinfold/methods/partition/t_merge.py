@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.errors import DataError, Unreachable
+from kinfold.errors import DataError
 from kinfold.methods.partition.mdav import mdav
+from kinfold.methods.partition.out_of_reach import require_within_reach
 from kinfold.methods.partition.requirement import Requirement, closeness, mixed, packed
 from kinfold.progress import silent
 from kinfold.request.methods import Declaration
@@ -39,7 +40,8 @@ METHOD = Declaration(
     summary="classes of mdav, merged until each is t-close (Algorithm 1 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "promises", "t_merge", "near_kinds", "repair"),
+    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "class_misses", "t_merge", "near_kinds", "repair"),
+    cost=(100.0, 2.0),
     order=5,
 )
 
@@ -100,10 +102,7 @@ def merged(
             break
         progress(done, len(classes.into))
     if most is None and classes.missed[classes.alive[: classes.standing[0]]].max() > 0:
-        raise Unreachable(
-            "a promise fails even with all records in one class",
-            fix="lower l or p, or raise t, alpha or c: the table itself does not keep it",
-        )
+        require_within_reach(requirements)
     return _followed(classes, labels), done
 
 

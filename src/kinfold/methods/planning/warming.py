@@ -6,7 +6,12 @@ from kinfold import measures
 from kinfold.errors import PolicyError
 from kinfold.request.methods import AUTO, everyday, names, registry
 
-PROMISES = ("promises", "repair", "near_kinds", "settling")  # what starter policies ask for about confidential columns
+PROMISES = (
+    "class_misses",
+    "repair",
+    "near_kinds",
+    "settling",
+)  # what starter policies ask for about confidential columns
 
 
 def kernels_of(name: str = AUTO) -> tuple[str, ...]:

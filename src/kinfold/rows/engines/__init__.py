@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ class Engine(Protocol):
     """What an engine can do. A frame is whatever it hands out; only the same engine looks inside."""
 
     def read(self, source: Any, missing: Sequence[str] = (), form: Form = PLAIN) -> Any:
-        """Take in a file or an Arrow table; rows keep their order. Texts that stand for a missing value become null.
+        """Take in a file, an Arrow table or rows of a database, in their order. Texts for a missing value become null.
 
         What a form does not say of a file (its encoding, what stands between two fields) is found out.
         """
@@ -30,7 +30,7 @@ class Engine(Protocol):
         """Return the names of the columns, in order."""
 
     def checksum(self, frame: Any) -> str | None:
-        """Return the SHA-256 of the bytes that were read; None where they were no file."""
+        """Return the SHA-256 of the bytes that were read, or a checksum of rows; None where they were a frame."""
 
     def schema(self, frame: Any) -> Schema:
         """Say what every column is."""
@@ -86,6 +86,9 @@ class Engine(Protocol):
 
     def write(self, frame: Any, path: Path, schema: Schema, *, ordered: bool) -> None:
         """Write a file, in the format of its ending."""
+
+    def hand_out(self, frame: Any, schema: Schema, fitted: Callable[[str], str], *, ordered: bool) -> Any:
+        """Hand out every row, a batch at a time: `fitted` names the type in which one of the engine's is taken."""
 
     def close(self) -> None:
         """Forget every row and remove every temporary file."""

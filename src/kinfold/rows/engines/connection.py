@@ -7,9 +7,11 @@ handler raised. Here a signal interrupts the query, and its handler runs right a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import duckdb
 import pyarrow as pa
@@ -26,6 +28,36 @@ CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a tab
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
 }
+ASKED = "SET enable_progress_bar_print = false; SET enable_progress_bar = true"  # how far a query is; nothing is drawn
+
+_watched: ContextVar[Watch | None] = ContextVar("watched", default=None)
+
+
+class Watch:
+    """The connections that were opened while somebody watches, in any thread of the same context."""
+
+    def __init__(self) -> None:
+        self.opened: WeakSet[Connection] = WeakSet()
+
+    def interrupt(self) -> None:
+        """Let every query end here."""
+        for connection in tuple(self.opened):
+            connection.interrupt()
+
+    def share(self) -> float:
+        """Return how far the query is that runs now, 0 to 1; 0 where none does."""
+        return max((connection.share() for connection in tuple(self.opened)), default=0.0)
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    """Watch the connections that are opened meanwhile."""
+    watch = Watch()
+    before = _watched.set(watch)
+    try:
+        yield watch
+    finally:
+        _watched.reset(before)
 
 
 FULL = ("No space left on device", "disk full", "Could not write all bytes")  # of a disk, in the words of the database
@@ -45,10 +77,24 @@ class Connection:
         try:
             with _in_our_words():
                 self._inside = duckdb.connect(place, config=told)
+                self._inside.execute(ASKED)
         except BaseException:
             scratch.remove(self.folder)
             raise
         self.register, self.unregister = self._inside.register, self._inside.unregister
+        if (watch := _watched.get()) is not None:
+            watch.opened.add(self)
+
+    def share(self) -> float:
+        """Return how far the query is that runs, in whatever thread, 0 to 1; 0 where none does."""
+        with suppress(duckdb.Error):
+            return min(max(self._inside.query_progress() / 100, 0.0), 1.0)
+        return 0.0
+
+    def interrupt(self) -> None:
+        """Let the query that runs, in whatever thread, end here."""
+        with suppress(duckdb.Error):  # of a connection that was closed meanwhile
+            self._inside.interrupt()
 
     def close(self) -> None:
         """Forget every row and remove every temporary file."""
@@ -71,6 +117,11 @@ class Connection:
         """Run a query and return its rows as Arrow."""
         with self._stoppable():
             return self._inside.sql(query).to_arrow_table()
+
+    def reader(self, query: str, rows: int) -> pa.RecordBatchReader:
+        """Run a query, and let its rows be read some at a time; nothing else may be run meanwhile."""
+        with self._stoppable():
+            return self._inside.sql(query).to_arrow_reader(rows)
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:

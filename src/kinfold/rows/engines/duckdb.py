@@ -22,12 +22,15 @@ import pyarrow as pa
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.rows.appearance import Appearance, Succession
+from kinfold.rows.databases.address import DatabaseAddress
+from kinfold.rows.databases.intake import RowsAt, read_database
 from kinfold.rows.engines import expressions, ordering
 from kinfold.rows.engines.connection import DiskFull
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted, string
+from kinfold.rows.engines.handing import Handed, handed
 from kinfold.rows.engines.looking import alone_in, look_at, pairs_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
@@ -71,16 +74,22 @@ class DuckDB:
         """Forget every row and remove every temporary file; done by itself when nobody holds the engine any more."""
         self._discard()
 
-    def read(self, source: Path | pa.Table, missing: Sequence[str] = (), form: Form = PLAIN) -> Frame:
-        """Take in a file or an Arrow table, written as a form says; `missing` are texts that become null."""
-        if isinstance(source, pa.Table):
-            frame = read_arrow(self._db, source)
-        elif form.parts and is_many(source):
-            frame = read_parts(self._db, source, lambda path: read_file(self._db, path, form))
-        else:
-            frame = read_file(self._db, source, form)
+    def read(
+        self, source: Path | pa.Table | DatabaseAddress | RowsAt, missing: Sequence[str] = (), form: Form = PLAIN
+    ) -> Frame:
+        """Take in files, an Arrow table or rows of a database; `missing` are texts that become null."""
+        frame = self._taken_in(source, form)
         found = {key: getattr(frame.form, key) or getattr(form, key) for key in ("separator", "encoding", "sheet")}
         return normalized(self._db, replace(frame, form=replace(form, **found)), missing if frame.typed else ())
+
+    def _taken_in(self, source: Path | pa.Table | DatabaseAddress | RowsAt, form: Form) -> Frame:
+        if isinstance(source, pa.Table):
+            return read_arrow(self._db, source)
+        if isinstance(source, DatabaseAddress | RowsAt):
+            return read_database(self._db, source if isinstance(source, RowsAt) else RowsAt(source))
+        if form.parts and is_many(source):
+            return read_parts(self._db, source, lambda path: read_file(self._db, path, form))
+        return read_file(self._db, source, form)
 
     def form(self, frame: Frame) -> Form:
         """Return how a table is written: what was declared, and what was found out."""
@@ -269,6 +278,10 @@ class DuckDB:
         labels = self._db.arrow(f"SELECT u.label FROM {joined} ORDER BY s.place").column(0).to_numpy()
         self._db.drop(named.table)
         return replace(recoding, labels=labels.astype(np.int32), tuples=None)
+
+    def hand_out(self, frame: Frame, schema: Schema, fitted: Callable[[str], str], *, ordered: bool) -> Handed:
+        """Hand out every row, a batch at a time, in types that somebody takes."""
+        return handed(self._db, frame, [self._typed(frame, name, schema) for name in frame.names], fitted, ordered)
 
     def write(self, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
         """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""

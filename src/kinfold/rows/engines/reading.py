@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.errors import DataError, KinfoldError, PolicyError, Problem
 from kinfold.rows.column_copies import categories
 from kinfold.rows.engines import expressions, type_inference
 from kinfold.rows.engines.database import Database
@@ -155,6 +155,25 @@ def _read_typed(db: Database, path: Path, kind: Format, name: str) -> Frame:
 def read_arrow(db: Database, source: pa.Table) -> Frame:
     """Take in an Arrow table; ordered categories bring their order."""
     return _taken(db, source, "the frame", ordered_only=True)
+
+
+def read_stream(
+    db: Database,
+    stream: pa.RecordBatchReader,
+    names: tuple[str, ...],
+    source: str,
+    broken: Callable[[str], KinfoldError],
+) -> Frame:
+    """Take in rows as they come, a batch at a time; `broken` says what to tell where they stop coming."""
+    table, said = "", ""
+    try:
+        with db.registered(stream) as view:
+            table = db.table(f"SELECT * FROM {view}")
+    except duckdb.InvalidInputException as error:  # in the words of whoever sends the rows
+        said = str(error)
+    if not table:
+        raise broken(said)
+    return _checked(db, table, names, source)
 
 
 def _taken(db: Database, source: pa.Table, name: str, *, ordered_only: bool) -> Frame:
