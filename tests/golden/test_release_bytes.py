@@ -121,7 +121,7 @@ SUMS: dict[str, str] = {
     "local-suppression": "055fd8dbf34f963ffb7e61777cb61017bff8328cd496e69f1fdeafbdaa31b988",
     "recoded first": "3fc5f00379c23f020decf6aee0c55f6c018e9ebb4e5295420745b2968439372b",
     "demo": "52f0e9a34f8210ffd05c86b9abd19cdf9620d3862dddc369b3d7c02af5fc0769",
-    "adult mdav": "c63bded45b7966c61b0baaa3d661cad95206c4e6b8ad6eb744a1429e2da47acb",
+    "adult mdav": "3c6204b90d4933303791900c7780358f8ad21371eee2402188090a3ebda3ca6e",
     "adult lattice": "bc0a8b7302099345a12a9d72cfd497f31408e7b95db1bff30b81e9aa6d29b0e7",
 }
 
