@@ -110,7 +110,7 @@ SUMS: dict[str, str] = {
     "mdav refined": "14d1f30048284a0c26090496bb3e47e5882ebb84eb2a667cd306d9e830720c84",
     "v-mdav kept order": "6b63ac617f279d4ed9069c2b9bf57cfb36bb4d8f5709d5fbe440927289b6f7a6",
     "t-first parquet": "5068b4af67a568aacf506cfa5afdd0a6361ba35fb533c083130b27dcdd69760b",
-    "auto with t and l": "2373388e60f2ead1a6de719b4d12f923c32355994e32d39fee92bd0e9beb2f47",
+    "auto with t and l": "9e7ef3dab74e4e24956b6830273a4d61e283ad5989e30be567f26f1f9d0c3972",
     "lattice csv": "3d5f39c3c635d674bc366bcd660eac226a38413db5267cff2d92eaf6610ecb89",
     "lattice parquet with nulls": "0a673a94fe0c50d573fc339033d3530fa73b4af4d3b5ba9d68f6bad13d51ccfb",
     "lattice with t": "070ff9449c6b1775eca479808a1fcada0801594c610e8dfe119f730185713b18",
@@ -121,7 +121,7 @@ SUMS: dict[str, str] = {
     "local-suppression": "055fd8dbf34f963ffb7e61777cb61017bff8328cd496e69f1fdeafbdaa31b988",
     "recoded first": "3fc5f00379c23f020decf6aee0c55f6c018e9ebb4e5295420745b2968439372b",
     "demo": "52f0e9a34f8210ffd05c86b9abd19cdf9620d3862dddc369b3d7c02af5fc0769",
-    "adult mdav": "c63bded45b7966c61b0baaa3d661cad95206c4e6b8ad6eb744a1429e2da47acb",
+    "adult mdav": "3c6204b90d4933303791900c7780358f8ad21371eee2402188090a3ebda3ca6e",
     "adult lattice": "bc0a8b7302099345a12a9d72cfd497f31408e7b95db1bff30b81e9aa6d29b0e7",
 }
 
