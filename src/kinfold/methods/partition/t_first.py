@@ -16,7 +16,7 @@ Readings of the paper (as in Soria-Comas et al. printed, but):
 
 The bound of Expression (3) is about ranks. Where any two values are equally far, or as far as a hierarchy says, a class
 is close if its shares are those of the table: then clusters take so many records of each value as its share asks for
-(see `by_shares`), and their size is the smallest at which that is close enough about every other time (see `shares`).
+(see `by_shares`), and their size is the smallest at which that is close enough most of the time (see `shares`).
 Where values in order tie so often that strata in a row hold one value, they are one pool: as many are taken from it.
 
 The bound of Proposition 2 is exact where k divides n and all values differ. Ties and records over can break it: a
