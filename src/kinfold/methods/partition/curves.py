@@ -91,3 +91,10 @@ def around(points: Points, many: int) -> Curves:
         order, np.argsort(order, axis=1).astype(np.int32), place, start, there.astype(np.int32)
     )
     return found
+
+
+def taken(near: Curves, order: NDArray[np.intp]) -> Curves:
+    """Return these curves for the records in another order."""
+    now = np.empty(len(order), np.int32)
+    now[order] = np.arange(len(order))
+    return near._replace(place=near.place[order], there=now[near.there])
