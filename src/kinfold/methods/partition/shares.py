@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from kinfold.methods.partition.requirement import Requirement
 
 TRIED = 200  # classes drawn for a size; fewer large ones
-# of them must be close, the others are repaired: 0.3 to 0.9 were tried on Adult (3 requests) and on made tables of 4 to 25
-# values. Below, repair costs more than larger classes do, and on occupation takes 30 times as long; above, classes grow
+# of them must be close, the others are repaired: 0.3 to 0.9 were tried on Adult (3 requests) and on made tables of 4 to
+# 25 values. Below, repair costs more than larger classes do, and of occupation takes 30 times as long
 OFTEN = 0.8
 STEP = 1.1  # between two sizes that are tried, where they are large
 
