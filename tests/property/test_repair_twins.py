@@ -84,7 +84,8 @@ def test_clusters_by_shares_are_those_of_the_twin_and_keep_every_quota(seed: int
     quotas = Quotas.of(kind, size)
     rows = [np.flatnonzero(kind == v) for v in range(int(kind.max()) + 1)]
     labels = by_shares_plain(points, rows, quotas, silent)
-    assert labels.tolist() == _compiled(points, rows, quotas, silent).tolist()
+    with np.errstate(invalid="ignore"):  # boxes that are empty, where nothing is compiled
+        assert labels.tolist() == _compiled(points, rows, quotas, silent).tolist()
     assert labels.tolist() == shares_twin.by_shares(points.numbers, kind.tolist(), size)
     held = np.zeros((quotas.classes, len(rows)), int)
     np.add.at(held, (labels, kind), 1)
