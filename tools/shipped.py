@@ -13,15 +13,19 @@ NOT_SHIPPED = {"dev"}  # extras that no user installs
 def shipped() -> dict[str, Distribution]:
     """Return the run-time distributions by their canonical name, kinfold's own left out."""
     found: dict[str, Distribution] = {}
-    own = distribution("kinfold")
-    extras = set(own.metadata.get_all("Provides-Extra") or ()) - NOT_SHIPPED
-    waiting = needs(own, ("", *sorted(extras)))
+    waiting = needs(distribution("kinfold"), extras_shipped())
     while waiting:
         name, extras = waiting.pop()
         if name not in found:
             found[name] = distribution(name)
             waiting += needs(found[name], extras)
     return dict(sorted(found.items()))
+
+
+def extras_shipped() -> tuple[str, ...]:
+    """Return the extras that users install, and the lack of one."""
+    every = distribution("kinfold").metadata.get_all("Provides-Extra") or ()
+    return ("", *sorted(set(every) - NOT_SHIPPED))
 
 
 def needs(package: Distribution, extras: tuple[str, ...] = ("",)) -> list[tuple[str, tuple[str, ...]]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.methods.partition.marginality import ranked
+from kinfold.methods.blocks.marginality import ranked
 from kinfold.methods.partition.t_first import cluster_size
 
 if TYPE_CHECKING:
