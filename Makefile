@@ -43,7 +43,7 @@ $(READY): pyproject.toml requirements/dev.txt requirements/opinion.txt
 		$(PIP) --require-hashes -r requirements/dev.txt && $(PIP) --no-deps --no-build-isolation --editable .; \
 	else \
 		echo "the lock is for Python 3.11 on Linux: taking what the ranges of pyproject.toml allow today"; \
-		$(PIP) --editable ".[frames,excel,stats,codes,databases,dev]"; \
+		$(PIP) --editable ".[frames,excel,stats,codes,databases,studio,dev]"; \
 	fi
 	@# pycanon, the tests' outside opinion, pins old numpy and pandas: taken without its dependencies
 	@$(PIP) --no-deps --require-hashes -r requirements/opinion.txt
@@ -82,6 +82,13 @@ mutation: $(READY)  ## plant small mistakes in what judges a release; the tests 
 .PHONY: docs
 docs: $(READY)  ## the table of methods, from what their files declare
 	$(BIN)/python -m tools.methods
+
+.PHONY: screenshots axe
+screenshots: $(READY)  ## the studio's five steps, light and dark, and the report: docs/images; a small screen: build/small
+	@PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images build/small
+
+axe:  ## axe-core from npm, which judges the studio's pages in the tests; never part of the project
+	@mkdir -p build && npm install --silent --no-audit --no-fund --no-package-lock --prefix build "axe-core@^4.10"
 
 lock:  ## choose the development dependencies anew, with their hashes
 	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install -qq "pip-tools>=7.5,<8"

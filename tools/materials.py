@@ -17,7 +17,7 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from tools.licences import licence
-from tools.shipped import EXTRAS, needs, shipped
+from tools.shipped import extras_shipped, needs, shipped
 
 LOCK = Path(__file__).parents[1] / "requirements" / "dev.txt"
 
@@ -36,7 +36,7 @@ def bill() -> dict[str, Any]:
             component(package, "library", locked.get((name, package.version), [])) for name, package in packages.items()
         ],
         "dependencies": [
-            needed(root, packages, EXTRAS),
+            needed(root, packages, extras_shipped()),
             *(needed(package, packages, ("",)) for package in packages.values()),
         ],
     }

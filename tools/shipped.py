@@ -7,19 +7,25 @@ from importlib.metadata import Distribution, distribution
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("", "frames", "excel", "stats", "codes", "databases")  # what users install; `dev` is for others
+NOT_SHIPPED = {"dev"}  # extras that no user installs
 
 
 def shipped() -> dict[str, Distribution]:
     """Return the run-time distributions by their canonical name, kinfold's own left out."""
     found: dict[str, Distribution] = {}
-    waiting = needs(distribution("kinfold"), EXTRAS)
+    waiting = needs(distribution("kinfold"), extras_shipped())
     while waiting:
         name, extras = waiting.pop()
         if name not in found:
             found[name] = distribution(name)
             waiting += needs(found[name], extras)
     return dict(sorted(found.items()))
+
+
+def extras_shipped() -> tuple[str, ...]:
+    """Return the extras that users install, and the lack of one."""
+    every = distribution("kinfold").metadata.get_all("Provides-Extra") or ()
+    return ("", *sorted(set(every) - NOT_SHIPPED))
 
 
 def needs(package: Distribution, extras: tuple[str, ...] = ("",)) -> list[tuple[str, tuple[str, ...]]]:

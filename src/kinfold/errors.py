@@ -36,6 +36,7 @@ class Problem:
     what: str
     fix: str = ""
     values: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()  # of the policy, where it is about one
 
     def text(self, *, show_values: bool = False) -> str:
         """Return the problem as one or two lines."""

@@ -6,32 +6,37 @@ source ─read─▶ frame ─bind─▶ policy ─plan─▶ recoding ─apply�
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, plural
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
+from kinfold.evaluation.answers import answer
 from kinfold.evaluation.matching import matched
+from kinfold.evaluation.sheet import Sheet, notes_of
+from kinfold.evaluation.tuples import side_by_side
 from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
-from kinfold.progress import onward
+from kinfold.progress import Stage, attended, onward
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import policy_in
 from kinfold.release.folder import save
 from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
 from kinfold.release.recalling import recorded_measures
 from kinfold.release.release import Release
+from kinfold.release.resuming import shelf_for
 from kinfold.request.binding import BoundPolicy, bind
 from kinfold.request.encoding import Attribute, encode
-from kinfold.request.keywords import LISTS, SECTIONS, listing, section_of
+from kinfold.request.keywords import LISTS, NAMES, SECTIONS, listing, section_of
 from kinfold.request.policy import Policy, from_roles
 from kinfold.request.preparation import prepare
 from kinfold.request.quoted_terms import as_written
@@ -44,40 +49,72 @@ from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
 from kinfold.rows.recoding import unquoting, without
 from kinfold.rows.schema import Role
+from kinfold.rows.source_form import Form
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
 
 if TYPE_CHECKING:
+    from kinfold.disk.saved_work import SavedWork
     from kinfold.hierarchy import Hierarchy
     from kinfold.methods.generalize.lattice import Lattice
+    from kinfold.methods.generalize.mu_argus import Standing
     from kinfold.profiling.profile import Profile
+
+Asked = ParamSpec("Asked")
 
 MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV file cannot tell them apart
 
-Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
+
+def heeding(way: Callable[Asked, Release]) -> Callable[Asked, Release]:
+    """Do the whole way in a thread of its own where somebody listens, so that what the listener raises ends it at once.
+
+    Not where somebody is asked questions: the answers come from the calling thread.
+    """
+
+    @wraps(way)
+    def heeded(*args: Asked.args, **given: Asked.kwargs) -> Release:
+        listener: Any = given.get("progress")
+        if listener is None or given.get("ask") is not None:
+            return way(*args, **given)
+        from kinfold.rows.engines.connection import watched
+
+        with watched() as watch:
+            return attended(lambda tell: way(*args, **{**given, "progress": tell}), listener, watch)  # type: ignore[arg-type]
+
+    return heeded
 
 
 @listing()
+@heeding
 def anonymize(
-    source: Any, policy: Any = None, *, progress: Stage | None = None, ask: Ask | None = None, **request: Any
+    source: Any,
+    policy: Any = None,
+    *,
+    progress: Stage | None = None,
+    ask: Ask | None = None,
+    saved: SavedWork | None = None,
+    **request: Any,
 ) -> Release:
     """Read, bind, plan, apply, verify, measure. Raises before anything unverified can leave.
 
     `policy` is a `Policy`, a mapping or a TOML file; or say `quasi=[...], confidential=[...], k=5, method="mdav"`.
-    `ask` is asked for the data holder's choices of mu-argus.
+    `progress` hears the stage, how much is done and of how much; what it raises ends the run.
+    `ask` is asked for the data holder's choices of mu-argus. `saved` keeps the work of blocks for a run that resumes.
     """
     tell = progress or _unheard
     started = time.perf_counter()
     asked = requested(policy, request)
-    engine = open_engine()
+    rows = rows_of(source)
+    engine = open_engine(asked, rows)
     tell("read", 0, 1)
-    original = engine.read(rows_of(source), MISSING, asked.source.form)  # rows as they came
+    original = engine.read(rows, MISSING, asked.source.form)  # rows as they came
     prepared = prepare(engine, original, asked, frames.index_names(source))  # single values recoded, as the policy asks
     schema = engine.schema(prepared.frame)  # what each column is
     bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
     terms = terms_of(bound, engine, prepared.frame)  # what will be promised
     table = Table(engine, prepared.frame, bound, terms, prepared.mapped)  # its tuples, or its records, when asked for
-    task = Task(bound, terms.models, table, onward(lambda done, total: tell("plan", done, total)), ask)
+    shelf = shelf_for(saved, asked, engine.checksum(original))  # what a run that was stopped had done already
+    task = Task(bound, terms.models, table, onward(partial(tell, "plan")), ask, shelf, partial(partial, tell))
     planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured
@@ -89,9 +126,8 @@ def anonymize(
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
-    kept = np.flatnonzero(engine.by_row(prepared.frame, planned.recoding).kept)  # the original row of each released one
-    tables = Tables(engine, original, recoded, kept)  # both, side by side
-    attributes = as_they_came(engine, original, table.attributes, prepared.changed)
+    tables = side_by_side(table, original, recoded, planned.recoding)  # original and release, by record or by tuple
+    attributes = as_they_came(engine, original, table.described(tables.by_tuple), prepared.changed)
     measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)
@@ -120,8 +156,8 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         more = None if policy is None and not request else partial(_asked_of, policy, request)
         return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
     asked = requested(policy, request)
-    with open_engine() as engine:
-        rows = rows_of(source)
+    rows = rows_of(source)
+    with open_engine(asked, rows) as engine:
         frame = engine.read(rows, form=replace(asked.source.form, encoding=None))  # a release is UTF-8
         terms = released_terms(asked, engine, frame)
         verdict = check(engine, frame, terms)
@@ -153,7 +189,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     asked = requested(policy, request)
     if questions.population is not None:
         questions = replace(questions, population=rows_of(questions.population))
-    with open_engine() as engine:
+    with open_engine(asked, rows_of(original)) as engine:
         before = engine.read(rows_of(original), MISSING, asked.source.form)
         after = engine.read(rows_of(released), MISSING, asked.source.form.of_another())
         prepared = prepare(engine, before, asked, frames.index_names(original))
@@ -211,24 +247,58 @@ def _matched(
     return replace(tables, recorded={section: recorded.get(section, {}) for section in usable})
 
 
+def attack(release: Release) -> dict[str, Any]:
+    """Say what a linkage attacker gets by the most telling columns alone, and with those released untouched."""
+    engine, bound, prepared = release.engine, release.policy, release.prepared
+    released = engine.apply(prepared.frame, release.plan.recoding.quoted(0), release.schema)
+    tables = Tables(engine, release.original, released, np.flatnonzero(release.recoding.kept))
+    quasi = encode(engine, prepared.frame, bound.of(Role.QUASI))
+    pair = tables.paired(as_they_came(engine, release.original, quasi, prepared.changed))
+    found = Sheet("risk")
+    asked = Questions(linkage_subsets=True, linkage_untouched=True)
+    answer(asked, tables, bound, lambda: pair, (found, Sheet("loss")))
+    return {**found.values, "notes": notes_of(found)}
+
+
 def lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
     """Return the generalization lattice of a table, to be looked at node by node; its optimum is found."""
     from kinfold.methods.generalize.lattice import METHOD
     from kinfold.methods.planning.generalizing import lattice_of
 
-    values = requested(policy, request)
-    asked = values.model_copy(update={"method": values.method.model_copy(update={"name": METHOD.name})})
-    with open_engine() as engine:
-        original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
-        bound = bind(asked, engine.schema(original))
-        terms = terms_of(bound, engine, original)
-        return lattice_of(Task(bound, terms.models, Table(engine, original, bound, terms)))
+    with _task_of(source, requested(policy, request), METHOD.name) as task:
+        return lattice_of(task)
+
+
+def outliers(source: Any, policy: Any = None, **request: Any) -> Standing:
+    """Say where mu-Argus stands after the choices of the policy, and where one choice more would lead."""
+    from kinfold.methods.generalize.mu_argus import METHOD
+    from kinfold.methods.planning.generalizing import standing_of
+
+    with _task_of(source, requested(policy, request), METHOD.name) as task:
+        return standing_of(task)
+
+
+@contextmanager
+def _task_of(source: Any, asked: Policy, method: str) -> Iterator[Task]:
+    """Hand out what a method would be given, whatever method the policy names."""
+    asked = asked.model_copy(update={"method": asked.method.model_copy(update={"name": method})})
+    rows = rows_of(source)
+    with open_engine(asked, rows) as engine:
+        original, bound, terms = fit(engine, engine.read(rows, MISSING, asked.source.form), asked)
+        yield Task(bound, terms.models, Table(engine, original, bound, terms))
+
+
+def fit(engine: Engine, frame: Any, policy: Policy) -> tuple[Any, BoundPolicy, Terms]:
+    """Bind a policy to a table that is read already, or raise with everything that does not fit."""
+    prepared = prepare(engine, frame, policy).frame
+    bound = bind(policy, engine.schema(prepared))
+    return prepared, bound, terms_of(bound, engine, prepared)
 
 
 def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     """Return the hierarchy of a column as a policy builds it over the values that the column holds."""
     asked = Policy.of(policy)
-    with open_engine() as engine:
+    with open_engine(asked, rows_of(source)) as engine:
         original = prepare(engine, engine.read(rows_of(source), MISSING, asked.source.form), asked).frame
         bound = bind(asked, engine.schema(original))
         if column not in asked.columns or asked.columns[column].hierarchy is None:
@@ -247,19 +317,27 @@ def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Pr
     say it instead, as the keys of `[source]` do.
     """
     from kinfold.profiling.profile import profile as look
-    from kinfold.profiling.source_guess import guess, readings
 
     tell = progress or _unheard
     said = {f"source.{key}": f"{key}=" for key in written}
     declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=said).source.form
-    with open_engine() as engine:
-        first = frame = engine.read(rows_of(source), MISSING, declared)
-        guessed = guess(engine.schema(first), declared)
-        if guessed != declared:
-            frame = engine.read(rows_of(source), MISSING, guessed)
+    with looked_at(source, declared) as (engine, frame, told):
         found = look(engine, frame, lambda done, total: tell("combinations", done, total))
-        told = readings(engine.schema(first), engine.schema(frame), declared, guessed)
         return replace(found, source=engine.form(frame).to_dict(), readings=told)
+
+
+@contextmanager
+def looked_at(source: Any, declared: Form, *, guessing: bool = True) -> Iterator[tuple[Engine, Any, tuple[str, ...]]]:
+    """Read a table as it is declared or seems to be written; hand out the engine, its frame, and what was guessed."""
+    from kinfold.profiling.source_guess import guess, readings
+
+    rows = rows_of(source)
+    with open_engine(None, rows) as engine:
+        first = frame = engine.read(rows, MISSING, declared)
+        guessed = guess(engine.schema(first), declared) if guessing else declared
+        if guessed != declared:
+            frame = engine.read(rows, MISSING, guessed)
+        yield engine, frame, readings(engine.schema(first), engine.schema(frame), declared, guessed)
 
 
 def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
@@ -280,8 +358,8 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in request.items():
         if key in LISTS:
             lists[key] = [value] if isinstance(value, str) else list(value)
-        elif key == "method":
-            sections["method"]["name"] = value
+        elif key in NAMES.values():
+            sections[key]["name"] = value
         else:
             sections[section_of(key)][key] = value
     return from_roles(**lists, settings=sections)
@@ -294,11 +372,17 @@ def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
     return terms_of_release(policy, engine, frame)
 
 
-def open_engine() -> Any:
-    """Start the embedded engine."""
+def open_engine(policy: Policy | None = None, source: Any = None) -> Any:
+    """Start the engine that a policy names; a large source is kept on disk."""
     from kinfold.rows.engines.duckdb import DuckDB
+    from kinfold.rows.resources import Resources, is_large
 
-    return DuckDB()
+    if policy is None:
+        return DuckDB(Resources(on_disk=is_large(source)))
+    if policy.engine.name != "duckdb":
+        raise PolicyError(f"engine.name: there is no engine '{policy.engine.name}' here", fix="use duckdb")
+    limits = policy.engine.resources
+    return DuckDB(replace(limits, on_disk=limits.memory is not None or is_large(source)))
 
 
 def rows_of(source: Any) -> Any:

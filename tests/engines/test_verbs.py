@@ -262,3 +262,34 @@ def test_an_engine_that_nobody_holds_cleans_up_after_itself(tmp_path: Path, monk
     assert len(list(tmp_path.iterdir())) == 1
     del engine
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_zeros_are_told_apart_by_their_texts_as_any_keys_are(engine: DuckDB) -> None:
+    zeros = pa.table({"x": [0.0, -0.0, 0.0, float("nan"), -float("nan"), None], "v": [1, 1, 2, 2, 2, 3]})
+    frame = engine.read(zeros)
+    tally, found = engine.tally(frame, ["x"], {"v": Reading("number")}), engine.distinct(frame, ["x"])
+    texts = engine.collect(frame, {"x": None}).column(0).to_pylist()
+    assert dict(zip(tally.keys["x"], tally.sizes.tolist(), strict=True)) == Counter(texts)
+    assert engine.collect(found, {"x": None}).column(0).to_pylist() == tally.keys["x"].tolist()
+    held = [sorted(tally.spreads["v"].count[tally.spreads["v"].group == g].tolist()) for g in range(len(tally))]
+    assert sum(map(sum, held)) == 6
+    assert [sum(counts) for counts in held] == tally.sizes.tolist()
+
+
+def test_the_schema_after_a_recoding_is_that_of_its_rows(engine: DuckDB) -> None:
+    rows = pa.table({"n": [1.25, 2.5, 3.0, 4.0], "t": ["=1", "b", "=2", None], "d": [1, 2, 3, 4]})
+    frame = engine.read(rows)
+    values = Replace(pa.array([1.5, 3.5]))
+    labels = Replace(pa.array(["low", "=high"]), as_stored=False)
+    recoding = Recoding(np.array([0, 0, 1, -1], np.int32), {"n": values, "t": Keep(), "d": labels})
+    found = engine.schema(engine.apply(frame, recoding, engine.schema(frame)))
+    asked = engine.schema(engine.read(engine.rows(engine.apply(frame, recoding, engine.schema(frame)))))
+    for mine, theirs in zip(found, asked, strict=True):
+        told = ("name", "storage", "rows", "decimals", "formulas", "date_format", "distinct")
+        assert [getattr(mine, key) for key in told] == [getattr(theirs, key) for key in told]
+
+
+def test_columns_of_nothing_are_described(engine: DuckDB) -> None:
+    nothing = {"x": pa.nulls(3, pa.float64()), "t": pa.nulls(3, pa.string()), "f": pa.nulls(3, pa.float32())}
+    schema = engine.schema(engine.read(pa.table({**nothing, "a": [1, 2, 3]})))
+    assert [(schema[name].nulls, schema[name].distinct) for name in nothing] == [(3, 0)] * 3

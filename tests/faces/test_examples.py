@@ -7,7 +7,9 @@ and release, but those that the page itself makes; and in one Python, with the n
 from __future__ import annotations
 
 import doctest
+import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -95,6 +97,8 @@ def _makes(option: str) -> bool:
 def ran(command: Command, folder: Path) -> tuple[int, str, str]:
     """Run a command: kinfold in this process, `make demo` as the Makefile has it, Python as a process."""
     words = ["kinfold", "demo"] if command.words == ["make", "demo"] else command.words
+    if words[:2] == ["kinfold", "studio"]:
+        return begun(words, folder)
     if words[0] == "kinfold":
         done = run(*words[1:])
         return done.code, done.out, done.err
@@ -103,6 +107,19 @@ def ran(command: Command, folder: Path) -> tuple[int, str, str]:
         [sys.executable, *words[1:]], cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
     return other.returncode, other.stdout, other.stderr
+
+
+def begun(words: list[str], folder: Path) -> tuple[int, str, str]:
+    """Start what ends only when somebody ends it, and end it once it says that it is there."""
+    code = "from kinfold.cli import main; main()"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": "1"}
+    told = [sys.executable, "-c", code, *words[1:], "--no-browser"]
+    with subprocess.Popen(told, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        ended = process.wait(30)
+    return 0 if ended == 130 and "http://127.0.0.1:" in said else 1, said, ""
 
 
 def check(command: Command, folder: Path) -> None:

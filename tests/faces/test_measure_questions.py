@@ -233,3 +233,14 @@ def test_the_command_takes_every_question(tmp_path: Path) -> None:
     assert run("measure", *files, "--columns", "some").code == 2
     assert run("measure", *files, "--threshold", 2).code == 2
     assert run("measure", *files, "--sampling-weights", "note", "--json").json["risk"]["individual"]["max"] == 0.5
+
+
+def test_records_that_are_drawn_find_what_they_find_among_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = asked()
+    exact = every["risk"]
+    monkeypatch.setattr(attack, "MOST_ATTACKERS", 0)
+    monkeypatch.setattr(attack, "DRAWN", every["released"])  # all of them
+    drawn = asked()
+    assert drawn["risk"]["linkage"] == pytest.approx(exact["linkage"])
+    assert drawn["risk"]["interval"] == pytest.approx(exact["interval"])
+    assert any("standard error" in note for note in drawn["notes"])

@@ -112,7 +112,7 @@ def test_the_keywords_are_in_the_signature_and_each_one_is_taken() -> None:
     assert {"weights", "population", "threshold", "task", "columns"} <= set(
         inspect.signature(kinfold.measure).parameters
     )
-    own = {"source", "policy", "progress", "ask"}
+    own = {"source", "policy", "progress", "ask", "saved"}
     from kinfold.flow import policy_values
 
     for name, each in inspect.signature(kinfold.anonymize).parameters.items():

@@ -9,6 +9,7 @@ import pytest
 import kinfold
 from kinfold.errors import Unreachable
 from kinfold.methods.partition.cost import cost
+from kinfold.methods.partition.curves import places
 from kinfold.methods.partition.mdav import mdav
 from kinfold.methods.partition.near_kinds import NearKinds
 from kinfold.methods.partition.requirement import Requirement, missed
@@ -107,10 +108,10 @@ def test_the_nearest_of_each_kind_are_those_of_the_plain_twin(seed: int) -> None
     points = Points.of(chance.integers(0, 5, (120, 2)).astype(float))
     kind = chance.integers(0, 3, 120).astype(np.int32)
     among = chance.random(120) < 0.6
-    found = NearKinds(points, kind, 3, among).around(np.arange(0, 120, 7), 5)
-    for place, lists in zip(range(0, 120, 7), found, strict=True):
+    found = NearKinds(points, places(points), kind, among).around(np.arange(0, 120, 7), 5)
+    for t, (place, lists) in enumerate(zip(range(0, 120, 7), found, strict=True)):
         for v in range(3):
-            assert lists[v].tolist() == nearest_of_kind(points.numbers, kind, among, place, v, 5)
+            assert lists[v].tolist() == nearest_of_kind(points.numbers, kind, among, place, v, 5, 3 * t + v)
 
 
 def test_what_cannot_be_kept_is_said_at_once() -> None:

@@ -178,3 +178,14 @@ def test_an_arx_file_that_cannot_be_read(tmp_path: Path) -> None:
         read_arx(tmp_path / "h.csv")
     with pytest.raises(DataError, match="not CSV text in UTF-8"):
         read_arx(text(tmp_path, "h.csv", "ä;*".encode("cp1252")))
+
+
+def test_intervals_are_open_at_either_end():
+    found = labels(by_intervals(["3", "17", "18", "22", "84", "85", "99"], [5, 20], ends=(18, 85)))
+    assert found["3"] == found["17"] == ["under 18", "under 18", "*"]
+    assert found["18"] == ["18-19", "18-19", "*"]
+    assert found["22"] == ["20-24", "20-39", "*"]
+    assert found["84"] == ["80-84", "80-84", "*"]
+    assert found["85"] == found["99"] == ["85+", "85+", "*"]
+    with pytest.raises(PolicyError, match="open intervals meet"):
+        by_intervals(["3"], [5], ends=(85, 18))

@@ -1,4 +1,4 @@
-"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, convert, hierarchy, reproduce, warmup."""
+"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, convert, hierarchy, and those below them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinfold.cli.options import numbers, policy_from, verifying
 from kinfold.cli.source_options import TableSource, as_named, keywords, reads
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
-from kinfold.errors import DataError, PolicyError, plural
+from kinfold.errors import DataError, PolicyError, Unreachable, VerifyError, plural
 from kinfold.request.methods import AUTO, names
 
 if TYPE_CHECKING:
@@ -138,12 +138,16 @@ def anonymize(
     keep_order: Annotated[bool, typer.Option("--keep-order", help="Do not sort the released rows.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False,
     format_: Annotated[str | None, typer.Option("--format", help="csv or parquet.", show_default=False)] = None,
-    engine: Annotated[str, typer.Option(help="Where rows live: duckdb.")] = "duckdb",
+    engine: Annotated[str | None, typer.Option(help="Where rows live: duckdb.", show_default=False)] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory for the run: 4GB.", show_default=False)] = None,
+    spill: Annotated[Path | None, typer.Option(help="Folder for what memory cannot hold.", show_default=False)] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads of the engine.", show_default=False)] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the search.", show_default=False)] = None,
     into: Annotated[
         str | None, typer.Option(help="Table of a database to write the release to as well.", show_default=False)
     ] = None,
     ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run in blocks was stopped.")] = False,
     show_values: Values = False,
     json: Json = False,
     *,
@@ -159,6 +163,7 @@ def anonymize(
     `kinfold anonymize 'sqlite:///clinic.db?table=patients' --policy policy.toml --out release
     --into 'sqlite:///research.db?table=patients'`
     """
+    from kinfold.disk.saved_work import SavedWork
     from kinfold.flow import anonymize as run
     from kinfold.release.publication import check_place
 
@@ -171,16 +176,19 @@ def anonymize(
         "output.others": others,
         "output.order": "kept" if keep_order else None,
         "output.format": format_,
+        "engine.name": engine,
+        "engine.memory": memory,
+        "engine.spill": spill,
+        "engine.threads": threads,
     }
     with errors(show_values=show_values), Bar() as bar:
-        if engine != "duckdb":
-            raise PolicyError(f"there is no engine '{engine}' here", fix="use --engine duckdb")
         roles = {"quasi-identifier": quasi, "confidential": confidential, "identifier": identifier}
         asked = policy_from(policy, roles, {**keys, **source}, settings or ())
         check_place(out_, force=force)
         table = _free_table(into, force)
-        release = run(data, asked, progress=bar, ask=asking if ask else None)
-        release.save(out_, force=force, into=table)
+        with SavedWork(out_, resume=resume, final=(DataError, Unreachable, VerifyError)) as saved:
+            release = run(data, asked, progress=bar, ask=asking if ask else None, saved=saved)
+            release.save(out_, force=force, into=table, progress=bar)
         bar.end()
         if json:
             print_json({**output.summary(release), "folder": str(out_)} | ({"table": str(table)} if table else {}))
@@ -352,7 +360,7 @@ def lattice(
             raise PolicyError("what to generalize is in the policy", fix="add --policy FILE")
         found = look(data, policy_from(policy, {}, source, settings or ()))
         if json:
-            print_json(output.lattice_facts(found))
+            print_json(found.to_dict())
         else:
             output.tell_lattice(found)
 
@@ -449,6 +457,27 @@ def reproduce(
             reproduction_tables.tell(found)
     if found.failed:
         raise typer.Exit(1)
+
+
+@app.command()
+def studio(
+    data: Annotated[Path | None, typer.Argument(help="A table to begin with.", show_default=False)] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port; any free one.", show_default=False)] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+) -> None:
+    """Do the whole job in a browser, on this machine alone: look, generalize, protect, explore, release.
+
+    Example: `kinfold studio patients.csv`
+    """
+    with errors():
+        try:
+            from kinfold.studio.serving import serve
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+                raise
+            what = "the studio needs packages that are not installed"
+            raise PolicyError(what, fix="pip install 'kinfold[studio]'") from None
+        serve(data, port, lambda line: out.print(line, soft_wrap=True), browser=browser)
 
 
 @app.command()

@@ -19,6 +19,7 @@ FLAGS = {
     "privacy.l": "-l",
     "method.name": "--method",
     "output.order": "--keep-order",
+    "engine.name": "--engine",
 }
 Number = TypeVar("Number", int, float)
 

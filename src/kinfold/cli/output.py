@@ -37,6 +37,7 @@ def summary(release: Release) -> dict[str, Any]:
         "method": release.plan.method,
         "start": release.plan.start,
         "steps": release.plan.steps,
+        "blocks": release.plan.blocks,
         "refined": round(release.plan.refined, 3),
         "seconds": round(release.seconds, 3),
         **({"rules": [asdict(rule) for rule in release.rules]} if release.rules else {}),
@@ -226,25 +227,6 @@ def tell_comparison(comparison: Comparison, folder: Path) -> None:
     out.print()
     out.print(comparison.advice(), soft_wrap=True)
     out.print(f"  {folder / 'comparison.html'}", soft_wrap=True)
-
-
-def lattice_facts(lattice: Lattice) -> dict[str, Any]:
-    """Return every node of a lattice: its levels, outliers, loss and Prec, and whether it is minimal."""
-    minimal = {node.levels for node in lattice.minimal()}
-    nodes = [
-        {
-            "levels": list(node.levels),
-            "classes": node.classes,
-            "outliers": node.outliers,
-            "holds": node.holds,
-            "loss": node.loss if node.holds else None,
-            "prec": node.prec,
-            "minimal": node.levels in minimal,
-        }
-        for node in lattice
-    ]
-    best = lattice.best.levels if lattice.best else None
-    return {"columns": list(lattice.nodes.domain.names), "best": best, "proved": lattice.proved, "nodes": nodes}
 
 
 def tell_lattice(lattice: Lattice) -> None:

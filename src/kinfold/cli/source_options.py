@@ -42,6 +42,7 @@ OPTIONS = {
     "encoding": _option(str, "utf-8, latin-1, cp1252, utf-16, ..."),
     "separator": _option(str, "What stands between fields: ; or tab"),
     "sheet": _option(str, "Sheet of a workbook: its name, or its number."),
+    "parts": _option(bool, "The table is a folder, or a pattern of files."),
 }
 CHOICES = {
     "table": _option(str, "Table of a database: name, or schema.name.", ROWS),

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 import typer
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from kinfold.cli.bugs import bug, traceback_wanted
@@ -26,9 +26,17 @@ PATIENCE = 1.0  # seconds before a bar is worth showing
 STAGES = {
     "read": "reading",
     "plan": "grouping",
+    "cut": "cutting into blocks",
+    "blocks": "grouping block by block",
+    "repair": "keeping promises across blocks",
+    "borders": "grouping across blocks",
+    "refine": "refining",
     "apply": "writing values",
     "verify": "verifying",
     "measure": "measuring",
+    "write": "writing the file",
+    "report": "writing the reports",
+    "check": "verifying the file",
 }
 
 PASSED_ON = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)  # typer's own affair
@@ -78,7 +86,7 @@ class Bar:
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._progress: Progress | None = None
-        self._task = TaskID(0)
+        self._task, self._stage = TaskID(0), ""
         self._ended = False
 
     def __enter__(self) -> Bar:
@@ -102,11 +110,14 @@ class Bar:
         if self._ended or not err.is_terminal or time.monotonic() - self._started < PATIENCE:
             return
         if self._progress is None:
-            columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
             self._progress = Progress(*columns, console=err, transient=True)
             self._progress.start()
             self._task = self._progress.add_task("")
-        self._progress.update(self._task, description=STAGES.get(stage, stage), completed=done, total=total or None)
+        if stage != self._stage:  # whose pace says nothing of the next one
+            self._stage = stage
+            self._progress.reset(self._task, description=STAGES.get(stage, stage))
+        self._progress.update(self._task, completed=done, total=total or None)
 
 
 class _Notes(logging.Handler):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from kinfold.demo.table import patients
 from kinfold.disk import journal
 from kinfold.errors import PolicyError
-from kinfold.flow import Stage, anonymize
+from kinfold.flow import anonymize
+from kinfold.progress import Stage
 from kinfold.release.release import Release
 from kinfold.request.policy import Policy
 
@@ -23,8 +23,8 @@ def show(folder: Path, progress: Stage | None = None) -> Release:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         journal.tell("kept", f"'{folder}' has been begun anew")
-        _write_csv(table)
-        shutil.copyfile(Path(__file__).with_name("policy.toml"), rules)
+        demo_table(table)
+        rules.write_text(demo_policy(), encoding="utf-8")
     except OSError as error:
         raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="name another folder: --out DIR") from error
     release = anonymize(table, Policy.load(rules), progress=progress)
@@ -32,7 +32,13 @@ def show(folder: Path, progress: Stage | None = None) -> Release:
     return release
 
 
-def _write_csv(path: Path) -> None:
+def demo_policy() -> str:
+    """Return the policy of the demo table."""
+    return Path(__file__).with_name("policy.toml").read_text("utf-8")
+
+
+def demo_table(path: Path) -> None:
+    """Write the demo table."""
     from pyarrow import csv
 
     csv.write_csv(patients(), path)

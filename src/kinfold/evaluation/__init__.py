@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from kinfold.evaluation.answers import answer
 from kinfold.evaluation.cautions import dominance, protected_by_k_alone, singling
+from kinfold.evaluation.held import held_in
 from kinfold.evaluation.loss import loss
 from kinfold.evaluation.pairing import Pair, Tables
 from kinfold.evaluation.plausibility import Plausibility, plausibility
@@ -24,7 +26,7 @@ from kinfold.evaluation.sheet import notes_of, remembered
 from kinfold.evaluation.statistics import Statistics, statistics
 from kinfold.measures import NotApplicable
 from kinfold.models.verdict import Verdict
-from kinfold.request.binding import BoundColumn, BoundPolicy
+from kinfold.request.binding import BoundPolicy
 from kinfold.request.encoding import Attribute
 from kinfold.rows.displayed import Displayed
 from kinfold.rows.schema import Role
@@ -45,7 +47,12 @@ class Measures(Displayed):
     values: Mapping[str, Any]
     statistics: Statistics = NOTHING
     warnings: tuple[str, ...] = field(default=())
-    risk_by_record: RecordRisk | None = field(default=None, repr=False)
+    by_record: Callable[[], RecordRisk] | None = field(default=None, repr=False)
+
+    @cached_property
+    def risk_by_record(self) -> RecordRisk | None:
+        """The risk of each original record, found out when it is asked for."""
+        return None if self.by_record is None else self.by_record()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nested by `risk` and `loss`."""
@@ -84,13 +91,13 @@ def measure_release(
     pair = tables.rows if isinstance(tables.rows, str) else tables.paired(attributes)
     known = pair if isinstance(pair, str) else pair.only(quasi)  # what an attacker knows
     beside = remembered(lambda: tables.unpaired(attributes).only(quasi) if isinstance(known, str) else known)
-    shown = Shown(sizes, lambda: beside().masked[beside().kept], _confidential(tables, tables.released, policy))
+    shown = Shown(sizes, held_in(tables, tables.released, policy, lambda: beside().masked[beside().kept]))
     lost = loss(pair, sizes, max(policy.rows - verdict.records, 0), tables.recorded.get("loss", {}), every=asked.every)
     seed, recorded = policy.request.method.seed, tables.recorded.get("risk", {})
     risked = risk(known, shown, policy.request.privacy.k, asked, seed, recorded)
     before = risk_before(_shown_before(tables, policy, known, beside))
     answer(asked, tables, policy, beside, (risked, lost))
-    warnings = tuple(_warnings(tables, policy, known, shown))
+    warnings = tuple(_warnings(tables, policy, known))
     odd = _odd(tables, policy, beside)
     facts = {
         "records": policy.rows,
@@ -108,7 +115,8 @@ def measure_release(
         "notes": [*warnings, *odd.notes, *notes_of(risked, before, lost)],
     }
     kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
-    return Measures(facts, statistics(tables, kept), warnings, None if isinstance(known, str) else record_risk(known))
+    by_record = None if isinstance(known, str) else partial(record_risk, known, tables.rows)
+    return Measures(facts, statistics(tables, kept), warnings, by_record)
 
 
 def _shown_before(tables: Tables, policy: BoundPolicy, known: Pair | str, beside: Callable[[], Pair]) -> Shown:
@@ -117,8 +125,8 @@ def _shown_before(tables: Tables, policy: BoundPolicy, known: Pair | str, beside
         quasi = [column.name for column in policy.of(Role.QUASI)]
         sizes = tables.engine.tally(tables.original, quasi, {}).sizes
     else:
-        sizes = np.bincount(known.initial)
-    return Shown(sizes, lambda: beside().initial, _confidential(tables, tables.original, policy))
+        sizes = np.bincount(known.initial, known.weight).astype(np.int64)
+    return Shown(sizes, held_in(tables, tables.original, policy, lambda: beside().initial))
 
 
 def _odd(tables: Tables, policy: BoundPolicy, beside: Callable[[], Pair]) -> Plausibility:
@@ -130,30 +138,11 @@ def _odd(tables: Tables, policy: BoundPolicy, beside: Callable[[], Pair]) -> Pla
         return Plausibility({}, (f"plausibility: {nothing}",))
 
 
-def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str, shown: Shown) -> list[str]:
+def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str) -> list[str]:
     large = [] if isinstance(known, str) else list(dominance(known))
     others = [column.name for column in policy.of(Role.OTHER)]
     alike = look_alikes(tables.engine, tables.original, policy.compared)
     safe = policy.request.output.spreadsheet_safe
     bare = protected_by_k_alone(tables.engine, tables.released, policy)
     odd = formulas(tables.engine, tables.released, safe)
-    return [*bare, *large, *singling(tables, shown.classes, others), *alike, *odd]
-
-
-def _confidential(tables: Tables, frame: Any, policy: BoundPolicy) -> dict[str, Any]:
-    """Return the confidential columns of a table: numbers where they are measured, else codes, -1 for null."""
-    schema, values = tables.engine.schema(frame), {}
-    for column in policy.of(Role.CONFIDENTIAL):
-        numeric = _is_measured(column, schema[column.name])
-        wanted = {column.name: schema[column.name] if numeric else None}
-        held = tables.engine.collect(frame, wanted).column(0)
-        if numeric:
-            values[column.name] = held.to_numpy(zero_copy_only=False).astype(np.float64)
-        else:
-            encoded = held.combine_chunks().dictionary_encode()
-            values[column.name] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return values
-
-
-def _is_measured(column: BoundColumn, found: Any) -> bool:
-    return column.kind.measured and (found.storage.kind.measured or bool(found.date_format))
+    return [*bare, *large, *singling(tables, [column.name for column in policy.of(Role.QUASI)], others), *alike, *odd]

@@ -10,17 +10,17 @@ released as they are. Rules and sources: `measures.dominance`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.errors import plural
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
-from kinfold.measures.dominance import dominated, singled_out, within_percent
+from kinfold.measures.dominance import Sorted, dominated, within_percent
 from kinfold.request.binding import BoundPolicy
 from kinfold.request.encoding import Measured
+from kinfold.request.terms import reading_of
 from kinfold.rows.engines import Engine
 from kinfold.rows.schema import AS_TEXT, Kind, Role
 
@@ -31,22 +31,23 @@ NEAR = 10.0  # percent to within which the second may tell the first: usual valu
 
 def dominance(pair: Pair) -> Iterator[str]:
     """Say of each continuous quasi-identifier that is averaged in how many classes that gives away the largest."""
-    for column in pair.columns:
-        if _averaged(column):
+    averaged = [column for column in pair.columns if _averaged(column)]
+    if averaged and pair.kept.any():
+        classes = Sorted.of(pair.masked)
+        for column in averaged:
             values = column.attribute.numbers  # type: ignore[union-attr]
-            shown = int(dominated(pair.masked, values, 1, DOMINANT).sum())
-            told = int(within_percent(pair.masked, values, NEAR).sum())
+            shown = int(dominated(classes, values, 1, DOMINANT).sum())
+            told = int(within_percent(classes, values, NEAR).sum())
             if shown:
-                classes = plural(shown, "class", "classes")
                 yield (
-                    f"'{column.name}': one record makes more than {DOMINANT:g}% of the total in {classes}, "
+                    f"'{column.name}': one record makes more than {DOMINANT:g}% of the total in "
+                    f"{plural(shown, 'class', 'classes')}, "
                     "so that the average shows it ((n,k) rule)"
                 )
             if told:
-                classes = plural(told, "class", "classes")
                 yield (
-                    f"'{column.name}': in {classes} the second largest record can tell the largest to within "
-                    f"{NEAR:g}% (p% rule)"
+                    f"'{column.name}': in {plural(told, 'class', 'classes')} the second largest record can tell the "
+                    f"largest to within {NEAR:g}% (p% rule)"
                 )
 
 
@@ -57,7 +58,7 @@ def protected_by_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> 
         return
     for column in policy.of(Role.CONFIDENTIAL):
         if column.request.t is None and column.request.l is None:
-            tally = engine.tally(released, quasi, {column.name: AS_TEXT})
+            tally = engine.tally(released, quasi, {column.name: reading_of(column)})
             values = np.bincount(tally.spreads[column.name].group, minlength=len(tally))
             share = tally.sizes[values == 1].sum() / max(tally.records, 1)
             yield (
@@ -66,10 +67,10 @@ def protected_by_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> 
             )
 
 
-def singling(tables: Tables, classes: Callable[[], NDArray[np.int64]], names: Sequence[str]) -> Iterator[str]:
+def singling(tables: Tables, quasi: Sequence[str], names: Sequence[str]) -> Iterator[str]:
     """Say of the columns that are released as they are how many records they set apart from the rest of their class."""
-    alone = dict(_set_apart(tables, classes, names))
-    rows = len(classes()) if alone else 0
+    alone = dict(_set_apart(tables, quasi, names))
+    rows = tables.engine.tally(tables.released, quasi, {}).records if alone else 0
     if len(alone) <= EACH:
         for name, number in alone.items():
             yield (
@@ -85,13 +86,10 @@ def singling(tables: Tables, classes: Callable[[], NDArray[np.int64]], names: Se
     )
 
 
-def _set_apart(
-    tables: Tables, classes: Callable[[], NDArray[np.int64]], names: Sequence[str]
-) -> Iterator[tuple[str, int]]:
+def _set_apart(tables: Tables, quasi: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, int]]:
     for name in names:
-        values = tables.engine.collect(tables.released, {name: None}).column(0).combine_chunks().dictionary_encode()
-        codes = values.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        alone = int(singled_out(classes(), codes))
+        held = tables.engine.tally(tables.released, quasi, {name: AS_TEXT}).spreads[name].count
+        alone = int((held == 1).sum())
         if alone:
             yield name, alone
 

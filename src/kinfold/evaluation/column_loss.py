@@ -23,17 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.evaluation.label_coverage import Spans, own_places, spans_of
-from kinfold.evaluation.pairing import GONE, PairedColumn
+from kinfold.evaluation.meetings import Meetings, met
+from kinfold.evaluation.pairing import PairedColumn
 from kinfold.hierarchy import TOP
-from kinfold.measures.overall import lost_numbers, lost_statements, squared_errors
+from kinfold.measures.overall import WeighedColumn, lost_numbers, lost_statements, squared_errors
 from kinfold.request.encoding import SECONDS, Coded, Measured
 from kinfold.rows.schema import Kind
 
 Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]
-
-DENSE = 4_000_000  # pairs of a value and a label that are counted in one array; more are counted by sorting
 
 
 @dataclass(frozen=True)
@@ -44,57 +43,51 @@ class ColumnLoss:
     changed: float
 
 
-@dataclass(frozen=True, eq=False)
-class Meetings:
-    """The pairs of an original value and a released label that occur, and how many records have each."""
-
-    value: Ints
-    label: Ints  # -1 null, -2 left out
-    records: Ints
-
-
-def column_loss(column: PairedColumn) -> ColumnLoss:
-    """Measure one column of a pair of tables."""
+def column_loss(column: PairedColumn, weight: Ints | None = None) -> ColumnLoss:
+    """Measure one column of a pair of tables; `weight` is how many records each row stands for."""
+    records = np.ones(len(column.kept), np.int64) if weight is None else weight
     if isinstance(column.attribute, Coded):
-        return _categories(column, column.attribute)
-    return _numbers(column, column.attribute) if column.numbers is not None else _statements(column, column.attribute)
+        return _categories(column, column.attribute, records)
+    measured = _numbers if column.numbers is not None else _statements
+    return measured(column, column.attribute, records)
 
 
-def _numbers(column: PairedColumn, attribute: Measured) -> ColumnLoss:
+def _numbers(column: PairedColumn, attribute: Measured, records: Ints) -> ColumnLoss:
     x, y = attribute.numbers, column.numbers
     assert y is not None  # noqa: S101  told apart by the caller
     same = column.kept & ((x == y) | (np.isnan(x) & np.isnan(y)))
-    return ColumnLoss(lost_numbers(x, y, column.kept), float((~same).mean()))
+    return ColumnLoss(lost_numbers(x, y, column.kept, records), float(records[~same].sum() / records.sum()))
 
 
-def _categories(column: PairedColumn, attribute: Coded) -> ColumnLoss:
+def _categories(column: PairedColumn, attribute: Coded, records: Ints) -> ColumnLoss:
     null, spans = attribute.null_code, spans_of(column)
-    met = _met(attribute.codes.astype(np.int64), column)
+    pairs = met(attribute.codes, column, records)
     code = {text: number for number, text in enumerate(attribute.texts[:-1])}
-    category = np.array([*(code.get(label, -1) for label in column.labels), -1, null], np.int64)[met.label]
-    leaf = met.value if attribute.leaf is None else attribute.leaf[met.value].astype(np.int64)
-    lost = _stated(column, spans, met, leaf, (spans.stop - spans.start, spans.values))
-    lost[met.value == null] = 1.0
+    category = np.array([*(code.get(label, -1) for label in column.labels), -1, null], np.int64)[pairs.label]
+    leaf = pairs.value if attribute.leaf is None else attribute.leaf[pairs.value].astype(np.int64)
+    lost = _stated(column, spans, pairs, leaf, (spans.stop - spans.start, spans.values))
+    lost[pairs.value == null] = 1.0
     told = category >= 0
-    lost[told] = attribute.scale.apart(met.value[told], category[told])
-    return _mean(column, met, lost, same=category == met.value)
+    lost[told] = attribute.scale.apart(pairs.value[told], category[told])
+    return _mean(pairs, lost, same=category == pairs.value)
 
 
-def _statements(column: PairedColumn, attribute: Measured) -> ColumnLoss:
+def _statements(column: PairedColumn, attribute: Measured, records: Ints) -> ColumnLoss:
     """Measure numbers that were released as statements, be it that some cells are numbers still."""
     own, spans, null = own_places(column), spans_of(column), attribute.null
-    met = _met(own, column)
+    pairs = met(own, column, records)
     present = np.concatenate([[0], np.cumsum(np.bincount(own[~null], minlength=spans.values) > 0)])
-    lost = _stated(column, spans, met, met.value, (present[spans.stop] - present[spans.start], int(present[-1])))
+    lost = _stated(column, spans, pairs, pairs.value, (present[spans.stop] - present[spans.start], int(present[-1])))
     number = np.full(spans.values + 1, np.nan)
     number[own[~null]] = attribute.numbers[~null]
-    x, y = number[met.value], _told_numbers(column, spans, number)[met.label]
+    x, y = number[pairs.value], _told_numbers(column, spans, number)[pairs.label]
     both = ~np.isnan(x) & ~np.isnan(y)
-    lost[both] = squared_errors(x[both], y[both], attribute.numbers[~null])
-    unfilled = met.value == spans.values
+    known = WeighedColumn(attribute.numbers[~null], records[~null].astype(np.float64))
+    lost[both] = squared_errors(x[both], y[both], known)
+    unfilled = pairs.value == spans.values
     lost[unfilled] = 1.0
-    lost[unfilled & (met.label == -1)] = 0.0
-    return _mean(column, met, lost, same=(x == y) | (unfilled & (met.label == -1)))
+    lost[unfilled & (pairs.label == -1)] = 0.0
+    return _mean(pairs, lost, same=(x == y) | (unfilled & (pairs.label == -1)))
 
 
 def _stated(column: PairedColumn, spans: Spans, met: Meetings, place: Ints, covers: tuple[Ints, int]) -> Floats:
@@ -130,21 +123,7 @@ def _days(label: str) -> float:
     return datetime.fromisoformat(label).replace(tzinfo=UTC).timestamp() / SECONDS
 
 
-def _met(value: Ints, column: PairedColumn) -> Meetings:
-    assert column.place is not None  # noqa: S101  a column without numbers has labels
-    width = len(column.labels) - GONE
-    pairs = value * width + column.place - GONE
-    most = (int(value.max(initial=0)) + 1) * width
-    if most <= DENSE:
-        counts = np.bincount(pairs, minlength=most)
-        found = np.flatnonzero(counts)
-        counts = counts[found]
-    else:
-        found, counts = np.unique(pairs, return_counts=True)
-    return Meetings(found // width, found % width + GONE, counts)
-
-
-def _mean(column: PairedColumn, met: Meetings, lost: Floats, same: Flags) -> ColumnLoss:
-    records = len(column.kept)
+def _mean(met: Meetings, lost: Floats, same: Flags) -> ColumnLoss:
+    records = int(met.records.sum())
     changed = float(met.records[~same].sum()) / records
     return ColumnLoss(min(1.0, float((lost * met.records).sum()) / records), changed)

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.evaluation.meetings import met
 from kinfold.evaluation.pairing import GONE, PairedColumn
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.request.encoding import Coded, Measured, as_text, leaves_of
@@ -41,9 +42,10 @@ class Spans:
 
 @dataclass(frozen=True, eq=False)
 class Coverage:
-    """Of each record's released value: its level of `height`, how many of `values` it covers, and how many records.
+    """What is said of values: the level of `height`, how many of `values` are covered, and how many records.
 
-    `under` is 0 where the statement is not true; `held` is how many original records hold the record's own value.
+    One for each pair of an original value and a label, which `records` hold. `under` is 0 where the statement is not
+    true; `held` is how many original records hold the value.
     """
 
     level: Ints
@@ -52,29 +54,45 @@ class Coverage:
     values: int
     under: Ints
     held: Ints
+    records: Ints
 
 
-def coverage_of(column: PairedColumn) -> Coverage:
-    """Return what the release says in each cell of a generalized column; a record left out is at the top."""
-    spans, own = spans_of(column), own_places(column)
-    counts = np.bincount(own, minlength=spans.values + 1)  # the last is null
-    held, records = counts[own], len(own)
-    if column.place is None:  # still numbers: nothing was generalized, but values and records may be left out
-        assert column.numbers is not None  # noqa: S101  a column has numbers or labels
-        told = column.kept & ~(np.isnan(column.numbers) & (own < spans.values))
-        level = np.where(told, 0, spans.height)
-        covered = np.where(told, 1, spans.values)
-        return Coverage(level, spans.height, covered, spans.values, np.where(told, held, records), held)
+def coverage_of(column: PairedColumn, weight: Ints | None = None) -> Coverage:
+    """Return what the release says in the cells of a generalized column; a record left out is at the top.
+
+    `weight` is how many records each row stands for.
+    """
+    spans = spans_of(column)
+    pairs = met(_told_places(column, spans), column, weight)
+    told = column.place is None  # still numbers: nothing was generalized, but values and records may be left out
+    own = pairs.value // 2 if told else pairs.value
+    counts = np.bincount(own, pairs.records, spans.values + 1).astype(np.int64)  # the last is null
+    held, records = counts[own], int(counts.sum())
+    if told:
+        here = (pairs.label >= 0) & (pairs.value % 2 == 0)
+        covered, level = np.where(here, 1, spans.values), np.where(here, 0, spans.height)
+        under = np.where(here, held, records)
+        return Coverage(level, spans.height, covered, spans.values, under, held, pairs.records)
     before = np.concatenate([[0], np.cumsum(counts[:-1])])
     under = np.where(spans.stop - spans.start == spans.values, records, before[spans.stop] - before[spans.start])
     # after the labels: -2 left out, -1 null, a value by itself
     level = np.append(spans.level, [spans.height, 0])
     covered = np.append(spans.stop - spans.start, [spans.values, 1])
     under = np.append(under, [records, counts[-1]])
-    at = np.where((column.place == -1) & (own < spans.values), GONE, column.place)  # blanked: nothing is said
+    at = np.where((pairs.label == -1) & (own < spans.values), GONE, pairs.label)  # blanked: nothing is said
     start, stop = np.append(spans.start, [0, spans.values]), np.append(spans.stop, [spans.values, spans.values + 1])
     true = ((start[at] <= own) & (own < stop[at])) | (covered[at] == spans.values)
-    return Coverage(level[at], spans.height, covered[at], spans.values, np.where(true, under[at], 0), held)
+    said = np.where(true, under[at], 0)
+    return Coverage(level[at], spans.height, covered[at], spans.values, said, held, pairs.records)
+
+
+def _told_places(column: PairedColumn, spans: Spans) -> Ints:
+    """Return where original values stand; of numbers twice that, and one more where the release has none."""
+    own = own_places(column)
+    if column.place is not None:
+        return own
+    assert column.numbers is not None  # noqa: S101  a column has numbers or labels
+    return 2 * own + (np.isnan(column.numbers) & (own < spans.values))
 
 
 _looked_up: WeakKeyDictionary[PairedColumn, Spans] = WeakKeyDictionary()  # several measures ask for the same

@@ -6,8 +6,8 @@ values are read as numbers where they still are, else as labels: a category, a g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.measures import NotApplicable
-from kinfold.measures.grouping import group_rows
+from kinfold.measures.grouping import alike
 from kinfold.request.encoding import Attribute, Coded, Measured, records_of
 from kinfold.rows.engines import Engine
 
@@ -33,7 +33,7 @@ class PairedColumn:
     kept: NDArray[np.bool_]  # False: the record was left out
     numbers: Floats | None  # NaN for null and for a record that was left out
     labels: tuple[str, ...] = ()
-    place: Ints | None = None  # -1 null, -2 left out
+    place: NDArray[np.integer[Any]] | None = None  # -1 null, -2 left out
 
     @property
     def name(self) -> str:
@@ -58,6 +58,16 @@ class PairedColumn:
             return True
         return not set(self.labels) <= set(self.attribute.texts[:-1])
 
+    @property
+    def told_before(self) -> NDArray[Any]:
+        """What tells original values apart: numbers, or codes."""
+        return self.attribute.numbers if isinstance(self.attribute, Measured) else self.attribute.codes
+
+    @property
+    def told_after(self) -> NDArray[Any]:
+        """What tells released values apart: numbers, or places among the labels."""
+        return self.numbers if self.place is None else self.place  # type: ignore[return-value]
+
     @cached_property
     def before(self) -> Ints:
         """Original values as codes: of a measured column the rank among its distinct values; -1 for null."""
@@ -80,7 +90,7 @@ class PairedColumn:
             return codes
         known_texts = {} if isinstance(self.attribute, Measured) else _codes(self.attribute)
         number = [known_texts.get(label, len(known_texts) + i) for i, label in enumerate(self.labels)]
-        return np.array([*number, GONE, -1], np.int64)[self.place]
+        return np.asarray(np.array([*number, GONE, -1], np.int64)[self.place], np.int64)
 
 
 def _codes(attribute: Coded) -> dict[str, int]:
@@ -93,18 +103,30 @@ class Pair:
 
     columns: tuple[PairedColumn, ...]
     kept: NDArray[np.bool_]
+    weight: Ints | None = None  # how many records each row stands for, where equal ones are given once
 
     @cached_property
     def initial(self) -> Ints:
         """Class of each original record by its original values."""
-        return group_rows(np.column_stack([column.before for column in self.columns]))[0]
+        return alike([column.told_before for column in self.columns])[0]
 
     @cached_property
     def masked(self) -> Ints:
         """Class of each original record by its released values, -1 where it was left out."""
         classes = np.full(len(self.kept), -1, np.int64)
-        classes[self.kept] = group_rows(np.column_stack([c.after[self.kept] for c in self.columns]))[0]
+        if self.kept.any():
+            classes[self.kept] = alike([column.told_after[self.kept] for column in self.columns])[0]
         return classes
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.kept) if self.weight is None else int(self.weight.sum())
+
+    @property
+    def released(self) -> int:
+        """How many of them were released."""
+        return int(self.kept.sum() if self.weight is None else self.weight[self.kept].sum())
 
     @cached_property
     def numbers(self) -> tuple[Floats, Floats] | None:
@@ -120,26 +142,45 @@ class Pair:
 
     def only(self, names: Sequence[str]) -> Pair:
         """Return the pair on some columns."""
-        return Pair(tuple(column for column in self.columns if column.name in names), self.kept)
+        return replace(self, columns=tuple(column for column in self.columns if column.name in names))
+
+
+@dataclass(frozen=True, eq=False)
+class ByTuple:
+    """What became of the distinct tuples of quasi-identifiers: those of a table stand for all of its records."""
+
+    released: Any  # the engine's frame of those that are released, in their order
+    rows: NDArray[np.intp]  # their places among all
+    sizes: Ints  # how many records each of all stands for
+    places: Callable[[], Ints]  # the tuple of each original record, found out when it is asked for
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
     """The two tables in their engine; `rows` leads each released row to its original one, or says why it cannot.
 
-    `recorded` are measures by section that were taken when they could still be paired.
+    Where it is known by tuple instead, no value of a record is looked at. `recorded` are measures by section that were
+    taken when they could still be paired.
     """
 
     engine: Engine
     original: Any
     released: Any
-    rows: NDArray[np.intp] | str
+    rows: NDArray[np.intp] | ByTuple | str
     recorded: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def by_tuple(self) -> bool:
+        """Whether distinct tuples stand for records."""
+        return isinstance(self.rows, ByTuple)
 
     def paired(self, attributes: Sequence[Attribute]) -> Pair:
         """Return the tables side by side, or say that they cannot be."""
         if isinstance(self.rows, str):
             raise NotApplicable(self.rows)
+        if isinstance(self.rows, ByTuple):
+            found = pair_up(self.engine, self.rows.released, attributes, self.rows.rows)
+            return replace(found, weight=self.rows.sizes)
         return pair_up(self.engine, self.released, attributes, self.rows)
 
     def unpaired(self, attributes: Sequence[Attribute]) -> Pair:
@@ -179,6 +220,7 @@ def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows
 
 def _labelled(attribute: Attribute, column: Any, kept: NDArray[np.bool_], rows: NDArray[np.intp]) -> PairedColumn:
     encoded = column.combine_chunks().dictionary_encode()
-    place = np.full(len(kept), GONE, np.int64)
+    place = np.full(len(kept), GONE, np.int32)
     place[rows] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return PairedColumn(attribute, kept, None, tuple(encoded.dictionary.to_pylist()), place)
+    labels = tuple(encoded.dictionary.to_pylist())
+    return PairedColumn(attribute, kept, None, labels, place)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import plural
-from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
+from kinfold.evaluation.pairing import ByTuple, Pair, PairedColumn, Tables
 from kinfold.request.encoding import Coded, Measured
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -51,16 +51,19 @@ class Plausibility:
 
 def plausibility(tables: Tables, pair: Pair, others: Sequence[str]) -> Plausibility:
     """Count what is not plausible; `others` name the categorical columns that were released as they are."""
-    rows = np.arange(int(pair.kept.sum())) if isinstance(tables.rows, str) else tables.rows
     coded = [c for c in pair.columns if isinstance(c.attribute, Coded) and not c.generalized]
-    own = [_categories(column, rows) for column in coded]
+    own = [] if isinstance(tables.rows, ByTuple) else [_categories(c, _rows(tables, pair)) for c in coded]
     kept = [found for name in others if (found := _untouched(tables, name)) is not None] if own else []
     vanished = {each.name: _vanished(each) for each in own}
-    outside = {c.name: _outside(c) for c in pair.columns if c.compares_numbers}
+    outside = {c.name: _outside(c, pair.weight) for c in pair.columns if c.compares_numbers}
     strange = {f"{a.name} + {b.name}": _strange(a, b) for a, b in combinations([*own, *kept], 2) if a.quasi or b.quasi}
     met = {names: records for names, records in strange.items() if records}
     values = {"vanished": {name: n for name, (n, _) in vanished.items()}, "outside": outside, "combinations": met}
     return Plausibility(values, tuple(_told(vanished, outside, met)))
+
+
+def _rows(tables: Tables, pair: Pair) -> NDArray[np.intp]:
+    return tables.rows if isinstance(tables.rows, np.ndarray) else np.arange(int(pair.kept.sum()))
 
 
 def _categories(column: PairedColumn, rows: NDArray[np.intp]) -> Categories:
@@ -97,13 +100,14 @@ def _vanished(column: Categories) -> tuple[int, int]:
     return int(gone.sum()), int(before[gone].sum())
 
 
-def _outside(column: PairedColumn) -> int:
+def _outside(column: PairedColumn, weight: Ints | None) -> int:
     assert isinstance(column.attribute, Measured)  # noqa: S101  told apart by the caller
     assert column.numbers is not None  # noqa: S101  told apart by the caller
     known = column.attribute.numbers[~column.attribute.null]
     if not len(known):
         return 0
-    return int(((column.numbers < known.min()) | (column.numbers > known.max())).sum())
+    beyond = (column.numbers < known.min()) | (column.numbers > known.max())
+    return int(beyond.sum() if weight is None else weight[beyond].sum())
 
 
 def _strange(one: Categories, other: Categories) -> int:

@@ -7,13 +7,13 @@ file that is written does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import plural
-from kinfold.evaluation.pairing import Pair
+from kinfold.evaluation.pairing import ByTuple, Pair
 from kinfold.measures.arrays import class_sizes
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -30,8 +30,13 @@ class RecordRisk:
         return f"<RecordRisk: before and after, of {plural(len(self.before), 'record')}>"
 
 
-def record_risk(pair: Pair) -> RecordRisk:
+def record_risk(pair: Pair, rows: Any) -> RecordRisk:
     """Return the risk of each record by its original values and by its released ones."""
-    before, after = (class_sizes(classes).astype(np.float64) for classes in (pair.initial, pair.masked))
-    after[after == 0] = np.nan
-    return RecordRisk(1.0 / before, 1.0 / after)
+    sizes = [class_sizes(classes, pair.weight).astype(np.float64) for classes in (pair.initial, pair.masked)]
+    sizes[1][sizes[1] == 0] = np.nan
+    before, after = (1.0 / size for size in sizes)
+    return (
+        RecordRisk(before[rows.places()], after[rows.places()])
+        if isinstance(rows, ByTuple)
+        else RecordRisk(before, after)
+    )

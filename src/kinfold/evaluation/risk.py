@@ -5,34 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.evaluation.attack import link
+from kinfold.evaluation.attack import Estimate, draw, link
 from kinfold.evaluation.pairing import Pair
 from kinfold.evaluation.questions import Questions
 from kinfold.evaluation.sheet import Sheet, answered, remembered
 from kinfold.measures import NotApplicable, attacker, disclosure
 from kinfold.measures.disclosure import Classification
 from kinfold.measures.inference import inference_gain, inference_gain_numbers
-from kinfold.measures.interval import interval_by_rank
+from kinfold.measures.interval import found_by_rank
 from kinfold.measures.uniques import sample_uniques
 
 Ints: TypeAlias = NDArray[np.int64]
 
 
+class InClasses(NamedTuple):
+    """Confidential values in their classes: codes, or numbers where they are measured; each may stand for many."""
+
+    classes: Ints
+    values: Any
+    records: Ints | None = None  # how many records hold the value in the class, where each such pair is given once
+
+
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What a table shows by itself: class sizes, the class of each row, and its confidential columns.
-
-    Confidential columns are codes, or numbers where they are measured.
-    """
+    """What a table shows by itself: class sizes, and its confidential columns."""
 
     sizes: Ints
-    classes: Callable[[], Ints]
-    confidential: Mapping[str, Any]
+    confidential: Mapping[str, Callable[[], InClasses]]
 
 
 def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int, recorded: Mapping[str, Any]) -> Sheet:
@@ -44,7 +48,7 @@ def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int
             raise NotApplicable(pair)
         return pair
 
-    matrix = remembered(lambda: Classification.of(paired().initial, paired().masked))
+    matrix = remembered(lambda: Classification.of(paired().initial, paired().masked, paired().weight))
     sheet.write("dr_min", lambda: disclosure.dr_min(matrix()))
     sheet.write("dr_max", lambda: disclosure.dr_max(matrix()))
     sheet.write("dr_weighted", lambda: disclosure.dr_weighted(matrix(), questions.weigh(k, matrix().released)))
@@ -52,7 +56,7 @@ def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int
     sheet.write("uncounted", lambda: disclosure.uncounted(matrix()))
     _by_itself(sheet, shown)
     sheet.write("linkage", lambda: link(paired(), sheet, seed, every=questions.every))
-    sheet.write("interval", lambda: _interval(paired()))
+    sheet.write("interval", lambda: _interval(paired(), sheet, seed, every=questions.every))
     return sheet
 
 
@@ -70,20 +74,27 @@ def _by_itself(sheet: Sheet, shown: Shown) -> None:
     sheet.write("uniques", lambda: {"sample": sample_uniques(shown.sizes)})
 
 
-def _interval(pair: Pair) -> float:
+def _interval(pair: Pair, sheet: Sheet, seed: int, *, every: bool) -> float:
     if pair.numbers is None:
         raise NotApplicable("no quasi-identifier is released as numbers")
-    return interval_by_rank(*pair.numbers)
+    drawn = None if every else draw(pair, seed)
+    if drawn is not None:
+        rows = np.flatnonzero(pair.kept)[drawn]
+        found = found_by_rank(*pair.numbers, looked_for=rows, weight=pair.weight)
+        return Estimate.of(found).told(sheet, "interval") * pair.released / pair.records  # others are not found
+    found = found_by_rank(*pair.numbers, weight=pair.weight)
+    return float(np.average(found, weights=pair.weight))
 
 
 def _inference(shown: Shown) -> dict[str, float | None]:
     if not shown.confidential:
         raise NotApplicable("no column is confidential")
     found: dict[str, float | None] = {}
-    for name, values in shown.confidential.items():
-        formula = inference_gain_numbers if values.dtype.kind == "f" else inference_gain
+    for name, held in shown.confidential.items():
+        values = held()
+        formula = inference_gain_numbers if values.values.dtype.kind == "f" else inference_gain
         try:
-            found[name] = answered(partial(formula, shown.classes(), values))
+            found[name] = answered(partial(formula, *values))
         except NotApplicable:
             found[name] = None
     return found

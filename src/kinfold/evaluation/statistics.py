@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from kinfold.evaluation.pairing import Tables
 from kinfold.evaluation.sheet import answered
+from kinfold.evaluation.value_counts import Numbers, value_counts
 from kinfold.measures import NotApplicable
-from kinfold.measures.utility import SHOWN, ColumnSummary, correlations, summary
+from kinfold.measures.utility import SHOWN, ColumnSummary, correlated, summary
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import as_text
+from kinfold.rows.engines import Engine
 from kinfold.rows.schema import Kind
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -47,38 +49,26 @@ def statistics(tables: Tables, columns: Sequence[BoundColumn]) -> Statistics:
     """Describe the columns of both tables."""
     numbers: dict[str, dict[str, Any]] = {}
     frequencies: dict[str, dict[str, Any]] = {}
-    matrices: list[tuple[Floats, Floats]] = []
-    names: list[str] = []
     for bound in columns:
-        before, after = (_values(tables, frame, bound) for frame in (tables.original, tables.released))
-        if isinstance(before, np.ndarray):
+        before, after = (value_counts(tables.engine, frame, bound) for frame in (tables.original, tables.released))
+        if bound.kind.measured and isinstance(before, Numbers):
             numbers[bound.name] = {"before": _told(bound, before), "after": _told(bound, after)}
-        if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
-            matrices.append((before, after))
-            names.append(bound.name)
-        elif isinstance(before, Counter):
+        elif isinstance(before, Counter) and not bound.kind.measured:
             frequencies[bound.name] = _counted(before, after)
-    return Statistics(numbers, _correlated(names, matrices), frequencies)
+    both = [name for name in numbers if _in_both(tables, name)]
+    return Statistics(numbers, _correlated(tables, both), frequencies)
 
 
-def _values(tables: Tables, frame: Any, bound: BoundColumn) -> Floats | Counter[str | None] | None:
-    """Return a column as numbers or as counts of values; None where the release says ranges instead of numbers."""
-    column = tables.engine.schema(frame)[bound.name]
-    readable = bound.kind.measured and (column.storage.kind.measured or bool(column.date_format))
-    if bound.kind.measured and not readable:
-        return None
-    values = tables.engine.collect(frame, {bound.name: column if readable else None}).column(0)
-    if not readable:
-        return Counter({pair["values"]: pair["counts"] for pair in values.value_counts().to_pylist()})
-    found = values.to_numpy(zero_copy_only=False).astype(np.float64)
-    return np.where(np.isfinite(found), found, np.nan)
+def _in_both(tables: Tables, name: str) -> bool:
+    columns = (tables.engine.schema(frame)[name] for frame in (tables.original, tables.released))
+    return all(column.storage.kind.measured or column.date_format for column in columns)
 
 
-def _told(bound: BoundColumn, values: Any) -> dict[str, Any] | None:
-    if not isinstance(values, np.ndarray):
-        return None
+def _told(bound: BoundColumn, values: Numbers | Counter[str | None]) -> dict[str, Any] | None:
+    if not isinstance(values, Numbers):
+        return None  # the release says ranges instead
     try:
-        found: ColumnSummary = answered(lambda: summary(values))
+        found: ColumnSummary = answered(lambda: summary(values.finite, weight=values.records))
     except NotApplicable:
         return None
 
@@ -90,19 +80,20 @@ def _told(bound: BoundColumn, values: Any) -> dict[str, Any] | None:
     return {**facts, "quantiles": quantiles}
 
 
-def _correlated(names: list[str], matrices: list[tuple[Floats, Floats]]) -> dict[str, Any]:
+def _correlated(tables: Tables, names: list[str]) -> dict[str, Any]:
     if len(names) < 2:
         return {"columns": [], "before": [], "after": []}
-    sides = (np.column_stack([pair[side] for pair in matrices]) for side in (0, 1))
-    before, after = (_matrix(side) for side in sides)
+    before, after = (_matrix(tables.engine, frame, names) for frame in (tables.original, tables.released))
     return {"columns": names, "before": before, "after": after}
 
 
-def _matrix(table: Floats) -> list[list[float | None]]:
+def _matrix(engine: Engine, frame: Any, names: list[str]) -> list[list[float | None]]:
+    """Return the correlations of the complete records; null with a column that is constant there."""
+    count, _, covariances = engine.moments(frame, {name: engine.schema(frame)[name] for name in names})
     try:
-        found = answered(lambda: correlations(table))
+        found = answered(lambda: correlated(count, covariances))
     except NotApplicable:
-        found = np.full((table.shape[1], table.shape[1]), np.nan)
+        found = np.full((len(names), len(names)), np.nan)
     return [[None if np.isnan(value) else float(value) for value in row] for row in found]
 
 

@@ -45,18 +45,21 @@ def by_intervals(
     widths: Sequence[float],
     origin: float = 0.0,
     where: str = "the hierarchy",
-    top: float | None = None,
+    ends: tuple[float | None, float | None] = (None, None),
 ) -> Hierarchy:
     """Put numbers into intervals that start at `origin`, each level's width a multiple of the one below.
 
-    From `top` up there is one open interval at every level, and those below it end there.
+    `ends` are where the open intervals lie, at every level: all below the first number, all from the second up. Those
+    between them end there.
 
     >>> by_intervals(["21", "24", "38"], [5, 20]).labels[0].tolist()
     ['21', '20-24', '20-39', '*']
     >>> by_intervals(["0.5"], [0.25]).labels[0].tolist()
     ['0.5', '[0.5, 0.75)', '*']
-    >>> by_intervals(["84", "85", "97"], [5, 20], top=85).labels.tolist()
+    >>> by_intervals(["84", "85", "97"], [5, 20], ends=(None, 85)).labels.tolist()
     [['84', '80-84', '80-84', '*'], ['85', '85+', '85+', '*'], ['97', '85+', '85+', '*']]
+    >>> by_intervals(["12", "18", "21"], [10], ends=(18, None)).labels.tolist()
+    [['12', 'under 18', '*'], ['18', '18-19', '*'], ['21', '20-29', '*']]
     """
     if not widths or any(width <= 0 for width in widths):
         raise PolicyError(f"{where}: an interval has no width", fix="give widths above 0, for example [5, 10, 20]")
@@ -66,17 +69,20 @@ def by_intervals(
     numbers = {value: Fraction(value) - Fraction(str(origin)) for value in values}
     ordered = sorted(numbers, key=lambda value: (numbers[value], value))
     start = Fraction(str(origin))
-    end = None if top is None else Fraction(str(top))
-    whole = all(number.denominator == 1 for number in (*numbers.values(), *exact, start, end or start))
-    bands = _Bands(start, end, whole)
+    bottom, top = (None if end is None else Fraction(str(end)) for end in ends)
+    if bottom is not None and top is not None and bottom >= top:
+        raise PolicyError(f"{where}: the open intervals meet", fix="let bottom be less than top")
+    whole = all(n.denominator == 1 for n in (*numbers.values(), *exact, start, top or start, bottom or start))
+    bands = _Bands(start, bottom, top, whole)
     return Hierarchy.of([[value, *(bands.of(numbers[value], width) for width in exact)] for value in ordered], where)
 
 
 @dataclass(frozen=True)
 class _Bands:
-    """Where intervals start, where the open one does, and whether they are of whole numbers."""
+    """Where intervals start, where the open ones lie, and whether they are of whole numbers."""
 
     origin: Fraction
+    bottom: Fraction | None
     top: Fraction | None
     whole: bool
 
@@ -85,7 +91,10 @@ class _Bands:
         low = self.origin + number // width * width
         if self.top is not None and self.origin + number >= self.top:
             return f"{float(self.top):.12g}+"
+        if self.bottom is not None and self.origin + number < self.bottom:
+            return f"under {float(self.bottom):.12g}"
         high = low + width if self.top is None else min(low + width, self.top)
+        low = low if self.bottom is None else max(low, self.bottom)
         if not self.whole:
             return f"[{float(low):.12g}, {float(high):.12g})"
         first, last = int(low), int(high) - 1

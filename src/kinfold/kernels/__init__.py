@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Modules with entry points, in the order in which a warm-up compiles them.
 MODULES = (
-    *("box_tree", "clustering", "mdav_tree", "mdav_flat", "vmdav", "t_first", "means"),
+    *("box_tree", "clustering", "mdav_tree", "mdav_flat", "vmdav", "t_first", "by_shares", "means"),
     *("univariate", "univariate_wide"),
     *("draws", "class_misses", "plain_search", "sweeps", "random_moves", "promised_search"),
     *("near_kinds", "repair", "settling"),

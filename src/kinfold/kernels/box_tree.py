@@ -237,16 +237,14 @@ def _forget(tree: Tree, leaf: Int, slot: Int) -> None:
     tree.held[leaf, slot] = tree.held[leaf, last]
 
 
-def _shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
+@inner
+def shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
     """Measure the marked ends of a leaf's box, then (up) the boxes above, as far as they change."""
     changed = _measure_leaf(tree, leaf, far) and up
     block = tree.parent[tree.child.size + leaf] >> 3
     while changed and tree.parent[block] >= 0:
         changed = _measure_block(tree, block)
         block = tree.parent[block] >> 3
-
-
-shrink, shrink_inlined = inner(_shrink), inlined(_shrink)  # the latter for leaves that lose one point at a time
 
 
 @inlined

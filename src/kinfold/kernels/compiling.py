@@ -57,7 +57,7 @@ class _Inner(CPUDispatcher):
 def _widened(kind: Any) -> Any:
     """Return the type that stands for this one: 64 bits for whole numbers with a sign, whatever is known of them."""
     plain = types.unliteral(kind)  # type: ignore[no-untyped-call]
-    return types.int64 if isinstance(plain, types.Integer) and plain.signed else kind
+    return types.int64 if plain in types.signed_domain else kind
 
 
 class _InnerCode(JITCodeLibrary):

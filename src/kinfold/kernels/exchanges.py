@@ -1,4 +1,4 @@
-"""Exchanges: who may change places with whom, drawn at random, and the change itself. Shared by `random_moves`, `settling`.
+"""Exchanges: who may change places with whom, drawn at random, and the change itself.
 
 A neighbour is drawn along curves through the table (see `partition.curves`). Records that tie are at one place of a
 curve: so a step leads to other values, however many records have the same.

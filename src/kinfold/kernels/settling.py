@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.kernels import exchanges, groups, mixed, promises
-from kinfold.kernels.compiling import entry, lean
+from kinfold.kernels.compiling import Int, Real, entry, lean
 from kinfold.kernels.draws import stream_of
 from kinfold.kernels.exchanges import Curves, allowed, any_member, make, neighbour
 from kinfold.kernels.groups import fits, gap, own, recount, toward
@@ -40,7 +40,7 @@ LEAST = 1e-9  # a gain below this share of what a record costs on average is rou
 
 
 @lean
-def best_home(d: Mixed, s: Groups, around: Curves, stream: Stream, i: int) -> int:
+def best_home(d: Mixed, s: Groups, around: Curves, stream: Stream, i: Int) -> Int:
     """Return the group of some neighbour that takes record i for the least cost, or -1."""
     home, least = np.int64(-1), np.inf
     for _ in range(LOOKS):
@@ -54,15 +54,15 @@ def best_home(d: Mixed, s: Groups, around: Curves, stream: Stream, i: int) -> in
 
 
 @lean
-def settle_one(d: Mixed, p: Promises, s: Groups, stream: Stream, i: int, b: int, least: float) -> float:
-    """Let record i go to group b, alone or for one of its members, if that gains more than `least`; return the change."""
+def settle_one(d: Mixed, p: Promises, s: Groups, stream: Stream, i: Int, b: Int, least: Real) -> Real:
+    """Let record i go to group b, alone or for one of its members, where that gains; return the change of cost."""
     a, mine, to_b = s.label[i], own(d, s, i), toward(d, s, i, b)
     saved = grown(s, a, -mine, -1)
     alone = saved + grown(s, b, to_b, 1)
     if alone >= 0.0:
         return 0.0
     best, other = -least, np.int64(-2)
-    many = min(s.size[b], MEMBERS)
+    many = min(int(s.size[b]), MEMBERS)
     for x in range(-1, many):  # one loop, so that the compiler meets the promises once
         if x < 0:
             l, change = np.int64(-1), alone if fits(s, a, -1) and fits(s, b, 1) else 0.0
@@ -81,7 +81,10 @@ def settle_one(d: Mixed, p: Promises, s: Groups, stream: Stream, i: int, b: int,
     return best
 
 
-@entry(mixed.example(), promises.example(), groups.example(), exchanges.example(), stream_of(0), np.zeros(1, np.int32), 1.0)
+_MOVERS = np.zeros(1, np.int32)
+
+
+@entry(mixed.example(), promises.example(), groups.example(), exchanges.example(), stream_of(0), _MOVERS, 1.0)
 def settle(d: Mixed, p: Promises, s: Groups, around: Curves, stream: Stream, movers: Rows, cost: float) -> float:
     """Let each of these records settle once in groups that cost so much; return what they cost then.
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.kernels import box_tree, clustering
-from kinfold.kernels.box_tree import Tree, shrink_inlined
+from kinfold.kernels.box_tree import Tree, shrink
 from kinfold.kernels.centroid import to_centre
 from kinfold.kernels.clustering import Run, take
 from kinfold.kernels.compiling import Int, entry, inlined
 from kinfold.kernels.mixed import to_record
-from kinfold.kernels.queries import farthest, nearest_inlined
+from kinfold.kernels.queries import farthest, nearest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,9 +29,9 @@ def _form(tree: Tree, run: Run, left: NDArray[np.int64], to_come: Int) -> None:
     s, over = 0, True
     while s < left.size:
         asked.count = 0
-        nearest_inlined(tree, run.folded, query, s)
+        nearest(tree, run.folded, query, s)
         take(tree, run, 1)
-        shrink_inlined(tree, np.int64(query.found[0].leaf), True, query.distance)
+        shrink(tree, np.int64(query.found[0].leaf), True, query.distance)
         left[s] -= 1
         if over and left[s] > to_come:
             over = False

@@ -68,10 +68,27 @@ def codes(values: ArrayLike) -> Ints:
     return array[:, None] if array.ndim == 1 else array
 
 
-def class_sizes(classes: Ints) -> Ints:
+def class_sizes(classes: Ints, weight: Ints | None = None) -> Ints:
     """Return for each record the number of records in its class; 0 for a record that was not released."""
     if classes.size == 0:
         return classes
-    sizes = np.bincount(classes + 1)  # labels need not be dense: unused ones count 0
+    sizes = np.bincount(classes + 1, weight).astype(np.int64)  # labels need not be dense: unused ones count 0
     sizes[0] = 0
-    return sizes[classes + 1]
+    return np.asarray(sizes[classes + 1], np.int64)
+
+
+def total(values: Floats, weight: ArrayLike | None = None) -> Floats:
+    """Add up each column, a missing value as nothing; `weight` is how many records each row stands for.
+
+    >>> total(np.array([[1.0], [np.nan], [2.0]]), weight=[1, 1, 3]).tolist()
+    [7.0]
+    """
+    weighed = values if weight is None else values * np.asarray(weight, np.float64)[:, None]
+    found = weighed.sum(axis=0)  # where nothing is missing that is all, and takes no copy
+    return np.asarray(found if np.isfinite(found).all() else np.nansum(weighed, axis=0), np.float64)
+
+
+def filled(known: Flags, weight: ArrayLike | None = None) -> Floats:
+    """Count the records that have a value in each column."""
+    counted = known.sum(axis=0) if weight is None else np.asarray(weight, np.float64) @ known
+    return np.asarray(counted, np.float64)

@@ -64,10 +64,11 @@ class Classification:
     count: Ints
 
     @classmethod
-    def of(cls, initial: ArrayLike, masked: ArrayLike) -> Classification:
+    def of(cls, initial: ArrayLike, masked: ArrayLike, weight: ArrayLike | None = None) -> Classification:
         """Count the released records by the sizes of their two classes.
 
-        `initial` and `masked` label each original record; a dropped record is -1 in `masked`.
+        `initial` and `masked` label each original record; a dropped record is -1 in `masked`. `weight` is how many
+        records each label stands for, where equal ones are given once.
 
         >>> found = Classification.of([0, 1, 2, 2], [0, 0, 1, 1])
         >>> found.masked.tolist(), found.initial.tolist(), found.count.tolist()
@@ -82,9 +83,12 @@ class Classification:
         released = after >= 0
         if not released.any():
             raise NotApplicable("there is no released record")
-        j, i = class_sizes(before)[released], class_sizes(after)[released]
-        cells, count = np.unique(i * (len(before) + 1) + j, return_counts=True)
-        return cls(cells // (len(before) + 1), cells % (len(before) + 1), count)
+        records = None if weight is None else np.asarray(weight, np.int64)
+        j, i = (class_sizes(each, records)[released] for each in (before, after))
+        width = int(j.max()) + 1
+        cells, place = np.unique(i * width + j, return_inverse=True)
+        count = np.bincount(place, None if records is None else records[released], len(cells)).astype(np.int64)
+        return cls(cells // width, cells % width, count)
 
     @property
     def released(self) -> int:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def prec(levels: ArrayLike, heights: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Precision kept, 0 (all at the top) to 1 (nothing generalized): more is better.
 
-    `levels` is the level of each cell, or one row for all records where attributes are generalized as a whole.
+    `levels` is the level of each cell, or one row for all records: their mean, or that of the whole attribute.
 
     >>> prec([[0, 1]], heights=[2, 3])  # Sweeney's Example 6, GT[0,1]
     0.8333333333333334
@@ -44,7 +44,7 @@ def prec(levels: ArrayLike, heights: ArrayLike, weights: ArrayLike | None = None
 def granularity(covered: ArrayLike, leaves: ArrayLike, weights: ArrayLike | None = None) -> float:
     """Share of the detail of the cells that is kept, 0 (all at the top) to 1 (nothing generalized): more is better.
 
-    `covered` is the number of leaves under each released value, or one row for all records.
+    `covered` is the number of leaves under each released value, or one row for all records, as in `prec`.
 
     >>> granularity([[1, 3], [5, 3]], leaves=[5, 5])  # 1 less the mean of 0, 2/4, 4/4, 2/4
     0.5
@@ -60,11 +60,11 @@ def granularity(covered: ArrayLike, leaves: ArrayLike, weights: ArrayLike | None
     return 1.0 - _average(lost, weights)
 
 
-def non_uniform_entropy(held: ArrayLike, covered: ArrayLike, records: int) -> float:
+def non_uniform_entropy(held: ArrayLike, covered: ArrayLike, records: int, weight: ArrayLike | None = None) -> float:
     """Share of the original values' information that is lost, 0 (nothing generalized) to 1 (all at the top).
 
     For each cell, `held` is how many original records hold its original value, `covered` how many hold any value
-    under its released one, of `records` in all.
+    under its released one, of `records` in all; `weight` is how many records each row stands for.
 
     >>> non_uniform_entropy([[1], [1], [2], [2]], [[2], [2], [2], [2]], records=4)
     0.3333333333333333
@@ -72,10 +72,11 @@ def non_uniform_entropy(held: ArrayLike, covered: ArrayLike, records: int) -> fl
     own, under = np.asarray(held, np.float64), np.asarray(covered, np.float64)
     if own.shape != under.shape or (own < 1).any() or (under < own).any() or (under > records).any():
         raise DataError("counts of values do not nest", fix="1 ≤ held ≤ covered ≤ records in every cell")
-    most = np.log2(records / own).sum()
+    rows = np.ones(len(own)) if weight is None else np.asarray(weight, np.float64)
+    most = float((rows @ np.log2(records / own)).sum())
     if not most:
         raise NotApplicable("every quasi-identifier is constant: there is no information to lose")
-    return float(np.log2(under / own).sum() / most)
+    return float((rows @ np.log2(under / own)).sum() / most)
 
 
 def average_class_size(sizes: ArrayLike) -> float:

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.measures.arrays import NotApplicable, codes, labels
+from kinfold.measures.arrays import Ints, NotApplicable, codes, labels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def inference_gain(classes: ArrayLike, values: ArrayLike) -> float:
+def inference_gain(classes: ArrayLike, values: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Share of wrong guesses of a category that the release sets right, 0 (tells nothing) to 1 (tells all).
+
+    `weight` is how many records hold a value in a class, where each such pair is given once.
 
     >>> inference_gain([0, 0, 1, 1], [0, 0, 1, 1])
     1.0
@@ -30,31 +32,44 @@ def inference_gain(classes: ArrayLike, values: ArrayLike) -> float:
     0.0
     """
     kept = labels(classes)
-    value = codes(values)[kept >= 0, 0] + 1  # null is a category: code 0
-    kept = kept[kept >= 0]
+    records = np.ones(len(kept), np.int64) if weight is None else np.asarray(weight, np.int64)
+    value = codes(values)[:, 0]
+    if kept.size and kept.min() < 0:
+        kept, value, records = kept[kept >= 0], value[kept >= 0], records[kept >= 0]
     if kept.size == 0:
         raise NotApplicable("there is no released record")
-    blind = int(np.bincount(value).max())
-    if blind == len(value):
+    width = int(value.max()) + 2  # null is a category: code -1
+    blind, every = int(np.bincount(value + 1, records).max()), int(records.sum())
+    if blind == every:
         raise NotApplicable("the confidential column is constant: there is nothing to guess")
-    cells, held = np.unique(kept * (value.max() + 1) + value, return_counts=True)
-    best = np.zeros(kept.max() + 1, np.int64)
-    np.maximum.at(best, cells // (value.max() + 1), held)
-    return float((best.sum() - blind) / (len(value) - blind))
+    best = np.zeros(int(kept.max()) + 1, np.int64)
+    np.maximum.at(best, *_held(kept * width + value + 1, records, width))
+    return float((best.sum() - blind) / (every - blind))
 
 
-def inference_gain_numbers(classes: ArrayLike, values: ArrayLike) -> float:
+def _held(cells: Ints, records: Ints, width: int) -> tuple[Ints, Ints]:
+    """Return the class of each pair of class and value that occurs, and how many records have it."""
+    if (np.diff(cells) > 0).all():  # counted and in order already
+        return cells // width, records
+    found, place = np.unique(cells, return_inverse=True)
+    return found // width, np.bincount(place, records, len(found)).astype(np.int64)
+
+
+def inference_gain_numbers(classes: ArrayLike, values: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Share of the squared error of guessing a number that the release takes away, 0 (tells nothing) to 1 (tells all).
+
+    `weight` as in `inference_gain`.
 
     >>> inference_gain_numbers([0, 0, 1, 1], [1.0, 3.0, 11.0, 13.0])
     0.9615384615384616
     """
     kept, value = labels(classes), np.asarray(values, np.float64)
     known = (kept >= 0) & ~np.isnan(value)
-    kept, value = kept[known], value[known]
+    records = np.ones(len(kept)) if weight is None else np.asarray(weight, np.float64)
+    kept, value, records = kept[known], value[known], records[known]
     if value.size == 0 or value.min() == value.max():
         raise NotApplicable("the confidential column is constant or missing: there is nothing to guess")
-    value = value - value.mean()
-    sizes = np.maximum(np.bincount(kept), 1)
-    means = np.bincount(kept, value) / sizes
-    return float(1.0 - ((value - means[kept]) ** 2).sum() / (value**2).sum())
+    value = value - np.average(value, weights=records)
+    sizes = np.maximum(np.bincount(kept, records), 1)
+    means = np.bincount(kept, value * records) / sizes
+    return float(1.0 - (records @ (value - means[kept]) ** 2) / (records @ value**2))

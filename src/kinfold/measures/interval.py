@@ -9,7 +9,7 @@ A value missing from either table discloses nothing: it counts as outside. Cost:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,34 +26,67 @@ def interval_by_rank(
 ) -> float:
     """Share of values found within a narrow interval of ranks around the released one, 0 to 1: less is better.
 
+    The mean of `found_by_rank` over all records.
+
     >>> interval_by_rank([1.0, 2.0, 9.0, 10.0], [1.5, 1.5, 9.5, 9.5])
     0.0
     >>> interval_by_rank([1.0, 2.0, 9.0, 10.0], [1.0, 2.0, 9.0, 10.0])
     1.0
     """
+    return float(found_by_rank(original, released, percents).mean())
+
+
+def found_by_rank(
+    original: ArrayLike,
+    released: ArrayLike,
+    percents: Sequence[float] = tuple(range(1, 11)),
+    looked_for: Ints | None = None,
+    weight: Ints | None = None,
+) -> Floats:
+    """Return the share of values of each record that are found, 0 to 1, or of those `looked_for` by their places.
+
+    `weight` is how many records each row stands for, where equal rows are given once.
+
+    >>> found_by_rank([1.0, 2.0, 9.0, 10.0], [1.5, 1.5, 9.0, 10.0]).tolist()
+    [0.0, 0.0, 1.0, 1.0]
+    """
     x, y = paired(original, released)
-    return float(np.mean([_inside_ranks(x[:, j], y[:, j], percents) for j in range(x.shape[1])]))
+    rows = np.arange(len(x)) if looked_for is None else looked_for
+    found = [_inside_ranks(x[rows, j], y[rows, j], _Ranks.of(y[:, j], weight), percents) for j in range(x.shape[1])]
+    return np.asarray(np.mean(found, axis=0), np.float64)
 
 
-def _inside_ranks(x: Floats, y: Floats, percents: Sequence[float]) -> float:
-    known = np.flatnonzero(~np.isnan(y))
+class _Ranks(NamedTuple):
+    """The distinct values of a released column in order, and how many records hold one of them or a lower one."""
+
+    values: Floats
+    until: Ints
+
+    @classmethod
+    def of(cls, column: Floats, weight: Ints | None) -> _Ranks:
+        known = ~np.isnan(column)
+        if weight is None:
+            values, held = np.unique(column[known], return_counts=True)
+        else:
+            values, place = np.unique(column[known], return_inverse=True)
+            held = np.bincount(place, weight[known]).astype(np.int64)
+        return cls(values, np.cumsum(held))
+
+    def at(self, rank: Ints) -> Floats:
+        """The value of each rank, counted from 0."""
+        return np.asarray(self.values[np.searchsorted(self.until, rank, side="right")], np.float64)
+
+
+def _inside_ranks(x: Floats, y: Floats, ranks: _Ranks, percents: Sequence[float]) -> Floats:
+    """Share of the percents at which each value lies within the ranks around its released one."""
+    inside, known = np.zeros(len(x)), np.flatnonzero(~np.isnan(y))
     if known.size == 0:
-        return 0.0
-    order = known[np.argsort(y[known], kind="stable")]  # by rank: what is looked up lies side by side
-    ranked, value = y[order], x[order]
-    first, last = _ends_of_ties(ranked)
-    inside = 0
+        return inside
+    place, n = np.searchsorted(ranks.values, y[known]), int(ranks.until[-1])
+    last = ranks.until[place] - 1  # of a tie
+    first = np.concatenate([[0], ranks.until[:-1]])[place]
     for percent in percents:
-        reach = int(percent * len(ranked) / 200.0)
-        low = ranked[np.maximum(first - reach, 0)]
-        high = ranked[np.minimum(last + reach, len(ranked) - 1)]
-        inside += int(((low <= value) & (value <= high)).sum())
-    return inside / (len(x) * len(percents))
-
-
-def _ends_of_ties(ranked: Floats) -> tuple[Ints, Ints]:
-    """Return for each of the sorted values the first and the last place of its tie."""
-    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
-    lengths = np.diff(np.append(starts, len(ranked)))
-    first = np.repeat(starts, lengths)
-    return first, first + np.repeat(lengths, lengths) - 1
+        reach = int(percent * n / 200.0)
+        low, high = ranks.at(np.maximum(first - reach, 0)), ranks.at(np.minimum(last + reach, n - 1))
+        inside[known] += (low <= x[known]) & (x[known] <= high)
+    return inside / len(percents)

@@ -31,7 +31,7 @@ import numpy as np
 from kinfold import kernels
 from kinfold.errors import DataError
 from kinfold.measures.arrays import Flags, Floats, Ints, NotApplicable
-from kinfold.measures.grouping import group_rows
+from kinfold.measures.grouping import alike, group_rows
 from kinfold.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -49,9 +49,10 @@ class Located:
 
     numbers: Floats
     codes: Ints
+    weight: Ints | None = None  # how many records each row stands for, where equal ones are given once
 
     @classmethod
-    def of(cls, numbers: object = None, codes: object = None) -> Located:
+    def of(cls, numbers: object = None, codes: object = None, weight: Ints | None = None) -> Located:
         """Take either part or both; the absent one has no columns."""
         rows = len(np.asarray(codes if numbers is None else numbers))
         left = np.empty((rows, 0)) if numbers is None else np.asarray(numbers, np.float64)
@@ -61,7 +62,7 @@ class Located:
                 "records are not numbers and codes, records by attributes, without missing numbers",
                 fix="give missing numbers a code of their own, or leave those records out",
             )
-        return cls(left, right)
+        return cls(left, right, weight)
 
     @property
     def columns(self) -> int:
@@ -74,7 +75,7 @@ class Located:
 
     def of_rows(self, rows: Flags | Ints) -> Located:
         """Return some of the records."""
-        return Located(self.numbers[rows], self.codes[rows])
+        return Located(self.numbers[rows], self.codes[rows], None if self.weight is None else self.weight[rows])
 
 
 def linkage(credit: Floats) -> float:
@@ -115,8 +116,8 @@ def linkage_credit(
         )
     if len(queries.numbers) == 0 or queries.columns == 0:
         raise NotApplicable("there is no released record, or no attribute to link by")
-    own, first = group_rows(points.joined())
-    sizes, points = np.bincount(own), points.of_rows(first)
+    own, first = alike([*points.joined().T])
+    sizes, points = np.bincount(own, points.weight).astype(np.int64), points.of_rows(first)
     if attacked is not None:
         queries, own = queries.of_rows(attacked), own[attacked]
     tables = [np.asarray(table, np.float64) for table in gaps]

@@ -13,7 +13,7 @@ no variation a number that changed is wrong: 1. Cost: one pass over the cells.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-def lost_numbers(original: ArrayLike, released: ArrayLike, kept: ArrayLike | None = None) -> float:
+def lost_numbers(
+    original: ArrayLike, released: ArrayLike, kept: ArrayLike | None = None, weight: ArrayLike | None = None
+) -> float:
     """Share of a column's variation that is lost, 0 (nothing changed) to 1: less is better.
 
     >>> lost_numbers([1.0, 3.0, 11.0, 13.0], [2.0, 2.0, 12.0, 12.0])  # 4 / 104
@@ -36,25 +38,36 @@ def lost_numbers(original: ArrayLike, released: ArrayLike, kept: ArrayLike | Non
     """
     x, y = np.asarray(original, np.float64), np.asarray(released, np.float64)
     there = np.ones(len(x), np.bool_) if kept is None else np.asarray(kept, np.bool_)
+    records = np.ones(len(x)) if weight is None else np.asarray(weight, np.float64)
     filled, told = ~np.isnan(x), np.isfinite(y) & there
-    counted = len(x) - int((there & ~filled & ~told).sum())
+    counted = float(records[~(there & ~filled & ~told)].sum())
     if not counted:
         return 0.0
     both = filled & told
-    wrong = counted - int(both.sum())  # empty on one side only, or left out
-    return min(1.0, float(squared_errors(x[both], y[both], x[filled]).sum() + wrong) / counted)
+    wrong = counted - float(records[both].sum())  # empty on one side only, or left out
+    column = WeighedColumn(x[filled], records[filled])
+    return min(1.0, float((squared_errors(x[both], y[both], column) * records[both]).sum() + wrong) / counted)
 
 
-def squared_errors(original: Floats, released: Floats, column: Floats) -> Floats:
+class WeighedColumn(NamedTuple):
+    """The known numbers of a column, and how many records hold each."""
+
+    numbers: Floats
+    records: Floats
+
+
+def squared_errors(original: Floats, released: Floats, column: WeighedColumn) -> Floats:
     """Squared gap of each number in units of the variance of a column; without variation 1 where it changed.
 
-    >>> squared_errors(np.array([1.0, 3.0]), np.array([1.0, 5.0]), np.array([1.0, 3.0])).tolist()
+    >>> column = WeighedColumn(np.array([1.0, 3.0]), np.ones(2))
+    >>> squared_errors(np.array([1.0, 3.0]), np.array([1.0, 5.0]), column).tolist()
     [0.0, 4.0]
     """
-    largest = max(float(np.abs(part).max(initial=0.0)) for part in (original, released, column))
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (original, released, column.numbers))
     unit = 2.0 ** (np.frexp(largest)[1] - 1) if largest else 1.0  # dividing by it is exact, and no square overflows
-    known = column / unit
-    variance = float(np.mean((known - column_means(known[:, None])) ** 2)) if len(known) else 0.0
+    known, records = (column.numbers / unit)[:, None], column.records
+    gaps = (known - column_means(known, records)) ** 2
+    variance = float((gaps[:, 0] * records).sum() / records.sum()) if len(known) else 0.0
     if not variance:
         return np.asarray(original != released, np.float64)
     gap = original / unit - released / unit

@@ -31,12 +31,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.measures.arrays import Floats, NotApplicable, numbers
+from kinfold.measures.quantiles import quantiles
 from kinfold.measures.variation import Moments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 QUANTILES = np.arange(1, 20) / 20.0  # 5 %, 10 %, …, 95 %, as in the paper
+ENOUGH = 50_000  # values, evenly by rank, that a density is summed over: more than twice as many are thinned
 REACH = 9.0  # bandwidths beyond which a kernel adds less than rounding
 ROUNDING = 1e-9  # of se: a mean that is kept exactly is off by the rounding of its sum
 
@@ -52,8 +54,10 @@ class Pil:
     correlations: float | None
 
 
-def pil(original: ArrayLike, released: ArrayLike) -> Pil:
+def pil(original: ArrayLike, released: ArrayLike, weight: ArrayLike | None = None) -> Pil:
     """Return the probabilistic loss of quantiles, means, variances, covariances and correlations, 0 to 1 each.
+
+    `weight` is how many records each row stands for, where equal rows are given once.
 
     >>> x = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0], [6.0, 4.0]])
     >>> pil(x, x)
@@ -61,66 +65,77 @@ def pil(original: ArrayLike, released: ArrayLike) -> Pil:
     >>> round(pil(x, x + [1.0, 0.0]).means, 3)  # the first mean moved by 1.07 standard errors
     0.357
     """
-    x, y = _complete(original), _complete(released)
-    before, after = Moments.of(x), Moments.of(y)
-    z = (x - before.means) / np.where(before.constant, 1.0, np.sqrt(before.variances))
+    (x, records), (y, after_records) = _complete(original, weight), _complete(released, weight)
+    before, after = Moments.of(x, records), Moments.of(y, after_records)
     scale = np.where(before.constant, 1.0, np.sqrt(before.variances))
+    z = (x - before.means) / scale
+    n, counted = _weighed(z, records)
     square = z * z
-    fourth = square.T @ square / len(z)  # mu_22, and mu_4 on the diagonal, of the standardized columns
-    root = math.sqrt(len(z))
+    fourth = (square * counted).T @ square / n  # mu_22, and mu_4 on the diagonal, of the standardized columns
+    third = (square * z * counted).T @ z / n  # mu_31; its transpose is mu_13
+    root = math.sqrt(n)
     varied = np.sqrt(np.maximum(np.diag(fourth) - (~before.constant), 0.0)) * scale**2 / root
     return Pil(
-        quantiles=_quantile_loss(x, y),
+        quantiles=_quantile_loss(x, y, records, after_records),
         means=_loss(before.means - after.means, np.where(before.constant, 0.0, scale) / root),
         variances=_loss(before.variances - after.variances, varied),
         covariances=_pair_loss(before.covariances, after.covariances, _covariance_error(before, fourth, scale) / root),
         correlations=_pair_loss(
-            before.correlations, after.correlations, _correlation_error(before, fourth, square * z, z) / root
+            before.correlations, after.correlations, _correlation_error(before, fourth, third) / root
         ),
     )
 
 
-def gaussian_density(ranked: Floats, at: Floats) -> Floats:
+def gaussian_density(ranked: Floats, at: Floats, records: Floats | None = None) -> Floats:
     """Return the Gaussian kernel density of sorted values at some points, with Silverman's bandwidth.
 
     >>> gaussian_density(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.5])).round(3).tolist()
     [0.249]
     """
-    deviation = float(ranked.std())
-    low, high = np.quantile(ranked, [0.25, 0.75])
+    n = len(ranked) if records is None else float(records.sum())
+    mean = np.average(ranked, weights=records)
+    deviation = float(np.sqrt(np.average((ranked - mean) ** 2, weights=records)))
+    low, high = quantiles(ranked, (0.25, 0.75), records)
     spread = min(deviation, (high - low) / 1.34) or deviation
-    width = 0.9 * spread * len(ranked) ** -0.2
+    width = 0.9 * spread * n**-0.2
+    step = max(1, len(ranked) // ENOUGH) if records is None else 1
+    ranked = ranked[step // 2 :: step]
+    weight = np.ones(len(ranked)) if records is None else records
     found = []
     for point in at:
         first, last = np.searchsorted(ranked, [point - REACH * width, point + REACH * width])
-        found.append(np.exp(-0.5 * ((ranked[first:last] - point) / width) ** 2).sum())
-    return np.asarray(np.array(found) / (len(ranked) * width * math.sqrt(2.0 * math.pi)), np.float64)
+        found.append(weight[first:last] @ np.exp(-0.5 * ((ranked[first:last] - point) / width) ** 2))
+    return np.asarray(np.array(found) / (weight.sum() * width * math.sqrt(2.0 * math.pi)), np.float64)
 
 
 def _covariance_error(before: Moments, fourth: Floats, scale: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(fourth - before.correlations**2, 0.0)) * np.outer(scale, scale), np.float64)
 
 
-def _correlation_error(before: Moments, fourth: Floats, cube: Floats, z: Floats) -> Floats:
+def _correlation_error(before: Moments, fourth: Floats, third: Floats) -> Floats:
     r = before.correlations
-    third = cube.T @ z / len(z)  # mu_31; its transpose is mu_13
     peak = np.diag(fourth)
     square = fourth + r**2 * (peak[:, None] + peak[None, :] + 2.0 * fourth) / 4.0 - r * (third + third.T)
     return np.asarray(np.sqrt(np.maximum(square, 0.0)), np.float64)
 
 
-def _quantile_loss(x: Floats, y: Floats) -> float:
-    losses = []
+def _quantile_loss(x: Floats, y: Floats, before: Floats | None, after: Floats | None) -> float:
+    losses, n = [], len(x) if before is None else before.sum()
     for j in range(x.shape[1]):
-        ranked = np.sort(x[:, j])
-        old, new = np.quantile(ranked, QUANTILES), np.quantile(y[:, j], QUANTILES)
+        ranked, records = _in_order(x[:, j], before)
+        old, new = quantiles(ranked, QUANTILES, records), _quantiles(y[:, j], after)
         if ranked[0] == ranked[-1]:
             error = np.zeros(len(QUANTILES))
         else:
-            density = np.maximum(gaussian_density(ranked, old), np.finfo(float).tiny)
-            error = np.sqrt(QUANTILES * (1 - QUANTILES) / len(x)) / density
+            density = np.maximum(gaussian_density(ranked, old, records), np.finfo(float).tiny)
+            error = np.sqrt(QUANTILES * (1 - QUANTILES) / n) / density
         losses.append(_loss(old - new, error))
     return float(np.mean(losses))
+
+
+def _quantiles(column: Floats, records: Floats | None) -> Floats:
+    ranked, counted = _in_order(column, records)
+    return quantiles(ranked, QUANTILES, counted)
 
 
 def _pair_loss(before: Floats, after: Floats, error: Floats) -> float | None:
@@ -136,10 +151,22 @@ def _loss(gap: Floats, error: Floats) -> float:
     return float(np.mean([math.erf(step / math.sqrt(2.0)) for step in ratio]))
 
 
-def _complete(table: ArrayLike) -> Floats:
-    x = numbers(table)
+def _complete(table: ArrayLike, weight: ArrayLike | None) -> tuple[Floats, Floats | None]:
+    x, records = numbers(table), None if weight is None else np.asarray(weight, np.float64)
     missing = np.isnan(x).any(axis=1)
-    x = x[~missing] if missing.any() else x
-    if len(x) < 2:
+    if missing.any():
+        x, records = x[~missing], None if records is None else records[~missing]
+    if (len(x) if records is None else records.sum()) < 2:
         raise NotApplicable("there are fewer than two complete records")
-    return x
+    return x, records
+
+
+def _weighed(z: Floats, records: Floats | None) -> tuple[float, Floats | float]:
+    return (len(z), 1.0) if records is None else (float(records.sum()), records[:, None])
+
+
+def _in_order(column: Floats, records: Floats | None) -> tuple[Floats, Floats | None]:
+    if records is None:
+        return np.sort(column), None
+    order = np.argsort(column, kind="stable")
+    return column[order], records[order]

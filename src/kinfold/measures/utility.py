@@ -18,6 +18,7 @@ import numpy as np
 
 from kinfold.measures import logistic
 from kinfold.measures.arrays import Floats, Ints, NotApplicable, codes, numbers
+from kinfold.measures.quantiles import quantiles as ranked_quantiles
 from kinfold.measures.variation import Moments
 
 if TYPE_CHECKING:
@@ -52,18 +53,25 @@ class TaskScores:
         return self.original - self.released
 
 
-def summary(column: ArrayLike, quantiles: Sequence[float] = SHOWN) -> ColumnSummary:
+def summary(column: ArrayLike, quantiles: Sequence[float] = SHOWN, weight: ArrayLike | None = None) -> ColumnSummary:
     """Return the count, mean, variance and quantiles of the known values of a column.
+
+    `weight` is how many records hold each value, where equal ones are given once.
 
     >>> summary([1.0, 3.0, np.nan], quantiles=[0.5])
     ColumnSummary(count=2, missing=1, mean=2.0, variance=1.0, quantiles=(2.0,))
     """
     values = np.asarray(column, np.float64)
-    known = values[~np.isnan(values)]
-    if known.size == 0:
+    records = np.ones(len(values), np.int64) if weight is None else np.asarray(weight, np.int64)
+    there = ~np.isnan(values)
+    known, held = values[there], records[there]
+    if not held.sum():
         raise NotApplicable("every value is missing")
-    found = tuple(float(value) for value in np.quantile(known, quantiles))
-    return ColumnSummary(len(known), len(values) - len(known), float(known.mean()), float(known.var()), found)
+    order = np.argsort(known, kind="stable")
+    found = tuple(float(value) for value in ranked_quantiles(known[order], quantiles, held[order]))
+    mean = float(np.average(known, weights=held))
+    variance = float(np.average((known - mean) ** 2, weights=held))
+    return ColumnSummary(int(held.sum()), int(records[~there].sum()), mean, variance, found)
 
 
 def correlations(table: ArrayLike) -> Floats:
@@ -72,11 +80,24 @@ def correlations(table: ArrayLike) -> Floats:
     >>> correlations([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]).round(6).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    moments = Moments.of(table)
-    found = np.clip(moments.correlations, -1.0, 1.0)
-    found[moments.constant, :] = np.nan
-    found[:, moments.constant] = np.nan
-    return found
+    return correlated(len(numbers(table)), Moments.of(table).covariances)
+
+
+def correlated(count: int, covariances: Floats) -> Floats:
+    """Return the correlations of so many records by their covariances; NaN marks a constant column.
+
+    >>> correlated(3, np.array([[1.0, 2.0], [2.0, 4.0]])).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    if count < 2:
+        raise NotApplicable("there are fewer than two complete records")
+    deviations = np.sqrt(np.diag(covariances))
+    constant = deviations == 0
+    unit = np.where(constant, 1.0, deviations)
+    found = np.clip(covariances / np.outer(unit, unit), -1.0, 1.0)
+    found[constant, :] = np.nan
+    found[:, constant] = np.nan
+    return np.asarray(found, np.float64)
 
 
 def regression_loss(original: ArrayLike, released: ArrayLike, target: int) -> TaskScores:

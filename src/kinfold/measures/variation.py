@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.measures.arrays import Flags, Floats, NotApplicable, numbers, paired
-from kinfold.measures.continuous import column_means
+from kinfold.measures.arrays import Flags, Floats, NotApplicable, filled, numbers, paired, total
+from kinfold.measures.continuous import at_means, column_deviations, column_means
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -42,21 +42,23 @@ class Moments:
     constant: Flags
 
     @classmethod
-    def of(cls, table: ArrayLike) -> Moments:
-        """Compute them with population (1/n) covariances.
+    def of(cls, table: ArrayLike, weight: ArrayLike | None = None) -> Moments:
+        """Compute them with population (1/n) covariances; `weight` is how many records each row stands for.
 
         >>> Moments.of([[1.0, 2.0], [3.0, 6.0]]).covariances.tolist()
         [[1.0, 2.0], [2.0, 4.0]]
         """
-        x = numbers(table)
-        missing = np.isnan(x)
+        x, counted = numbers(table), None if weight is None else np.asarray(weight, np.float64)
+        missing = np.isnan(x).any(axis=1)
         if missing.any():
-            x = x[~missing.any(axis=1)]
-        if len(x) < 2:
+            x, counted = x[~missing], None if counted is None else counted[~missing]
+        records = len(x) if counted is None else counted.sum()
+        if records < 2:
             raise NotApplicable("there are fewer than two complete records")
-        means = column_means(x)
+        means = column_means(x, counted)
         gap = x - means
-        covariances = np.asarray(gap.T @ gap / len(x), np.float64)
+        weighed = gap if counted is None else gap * counted[:, None]
+        covariances = np.asarray(weighed.T @ gap / records, np.float64)
         deviations = np.sqrt(np.diag(covariances))
         constant = deviations == 0
         unit = np.where(constant, 1.0, deviations)
@@ -68,32 +70,33 @@ class Moments:
         return np.asarray(np.diag(self.covariances), np.float64)
 
 
-def il1(original: ArrayLike, released: ArrayLike) -> float:
+def il1(original: ArrayLike, released: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Mean relative variation of the values, from 0 (nothing changed) up: less is better.
 
     >>> il1([1.0, 2.0, 4.0, 0.0], [2.0, 2.0, 3.0, 3.0])  # (1/1 + 0/2 + 1/4) / 3
     0.4166666666666667
     """
     x, y = paired(original, released)
-    y = np.where(np.isnan(y), column_means(x), y)
-    return _mean_relative(x, y, np.zeros_like(x), "every original value is 0 or missing")
+    known = np.abs(x) > 0  # not so where it is missing
+    if not known.any():
+        raise NotApplicable("every original value is 0 or missing")
+    varied = np.abs(np.divide(x - at_means(x, y, weight), x, out=np.zeros_like(x), where=known))
+    return float(total(varied, weight).sum() / filled(known, weight).sum())
 
 
-def il1s(original: ArrayLike, released: ArrayLike) -> float:
+def il1s(original: ArrayLike, released: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Mean variation of the values in units of √2 standard deviations, from 0 (nothing changed) up: less is better.
 
     >>> round(il1s([1.0, 3.0], [2.0, 2.0]), 6)  # 1 / √2
     0.707107
     """
     x, y = paired(original, released)
-    means = column_means(x)
-    known = ~np.isnan(x)
-    deviation = np.sqrt(np.nansum((x - means) ** 2, axis=0) / np.maximum(known.sum(axis=0), 1))
+    deviation = column_deviations(x, column_means(x, weight), weight)
     varied = deviation > 0
     if not varied.any():
         raise NotApplicable("the original columns are constant: they have no standard deviation")
-    gap = np.abs(x - np.where(np.isnan(y), means, y))[:, varied] / (np.sqrt(2.0) * deviation[varied])
-    return float(np.mean(gap, where=known[:, varied]))
+    gap = np.abs(x - at_means(x, y, weight))[:, varied] / (np.sqrt(2.0) * deviation[varied])
+    return float(total(gap, weight).sum() / filled(~np.isnan(x[:, varied]), weight).sum())
 
 
 def il2(before: Moments, after: Moments) -> float:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from kinfold.progress import Progress, silent
+from kinfold.progress import Progress, silent, tell_cost
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,6 +79,13 @@ class Budget:
             self.seconds is not None and self.spent() >= self.seconds
         )
 
+    def share(self, steps: int) -> tuple[int, int]:
+        """Return how much of the budget is spent, and of how much: steps, or hundredths of the seconds."""
+        if self.steps is not None:
+            return steps, self.steps
+        whole = int(100 * (self.seconds or 0))
+        return min(int(100 * self.spent()), whole), whole
+
     def chunk(self, steps: int, most: int) -> int:
         """How many steps to take at once, `most` unless fewer are left."""
         return most if self.steps is None else min(most, self.steps - steps)
@@ -114,12 +121,12 @@ class Walk:
     def follow(self, plan: Iterator[Cycle], budget: Budget, progress: Progress = silent) -> Refinement:
         """Take the steps of this plan until the budget is spent or nothing is left to gain."""
         for _ in self.moments(plan, budget):
-            progress(self.steps, budget.steps or 0)
+            progress(*budget.share(self.steps))
         return Refinement(self.best, self.cost, self.steps, tuple(self.history))
 
     def moments(self, plan: Iterator[Cycle], budget: Budget) -> Iterator[None]:
         """Follow a plan, and come back after every chunk."""
-        self.history.append(Mark(self.steps, budget.spent(), self.cost))
+        self._note(budget)
         for cycle in plan:
             if budget.done(self.steps) or self.cost <= 0.0:
                 return
@@ -147,4 +154,8 @@ class Walk:
         before = self.cost
         self.best, self.cost = self.ground.better(self.best, self.cost)
         if self.cost < before:
-            self.history.append(Mark(self.steps, budget.spent(), self.cost))
+            self._note(budget)
+
+    def _note(self, budget: Budget) -> None:
+        self.history.append(Mark(self.steps, budget.spent(), self.cost))
+        tell_cost(self.cost)

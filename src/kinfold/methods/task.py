@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.methods.blocks.shelf import BARE, Shelf
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness
 from kinfold.progress import Progress, silent
@@ -31,6 +32,7 @@ class Records:
     attributes: Sequence[Attribute]
     confidential: Mapping[str, NDArray[Any]]
     unit: NDArray[Any] | None = None
+    required: Sequence[Requirement] | None = None  # of a block: what the whole table asks of its classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,8 @@ class Task:
     table: Table | Records
     progress: Progress = silent
     ask: Ask | None = None  # whom to ask for the data holder's choices (mu-argus)
+    shelf: Shelf = BARE  # where what was done in blocks is kept for a later run
+    stages: Callable[[str], Progress] | None = None  # who listens to a stage by its name; None: whoever does to all
 
     @property
     def attributes(self) -> Sequence[Attribute]:
@@ -94,21 +98,35 @@ class Task:
         """The promises of t-closeness, each about its column."""
         return [model for model in self.models if isinstance(model, TCloseness)]
 
+    def stage(self, name: str) -> Progress:
+        """Return who listens to a long stage that is told by its own name."""
+        return self.progress if self.stages is None else self.stages(name)
+
     def points(self) -> Points:
         """Return the records as points."""
         return points(self.attributes, np.arange(self.records))
 
     def requirements(self) -> list[Requirement]:
         """Return what is asked of each class beyond its size, one for each promise about a confidential column."""
+        if isinstance(self.table, Records) and self.table.required is not None:
+            return list(self.table.required)
         asked = [(model, name) for model in self.models if (name := model.column) is not None]
         return [Requirement.of(model, self.confidential[name]) for model, name in asked]  # type: ignore[arg-type]
 
     def take(self, rows: NDArray[np.intp]) -> Task:
-        """Return the task over some of the records."""
+        """Return the task over some of the records; over all of them nothing is copied."""
+        if len(rows) == self.records and (rows == np.arange(self.records)).all():
+            return self
         attributes = [attribute.take(rows) for attribute in self.attributes]
         confidential = {name: values[rows] for name, values in self.confidential.items()}
         unit = None if self.unit is None else self.unit[rows]
         return replace(self, table=Records(attributes, confidential, unit))
+
+    def within(self, rows: NDArray[np.intp], required: Sequence[Requirement]) -> Task:
+        """Return the task over a block of the records, whose classes are compared with the whole table."""
+        part = self.take(rows)
+        records = Records(part.attributes, part.confidential, part.unit, [each.within(rows) for each in required])
+        return replace(part, table=records)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +142,7 @@ class Plan:
     steps: int | None = None  # of refinement
     gap: float | None = None  # proved: the loss lies at most this share of itself above the least possible
     refined: float = 0.0  # seconds of refinement
+    blocks: int = 0  # that the classes were made in, 0 where the table was partitioned as a whole
     told: tuple[str, ...] = ()  # those of the notes that a recipient is told as well: counts, nothing of the original
 
     def after(self, notes: Sequence[str], told: Sequence[str]) -> Plan:

@@ -114,6 +114,12 @@ def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
     )
 
 
+def proposed_for(engine: Engine, frame: Any, name: str) -> ProposedHierarchy | None:
+    """Return the hierarchy that one column could be generalized by, whatever its role."""
+    seen = _seen(engine, frame, engine.schema(frame)[name])
+    return proposed_hierarchy(seen.shape, seen.look, seen.hints)
+
+
 def sensible_k(rows: int) -> int:
     """Return a k to start from: 5, and less where so few records would be one class.
 

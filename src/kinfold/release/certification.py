@@ -58,6 +58,7 @@ class _Released(_File):
     classes: Count
     people: _People | None = None
     within: Found | None = None
+    blocks: Count | None = None
 
 
 class _Column(_Part):

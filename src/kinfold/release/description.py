@@ -18,6 +18,7 @@ import numpy as np
 from kinfold import __version__
 from kinfold.evaluation import Measures
 from kinfold.evaluation.cautions import protected_by_k_alone
+from kinfold.evaluation.value_counts import Numbers, value_counts
 from kinfold.hierarchy import TOP
 from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
@@ -43,15 +44,15 @@ class Contents:
         self.release = release
         self.schema = release.engine.schema(release.released)
         self.before = release.engine.schema(release.original)
-        self._values: dict[tuple[str, bool], Any] = {}
+        self._values: dict[tuple[str, bool], Numbers | Counter[str | None]] = {}
         self._singling: dict[str, float] = {}
 
-    def values(self, bound: BoundColumn, column: Column, *, original: bool = False) -> Any:
-        """Return a column as numbers where it can be read as such, else as text."""
+    def values(self, bound: BoundColumn, *, original: bool = False) -> Numbers | Counter[str | None]:
+        """Return the values of a column and how many records hold each."""
         asked = bound.name, original
         if asked not in self._values:
             frame = self.release.original if original else self.release.released
-            self._values[asked] = _values(self.release, frame, column, bound)
+            self._values[asked] = value_counts(self.release.engine, frame, bound)
         return self._values[asked]
 
     def singling(self, bound: BoundColumn, column: Column) -> float:
@@ -135,12 +136,12 @@ def _column(contents: Contents, bound: BoundColumn, internal: bool) -> ColumnFac
         return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
     recoded = bound.name in contents.release.prepared.changed
     compared = internal and (isinstance(treatment, Replace) or recoded)
-    before = contents.values(bound, contents.before[bound.name], original=True) if compared else None
-    after = contents.values(bound, column)
-    order = order_of(bound, {value for side in (before, after) if isinstance(side, list) for value in side if value})
+    before = contents.values(bound, original=True) if compared else None
+    after = contents.values(bound)
+    order = order_of(bound, {value for side in (before, after) if isinstance(side, Counter) for value in side if value})
     if treatment.quotes:  # shown as they are written, on both sides
         order = order and tuple(map(quoted, order))
-        before = [value and quoted(value) for value in before] if isinstance(before, list) else before
+        before = _quoted(before) if isinstance(before, Counter) else before
     released, original = _distributions(bound, after, before, order)
     return ColumnFacts(
         **facts,  # type: ignore[arg-type]
@@ -172,14 +173,11 @@ def treatment_of(bound: BoundColumn, treatment: Keep | Replace) -> str:
     return f"replaced by the {bound.average.replace('-', ' ')} of its class"
 
 
-def _values(release: Release, frame: Any, column: Column, bound: BoundColumn) -> Any:
-    """Return a column as numbers where it can be read as such, else as text."""
-    readable = _is_readable(bound, column)
-    table = release.engine.collect(frame, {bound.name: column if readable else None})
-    if not readable:
-        return table.column(0).to_pylist()
-    numbers = table.column(0).to_numpy(zero_copy_only=False).astype(np.float64)
-    return np.where(np.isfinite(numbers), numbers, np.nan)  # no chart has a place for the infinite
+def _quoted(texts: Counter[str | None]) -> Counter[str | None]:
+    found: Counter[str | None] = Counter()
+    for value, records in texts.items():
+        found[value and quoted(value)] += records
+    return found
 
 
 def _is_readable(bound: BoundColumn, column: Column) -> bool:
@@ -190,13 +188,15 @@ def _distributions(
     bound: BoundColumn, after: Any, before: Any, order: Sequence[str] | None
 ) -> tuple[Bins | Shares, Bins | Shares | None]:
     """Count both sides over the same edges, or the same labels, where they are of one sort."""
-    known = [column for column in (after, before) if isinstance(column, np.ndarray)]
-    texts = [column for column in (after, before) if isinstance(column, list)]
+    known = [column.finite for column in (after, before) if isinstance(column, Numbers)]
+    texts = [column for column in (after, before) if isinstance(column, Counter)]
     edges, written = edges_of(*known), partial(_day, bound) if bound.kind is Kind.DATE else None
     labels = labels_of(texts, order)
 
     def counted(column: Any) -> Bins | Shares:
-        return bins(column, edges, written) if isinstance(column, np.ndarray) else shares(column, labels)
+        if isinstance(column, Numbers):
+            return bins(column.finite, column.records, edges, written)
+        return shares(column, labels)
 
     return counted(after), None if before is None else counted(before)
 

@@ -7,9 +7,11 @@ internal/   report.html · audit.json · policy.toml            what must not
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +21,14 @@ from kinfold import __version__
 from kinfold.errors import KinfoldError, PolicyError, Problem, VerifyError
 from kinfold.hierarchy import Hierarchy
 from kinfold.models.terms import Confidential
+from kinfold.progress import Stage, attended
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import certify, form_in
 from kinfold.release.database_table import write_table
 from kinfold.release.inspection import check_read, figures, same
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
+from kinfold.request.terms import held_texts
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.source import digest
@@ -36,19 +40,37 @@ if TYPE_CHECKING:
 CHECKED_TWICE = 100_000  # records up to which a second checker, in plain Python, has to agree
 
 
-def save(release: Release, folder: Path, force: bool = False, into: DatabaseAddress | None = None) -> Path:
+def save(
+    release: Release,
+    folder: Path,
+    force: bool = False,
+    into: DatabaseAddress | None = None,
+    progress: Stage | None = None,
+) -> Path:
     """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails.
 
     Where a table of a database is named it is written too, and what was written verified before anybody sees it.
+    What somebody listens to is made in a thread of its own; it gets its name in the calling one, where nobody stops it.
     """
+    fill = partial(_fill, release, into)
+    made = fill if progress is None else partial(_heeded, fill, progress)
     if into is None:
-        publish(folder, lambda made: _fill(release, made), force=force)
+        publish(folder, made, force=force)
     else:
-        _save_both(release, folder, into, force=force)
+        _save_both(release, folder, into, made, force=force)
     return folder
 
 
-def _save_both(release: Release, folder: Path, into: DatabaseAddress, *, force: bool) -> None:
+def _heeded(fill: Callable[[Path, Stage], None], progress: Stage, made: Path) -> None:
+    from kinfold.rows.engines.connection import watched
+
+    with watched() as watch:
+        attended(partial(fill, made), progress, watch)
+
+
+def _save_both(
+    release: Release, folder: Path, into: DatabaseAddress, made: Callable[[Path], None], *, force: bool
+) -> None:
     """Make the folder, then the table in a transaction that stays open until the folder is about to get its name."""
     from kinfold.rows.databases.target import check_target, opened_target
 
@@ -56,8 +78,8 @@ def _save_both(release: Release, folder: Path, into: DatabaseAddress, *, force: 
     targets: list[TargetTable] = []
     with ExitStack() as stack:
 
-        def fill(made: Path) -> None:
-            _fill(release, made, into)
+        def fill(place: Path) -> None:
+            made(place)
             targets.append(stack.enter_context(opened_target(into, force=force)))
             write_table(release, targets[0])
 
@@ -70,15 +92,22 @@ def _save_both(release: Release, folder: Path, into: DatabaseAddress, *, force: 
             raise PolicyError([*error.problems, Problem(what, "release again with --force")]) from None
 
 
-def _fill(release: Release, made: Path, into: DatabaseAddress | None = None) -> None:
+def _unheard(stage: str, done: int, total: int) -> None:
+    """Listen to nothing."""
+
+
+def _fill(release: Release, into: DatabaseAddress | None, made: Path, tell: Stage = _unheard) -> None:
     """Write everything, the certificate last of the public part, and check it as a recipient would, twice."""
     public, internal = made / "public", made / "internal"
     public.mkdir()
     internal.mkdir()
     output = release.policy.request.output
     file = public / f"release.{output.format}"
+    tell("write", 0, 1)
     release.engine.write(release.released, file, release.written, ordered=output.order == "sorted")
+    tell("report", 0, 1)
     _write_reports(release, public, internal)
+    tell("check", 0, 1)
     twice = release.verdict.records <= CHECKED_TWICE
     _certify(release, file, public, twice=twice)
     more: dict[str, Any] = {"checked_twice": twice} | ({"into": str(into)} if into else {})
@@ -91,9 +120,11 @@ def _fill(release: Release, made: Path, into: DatabaseAddress | None = None) -> 
 def _certify(release: Release, file: Path, public: Path, *, twice: bool) -> None:
     """Read the file as written, write down what is found on it, and check the whole as a recipient would."""
     from kinfold.rows.engines.duckdb import DuckDB
+    from kinfold.rows.resources import is_large
 
     form = form_in(_marks(release) if file.suffix == ".csv" else {})
-    with DuckDB() as engine:
+    limits = release.policy.request.engine.resources
+    with DuckDB(replace(limits, on_disk=limits.memory is not None or is_large(file))) as engine:
         frame = engine.read(file, form=form)  # values may hold what separates fields elsewhere
         certificate = _certified(release, engine, frame, public / "report.html")
         (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
@@ -116,6 +147,8 @@ def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Ce
         told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
     if release.plan.gap is not None:
         told["within"] = float(f"{release.plan.gap:.6f}")  # of the least loss possible
+    if release.plan.blocks:
+        told["blocks"] = release.plan.blocks  # that the classes were made in: not what the method makes of the whole
     files = {"release": told, "report": {"file": report.name, "sha256": digest(report)}}
     return certify(release.policy, replace(release.terms, confidential=shown), verdict, files, release.plan.method)
 
@@ -131,7 +164,7 @@ def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
     """Return a confidential column whose order and hierarchy have the released values and no other."""
     if column.hierarchy is None and column.order is None:
         return column
-    values = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_pylist()
+    values = held_texts(engine, frame, column.name).tolist()
     if column.order is not None:
         column = replace(column, order=tuple(text for text in column.order if text in {*values}))
     if column.hierarchy is None:
@@ -167,6 +200,7 @@ def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
         "steps": release.plan.steps,
         "refined": round(release.plan.refined, 3),
         "gap": release.plan.gap,
+        "blocks": release.plan.blocks,
         "notes": list(release.plan.notes),
         "seconds": round(release.seconds, 3),
         "verdict": release.verdict.to_dict(),

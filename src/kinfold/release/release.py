@@ -16,6 +16,7 @@ from kinfold.evaluation import Measures
 from kinfold.methods.planning import Plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
+from kinfold.progress import Stage
 from kinfold.request.binding import BoundPolicy
 from kinfold.request.methods import AUTO
 from kinfold.request.preparation import Prepared
@@ -27,7 +28,7 @@ from kinfold.rows.engines import Engine
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import AS_TEXT, Schema
 
-Save: TypeAlias = Callable[["Release", Path, bool, DatabaseAddress | None], Path]
+Save: TypeAlias = Callable[["Release", Path, bool, DatabaseAddress | None, Stage | None], Path]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +80,12 @@ class Release(Displayed):
 
     @property
     def made_by(self) -> str:
-        """The method, how long its classes were refined, and whether `auto` took it."""
+        """The method, in how many blocks, how long its classes were refined, and whether `auto` took it."""
         spent = self.plan.refined
         refined = f", refined {spent:.0f} s" if spent >= 1 else f", refined {spent:.1f} s" if spent else ""
         taken = f" (auto: {self.plan.reason})" if self.policy.request.method.name == AUTO else ""
-        return f"{self.plan.method}{refined}{taken}"
+        blocks = f" in {self.plan.blocks:,} blocks" if self.plan.blocks else ""
+        return f"{self.plan.method}{blocks}{refined}{taken}"
 
     def display(self) -> tuple[str, dict[str, Any]]:
         """Return what a notebook shows."""
@@ -96,9 +98,16 @@ class Release(Displayed):
         cost = "" if lost is None else f", {lost:.1%} lost"
         return f"<Release: {classes}, k = {verdict.k}{cost}, by {self.plan.method}>"
 
-    def save(self, folder: str | Path, *, force: bool = False, into: str | DatabaseAddress | None = None) -> Path:
+    def save(
+        self,
+        folder: str | Path,
+        *,
+        force: bool = False,
+        into: str | DatabaseAddress | None = None,
+        progress: Stage | None = None,
+    ) -> Path:
         """Write the release folder; it gets its name only after the file in it has been verified.
 
         `into` is the address of a table in a database that is written, and verified, too.
         """
-        return self.keep(self, Path(folder), force, table_at(into) if isinstance(into, str) else into)
+        return self.keep(self, Path(folder), force, table_at(into) if isinstance(into, str) else into, progress)

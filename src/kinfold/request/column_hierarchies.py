@@ -27,7 +27,7 @@ def hierarchy_of(bound: BoundColumn, values: Sequence[str] | Texts) -> Hierarchy
     if spec.mask is not None:
         return by_mask(values, spec.mask, where)
     if spec.intervals is not None:
-        return by_intervals(_numeric(values, where), spec.intervals, spec.origin, where, spec.top)
+        return by_intervals(_numeric(values, where), spec.intervals, spec.origin, where, (spec.bottom, spec.top))
     if spec.dates is not None:
         return by_dates(_iso(values, where), spec.dates, where)
     if spec.levels is not None:

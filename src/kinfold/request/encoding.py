@@ -103,10 +103,13 @@ def points(attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Points:
 
     A missing number counts as the mean: it tells nobody apart among records that all lack it.
     """
-    measured = [np.nan_to_num(a.standardized()[rows]) for a in attributes if isinstance(a, Measured)]
+    measured = [a for a in attributes if isinstance(a, Measured)]
     coded = [a for a in attributes if isinstance(a, Coded)]
+    numbers = np.empty((len(rows), len(measured)))
+    for column, attribute in enumerate(measured):  # one at a time: all of them twice would be most of the memory
+        numbers[:, column] = np.nan_to_num(attribute.standardized()[rows])
     return Points(
-        np.column_stack(measured) if measured else np.empty((len(rows), 0)),
+        numbers,
         np.column_stack([a.codes[rows] for a in coded]) if coded else np.empty((len(rows), 0), np.int32),
         tuple(a.scale for a in coded),
     )
@@ -129,7 +132,7 @@ def leaves_of(attribute: Attribute) -> Codes:
 
 def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
     if bound.kind.measured and not bound.suppressed:
-        return _measured(bound, column.to_numpy(zero_copy_only=False).astype(np.float64))
+        return _measured(bound, column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False))
     encoded = column.combine_chunks().dictionary_encode()
     categories = np.array(encoded.dictionary.to_pylist(), dtype=object)
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -141,7 +144,7 @@ def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
 def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
     _check_dates(bound, numbers)
     limit = LARGEST_WHOLE if bound.column.storage is Storage.INTEGER else LARGEST
-    if np.nanmax(np.abs(numbers), initial=0.0) >= limit:
+    if max(np.nanmax(numbers, initial=0.0), -np.nanmin(numbers, initial=0.0)) >= limit:
         raise DataError(f"column '{bound.name}' holds values beyond {limit:.0e}", fix="give it in larger units")
     if not bound.request.hierarchy or bound.average != "generalize":
         return Measured(bound, numbers)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from kinfold.request.policy import Method, Output, Privacy, Report, Source
+from kinfold.request.policy import EngineSection, Method, Output, Privacy, Report, Source
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,7 +25,9 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "output": Output,
     "report": Report,
     "source": Source,
+    "engine": EngineSection,
 }
+NAMES = {("method", "name"): "method", ("engine", "name"): "engine"}  # keys whose section is their keyword
 
 
 def section_of(key: str) -> str:
@@ -55,8 +57,7 @@ def _of_policy(sections: Sequence[str]) -> Iterator[inspect.Parameter]:
     yield from (_keyword(name, ()) for name in LISTS if "privacy" in sections)
     for section in sections:
         for name, field in SECTIONS[section].model_fields.items():
-            key = "method" if (section, name) == ("method", "name") else name
-            yield _keyword(key, None if field.is_required() else field.default)
+            yield _keyword(NAMES.get((section, name), name), None if field.is_required() else field.default)
 
 
 def _of_dataclasses(more: tuple[type, ...]) -> Iterator[inspect.Parameter]:

@@ -55,6 +55,7 @@ class Declaration:
     auto_up_to: int | None = None  # records beyond which `auto` does not take it, for the time it would need
     sets_aside: bool = False  # partition: the file defines set_aside(task), which marks records not to release
     average: str = ""  # of a column that names none, where it is not that of the family
+    cost: tuple[float, float] = (1.0, 1.5)  # partition: seconds for 100,000 by 8 at k = 10, and by what power they grow
     one_by_one: bool = False  # generalize: rows of the domain are records, also equal ones
     order: int = 100  # its place among those of its family; those of one place go by name
 

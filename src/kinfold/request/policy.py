@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from difflib import get_close_matches
 from numbers import Real
@@ -34,6 +35,7 @@ from pydantic import (
 from kinfold.errors import PolicyError, Problem
 from kinfold.request import methods, source_keys
 from kinfold.request.rules.language import parse
+from kinfold.rows.resources import Resources, bytes_of, enough
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
 from kinfold.rows.source_form import Form
 
@@ -127,6 +129,7 @@ class Method(_Section):
     choices: Texts = ()  # mu-argus: attributes that the data holder generalizes once more, in this order
     levels: dict[str, Annotated[Whole, Field(ge=0)]] | None = None  # lattice: release this node, do not search
     limit: dict[str, Annotated[Number, Field(ge=0, le=1)]] | None = None  # local-suppression: share of cells, by column
+    block: Annotated[Whole, Field(ge=0)] | None = None  # records that are partitioned together, at most; 0: all of them
     seed: Annotated[Whole, Field(ge=0)] = 0
     several_starts: bool | None = None  # promises: also from other classes than the method's; None: where it is auto
 
@@ -165,6 +168,7 @@ class HierarchySpec(_Section):
     intervals: tuple[Number, ...] | None = None
     origin: Number = 0.0
     top: Number | None = None  # intervals: one open interval from here up
+    bottom: Number | None = None  # and one below here
     dates: tuple[str, ...] | None = None
     levels: tuple[Texts, ...] | None = None
     file: Path | None = None
@@ -175,8 +179,8 @@ class HierarchySpec(_Section):
         forms = ("mask", "intervals", "dates", "levels", "file", "tree")
         if sum(getattr(self, form) is not None for form in forms) != 1:
             raise ValueError(f"a hierarchy has exactly one of {', '.join(forms)}")
-        if self.top is not None and self.intervals is None:
-            raise ValueError("top is where the last of the intervals opens, and there are none")
+        if (self.top is not None or self.bottom is not None) and self.intervals is None:
+            raise ValueError("top and bottom are where the intervals at the ends open, and there are none")
         return self
 
 
@@ -237,6 +241,7 @@ class Source(_Section):
     encoding: Annotated[str | None, BeforeValidator(source_keys.encoding)] = None
     separator: Annotated[str | None, BeforeValidator(source_keys.separator)] = None
     sheet: str | Annotated[Whole, Field(ge=1)] | None = None
+    parts: bool = False  # a folder, or a pattern of files; otherwise a path is one file, whatever characters it has
 
     @property
     def form(self) -> Form:
@@ -250,10 +255,26 @@ class Source(_Section):
         return self
 
 
+class EngineSection(_Section):
+    """Where rows live while they are worked on, and what may be used of the machine."""
+
+    name: Literal["duckdb", "spark"] = "duckdb"
+    memory: Annotated[str | None, BeforeValidator(enough)] = None  # of the whole run: "4GB"
+    spill: Path | None = None  # a folder on a disk with room
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    master: str | None = None  # of a cluster
+
+    @property
+    def resources(self) -> Resources:
+        """The limits as an engine takes them."""
+        return Resources(bytes_of(self.memory) if self.memory else None, self.spill, self.threads)
+
+
 class Policy(_Section):
-    """Roles, promises, method, output, report and edit rules."""
+    """Roles, promises, method, output, report, edit rules, and how it is all carried out."""
 
     source: Source = Source()
+    engine: EngineSection = EngineSection()
     privacy: Privacy
     method: Method = Method()
     columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
@@ -301,8 +322,9 @@ class Policy(_Section):
     def toml(self) -> str:
         """Return the policy as a TOML text that `load` reads back."""
         told = self.model_dump(mode="json", exclude_none=True)
-        told["source"] = self.source.model_dump(mode="json", exclude_defaults=True)
-        return tomlkit.dumps({key: value for key, value in told.items() if key != "source" or value})
+        for key in ("source", "engine"):  # said only where something is said
+            told[key] = getattr(self, key).model_dump(mode="json", exclude_defaults=True)
+        return tomlkit.dumps({key: value for key, value in told.items() if value or key not in ("source", "engine")})
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -381,7 +403,7 @@ def _problems(error: ValidationError, where: Path | None, options: Mapping[str, 
     alike = Counter(_key(detail) for detail in details)
     once = {_key(detail): detail for detail in details}
     found = {
-        key: Problem(f"{place}: '{key}' is none of what it may be", _hint(key))
+        key: Problem(f"{place}: '{key}' is none of what it may be", _hint(key), key=_path(once[key]))
         if alike[key] > 1
         else _problem(detail, key, place)
         for key, detail in once.items()
@@ -395,7 +417,7 @@ def _by_option(problem: Problem, key: str, place: str, options: Mapping[str, str
     if option is None:
         return problem
     fix = problem.fix if problem.fix != IN_THE_POLICY else f"give {option} another value"
-    return Problem(problem.what.replace(place, option, 1), fix, problem.values)
+    return replace(problem, what=problem.what.replace(place, option, 1), fix=fix)
 
 
 def _key(detail: Any) -> str:
@@ -408,17 +430,23 @@ def _key(detail: Any) -> str:
     return ".".join(path[:2])
 
 
+def _path(detail: Any) -> tuple[str, ...]:
+    return tuple(str(part) for part in detail["loc"])
+
+
 def _problem(detail: Any, key: str, place: str) -> Problem:
-    path = [str(part) for part in detail["loc"]]
+    path = _path(detail)
     if detail["type"] == "extra_forbidden":
         known = _known_keys(path[:-1])
         return Problem(
-            f"{place}: unknown key '{key}'{did_you_mean(path[-1], known)}", f"known keys there: {', '.join(known)}"
+            f"{place}: unknown key '{key}'{did_you_mean(path[-1], known)}",
+            f"known keys there: {', '.join(known)}",
+            key=path,
         )
     if detail["type"] == "missing":
-        return Problem(f"{place}: '{key}' is missing", _hint(key) or "add it")
+        return Problem(f"{place}: '{key}' is missing", _hint(key) or "add it", key=path)
     message = detail["msg"].removeprefix("Value error, ")
-    return Problem(f"{place}: '{key}' {_reason(message)}", _hint(key))
+    return Problem(f"{place}: '{key}' {_reason(message)}", _hint(key), key=path)
 
 
 def _reason(message: str) -> str:

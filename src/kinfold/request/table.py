@@ -52,6 +52,10 @@ class Table:
         """The quasi-identifiers of every record."""
         return encode(self.engine, self.frame, self.policy.of(Role.QUASI))
 
+    def described(self, by_tuple: bool) -> tuple[Attribute, ...]:
+        """The quasi-identifiers of every tuple, or of every record."""
+        return self.tuples.attributes if by_tuple else self.attributes
+
     @cached_property
     def confidential(self) -> Mapping[str, NDArray[Any]]:
         """What the models protect, of every record."""

@@ -23,7 +23,7 @@ from kinfold.request.policy import Policy
 from kinfold.request.quoted_terms import as_written
 from kinfold.rows.engines import Engine
 from kinfold.rows.formulas import unquoted
-from kinfold.rows.schema import Kind, Role
+from kinfold.rows.schema import AS_TEXT, Kind, Reading, Role
 
 
 def terms_of(policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = False, released: bool = False) -> Terms:
@@ -138,10 +138,16 @@ def unit_values(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[Any]
     return unit
 
 
+def held_texts(engine: Engine, frame: Any, name: str) -> NDArray[Any]:
+    """Return the distinct texts of a column, in order."""
+    texts = engine.tally(frame, [name], {}).keys[name]
+    return np.array([text for text in texts if text is not None], object)
+
+
 def _confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool) -> Confidential:
     hierarchy, distance = None, _distance(column)
     if column.request.hierarchy or column.request.order:
-        texts = engine.collect(frame, {column.name: None}).column(0).drop_null().unique().to_numpy(zero_copy_only=False)
+        texts = held_texts(engine, frame, column.name)
         texts = np.array([unquoted(text) for text in texts], object) if quoted else texts
         in_order(column, texts)
     if distance == "hierarchical":
@@ -149,6 +155,16 @@ def _confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool)
         rows_of(column, hierarchy, texts)
     order, date_format = column.request.order, column.column.date_format if column.kind is Kind.DATE else None
     return Confidential(column.name, str(column.kind), distance, order, hierarchy, date_format)
+
+
+def reading_of(column: BoundColumn) -> Reading:
+    """Return how the values of a confidential column are told apart and ordered."""
+    if _distance(column) == "hierarchical":
+        return AS_TEXT
+    date_format = column.column.date_format if column.kind is Kind.DATE else None
+    return Confidential(
+        column.name, str(column.kind), _distance(column), column.request.order, None, date_format
+    ).reading
 
 
 def _distance(column: BoundColumn) -> str:

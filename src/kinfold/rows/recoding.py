@@ -53,9 +53,9 @@ class Recoding:
     columns: Mapping[str, Treatment]
     tuples: Any = None  # the engine's frame of them
 
-    def quoted(self) -> Recoding:
-        """Return the recoding that also puts an apostrophe before every text that looks like a formula."""
-        columns = {name: t if isinstance(t, Drop) else replace(t, quotes=1) for name, t in self.columns.items()}
+    def quoted(self, quotes: int = 1) -> Recoding:
+        """Return the recoding that also puts an apostrophe before every text that looks like a formula, or 0: none."""
+        columns = {name: t if isinstance(t, Drop) else replace(t, quotes=quotes) for name, t in self.columns.items()}
         return replace(self, columns=columns)
 
     @property

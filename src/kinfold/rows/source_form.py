@@ -26,10 +26,11 @@ class Form:
     encoding: str | None = None
     separator: str | None = None
     sheet: str | int | None = None
+    parts: bool = False  # a path may be a folder, or a pattern of files
 
     def of_another(self) -> Form:
         """Return how the values of another file are written that was made from this one, or stands beside it."""
-        return replace(self, encoding=None, separator=None, sheet=None)
+        return replace(self, encoding=None, separator=None, sheet=None, parts=False)
 
     @property
     def marked(self) -> bool:
@@ -46,6 +47,7 @@ class Form:
         one = self.dates[0] if len(self.dates) == 1 else list(self.dates)
         told = {"separator": self.separator, "encoding": self.encoding, "sheet": self.sheet, "na": list(self.na)}
         told |= {"decimal": self.decimal if self.decimal != "." else None, "thousands": self.thousands, "dates": one}
+        told |= {"parts": self.parts or None}
         return {key: value for key, value in told.items() if value or value == 0}
 
 

@@ -86,6 +86,11 @@ class Tally:
 
 def _merged(spread: Spread, into: Ints) -> Spread:
     width = max(len(spread.values), 1)
+    cell = into[spread.group] * width + spread.code
+    order = np.argsort(cell)
+    cell = cell[order]
+    if (cell[1:] > cell[:-1]).all():  # nothing became one
+        return Spread(cell // width, cell % width, spread.count[order], spread.values)
     cell, inverse = np.unique(into[spread.group] * width + spread.code, return_inverse=True)
     count = np.bincount(inverse, spread.count, len(cell)).astype(np.int64)
     return Spread(cell // width, cell % width, count, spread.values)

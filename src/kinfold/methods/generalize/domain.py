@@ -100,10 +100,12 @@ class Domain:
 
     def released(self, attribute: int, levels: NDArray[np.integer[Any]]) -> Values:
         """The label of each row in one column, each at its own level; null stays null below the top."""
+        return np.asarray(self.labels(attribute)[self.codes[:, attribute], levels])
+
+    def labels(self, attribute: int) -> Values:
+        """The labels of each code of a column by level; null, the last code, stays null below the top."""
         hierarchy = self.hierarchies[attribute]
-        code = self.codes[:, attribute]
-        labels = np.vstack([hierarchy.labels, [[None] * hierarchy.height + [hierarchy.labels[0, -1]]]])
-        return np.asarray(labels[code, levels])
+        return np.vstack([hierarchy.labels, [[None] * hierarchy.height + [hierarchy.labels[0, -1]]]])
 
     @cached_property
     def paths(self) -> tuple[Codes, ...]:

@@ -65,12 +65,30 @@ class Generalization:
 
     def classes(self, names: Sequence[str] | None = None) -> Ints:
         """The class of each row by its released labels, in all columns or in those named."""
-        columns = self.columns()
         into, classes = np.zeros(len(self.domain), np.int64), 1
         for name in self.domain.names if names is None else names:
-            number, labels = _numbers(columns[name])
+            number, labels = self._numbers(self.domain.names.index(name))
             into, classes = numbered(into * labels + number, classes * labels)
         return into
+
+    def _numbers(self, attribute: int) -> tuple[Ints, int]:
+        """Number the released labels of a column: the same text, the same number, on whatever level."""
+        table = self.domain.labels(attribute)
+        seen: dict[Any, int] = {TOP: 0}
+        number = [seen.setdefault(label, len(seen)) for label in table.ravel()]
+        found = np.array(number, np.int64).reshape(table.shape)[
+            self.domain.codes[:, attribute], self.levels[:, attribute]
+        ]
+        found[self.suppressed] = 0
+        return found, len(seen)
+
+    def classed(self) -> tuple[Generalization, Ints]:
+        """Return what is released of one row of each class, and the class of each row."""
+        into, classes = numbered(self.classes() * 2 + self.suppressed, 2 * len(self.domain))  # * in a cell is no star
+        first = np.full(classes, -1, np.int64)
+        first[into[::-1]] = np.arange(len(into))[::-1]
+        domain = replace(self.domain, codes=self.domain.codes[first], tally=Tally({}, self.domain.tally.sizes[first]))
+        return Generalization(domain, self.levels[first], self.suppressed[first]), into
 
     def tally(self, names: Sequence[str] | None = None) -> Tally:
         """Tally the rows that are released; those suppressed do not count."""
@@ -114,9 +132,3 @@ class Generalization:
         gone[into[self.suppressed]] = True
         gone = completed(models, self.domain.tally.merge(into, {}), gone)
         return replace(self, suppressed=gone[into])
-
-
-def _numbers(labels: Values) -> tuple[Ints, int]:
-    seen: dict[Any, int] = {}
-    number = np.array([seen.setdefault(label, len(seen)) for label in labels], np.int64)
-    return number, max(len(seen), 1)

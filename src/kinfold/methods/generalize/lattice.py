@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,13 @@ class Lattice:
         for axis in range(holds.ndim):
             holds = holds & ~_shifted_up(closed, axis)
         return [self.nodes[as_levels(place)] for place in np.argwhere(holds)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every node as plain values: its levels, outliers, loss and Prec, and whether it is minimal."""
+        minimal = {node.levels for node in self.minimal()}
+        best = self.best.levels if self.best else None
+        nodes = [node.to_dict() | {"minimal": node.levels in minimal} for node in self]
+        return {"columns": list(self.nodes.domain.names), "best": best, "proved": self.proved, "nodes": nodes}
 
 
 class GridSearch(LatticeSearch):

@@ -84,6 +84,17 @@ class MuArgus:
         return self.generalization.completed(models, starred)
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Between steps 3 and 6: levels by attribute, how many records have outliers, and how many would next."""
+
+    levels: dict[str, int]
+    heights: dict[str, int]
+    outliers: int  # records that have some
+    combinations: dict[Combination, int]  # records, those of the most first
+    next: dict[str, int]  # records that would have some if this attribute were generalized once more
+
+
 def mu_argus(
     domain: Domain,
     k: int,
@@ -112,6 +123,33 @@ def mu_argus(
         levels = _generalized(domain, levels, name)
         found = find_outliers(domain, levels, k, tests)
     return _starred(domain, levels, found, ranks)
+
+
+def standing(domain: Domain, k: int, choices: Sequence[str]) -> Standing:
+    """Return how many records have outliers after these choices, and after each that could be made next."""
+    tests = combinations_tested(domain.names, Ranks(domain.names))
+    levels = tuple(_frequent_level(domain, a, k) for a in range(len(domain.names)))
+    for name in choices:
+        levels = _generalized(domain, levels, name)
+    found = find_outliers(domain, levels, k, tests)
+    counts = {names: _records(domain, [names in combos for combos in found]) for names in tests}
+    ranked = sorted(((n, names) for names, n in counts.items() if n), key=lambda each: -each[0])
+    further = {
+        name: find_outliers(domain, _generalized(domain, levels, name), k, tests)
+        for name, level, height in zip(domain.names, levels, domain.heights, strict=True)
+        if level < height
+    }
+    return Standing(
+        dict(zip(domain.names, levels, strict=True)),
+        dict(zip(domain.names, domain.heights, strict=True)),
+        _records(domain, [bool(combos) for combos in found]),
+        {names: n for n, names in ranked},
+        {name: _records(domain, [bool(combos) for combos in each]) for name, each in further.items()},
+    )
+
+
+def _records(domain: Domain, marked: Sequence[bool]) -> int:
+    return int(domain.tally.sizes[np.asarray(marked, np.bool_)].sum())
 
 
 def _starred(domain: Domain, levels: Levels, found: Outliers, ranks: Ranks) -> MuArgus:
@@ -170,7 +208,7 @@ def _asked(task: Task, domain: Domain) -> Holder | None:
         return None
 
     def decide(levels: Levels, found: Outliers) -> str | None:
-        records = sum(int(domain.tally.sizes[row]) for row, combos in enumerate(found) if combos)
+        records = _records(domain, [bool(combos) for combos in found])
         return ask(dict(zip(domain.names, levels, strict=True)), records)
 
     return decide

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,11 @@ class Node:
     def rank(self) -> tuple[float, float, Levels]:
         """What to sort by: loss, then the highest Prec, then the order of the levels."""
         return (self.loss, -self.prec, self.levels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        told = {"levels": list(self.levels), "classes": self.classes, "outliers": self.outliers, "holds": self.holds}
+        return told | {"loss": self.loss if self.holds else None, "prec": self.prec}
 
 
 class Nodes:

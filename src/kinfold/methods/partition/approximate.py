@@ -46,6 +46,7 @@ METHOD = Declaration(
     summary="groups on the key attributes of the dependency tree (paper 001)",
     page="approximate",
     kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "means"),
+    cost=(0.15, 1.1),
     order=4,
 )
 

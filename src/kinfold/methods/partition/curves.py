@@ -84,10 +84,17 @@ def places(points: Points) -> NDArray[np.int32]:
 def around(points: Points, many: int) -> Curves:
     """Return so many curves through the places of the records, for a search."""
     place = places(points)
-    there = np.argsort(place, kind="stable").astype(np.int32)
+    there = np.argsort(place, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(place))]).astype(np.int32)
     order = curves(points.take(there[start[:-1]]), many, 0)
     found: Curves = kernels.load("exchanges").Curves(
-        order, np.argsort(order, axis=1).astype(np.int32), place, start, there
+        order, np.argsort(order, axis=1).astype(np.int32), place, start, there.astype(np.int32)
     )
     return found
+
+
+def taken(near: Curves, order: NDArray[np.intp]) -> Curves:
+    """Return these curves for the records in another order."""
+    now = np.empty(len(order), np.int32)
+    now[order] = np.arange(len(order))
+    return near._replace(place=near.place[order], there=now[near.there])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kinfold.rows.points import Floats, Labels, Points
 
 NEAR = 60  # how many near records a search looks at
+WASTE = 4  # times as many numbers as records are still counted rather than sorted
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +87,13 @@ def renumbered(labels: Labels) -> Labels:
     >>> renumbered(np.array([7, 2, 7], np.int32)).tolist()
     [0, 1, 0]
     """
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int32)
-    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return np.asarray(rank[inverse], np.int32)
+    if not len(labels) or labels.min() < 0 or labels.max() > WASTE * len(labels):
+        labels = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    places = np.arange(len(labels))
+    first = np.full(int(labels.max(initial=0)) + 1, len(labels))
+    first[labels[::-1]] = places[::-1]  # of equal labels the last one written stays: the first record
+    rank = np.cumsum(first[labels] == places, dtype=np.int32) - 1
+    return np.asarray(rank[first[labels]], np.int32)
 
 
 def numbered(labels: Labels) -> Labels:

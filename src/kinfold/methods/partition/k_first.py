@@ -42,6 +42,7 @@ METHOD = Declaration(
     page="t-closeness",
     needs=("t",),
     kernels=("k_first", "class_misses", "t_merge", "near_kinds", "repair"),
+    cost=(700.0, 2.0),
     order=6,
 )
 

@@ -3,12 +3,12 @@
 Where there are several classes, one has at most half of the records, and at least k. A class of m records holds whole
 numbers of each value, and the table would have it hold m times their shares:
 
-    values in order     below each value stand m·F(v) records, rounded to the nearest: Σ |m·F(v) - round| / (m (values - 1))
+    values in order     m·F(v) records up to each value, rounded to the nearest: Σ |m·F(v) - round| / (m (values - 1))
     equally far         the shares rounded down, and up for the largest remainders: Σ |m·share - count| / (2 m)
     a hierarchy         the mean over its levels of the latter: a bound from below
 
-The other records together are nearer to the table than these m, so for values in order or equally far, two classes can be
-that near, and no more can be nearer. A smaller t is kept by one class of everything, and by nothing else.
+The other records together are nearer to the table than these m, so for values in order or equally far, two classes can
+be that near, and no more can be nearer. A smaller t is kept by one class of everything, and by nothing else.
 
 Cost: O(values) for each size; sizes are looked at from half of the records down, until one is near enough. What would
 take more than `WORK` is not said.

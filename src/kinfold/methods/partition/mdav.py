@@ -37,6 +37,7 @@ METHOD = Declaration(
     page="mdav",
     kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat"),
     auto="the best start for refinement by local search",
+    cost=(0.4, 1.6),
     order=1,
 )
 

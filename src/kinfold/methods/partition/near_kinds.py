@@ -29,10 +29,11 @@ class NearKinds:
         rows = np.flatnonzero(among)
         key = kind[rows].astype(np.int64) * (int(place.max()) + 1) + place[rows]
         order = np.argsort(key, kind="stable")
-        self.member = rows[order].astype(np.int32)
+        rows = rows[order]
+        self.member = rows.astype(np.int32)
         begins = np.flatnonzero(np.diff(key[order], prepend=-1))
         self.start = np.append(begins, len(rows)).astype(np.int64)
-        there = self.member[begins]  # a record of each point
+        there = rows[begins]  # a record of each point
         self._plant(points.take(there), kind[there])
 
     def _plant(self, there: Points, kind: Labels) -> None:

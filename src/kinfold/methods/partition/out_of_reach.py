@@ -39,6 +39,7 @@ def _best(required: Requirement) -> str:
     'a share of at most 0.5 is asked for, the most frequent value has 0.6667'
     """
     count, limit = np.sort(np.bincount(required.codes))[::-1], required.criterion.limit
+    count = count[count > 0]  # a block need not have every value of its table
     share = count / count.sum()
     if required.criterion.statistic == "distinct":
         return f"{limit:g} distinct values are asked for, there are {len(count)}"

@@ -63,9 +63,11 @@ def _columns(requirements: Sequence[Requirement]) -> list[tuple[NDArray[np.int64
     found: list[tuple[NDArray[np.int64], bool]] = []
     for each in requirements:
         ordered = each.criterion.statistic == "ordered"
-        known = [i for i, (codes, _) in enumerate(found) if np.array_equal(codes, each.codes)]
+        # a block has few of the values of its table: without the others nothing is as long as the table
+        here = each.codes if each.table is None else np.unique(each.codes, return_inverse=True)[1].astype(np.int64)
+        known = [i for i, (codes, _) in enumerate(found) if np.array_equal(codes, here)]
         if known:
-            found[known[0]] = (each.codes, found[known[0]][1] or ordered)
+            found[known[0]] = (here, found[known[0]][1] or ordered)
         else:
-            found.append((each.codes, ordered))
+            found.append((here, ordered))
     return found

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from kinfold.rows.points import Labels
 
 SMALL = 5_000  # records whose distances all fit into memory
-RECORDS_PER_BLOCK = 500  # in a large table the steps are so many blocks where neither steps nor seconds are given
+# in a large table the steps are so many blocks, by its records, where neither steps nor seconds are given: some rounds
+# over the whole table, fewer for each record beyond the first hundred thousand
+RECORDS_PER_BLOCK, MANY, RECORDS_BEYOND = 500, 100_000, 1_500
 
 
 def refine(
@@ -63,7 +65,7 @@ def improve(
     size = checked_size(points, k)
     start = checked_labels(labels, len(points), size)
     if steps is None and seconds is None:
-        steps = first_cycle(len(points), size) if len(points) <= SMALL else len(points) // RECORDS_PER_BLOCK
+        steps = first_cycle(len(points), size) if len(points) <= SMALL else blocks_by_size(len(points))
     if len(points) > SMALL:
         warm_blocks()
         found = search_blocks(points, start, size, Budget(steps, seconds), seed, progress)
@@ -73,6 +75,15 @@ def improve(
     before = cost(points, start)
     # Sums over values that differ by many orders of magnitude may deceive a search; they must not worsen its start
     return found if found.cost <= before else replace(found, labels=start, cost=before)
+
+
+def blocks_by_size(records: int) -> int:
+    """Return how many blocks a large table is worked on in where nobody says.
+
+    >>> blocks_by_size(100_000), blocks_by_size(1_000_000)
+    (200, 800)
+    """
+    return min(records, MANY) // RECORDS_PER_BLOCK + max(0, records - MANY) // RECORDS_BEYOND
 
 
 def _search(points: Points, start: Labels, k: int, budget: Budget, seed: int, progress: Progress) -> Refinement:

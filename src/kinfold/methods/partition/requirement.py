@@ -7,8 +7,8 @@ Packed together they are what the kernels ask of every class, beside its size.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,12 +36,57 @@ class Gauged(Protocol):
         ...
 
 
+class CountTables(NamedTuple):
+    """Counts of a table end to end, one row of codes after the other, as the kernels take them."""
+
+    start: NDArray[np.int64]
+    total: NDArray[np.float64]
+    below: NDArray[np.float64]
+    area: NDArray[np.float64]
+    turn: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, totals: Sequence[NDArray[np.float64]]) -> CountTables:
+        """Lay out how many records have each code of each row."""
+        known = kernels.load("promises").KNOWN
+        below = [np.cumsum(total) for total in totals]
+        area = [np.concatenate([[0.0], np.cumsum(each)]) for each in below]
+        size, j = np.divmod(np.arange((known + 1) ** 2), known + 1)
+        turn = [np.searchsorted(each, j * int(each[-1]) // np.maximum(size, 1), side="right") for each in below]
+        start = np.concatenate([[0], np.cumsum([len(total) for total in totals])]).astype(np.int64)
+        total, under, sums = (np.concatenate([np.zeros(0), *each]) for each in (totals, below, area))
+        return cls(start, total, under, sums, np.array(turn, np.int32).reshape(len(turn), len(j)))
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """How many records of a table have each code of each row of a requirement: what classes are compared with."""
+
+    totals: tuple[NDArray[np.float64], ...]
+    laid: dict[tuple[Reference, ...], CountTables] = field(default_factory=dict)  # once, with each others beside it
+
+    @staticmethod
+    def together(references: Sequence[Reference]) -> CountTables:
+        """Lay out several, the first of which remembers it: thousands of blocks ask for the same."""
+        totals = [total for each in references for total in each.totals]
+        if not references:
+            return CountTables.of(totals)
+        first, beside = references[0], tuple(references[1:])
+        if beside not in first.laid:
+            first.laid[beside] = CountTables.of(totals)
+        return first.laid[beside]
+
+
 @dataclass(frozen=True, eq=False)
 class Requirement:
-    """A promise about one column: the criterion, and the code of each record's value."""
+    """A promise about one column: the criterion, the code of each record's value, and how often the table has each.
+
+    The records may be some of the table: classes are compared with all of it.
+    """
 
     criterion: ClassCriterion
     codes: NDArray[np.int64]
+    table: Reference | None = None  # None: these records are all
 
     @classmethod
     def of(cls, model: Gauged, column: ArrayLike) -> Requirement:
@@ -58,10 +103,26 @@ class Requirement:
 
     def rows(self) -> NDArray[np.int64]:
         """Codes of the records, one row for each level of a hierarchy, each numbered without gaps."""
-        if self.criterion.statistic != "nested" or self.criterion.paths is None:
+        if (levels := self._levels()) is None:
             return self.codes[None, :]
-        levels = [np.unique(path, return_inverse=True)[1] for path in self.criterion.paths.T]
         return np.stack([level[self.codes] for level in levels]).astype(np.int64)
+
+    def reference(self) -> Reference:
+        """Return what classes are compared with."""
+        return self.table or Reference(tuple(np.bincount(row).astype(np.float64) for row in self.rows()))
+
+    def compared(self) -> Requirement:
+        """Return the same with its reference at hand, for whoever asks for many blocks of the records."""
+        return replace(self, table=self.reference())
+
+    def within(self, rows: NDArray[np.intp]) -> Requirement:
+        """Return what is asked of classes of some of the records: to be as the whole table is."""
+        return Requirement(self.criterion, self.codes[rows], self.reference())
+
+    def _levels(self) -> list[NDArray[np.int64]] | None:
+        if self.criterion.statistic != "nested" or self.criterion.paths is None:
+            return None
+        return [np.unique(path, return_inverse=True)[1] for path in self.criterion.paths.T]
 
 
 def closeness(confidential: object, t: object, records: int) -> tuple[Requirement, ...]:
@@ -84,29 +145,19 @@ def closeness(confidential: object, t: object, records: int) -> tuple[Requiremen
 
 def packed(requirements: Sequence[Requirement], records: int) -> Promises:
     """Lay requirements end to end for the kernels."""
-    kernel = kernels.load("promises")
-    KNOWN = kernel.KNOWN
     rows = [each.rows() for each in requirements]
     codes = np.concatenate([*rows, np.zeros((0, records), np.int64)]).astype(np.int32)
-    totals = [np.bincount(row).astype(np.float64) for row in codes]
-    below = [np.cumsum(total) for total in totals]
-    area = [np.concatenate([[0.0], np.cumsum(each)]) for each in below]
-    size, j = np.divmod(np.arange((KNOWN + 1) ** 2), KNOWN + 1)
-    turn = [np.searchsorted(each, j * records // np.maximum(size, 1), side="right") for each in below]
-    return kernel.Promises(
+    promises: Promises = kernels.load("promises").Promises(
         kind=np.array([KINDS.index(each.criterion.statistic) for each in requirements], np.int64),
         limit=np.array([each.criterion.limit for each in requirements], np.float64),
         c=np.array([each.criterion.c for each in requirements], np.float64),
         row=np.concatenate([[0], np.cumsum([len(each) for each in rows])]).astype(np.int64),
         codes=np.ascontiguousarray(codes),
-        start=np.concatenate([[0], np.cumsum([len(total) for total in totals])]).astype(np.int64),
-        total=np.concatenate([np.zeros(0), *totals]),
-        below=np.concatenate([np.zeros(0), *below]),
-        area=np.concatenate([np.zeros(0), *area]),
-        turn=np.array(turn, np.int32).reshape(len(turn), len(j)),
+        **Reference.together([each.reference() for each in requirements])._asdict(),
         codes_held=np.zeros(records + 2, np.int32),
         heaps=np.zeros(records + 2),
     )
+    return promises
 
 
 def mixed(points: Points) -> Mixed:

@@ -11,12 +11,13 @@ Cost: O(n · class size) a sweep.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kinfold import kernels
-from kinfold.methods.partition.curves import around
+from kinfold.methods.partition.curves import around, taken
 from kinfold.methods.partition.gaps import numbered
 from kinfold.methods.partition.oracle import Oracle
 
@@ -39,8 +40,11 @@ NOBODY = np.zeros(0, np.int32)
 
 def settled(points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], progress: Progress) -> Labels:
     """Return classes of lower cost; promises that were kept are kept."""
-    oracle, near = Oracle.of(points, requirements), around(points, CURVES)
-    groups = oracle.arranged(numbered(labels), k)
+    near = around(points, CURVES)
+    order = np.argsort(near.turn[0][near.place], kind="stable")  # what is near is near in memory: several times as fast
+    points, near = points.take(order), taken(near, order)
+    oracle = Oracle.of(points, [replace(each, codes=each.codes[order]) for each in requirements])
+    groups = oracle.arranged(numbered(labels[order]), k)
     settle, stream = kernels.load("settling").settle, kernels.load("draws").stream_of(SEED)
     total = settle(oracle.records, oracle.promises, groups, near, stream, NOBODY, 0.0)
     for sweep in range(SWEEPS):
@@ -54,7 +58,9 @@ def settled(points: Points, labels: Labels, k: int, requirements: Sequence[Requi
         if before - total <= LITTLE * total:
             break
     progress(SWEEPS, SWEEPS)
-    return numbered(groups.label)
+    settled = np.empty_like(groups.label)
+    settled[order] = groups.label
+    return numbered(settled)
 
 
 def costs(points: Points, groups: Groups, *, means: bool) -> Floats:

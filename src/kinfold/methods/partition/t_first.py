@@ -15,8 +15,9 @@ Readings of the paper (as in Soria-Comas et al. printed, but):
     The paper compares with the first stratum, which never finds what is over in it (k = 2).
 
 The bound of Expression (3) is about ranks. Where any two values are equally far, or as far as a hierarchy says, a class
-is close if its shares are those of the table: the size is the smallest at which one record of each stratum, the column
-sorted by marginality, makes such shares about every other time; the rest is repaired (see `shares`).
+is close if its shares are those of the table: then clusters take so many records of each value as its share asks for
+(see `by_shares`), and their size is the smallest at which that is close enough most of the time (see `shares`).
+Where values in order tie so often that strata in a row hold one value, they are one pool: as many are taken from it.
 
 The bound of Proposition 2 is exact where k divides n and all values differ. Ties and records over can break it: a
 release is checked class by class and repaired.
@@ -35,11 +36,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.methods.partition import geometry
+from kinfold.methods.partition.by_shares import by_shares
 from kinfold.methods.partition.centre import Centre
-from kinfold.methods.partition.marginality import ranked
 from kinfold.methods.partition.remaining import RemainingRecords, points_at
 from kinfold.methods.partition.requirement import Requirement, closeness
-from kinfold.methods.partition.shares import fitting_size
+from kinfold.methods.partition.shares import fitting_size, share_kinds
 from kinfold.progress import silent
 from kinfold.request.methods import Declaration
 from kinfold.rows.points import SMALL, Points, checked_size
@@ -58,9 +59,20 @@ METHOD = Declaration(
     summary="a record from each stratum of the confidential column (Algorithm 3 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("box_tree", "clustering", "t_first", "class_misses", "t_merge", "near_kinds", "repair", "settling"),
+    kernels=(
+        "box_tree",
+        "clustering",
+        "t_first",
+        "by_shares",
+        "class_misses",
+        "t_merge",
+        "near_kinds",
+        "repair",
+        "settling",
+    ),
     auto="t-closeness is asked for, and forming classes across the confidential values loses least",
     sets_aside=True,
+    cost=(1.2, 1.6),
     order=7,
 )
 
@@ -68,9 +80,8 @@ METHOD = Declaration(
 def t_first(x: object, k: int, *, confidential: object, t: object, progress: Progress = silent) -> Labels:
     """Return one cluster label per record, in the order of forming; every cluster spans the confidential column.
 
-    `confidential` is a column of values in order (numbers, dates, ranks); null sorts first. A nominal column goes in as
-    ranks (see `marginality`). Of several columns the one with the smallest t is cut into strata (the first of equals);
-    the others are for `repair`.
+    `confidential` is a column of values in order (numbers, dates, ranks); null sorts first. Of several columns the
+    one with the smallest t is cut into strata (the first of equals); the others are for `repair`.
 
     >>> x = np.array([[0.0], [0.1], [5.0], [5.1]])
     >>> t_first(x, 2, confidential=[1, 2, 3, 4], t=0.4).tolist()
@@ -96,7 +107,13 @@ def run(records: Points, task: Task, progress: Progress) -> Labels:
     required = _strictest(task)
     size = size_for(required, task.k)
     checked_size(records, task.k)
-    return _over(records, strata(ranked(required), size), progress)
+    if required.criterion.statistic != "ordered":
+        return by_shares(records, share_kinds(required), size, progress)
+    layers = strata(required.codes, size)
+    pools = pooled(layers, required.codes)
+    if pools.max() + 1 < size:
+        return by_shares(records, pools, size, progress)
+    return _over(records, layers, progress)
 
 
 def _strictest(task: Task) -> Requirement:
@@ -157,6 +174,22 @@ def strata(rank: NDArray[np.int64], k: int) -> list[NDArray[np.intp]]:
         sizes[k // 2] += over - over // 2
     order = np.argsort(rank, kind="stable")
     return np.split(order, np.cumsum(sizes)[:-1])
+
+
+def pooled(layers: list[NDArray[np.intp]], codes: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Number the pool of each record: its stratum, or all strata of the one value that they hold.
+
+    A cluster that takes one record from each of them takes as many from the pool, the nearest ones.
+
+    >>> pooled([np.array([0, 1]), np.array([2, 3]), np.array([4, 5])], np.array([0, 0, 0, 0, 0, 1])).tolist()
+    [0, 0, 0, 0, 1, 1]
+    """
+    only = [int(codes[rows[0]]) if (codes[rows] == codes[rows[0]]).all() else None for rows in layers]
+    fresh = [i == 0 or only[i] is None or only[i] != only[i - 1] for i in range(len(layers))]
+    pool = np.empty(len(codes), np.int32)
+    for rows, number in zip(layers, np.cumsum(fresh) - 1, strict=True):
+        pool[rows] = number
+    return pool
 
 
 def t_first_plain(points: Points, layers: list[NDArray[np.intp]], progress: Progress) -> Labels:

@@ -41,6 +41,7 @@ METHOD = Declaration(
     page="t-closeness",
     needs=("t",),
     kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "class_misses", "t_merge", "near_kinds", "repair"),
+    cost=(100.0, 2.0),
     order=5,
 )
 

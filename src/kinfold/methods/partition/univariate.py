@@ -43,6 +43,7 @@ METHOD = Declaration(
     page="univariate",
     needs=("one number",),
     kernels=("univariate", "univariate_wide"),
+    cost=(0.05, 1.0),
     order=3,
 )
 

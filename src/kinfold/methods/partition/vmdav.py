@@ -47,6 +47,7 @@ METHOD = Declaration(
     summary="MDAV with classes of variable size",
     page="vmdav",
     kernels=("box_tree", "clustering", "vmdav", "means"),
+    cost=(1.0, 1.6),
     order=2,
 )
 

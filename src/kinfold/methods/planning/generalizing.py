@@ -34,6 +34,7 @@ from kinfold.rows.tally import Tally, of_labels
 
 if TYPE_CHECKING:
     from kinfold.methods.generalize.lattice import Lattice
+    from kinfold.methods.generalize.mu_argus import Standing
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -47,9 +48,10 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
             f"k is {task.k}, but there are only {plural(rows.records, 'record')}", fix="lower k, or bring more records"
         )
     found = generalized(method, task, rows.domain)
+    classed, into = found.released.classed()
     kept = np.ones(len(rows.domain), np.bool_) if task.starred else ~found.released.suppressed
     labels = np.full(len(rows.gone), LEFT_OUT, np.int32)
-    labels[~rows.gone] = np.where(kept[rows.tuple], rows.tuple, LEFT_OUT)
+    labels[~rows.gone] = np.where(kept, into, LEFT_OUT)[rows.tuple]
     notes = [*found.notes]
     if suppressed := found.released.records_suppressed:
         notes.append(
@@ -59,7 +61,7 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     if rows.left_out:
         told = plural(rows.left_out, "record was", "records were")
         notes.append(f"{told} left out because a value is missing, as the policy asks")
-    treatments = _treatments(task, rows.attributes, found.released)
+    treatments = _treatments(task, rows.attributes, classed)
     recoding = Recoding(labels, treatments, None if method.one_by_one else task.tuples.frame)
     return Plan(recoding, method.name, reason, tuple(notes), steps=found.steps)
 
@@ -83,10 +85,12 @@ def _tuples(task: Task) -> _Rows:
     """Take the table as the engine tallied it; tuples that are one to their hierarchies (1.5 and 1.50) are merged."""
     found = task.tuples
     gone = left_out(found.attributes)
-    attributes = [attribute.take(np.flatnonzero(~gone)) for attribute in found.attributes]
+    kept = np.flatnonzero(~gone)
+    attributes = [attribute.take(kept) for attribute in found.attributes] if gone.any() else found.attributes
     codes, hierarchies = _coded(attributes)
     into, first = group_rows(codes)
-    tally = Tally({}, found.tally.sizes, found.tally.spreads).drop(gone).merge(into, {})
+    tally = Tally({}, found.tally.sizes, found.tally.spreads)
+    tally = (tally.drop(gone) if gone.any() else tally).merge(into, {})
     domain = Domain(_names(attributes), hierarchies, np.ascontiguousarray(codes[first]), tally)
     return _Rows(attributes, gone, int(found.tally.sizes[gone].sum()), domain, into)
 
@@ -191,3 +195,11 @@ def lattice_of(task: Task) -> Lattice:
 
     _check(task, task.tuples.attributes, METHOD)
     return searched(task, _tuples(task).domain)
+
+
+def standing_of(task: Task) -> Standing:
+    """Return where mu-Argus stands on a task after the choices of its policy."""
+    from kinfold.methods.generalize.mu_argus import METHOD, standing
+
+    _check(task, task.tuples.attributes, METHOD)
+    return standing(_tuples(task).domain, task.k, task.method.choices)

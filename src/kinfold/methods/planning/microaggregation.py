@@ -2,8 +2,9 @@
 
 take          the records to release, missing values dealt with as the policy says (see `to_release`)
 stratify      by the pattern of missing values where it says "separate": a class has one pattern
-partition     each stratum with the method that the policy names
+partition     each stratum with the method that the policy names; a large one in blocks (see `in_blocks`)
 repair        classes that miss a promise about a confidential column, inside their stratum; `auto` from several starts
+borders       of blocks, if there are any
 refine        by local search, as long as the policy lets it
 merge         what still misses a promise about people, or a joint one
 average       each attribute over each class
@@ -21,17 +22,19 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, plural
 from kinfold.methods.averaging import averaged
+from kinfold.methods.blocks.shelf import BARE
+from kinfold.methods.blocks.size import in_words
+from kinfold.methods.blocks.workshop import Labelled
 from kinfold.methods.planning.closeness_advice import advice, only_one_class
 from kinfold.methods.planning.edit_rules import Nudged, Results, Rules, nudged
+from kinfold.methods.planning.in_blocks import Blocks, blocks_of, bordered, mended, partitioned
 from kinfold.methods.planning.missing import given_up, lacking_alike, refuse_mixed, strata
 from kinfold.methods.planning.needs import lacking
 from kinfold.methods.planning.people_and_joint import APART, alike, beyond_rows, merge_until, merged_once
 from kinfold.methods.planning.rare_patterns import keeping
-from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined
-from kinfold.methods.planning.running import partition
+from kinfold.methods.planning.refinement import Refined, not_exact, proved_gap, refined, refined_in_blocks
 from kinfold.methods.planning.to_release import to_release
 from kinfold.methods.task import Plan, Task
-from kinfold.progress import Progress
 from kinfold.request.encoding import Attribute, points
 from kinfold.request.methods import Declaration
 from kinfold.rows.points import Points
@@ -39,7 +42,6 @@ from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Treatment
 from kinfold.rows.schema import Role
 
 if TYPE_CHECKING:
-    from kinfold.methods.partition.repair import Repair
     from kinfold.methods.partition.requirement import Requirement
 
 Labels: TypeAlias = NDArray[np.int32]
@@ -57,6 +59,7 @@ class Classes:
     gap: float | None = None
     refined: float = 0.0  # seconds of refinement
     nudged: Nudged | None = None  # for edit rules
+    blocks: Blocks | None = None  # that they were made in
 
 
 def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
@@ -75,16 +78,27 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     if found.repaired:
         were = "was" if found.repaired == 1 else "were"
         notes.append(f"{plural(found.repaired, 'class', 'classes')} missed a promise at first and {were} repaired")
+    told += _blocks_in_words(found.blocks, notes)
     classes = int(found.labels.max()) + 1
-    notes += advice(
-        here, classes, len(rows), lambda looser: int(_classes(looser, method, refine=False).labels.max()) + 1
-    )
+    notes += advice(here, classes, len(rows), lambda looser: _count(looser, method))
     if found.gap is not None:
         notes.append(_told(found.gap, task))
-    name, steps = method.name, found.steps or None
-    return Plan(
-        recoding, name, reason, tuple(notes), found.repaired, name, steps, found.gap, found.refined, tuple(told)
-    )
+    name, steps, blocks = method.name, found.steps or None, found.blocks.many if found.blocks else 0
+    how = (found.repaired, name, steps, found.gap, found.refined, blocks, tuple(told))
+    return Plan(recoding, name, reason, tuple(notes), *how)
+
+
+def _blocks_in_words(blocks: Blocks | None, notes: list[str]) -> list[str]:
+    """Say that there were blocks: with the reason in the notes, without it for a recipient."""
+    if blocks is None or not blocks.many:
+        return []
+    notes.append(in_words(blocks.many, blocks.size))
+    return [notes[-1].partition(" of at most")[0]]
+
+
+def _count(task: Task, method: Declaration) -> int:
+    """Count the classes that a method makes, without refinement."""
+    return int(_classes(replace(task, shelf=BARE), method, refine=False).labels.max()) + 1
 
 
 def _averaged(task: Task, found: Classes, rules: Rules | None) -> tuple[Classes, Results, list[Attribute]]:
@@ -163,59 +177,60 @@ def _classes(task: Task, method: Declaration, *, refine: bool = True) -> Classes
         raise PolicyError(problems)
     if not apart.any() and only_one_class(task):
         return Classes(np.zeros(len(apart), np.int32))
-    labels = np.empty(len(apart), np.int32)
-    done = classes = 0
-    for stratum in range(int(apart.max()) + 1):
-        rows = np.flatnonzero(apart == stratum)
-        part = partition(
-            method, points(task.attributes, rows), task.take(rows), _share(task.progress, done, len(apart))
-        )
-        labels[rows] = part + classes
-        classes, done = classes + int(part.max()) + 1, done + len(rows)
-    return _improved(task, labels, apart, refine)
+    every = points(task.attributes, np.arange(len(apart)))
+    blocks = blocks_of(task, method, every, apart)
+    part = partitioned(task, method, every, blocks)
+    every, required = _further_apart(every, apart), task.requirements()
+    part = _repaired(task, every, part, blocks, required)
+    labels = bordered(task, every, part.labels, blocks, required)
+    return _improved(task, every, replace(part, labels=labels), blocks, refine=refine)
 
 
-def _improved(task: Task, labels: Labels, apart: Labels, refine: bool) -> Classes:
-    """Repair what misses a promise, then refine."""
-    every = _kept_apart(task, apart)
-    required, repaired = task.requirements(), 0
-    if required:
-        mended = _mended(task, every, labels, required)
-        labels, repaired = mended.labels, mended.repaired
-        labels = _unmixed(task, every, labels, apart)
+def _repaired(task: Task, every: Points, part: Labelled, blocks: Blocks, required: Sequence[Requirement]) -> Labelled:
+    """Repair what misses a promise; in blocks that was done but for what a block alone could not."""
+    if not required:
+        return part
+    if blocks.many:
+        from kinfold.methods.partition.repair import repair
+
+        found = repair(every, part.labels, task.k, required, progress=task.stage("repair"))
+    else:
+        found = mended(task, every, part.labels, required, task.progress)
+    return Labelled(_unmixed(task, every, found.labels, blocks.apart), part.mended + found.repaired)
+
+
+def _improved(task: Task, every: Points, part: Labelled, blocks: Blocks, *, refine: bool) -> Classes:
+    """Refine, and merge what still misses a promise that a search cannot steer by."""
+    required, repaired = task.requirements(), part.mended
     started = time.perf_counter()
-    found = refined(every, labels, task.k, required, task.method, task.progress) if refine else Refined(labels)
+    found = Refined(part.labels)
+    if refine and blocks.many:
+        found = refined_in_blocks(task, every, part.labels, required)
+    elif refine:
+        found = refined(every, part.labels, task.k, required, task.method, task.progress)
     seconds = time.perf_counter() - started if found.steps else 0.0
     better, gap = found.labels, found.gap
-    if gap is None and refine and not required and not apart.any():
+    if gap is None and refine and not required and not blocks.apart.any():
         gap = _gap(task, every, better)
     if failing := beyond_rows(task):
         better, merged = merge_until(every, better, failing)
         repaired += merged
     refuse_mixed(task.attributes, better)
-    return Classes(better, repaired, found.steps, gap, seconds)
+    return Classes(better, repaired, found.steps, gap, seconds, blocks=blocks)
 
 
 def _unmixed(task: Task, every: Points, labels: Labels, apart: Labels) -> Labels:
-    """Part classes that repair made across strata; what then misses a promise is merged within its stratum."""
+    """Labelled classes that repair made across strata; what then misses a promise is merged within its stratum."""
     pieces = np.unique(labels * (int(apart.max()) + 1) + apart, return_inverse=True)[1].astype(np.int32)
     return labels if pieces.max() == labels.max() else merge_until(every, pieces, keeping(task))[0]
 
 
-def _mended(task: Task, every: Points, labels: Labels, required: Sequence[Requirement]) -> Repair:
-    """Return classes that keep every promise, from those of the method and, where it is asked for, from others."""
-    if task.method.starts:
-        from kinfold.methods.partition.starts import best_start
-
-        return best_start(every, labels, task.k, required, progress=task.progress)
-    from kinfold.methods.partition.repair import repair
-
-    return repair(every, labels, task.k, required, progress=task.progress)
-
-
 def _kept_apart(task: Task, apart: Labels) -> Points:
     """Return the records as points, strata so far apart that nothing is ever gained by crossing."""
-    every = points(task.attributes, np.arange(len(apart)))
+    return _further_apart(points(task.attributes, np.arange(len(apart))), apart)
+
+
+def _further_apart(every: Points, apart: Labels) -> Points:
     if not apart.any():
         return every
     return Points(np.column_stack([every.numbers, apart * APART]), every.codes, every.scales)
@@ -232,8 +247,3 @@ def _told(gap: float, task: Task) -> str:
     if gap <= PROVED:
         return f"proved: no classes {sizes} records lose less"
     return f"within {gap:.2%} of the least loss that any classes {sizes} can have"
-
-
-def _share(progress: Progress, before: int, total: int) -> Progress:
-    """Report the progress of one stratum as part of the whole."""
-    return lambda done, _: progress(before + done, total)

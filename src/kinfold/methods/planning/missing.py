@@ -46,7 +46,7 @@ def strata(attributes: Sequence[Attribute]) -> Labels:
     """Number the patterns of missing values of some records."""
     pattern = np.zeros(records_of(attributes), np.int64)
     for attribute in attributes:
-        if isinstance(attribute, Measured):
+        if isinstance(attribute, Measured) and attribute.null.any():
             pattern = np.unique(pattern * 2 + attribute.null, return_inverse=True)[1].astype(np.int64)
     return pattern.astype(np.int32)
 

@@ -56,8 +56,10 @@ class Patterns:
     @classmethod
     def of(cls, attributes: Sequence[Attribute]) -> Patterns:
         """Find the patterns of some records."""
-        null = np.column_stack([a.null for a in attributes if isinstance(a, Measured)])
-        rows, label = np.unique(null, axis=0, return_inverse=True)
+        nulls = [a.null for a in attributes if isinstance(a, Measured)]
+        if not np.any(nulls):
+            return cls(np.zeros(len(nulls[0]), np.int32), (0,))
+        rows, label = np.unique(np.column_stack(nulls), axis=0, return_inverse=True)
         return cls(label.astype(np.int32), tuple(sum(1 << int(j) for j in np.flatnonzero(row)) for row in rows))
 
     @cached_property

@@ -20,6 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import Problem
+from kinfold.methods.annealing import Budget
+from kinfold.methods.partition.cost import cost
+from kinfold.methods.partition.refine import SMALL, blocks_by_size
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.methods.task import Task
 from kinfold.progress import Progress
@@ -67,6 +70,27 @@ def refined(
     return Refined(found.labels, found.steps)
 
 
+def refined_in_blocks(task: Task, points: Points, labels: Labels, required: Sequence[Requirement]) -> Refined:
+    """Return better classes of a table that is worked on in blocks: a step is a block of a round.
+
+    A small table is searched as any other. Of a large one every round is put on the task's shelf.
+    """
+    method = task.method
+    if len(labels) <= SMALL or method.limits is None or method.refine == "exact":
+        return refined(points, labels, task.k, required, method, task.progress)
+    if (required and method.by_itself) or len(np.unique(labels)) < 2:
+        return Refined(labels)
+    from kinfold.methods.partition.large import Work, search_rounds, warm_blocks
+
+    warm_blocks()
+    steps, seconds = method.limits
+    if steps is None and seconds is None:
+        steps = blocks_by_size(len(labels))
+    work = Work(points, labels, task.k, method.seed, required)
+    found = search_rounds(work, Budget(steps, seconds), task.stage("refine"), task.shelf)
+    return Refined(found.labels, found.steps) if found.cost <= cost(points, labels) else Refined(labels, found.steps)
+
+
 def _exact(points: Points, labels: Labels, k: int, steps: int | None, seed: int, progress: Progress) -> Refined:
     from kinfold.methods.partition.exact import STEPS, exact
     from kinfold.methods.partition.refine import improve
@@ -94,7 +118,6 @@ def not_exact(task: Task, apart: Labels) -> Iterator[Problem]:
 def proved_gap(points: Points, labels: Labels, k: int, seconds: float, progress: Progress) -> float:
     """Return by what share of itself the loss of these classes may lie above the least possible."""
     from kinfold.methods.partition.bounds import lower_bound
-    from kinfold.methods.partition.cost import cost
 
     bound = lower_bound(points, k, labels=labels, seconds=seconds, progress=progress)
     return bound.gap(cost(points, labels))

@@ -63,7 +63,7 @@ def to_release(task: Task, method: Declaration) -> Taken:
     said = tuple(
         f"{plural(count, 'record was', 'records were')} left out, because {why}" for why, count in told.items() if count
     )
-    before = [attribute.take(rows) for attribute in attributes]
+    before = attributes if len(rows) == task.records else [attribute.take(rows) for attribute in attributes]
     return Taken(done, rows, before, rules and rules.take(rows), tuple(notes), said)
 
 

@@ -6,7 +6,8 @@ from kinfold import measures
 from kinfold.errors import PolicyError
 from kinfold.request.methods import AUTO, everyday, names, registry
 
-PROMISES = ("class_misses", "repair", "near_kinds", "settling")  # what starter policies ask for about confidential columns
+# what starter policies ask for about confidential columns
+PROMISES = ("class_misses", "repair", "near_kinds", "settling")
 
 
 def kernels_of(name: str = AUTO) -> tuple[str, ...]:

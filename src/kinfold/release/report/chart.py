@@ -85,5 +85,14 @@ def theme() -> dict[str, Any]:
 
 
 @cache
+def script() -> str:
+    """Return the script that draws specifications in a browser: sets vega, vegaLite and vegaEmbed."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]  # by its own words
+    return bundle
+
+
+@cache
 def _text(name: str) -> str:
     return files("kinfold.release.report").joinpath("charts", f"{name}.json").read_text("utf-8")

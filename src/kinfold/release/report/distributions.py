@@ -33,21 +33,23 @@ def edges_of(*columns: Floats) -> Floats:
     return np.unique(np.concatenate([[low], inside[(inside > low) & (inside < high)], [high]]))
 
 
-def bins(column: Floats, edges: Floats, text: Callable[[float], str] | None = None) -> Bins:
-    """Count the values of a column between edges; `text` writes an edge where it is a date."""
-    missing = np.isnan(column)
-    counts = np.histogram(column[~missing], edges)[0]
+def bins(values: Floats, records: NDArray[np.int64], edges: Floats, text: Callable[[float], str] | None = None) -> Bins:
+    """Count the records with values between edges; `text` writes an edge where it is a date."""
+    missing = np.isnan(values)
+    counts = np.histogram(values[~missing], edges, weights=records[~missing])[0]
     shown = tuple(text(edge) for edge in edges) if text else tuple(float(edge) for edge in edges)
-    return Bins(shown, tuple(int(count) for count in counts), int(missing.sum()), dates=text is not None)
+    return Bins(shown, tuple(int(count) for count in counts), int(records[missing].sum()), dates=text is not None)
 
 
-def labels_of(columns: Sequence[Sequence[str | None]], order: Sequence[str] | None) -> tuple[str, ...]:
+def labels_of(columns: Sequence[Counter[str | None]], order: Sequence[str] | None) -> tuple[str, ...]:
     """Return the labels to show: in their order where they have one, else the most frequent over all columns.
 
     Only labels that occur: an order may name values that are not released. Of too many the most frequent are shown,
     still in their order.
     """
-    counts = Counter(value for column in columns for value in column if value is not None)
+    counts = Counter({value: 0 for column in columns for value in column if value is not None})
+    for column in columns:
+        counts.update({value: records for value, records in column.items() if value is not None})
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     frequent = [label for label, _ in ranked[:MOST_LABELS]]
     if order is None:
@@ -57,9 +59,9 @@ def labels_of(columns: Sequence[Sequence[str | None]], order: Sequence[str] | No
     return tuple(sorted(shown, key=lambda label: (place.get(label, len(place)), label)))
 
 
-def shares(column: Sequence[str | None], labels: Sequence[str]) -> Shares:
+def shares(column: Counter[str | None], labels: Sequence[str]) -> Shares:
     """Count the labels of a column, and what is left beside them."""
-    counts = Counter(column)
+    counts = column.copy()
     missing = counts.pop(None, 0)
     rest = [count for label, count in counts.items() if label not in set(labels)]
     return Shares(tuple(labels), tuple(counts.get(label, 0) for label in labels), sum(rest), len(rest), missing)

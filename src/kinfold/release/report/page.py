@@ -177,6 +177,15 @@ def _singled(facts: Facts) -> list[ColumnFacts]:
     return sorted(found, key=lambda column: -column.singles_out)
 
 
+def singled_told(facts: Facts) -> list[str]:
+    """Say in plain text which columns single people out."""
+    return [
+        f"'{column.name}' is released as it is, and singles out {wording.share(column.singles_out)} of the records: "
+        "no other record holds the same value."
+        for column in _singled(facts)
+    ]
+
+
 def _markup(svg: str) -> Markup:
     return Markup(svg)  # noqa: S704  written again element by element in svg.py
 

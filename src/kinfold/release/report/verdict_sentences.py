@@ -17,6 +17,26 @@ MOST_SENTENCES = 3  # below the headline, so that it stays a summary
 AT_MOST = ("t", "alpha")  # models whose value should be small
 
 
+MEANINGS = {
+    "k": "Each combination of quasi-identifiers that occurs is shared by at least {asked} records.",
+    "t": "In each class, {column} is spread as in the whole release, to within {asked}; 0 is alike, 1 is far.",
+    "p": "Each class holds at least {asked} different values of {column}.",
+    "alpha": "No value of {column} makes up more than {share} of a class.",
+    "distinct": "Each class holds at least {asked} different values of {column}.",
+    "entropy": "In each class, {column} is as varied as {asked} equally frequent values, or more.",
+    "recursive": "The most frequent value of {column} stands out in no class, even where others are ruled out.",
+}
+
+
+def meaning_of(kind: str, letter: str) -> str:
+    """Return what a promise means before a level is chosen: its letter stands for it.
+
+    >>> meaning_of("k", "k")
+    'Each combination of quasi-identifiers that occurs is shared by at least k records.'
+    """
+    return MEANINGS[kind].format(asked=letter, share=letter, column="a confidential column")
+
+
 def holds(facts: Facts) -> bool:
     """Whether something was promised and all of it holds."""
     return bool(facts.findings) and all(finding.holds for finding in facts.findings)
@@ -90,17 +110,8 @@ def _kept(finding: Finding) -> Markup:
 
 def meaning(finding: Finding) -> Markup:
     """Return what a promise means, for the table of promises."""
-    texts = {
-        "k": "Each combination of quasi-identifiers that occurs is shared by at least {asked} records.",
-        "t": "In each class, {column} is spread as in the whole release, to within {asked}; 0 is alike, 1 is far.",
-        "p": "Each class holds at least {asked} different values of {column}.",
-        "alpha": "No value of {column} makes up more than {share} of a class.",
-        "distinct": "Each class holds at least {asked} different values of {column}.",
-        "entropy": "In each class, {column} is as varied as {asked} equally frequent values, or more.",
-        "recursive": "The most frequent value of {column} stands out in no class, even where others are ruled out.",
-    }
     kind = finding.promise.split(" ")[0] if finding.model == "l" else finding.model
-    text = Markup(texts.get(kind, ""))  # noqa: S704  one of the sentences above
+    text = Markup(MEANINGS.get(kind, ""))  # noqa: S704  one of the sentences above
     return text.format(asked=quantity(finding.asked), column=named(finding.column), share=share(finding.asked))
 
 

@@ -53,8 +53,20 @@ class Engine(Protocol):
     def recode(self, frame: Any, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
         """Recode single values of some columns, and count what changed."""
 
-    def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
-        """Count classes by the text of the key columns, and within them values, in the exact order of their reading."""
+    def tally(self, frame: Any, by: Sequence[str], of: Mapping[str, Reading | Column]) -> Tally:
+        """Count classes by the text of the key columns, and within them values, in the exact order of their reading.
+
+        A `Column` asks for numbers, as in `collect`.
+        """
+
+    def moments(self, frame: Any, columns: Mapping[str, Column]) -> tuple[int, Any, Any]:
+        """Return how many records have a number in all of some columns, and their means and covariances (1/n)."""
+
+    def sizes(self, frame: Any, by: Sequence[str]) -> list[tuple[int, int]]:
+        """Count the classes of a tally by these columns by how many rows they have: (rows, classes), ascending."""
+
+    def page(self, frame: Any, start: int, many: int) -> list[list[str | None]]:
+        """Return some rows as text, from one on in the order in which they came; long texts are cut."""
 
     def distinct(self, frame: Any, by: Sequence[str]) -> Any:
         """Return a frame with one row for each class of a tally by these columns, in its order."""

@@ -7,9 +7,11 @@ handler raised. Here a signal interrupts the query, and its handler runs right a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +19,7 @@ import pyarrow as pa
 from kinfold.disk import scratch
 from kinfold.disk.undisturbed import undisturbed
 from kinfold.errors import Cancelled, PolicyError, Unreachable
+from kinfold.rows.resources import ANY, Resources
 
 PREFIX = "kinfold-"
 CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
@@ -25,20 +28,73 @@ CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a tab
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
 }
+ASKED = "SET enable_progress_bar_print = false; SET enable_progress_bar = true"  # how far a query is; nothing is drawn
+
+_watched: ContextVar[Watch | None] = ContextVar("watched", default=None)
+
+
+class Watch:
+    """The connections that were opened while somebody watches, in any thread of the same context."""
+
+    def __init__(self) -> None:
+        self.opened: WeakSet[Connection] = WeakSet()
+
+    def interrupt(self) -> None:
+        """Let every query end here."""
+        for connection in tuple(self.opened):
+            connection.interrupt()
+
+    def share(self) -> float:
+        """Return how far the query is that runs now, 0 to 1; 0 where none does."""
+        return max((connection.share() for connection in tuple(self.opened)), default=0.0)
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    """Watch the connections that are opened meanwhile."""
+    watch = Watch()
+    before = _watched.set(watch)
+    try:
+        yield watch
+    finally:
+        _watched.reset(before)
+
+
+FULL = ("No space left on device", "disk full", "Could not write all bytes")  # of a disk, in the words of the database
+
+
+class DiskFull(Unreachable):
+    """There is no room left on a disk."""
 
 
 class Connection:
-    """A database in memory, with a temporary folder of its own to spill to; close it, and both are gone."""
+    """A database in memory or on disk, with a temporary folder of its own to spill to; close it, and both are gone."""
 
-    def __init__(self) -> None:
-        self.folder = _temporary()
+    def __init__(self, resources: Resources = ANY) -> None:
+        self.folder = _temporary(resources.spill)
+        place = str(self.folder / "rows.duckdb") if resources.on_disk else ":memory:"
+        told: dict[str, Any] = {"temp_directory": str(self.folder), **CLOSED, **resources.settings}
         try:
             with _in_our_words():
-                self._inside = duckdb.connect(":memory:", config={"temp_directory": str(self.folder), **CLOSED})
+                self._inside = duckdb.connect(place, config=told)
+                self._inside.execute(ASKED)
         except BaseException:
             scratch.remove(self.folder)
             raise
         self.register, self.unregister = self._inside.register, self._inside.unregister
+        if (watch := _watched.get()) is not None:
+            watch.opened.add(self)
+
+    def share(self) -> float:
+        """Return how far the query is that runs, in whatever thread, 0 to 1; 0 where none does."""
+        with suppress(duckdb.Error):
+            return min(max(self._inside.query_progress() / 100, 0.0), 1.0)
+        return 0.0
+
+    def interrupt(self) -> None:
+        """Let the query that runs, in whatever thread, end here."""
+        with suppress(duckdb.Error):  # of a connection that was closed meanwhile
+            self._inside.interrupt()
 
     def close(self) -> None:
         """Forget every row and remove every temporary file."""
@@ -73,12 +129,14 @@ class Connection:
             yield
 
 
-def _temporary() -> Path:
+def _temporary(parent: Path | None) -> Path:
     try:
-        scratch.sweep(PREFIX)
-        return scratch.make(PREFIX)
+        scratch.sweep(PREFIX, parent)
+        return scratch.make(PREFIX, parent)
     except OSError as error:
         fix = "free some space, or set TMPDIR to a folder that you may write to"
+        if parent is not None:
+            fix = "name a folder that is there and that you may write to: engine.spill, --spill"
         raise PolicyError(f"cannot make a temporary folder: {error.strerror}", fix=fix) from None
 
 
@@ -90,4 +148,10 @@ def _in_our_words() -> Iterator[None]:
         raise Cancelled("stopped in the middle of a query") from None
     except duckdb.OutOfMemoryException:
         what = "there is not enough memory for this table, nor space to spill to disk"
-        raise Unreachable(what, fix="give it more memory, or free the disk of the temporary folder (TMPDIR)") from None
+        fix = "give it more memory (engine.memory), or a disk with more room (engine.spill, or TMPDIR)"
+        raise Unreachable(what, fix=fix) from None
+    except duckdb.Error as error:
+        if not any(sign in str(error) for sign in FULL):
+            raise
+        what = "the disk is full that rows are spilled to"
+        raise DiskFull(what, fix="free some space, or name a disk with more room: engine.spill") from None

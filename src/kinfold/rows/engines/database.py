@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from kinfold.rows.engines.connection import Connection
+from kinfold.rows.resources import Resources
 
 PIECE = 50  # questions of one query: what a query costs grows faster than its length
 
@@ -16,10 +17,11 @@ PIECE = 50  # questions of one query: what a query costs grows faster than its l
 class Database:
     """A connection, and numbers for what is made in it."""
 
-    def __init__(self) -> None:
-        self.connection = Connection()
+    def __init__(self, resources: Resources) -> None:
+        self.connection = Connection(resources)
         self.folder = self.connection.folder
         self.connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
+        self.connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody reads its file again
         self.connection.execute("SET lock_configuration = true")
         self.numbers = count()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kinfold.rows.engines import seeming, type_inference
@@ -12,6 +13,8 @@ from kinfold.rows.engines.strips import Strips
 from kinfold.rows.engines.type_inference import Stored
 from kinfold.rows.schema import Column, Schema
 from kinfold.rows.source_form import pattern
+
+FIRST_ROWS = 2_000  # looked at before all are: numbers that were computed have many decimals from the first on
 
 
 def schema_of(db: Database, frame: Frame, strips: Strips) -> Schema:
@@ -36,18 +39,44 @@ def _described(db: Database, frame: Frame, rows: int) -> list[Column]:
 
 
 def _answered(db: Database, frame: Frame) -> list[dict[str, int]]:
-    distinct = _distinct(db, frame)
     asked = [
         type_inference.questions(kind, f"c{i}", _marks(frame, name, kind))
         for i, (name, kind) in enumerate(zip(frame.names, frame.types, strict=True))
     ]
+    typed = [i for i, kind in enumerate(frame.types) if kind != "VARCHAR"]
+    found = _of_rows(db, frame, {i: asked[i] for i in typed})
+    texts = (i for i, kind in enumerate(frame.types) if kind == "VARCHAR")
+    found |= {i: _of_texts(db, frame, i, asked[i]) for i in texts}
+    return [found[i] for i in range(len(asked))]
+
+
+def _of_texts(db: Database, frame: Frame, i: int, questions: dict[str, str]) -> dict[str, int]:
+    """Ask the distinct texts of a column, each of which stands for many rows: patterns are what takes time."""
+    distinct = f"(SELECT c{i}, count(*) AS n FROM {frame.table} WHERE c{i} IS NOT NULL GROUP BY c{i})"
+    answers = db.row(f"SELECT {', '.join(questions.values())}, count(*) FROM {distinct}")
+    return {key: int(answer or 0) for key, answer in zip((*questions, "distinct"), answers, strict=True)}
+
+
+def _of_rows(db: Database, frame: Frame, asked: dict[int, dict[str, str]]) -> dict[int, dict[str, int]]:
+    """Ask the rows of columns that know their type."""
+    distinct = dict(zip(asked, _distinct(db, frame, list(asked)), strict=True))
+    for i in _long(db, frame, [i for i in asked if distinct[i]]):
+        asked[i]["decimals"] = str(type_inference.MOST_DECIMALS + 1)
     # A column of nothing but nulls is not asked: the database stumbles over some questions about none.
-    select = [sql for questions, values in zip(asked, distinct, strict=True) if values for sql in questions.values()]
+    select = [sql for i, questions in asked.items() if distinct[i] for sql in questions.values()]
     answers = db.answers(select, frame.table)
-    return [
-        {key: (next(answers) or 0) if values else 0 for key in questions} | {"distinct": values}
-        for questions, values in zip(asked, distinct, strict=True)
-    ]
+    return {
+        i: {key: (next(answers) or 0) if distinct[i] else 0 for key in questions} | {"distinct": distinct[i]}
+        for i, questions in asked.items()
+    }
+
+
+def _long(db: Database, frame: Frame, asked: Sequence[int]) -> list[int]:
+    """Return the places of floating columns some of whose first values have too many decimals to count them all."""
+    places = [i for i in asked if frame.types[i] in ("FLOAT", "DOUBLE")]
+    first = f"(SELECT * FROM {frame.table} LIMIT {FIRST_ROWS})"
+    found = db.answers([type_inference.long_decimals(f"c{i}", frame.types[i]) for i in places], first)
+    return [i for i, long in zip(places, found, strict=True) if long]
 
 
 def _with_order(column: Column, order: Order | None) -> Column:
@@ -61,11 +90,11 @@ def _marks(frame: Frame, name: str, kind: str) -> str | None:
     return pattern(frame.form.decimal, frame.form.thousands)
 
 
-def _distinct(db: Database, frame: Frame) -> list[int]:
+def _distinct(db: Database, frame: Frame, places: Sequence[int]) -> list[int]:
     # Far cheaper than as many count(DISTINCT ...) in one query.
     counts = [
         f"SELECT {i} AS i, count(*) AS n FROM (SELECT DISTINCT c{i} FROM {frame.table} WHERE c{i} IS NOT NULL)"
-        for i in range(len(frame.names))
+        for i in places
     ]
     found = [db.connection.execute(" UNION ALL ".join(piece)).fetchall() for piece in pieces(counts)]
     return [n for _, n in sorted(pair for pairs in found for pair in pairs)]

@@ -1,4 +1,4 @@
-"""The embedded engine: files and frames in DuckDB, one database in memory a run, spilling to disk when it must.
+"""The embedded engine: files and frames in DuckDB, one database a run, in memory or on disk, spilling when it must.
 
 Verbs: read (see `reading`), schema (see `describing`), appearance and what else a profile asks (see `looking`), tally,
 distinct, collect, apply, write.
@@ -9,8 +9,10 @@ order in which they came.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,33 +25,43 @@ from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.databases.intake import RowsAt, read_database
 from kinfold.rows.engines import expressions, ordering
+from kinfold.rows.engines.connection import DiskFull
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted, string
 from kinfold.rows.engines.handing import Handed, handed
-from kinfold.rows.engines.looking import alone_in, look_at, pairs_in, succession_of
+from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, sizes_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
+from kinfold.rows.engines.parts import is_many, read_parts
 from kinfold.rows.engines.reading import read_arrow, read_file
+from kinfold.rows.engines.released_schema import AfterRecoding
+from kinfold.rows.engines.sorted_rows import sorted_counts
 from kinfold.rows.engines.strips import Strips
+from kinfold.rows.engines.tallying import beside_tuples, classes_of, moments_of, spread_of, tuples_of
 from kinfold.rows.engines.value_sql import recode_values
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
+from kinfold.rows.resources import ANY, Resources
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Spread, Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
-REMEMBERED, MODEST = 4, 100_000  # tallies, for pages and checks ask again; cells of one that is worth its memory
+REMEMBERED, MODEST = 6, 100_000  # large counts, for measures, pages and checks ask again; cells of one that is not
+
+FORGOTTEN: dict[str, Any] = {"checksum": None, "blanked": frozenset(), "doubtful": ()}  # of a table that was recoded
 
 
 class DuckDB:
     """One run's database. Close it, or use it in a `with` block: its temporary files go with it."""
 
-    def __init__(self) -> None:
-        self._db = Database()
+    def __init__(self, resources: Resources = ANY) -> None:
+        self._db = Database(resources)
         self._strips = Strips(self._db)
         self._schemas: dict[str, Schema] = {}
-        self._tallies: dict[Any, Tally] = {}
+        self._recoded: dict[str, AfterRecoding] = {}
+        self._tuples: dict[tuple[str, tuple[str, ...]], Frame] = {}
+        self._counted: dict[Any, Any] = {}
         self._discard = weakref.finalize(self, self._db.connection.close)
 
     def __enter__(self) -> Self:
@@ -66,12 +78,18 @@ class DuckDB:
         self, source: Path | pa.Table | DatabaseAddress | RowsAt, missing: Sequence[str] = (), form: Form = PLAIN
     ) -> Frame:
         """Take in a file, an Arrow table or rows of a database; `missing` are texts that become null."""
-        if isinstance(source, DatabaseAddress | RowsAt):
-            frame = read_database(self._db, source if isinstance(source, RowsAt) else RowsAt(source))
-        else:
-            frame = read_arrow(self._db, source) if isinstance(source, pa.Table) else read_file(self._db, source, form)
+        frame = self._taken_in(source, form)
         found = {key: getattr(frame.form, key) or getattr(form, key) for key in ("separator", "encoding", "sheet")}
         return normalized(self._db, replace(frame, form=replace(form, **found)), missing if frame.typed else ())
+
+    def _taken_in(self, source: Path | pa.Table | DatabaseAddress | RowsAt, form: Form) -> Frame:
+        if isinstance(source, pa.Table):
+            return read_arrow(self._db, source)
+        if isinstance(source, DatabaseAddress | RowsAt):
+            return read_database(self._db, source if isinstance(source, RowsAt) else RowsAt(source))
+        if form.parts and is_many(source):
+            return read_parts(self._db, source, lambda path: read_file(self._db, path, form))
+        return read_file(self._db, source, form)
 
     def form(self, frame: Frame) -> Form:
         """Return how a table is written: what was declared, and what was found out."""
@@ -92,7 +110,9 @@ class DuckDB:
     def schema(self, frame: Frame) -> Schema:
         """Ask every column what it is; a table is asked once."""
         if frame.table not in self._schemas:
-            self._schemas[frame.table] = schema_of(self._db, frame, self._strips)
+            recoded = self._recoded.get(frame.table)
+            known = recoded.schema(self._db, self._strips) if recoded else schema_of(self._db, frame, self._strips)
+            self._schemas[frame.table] = known
         return self._schemas[frame.table]
 
     def recode(self, frame: Frame, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
@@ -103,29 +123,39 @@ class DuckDB:
             what = f"a recoded value of {', '.join(map(repr, how))} does not fit the type that its column had"
             raise DataError(what, fix="give the column a wider type, or recode to values that fit") from None
 
-    def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
-        """Count classes, and confidential values within them; what was counted a moment ago is not counted again."""
-        asked = (frame.table, tuple(by), tuple(of.items()))
-        if asked in self._tallies:
-            return self._tallies[asked]
-        found = self._tallied(frame, by, of)
-        if sum(len(spread.code) for spread in found.spreads.values()) + len(found) <= MODEST:
-            self._tallies[asked] = found
-        while len(self._tallies) > REMEMBERED:
-            del self._tallies[next(iter(self._tallies))]
+    def tally(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading | Column]) -> Tally:
+        """Count classes, and confidential values within them; what was counted before is not counted again."""
+        here = self._strips.holding(frame, (*by, *of))
+        tuples = self.distinct(here, by)
+        keys, sizes = self._remembered((tuples.table, tuples.names, None), partial(classes_of, self._db, tuples))
+        spreads = {
+            name: self._remembered(
+                (tuples.table, tuples.names, (name, how)), partial(self._spread, here, tuples, name, how)
+            )
+            for name, how in of.items()
+        }
+        return Tally(keys, sizes, spreads)
+
+    def _remembered(self, asked: Any, count: Callable[[], Any]) -> Any:
+        """Return what was counted; of large counts those of classes are remembered, and the latest."""
+        if asked in self._counted:
+            return self._counted[asked]
+        found = count()
+        if not asked[1] and _cells(found) > MODEST:
+            return found
+        self._counted[asked] = found
+        large = [key for key, held in self._counted.items() if _cells(held) > MODEST]
+        for key in large[:-REMEMBERED]:
+            del self._counted[key]
         return found
 
-    def _tallied(self, frame: Frame, by: Sequence[str], of: Mapping[str, Reading]) -> Tally:
-        """Group by the text of the key columns and count, then count each confidential column within the groups."""
-        frame = self._strips.holding(frame, (*by, *of))
-        keys = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(by))
-        names = ", ".join(f"k{i}" for i in range(len(by)))
-        groups = self._db.arrow(
-            f"SELECT {keys}{',' if keys else ''} count(*) AS n FROM {frame.table} GROUP BY ALL ORDER BY {names or 1}"
-        )
-        spreads = {name: self._spread(frame, keys, names, self._exact(frame, name, how)) for name, how in of.items()}
-        found = {name: groups.column(f"k{i}").to_numpy(zero_copy_only=False) for i, name in enumerate(by)}
-        return Tally(found, groups.column("n").to_numpy().astype(np.int64), spreads)
+    def _spread(self, frame: Frame, tuples: Frame, name: str, how: Reading | Column) -> Spread:
+        asked = expressions.number(frame, how) if isinstance(how, Column) else self._exact(frame, name, how)
+        return spread_of(self._db, frame, tuples, asked)
+
+    def moments(self, frame: Frame, columns: Mapping[str, Column]) -> tuple[int, Any, Any]:
+        """Return how many records have a number in all of some columns, and their means and covariances."""
+        return moments_of(self._db, frame, [expressions.number(frame, column) for column in columns.values()])
 
     def appearance(self, frame: Frame, column: Column) -> Appearance:
         """Say what the values of a column look like."""
@@ -143,73 +173,119 @@ class DuckDB:
         """Count the pairs of values of two columns, and the values of the first in them."""
         return pairs_in(self._db, self._strips.holding(frame, (one, other)), one, other)
 
+    def sizes(self, frame: Frame, by: Sequence[str]) -> list[tuple[int, int]]:
+        """Count the classes of some columns by their sizes; nothing but these numbers leaves the database."""
+        return sizes_in(self._db, self._strips.holding(frame, by), by)
+
+    def page(self, frame: Frame, start: int, many: int) -> list[list[str | None]]:
+        """Return some rows as text, to be looked at."""
+        return page_of(self._db, frame, start, many)
+
     def distinct(self, frame: Frame, by: Sequence[str]) -> Frame:
         """Return the key columns of a tally's classes, in its order, as they are stored."""
         frame = self._strips.holding(frame, by)
-        texts = ", ".join(expressions.text(frame, name) for name in by)
-        values = ", ".join(f"any_value({frame.at(name)}) AS c{i}" for i, name in enumerate(by))
-        table = self._db.table(f"SELECT {values} FROM {frame.table} GROUP BY {texts} ORDER BY {texts}")
-        return Frame(table, tuple(by), self._db.types(table), frame.typed, frame.form, frame.labelled)
+        asked = (frame.table, tuple(by))
+        if asked not in self._tuples:
+            self._tuples[asked] = tuples_of(self._db, frame, by)
+        return self._tuples[asked]
 
     def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
         """Return columns as Arrow: numbers for a `Column`, places in the exact order for a `Reading`, else text."""
         values = {name: self._value(frame, name, how) for name, how in columns.items()}
         select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
-        return self._db.arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(columns))
+        return self._db.arrow(f"SELECT {select} FROM {frame.table} ORDER BY {frame.order}").rename_columns(
+            list(columns)
+        )
 
     def rows(self, frame: Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""
         values = frame.columns if schema is None else [self._typed(frame, name, schema) for name in frame.names]
         select = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values))
-        return self._db.arrow(f"SELECT {select} FROM {frame.table} ORDER BY rowid").rename_columns(list(frame.names))
+        return self._db.arrow(f"SELECT {select} FROM {frame.table} ORDER BY {frame.order}").rename_columns(
+            list(frame.names)
+        )
 
     def apply(self, frame: Frame, recoding: Recoding, schema: Schema) -> Frame:
         """Carry out a recoding: a new table without the dropped columns and rows, in the same order."""
         treated = {name: t for name, t in recoding.columns.items() if not isinstance(t, Drop)}
+        values = self._values(frame, treated, schema)
+        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         fresh = {name: t for name, t in treated.items() if isinstance(t, Replace)}
-        labels = np.maximum(recoding.labels, 0)
-        arrow = pa.table(
-            {"kept": recoding.kept} | {f"v{i}": t.values.take(pa.array(labels)) for i, t in enumerate(fresh.values())}
+        with _fitting():
+            table = (self._by_place if recoding.tuples is None else self._by_tuple)(frame, recoding, fresh, select)
+        labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
+        found = replace(
+            frame,
+            table=table,
+            names=tuple(treated),
+            types=self._db.types(table)[: len(treated)],
+            labelled=labelled,
+            orders=(),
+            order="rowid" if recoding.tuples is None else "place",
+            **FORGOTTEN,
         )
-        select = []
-        for i, (name, treatment) in enumerate(treated.items()):
-            value = f"s.{frame.at(name)}" if isinstance(treatment, Keep) else f"n.v{list(fresh).index(name)}"
+        classes = self._classes(found, fresh, {name: values[name] for name in fresh}, recoding)
+        self._recoded[table] = AfterRecoding(found, schema, treated, classes)
+        return found
+
+    def _by_place(self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], select: str) -> str:
+        """Put what becomes of each row beside it."""
+        labels = pa.array(np.maximum(recoding.labels, 0))
+        values = {f"v{i}": t.values.take(labels) for i, t in enumerate(fresh.values())}
+        with self._db.registered(pa.table({"kept": recoding.kept} | values)) as view:
+            return self._db.table(f"SELECT {select} FROM {frame.table} s POSITIONAL JOIN {view} n WHERE n.kept")
+
+    def _by_tuple(self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], select: str) -> str:
+        """Join what becomes of each tuple; where rows stood is noted, for a join may come in any order."""
+        values = {f"v{i}": t.values for i, t in enumerate(fresh.values())}
+        classes = max((len(each) for each in values.values()), default=int(recoding.labels.max(initial=0)) + 1)
+        named = self._labelled(recoding)
+        joined = beside_tuples(frame, named, f"*, {frame.order} AS place", "label")
+        with self._db.registered(pa.table({"id": np.arange(classes, dtype=np.int32)} | values)) as view:
+            table = self._db.table(f"SELECT {select}, s.place FROM {joined} JOIN {view} n ON n.id = u.label")
+        self._db.drop(named.table)
+        return table
+
+    def _labelled(self, recoding: Recoding) -> Frame:
+        """Return the tuples of a recoding with the class of each beside it."""
+        tuples: Frame = recoding.tuples
+        with self._db.registered(pa.table({"label": recoding.labels})) as view:
+            return replace(tuples, table=self._db.table(f"SELECT * FROM {tuples.table} POSITIONAL JOIN {view}"))
+
+    def _values(self, frame: Frame, treated: Mapping[str, Keep | Replace], schema: Schema) -> dict[str, str]:
+        """SQL for the columns after a recoding: of the rows `s`, or of the class values `n`."""
+        values, fresh = {}, [name for name, t in treated.items() if isinstance(t, Replace)]
+        for name, treatment in treated.items():
+            value = f"n.v{fresh.index(name)}" if isinstance(treatment, Replace) else f"s.{frame.at(name)}"
             if isinstance(treatment, Replace) and treatment.as_stored:
                 value = expressions.restored(value, treatment.values.type, frame.type_of(name), schema[name])
             if treatment.quotes and expressions.holds_text(treatment, frame.type_of(name)):
                 value = requoted(value, treatment.quotes)
-            select.append(f"{value} AS c{i}")
+            values[name] = value
+        return values
+
+    def _classes(
+        self, frame: Frame, fresh: Mapping[str, Replace], values: Mapping[str, str], recoding: Recoding
+    ) -> Frame | None:
+        """Return the values of the classes that occur, as a table of the columns that they replace."""
+        if not fresh:
+            return None
+        used = pa.array(np.unique(recoding.labels[recoding.kept]))
+        arrow = pa.table({f"v{i}": t.values.take(used) for i, t in enumerate(fresh.values())})
+        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         with self._db.registered(arrow) as view:
-            rows, order = self._joined(frame, recoding.tuples, view)
-            try:
-                table = self._db.table(f"SELECT {', '.join(select)} FROM {rows} WHERE n.kept {order}")
-            except duckdb.ConversionException:
-                what = "a released value does not fit the type that its column had"
-                raise DataError(what, fix="give the column a wider type, or say output.round = false") from None
-        labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
-        kept = {"typed": frame.typed, "form": frame.form, "numeric": frame.numeric, "mixed": frame.mixed}
-        return Frame(table, tuple(treated), self._db.types(table), labelled=labelled, **kept)  # type: ignore[arg-type]
+            table = self._db.table(f"SELECT {select} FROM {view} n")
+        return replace(frame, table=table, names=tuple(fresh), types=self._db.types(table))
 
     def by_row(self, frame: Frame, recoding: Recoding) -> Recoding:
         """Return the recoding with a label for each row, where it has one for each tuple."""
         if recoding.tuples is None:
             return recoding
-        with self._db.registered(pa.table({"label": recoding.labels})) as view:
-            rows, order = self._joined(frame, recoding.tuples, view)
-            labels = self._db.arrow(f"SELECT n.label FROM {rows} {order}").column(0).to_numpy()
+        named = self._labelled(recoding)
+        joined = beside_tuples(frame, named, f"{frame.order} AS place", "label")
+        labels = self._db.arrow(f"SELECT u.label FROM {joined} ORDER BY s.place").column(0).to_numpy()
+        self._db.drop(named.table)
         return replace(recoding, labels=labels.astype(np.int32), tuples=None)
-
-    def _joined(self, frame: Frame, tuples: Frame | None, view: str) -> tuple[str, str]:
-        """SQL for the rows `s` of a table beside those of a view, `n`, by their places or by tuple; and their order."""
-        if tuples is None:
-            return f"{frame.table} s POSITIONAL JOIN {view} n", ""
-        keys = range(len(tuples.names))
-        ours = ", ".join(f"{expressions.text(frame, name)} AS k{i}" for i, name in enumerate(tuples.names))
-        theirs = ", ".join(f"{expressions.text(tuples, name)} AS k{i}" for i, name in enumerate(tuples.names))
-        same = " AND ".join(f"s.k{i} IS NOT DISTINCT FROM n.k{i}" for i in keys)
-        rows = f"(SELECT *, rowid AS place, {ours} FROM {frame.table})"
-        named = f"(SELECT {view}.*, {theirs} FROM {tuples.table} POSITIONAL JOIN {view})"
-        return f"{rows} s JOIN {named} n ON {same}", "ORDER BY s.place"
 
     def hand_out(self, frame: Frame, schema: Schema, fitted: Callable[[str], str], *, ordered: bool) -> Handed:
         """Hand out every row, a batch at a time, in types that somebody takes."""
@@ -217,7 +293,7 @@ class DuckDB:
 
     def write(self, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
         """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
-        order = "ORDER BY ALL" if ordered else "ORDER BY rowid"
+        order = "ORDER BY ALL" if ordered else f"ORDER BY {frame.order}"
         if path.suffix == ".parquet":
             values, options = [self._typed(frame, name, schema) for name in frame.names], "FORMAT parquet"
         else:
@@ -229,9 +305,11 @@ class DuckDB:
             f"{value} AS {expressions.identifier(name)}" for value, name in zip(values, frame.names, strict=True)
         )
         inner = f"SELECT {select} FROM {frame.table} {order}"
+        if ordered and (counted := sorted_counts(self._db, f"SELECT {select} FROM {frame.table}")):
+            inner = counted
         try:
             self._db.connection.execute(f"COPY ({inner}) TO {expressions.literal(path)} ({options})")
-        except duckdb.IOException:
+        except (duckdb.IOException, DiskFull):
             raise PolicyError(
                 f"cannot write '{path.name}' into '{path.parent}'", fix="check the folder's rights and the free space"
             ) from None
@@ -241,19 +319,6 @@ class DuckDB:
         return frame.form.between_fields if len(frame.names) > 1 else ","
 
     # SQL
-
-    def _spread(self, frame: Frame, keys: str, names: str, value: str) -> Spread:
-        # Ranked in the order in which the classes themselves are listed; SQL ranks nulls together.
-        rows = f"SELECT {keys}{',' if keys else ''} {value} AS v FROM {frame.table}"
-        rank = "dense_rank() OVER (ORDER BY {}) - 1"
-        places = f"{rank.format(names or 1)} AS g, {rank.format('v NULLS FIRST')} AS code"
-        ranked = f"SELECT {places}, v FROM ({rows})"
-        cells = self._db.arrow(
-            f"SELECT g, code, any_value(v) AS v, count(*) AS n FROM ({ranked}) GROUP BY g, code ORDER BY g, code"
-        )
-        g, code, n = (cells.column(name).to_numpy().astype(np.int64) for name in ("g", "code", "n"))
-        first = np.unique(code, return_index=True)[1]
-        return Spread(g, code, n, _distinct(cells.column("v").take(pa.array(first))))
 
     def _value(self, frame: Frame, name: str, how: Column | Reading | None) -> str:
         if how is None or how == AS_TEXT:
@@ -314,8 +379,15 @@ class DuckDB:
         return ordering.decimals(c, exponents, before, after) or c
 
 
-def _distinct(values: pa.ChunkedArray) -> Any:
-    """Return values, in order, as an array; moments in parts, which Python ends in the year 9999, as their places."""
-    if not pa.types.is_struct(values.type):
-        return values.to_numpy(zero_copy_only=False)
-    return np.where(values.is_null().to_numpy(), np.nan, np.arange(len(values)))
+def _cells(counted: Any) -> int:
+    return len(counted.code) if isinstance(counted, Spread) else len(counted[1])
+
+
+@contextmanager
+def _fitting() -> Iterator[None]:
+    """Tell of released values that do not fit the type that their column had."""
+    try:
+        yield
+    except duckdb.ConversionException:
+        what = "a released value does not fit the type that its column had"
+        raise DataError(what, fix="give the column a wider type, or say output.round = false") from None

@@ -41,6 +41,7 @@ class Frame:
     numeric: frozenset[str] = frozenset()  # columns of text that were numbers by the marks of the source
     mixed: frozenset[str] = frozenset()  # columns of a typed source with numbers and texts: read as written
     orders: tuple[Order | None, ...] = ()  # of its columns, where the source has categories
+    order: str = "rowid"  # SQL for the place of a row in the order in which rows came
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
 
     @property

@@ -33,7 +33,7 @@ def handed(db: Database, frame: Frame, values: Sequence[str], fitted: Callable[[
     taken = [_taken(db, frame, value, kind, fitted(kind)) for value, kind in zip(values, kinds, strict=True)]
     cast = [f"CAST({value} AS {kind})" for value, kind in zip(values, taken, strict=True)]
     inner = ", ".join(f"{value} AS {identifier(name)}" for value, name in zip(cast, frame.names, strict=True))
-    order = "ORDER BY ALL" if ordered else "ORDER BY rowid"
+    order = "ORDER BY ALL" if ordered else f"ORDER BY {frame.order}"
     checksum = row_checksum(db, cast, frame.table)
     rows = db.connection.reader(f"SELECT {inner} FROM {frame.table} {order}", BATCH)
     return Handed(frame.names, tuple(taken), rows, checksum)

@@ -15,6 +15,7 @@ from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.schema import Column, Storage
 
 NUMBERS = (Storage.INTEGER, Storage.NUMBER)
+MOST_LETTERS = 200  # of a text on a page of rows
 
 
 def look_at(db: Database, frame: Frame, column: Column) -> Appearance:
@@ -73,3 +74,21 @@ def pairs_in(db: Database, frame: Frame, one: str, other: str) -> tuple[int, int
     pairs = f"SELECT DISTINCT {a} AS a, {b} AS b FROM {frame.table} WHERE {a} IS NOT NULL AND {b} IS NOT NULL"
     found = db.row(f"SELECT count(*), count(DISTINCT a) FROM ({pairs})")
     return int(found[0]), int(found[1])
+
+
+def sizes_in(db: Database, frame: Frame, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Count the classes of these columns by how many rows they have: (rows, classes), ascending; null is like null."""
+    keys = ", ".join(expressions.text(frame, name) for name in names) or "()"
+    classes = f"SELECT count(*) AS n FROM {frame.table} GROUP BY {keys}"
+    found = db.arrow(f"SELECT n, count(*) AS many FROM ({classes}) GROUP BY n ORDER BY n").to_pydict()
+    return [(int(n), int(many)) for n, many in zip(found["n"], found["many"], strict=True) if n]
+
+
+def page_of(db: Database, frame: Frame, start: int, many: int) -> list[list[str | None]]:
+    """Return some rows as text, from one on in the order in which they came; long texts are cut."""
+    cells = ", ".join(
+        f"left({expressions.text(frame, name)}, {MOST_LETTERS}) AS c{i}" for i, name in enumerate(frame.names)
+    )
+    rows = f"SELECT {cells} FROM {frame.table} WHERE rowid BETWEEN {int(start)} AND {int(start) + int(many) - 1}"
+    columns = db.arrow(f"{rows} ORDER BY rowid").to_pydict()
+    return [list(row) for row in zip(*columns.values(), strict=True)]

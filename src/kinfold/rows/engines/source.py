@@ -70,7 +70,9 @@ def format_of(path: Path) -> FileKind:
     if not path.exists():
         raise DataError(f"no such file: '{path}'", fix="check the path")
     if path.is_dir():
-        raise DataError(f"'{path}' is a folder, not a file", fix="name a file inside it")
+        raise DataError(
+            f"'{path}' is a folder, not a file", fix="name a file inside it, or say source.parts = true (--parts)"
+        )
     if not path.is_file():
         raise DataError(f"'{path}' is no ordinary file", fix="save the table to a file first")
     if not os.access(path, os.R_OK):

@@ -20,6 +20,7 @@ WHOLE = r"[+-]?(0|[1-9][0-9]{0,17})"
 NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 NOT_FINITE = r"(?i)[+-]?(nan|inf|infinity)"
 MOST_DECIMALS = 12
+SHORT = 4  # decimals that are told by rounding
 
 WHOLE_TYPES = (
     "TINYINT",
@@ -36,37 +37,57 @@ WHOLE_TYPES = (
 
 
 def questions(sql_type: str, c: str, marked: str | None = None) -> dict[str, str]:
-    """Aggregates that tell what the column `c` is, by name.
+    """Aggregates that tell what the column `c` is, by name; of texts over the distinct ones, `n` rows each.
 
     `marked` is the pattern of numbers by the marks of the source, where not all of the column's texts are such: then
     it is no column of numbers, whatever these look like.
     """
-    asked = {"filled": f"count({c})"}
+    asked = {"filled": f"count({c})" if sql_type != "VARCHAR" else _rows(f"{c} IS NOT NULL")}
     if marked is not None:
         asked |= dict.fromkeys(("whole", "not_finite", "decimals"), "0")
-        asked["numbers"] = f"count_if(regexp_full_match(trim({c}), {string(marked)}))"
-        asked["formulas"] = f"count_if({is_formula(c)})"
+        asked["numbers"] = _rows(f"regexp_full_match(trim({c}), {string(marked)})")
+        asked["formulas"] = _rows(is_formula(c))
     elif sql_type == "VARCHAR":
         text = f"trim({c})"
         fraction = f"nullif(rtrim(split_part({text}, '.', 2), '0'), '')"
         asked |= {
-            "whole": f"count_if(regexp_full_match({text}, '{WHOLE}'))",
-            "numbers": f"count_if(regexp_full_match({text}, '{NUMBER}') AND isfinite(try_cast({text} AS DOUBLE)))",
-            "not_finite": f"count_if(regexp_full_match({text}, '{NOT_FINITE}'))",
-            "fractions": f"count(CASE WHEN {text} ILIKE '%e%' THEN 'e' ELSE {fraction} END)",
+            "whole": _rows(f"regexp_full_match({text}, '{WHOLE}')"),
+            "numbers": _rows(f"regexp_full_match({text}, '{NUMBER}') AND isfinite(try_cast({text} AS DOUBLE))"),
+            "not_finite": _rows(f"regexp_full_match({text}, '{NOT_FINITE}')"),
+            "fractions": _rows(f"CASE WHEN {text} ILIKE '%e%' THEN 'e' ELSE {fraction} END IS NOT NULL"),
             "decimals": f"max(CASE WHEN {text} ILIKE '%e%' THEN 99 ELSE length(split_part({text}, '.', 2)) END)",
-            "formulas": f"count_if({is_formula(c)})",
+            "formulas": _rows(is_formula(c)),
         }
     elif sql_type in ("FLOAT", "DOUBLE"):
-        text = f"CAST({c} AS VARCHAR)"
-        fraction = f"CASE WHEN {text} LIKE '%e%' THEN 99 ELSE length(nullif(split_part({text}, '.', 2), '0')) END"
-        asked |= {
-            "not_finite": f"count_if(NOT isfinite({c}))",
-            "decimals": f"max(CASE WHEN isfinite({c}) THEN {fraction} END)",
-        }
+        asked |= {"not_finite": f"count_if(NOT isfinite({c}))", "decimals": f"max({_decimals_of(c, sql_type)})"}
     elif sql_type.startswith("TIMESTAMP"):
         asked["whole_days"] = f"count_if({c} = date_trunc('day', {c}))"
     return asked
+
+
+def _rows(condition: str) -> str:
+    """SQL for how many rows hold a text that meets a condition."""
+    return f"coalesce(sum(n) FILTER (WHERE {condition}), 0)"
+
+
+def _decimals_of(c: str, sql_type: str) -> str:
+    """SQL for how many decimals a floating number is written with, 99 for more than are counted.
+
+    Where it is the nearest double to a whole number over 100, say, it is written with two: so most are told without
+    writing them. Beyond 15 digits, and below a thousandth, they are written out.
+    """
+    text = f"CAST({c} AS VARCHAR)"
+    written = f"CASE WHEN {text} LIKE '%e%' THEN 99 ELSE length(nullif(split_part({text}, '.', 2), '0')) END"
+    if sql_type == "FLOAT":
+        return f"CASE WHEN isfinite({c}) THEN {written} END"
+    plain = f"abs({c}) < 1e9 AND ({c} = 0 OR abs({c}) > 1e-3)"
+    short = "".join(f" WHEN {plain} AND {c} = round({c}, {d}) THEN {d}" for d in range(SHORT + 1))
+    return f"CASE WHEN NOT isfinite({c}) THEN NULL{short} ELSE {written} END"
+
+
+def long_decimals(c: str, sql_type: str) -> str:
+    """SQL for whether some of the numbers in a column are written with more decimals than are counted."""
+    return f"coalesce(max({_decimals_of(c, sql_type)}), 0) > {MOST_DECIMALS}"
 
 
 def may_be_whole(found: Mapping[str, int]) -> bool:

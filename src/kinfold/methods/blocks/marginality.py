@@ -1,7 +1,7 @@
 """Marginality: an order for values that have none, from the most central to the most remote.
 
 The marginality of a value is the sum of its distances to all records. Values are ranked by it, the least first, so that
-the strata of `t_first` can be cut. With the equal distance the most frequent value comes first; with a hierarchy the
+the layers of a block can be cut. With the equal distance the most frequent value comes first; with a hierarchy the
 value whose relatives are many.
 
 Paper: the ranking that Soria-Comas et al. 2015, section 7, ask for (their [7], [28]).

@@ -1,0 +1,141 @@
+"""The workshop: one function over many blocks, side by side, the same whatever the number of threads.
+
+Blocks share no record, and what becomes of one depends on nothing but the block. Small blocks are taken together, as a
+bundle: the unit of work, and of what is kept for a later run. The listener is told by the calling thread alone, a
+few times a second; what it raises stops every thread at its next report.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from kinfold.errors import Cancelled
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kinfold.methods.blocks.shelf import Shelf
+    from kinfold.progress import Progress
+    from kinfold.rows.points import Labels
+
+    Rows = NDArray[np.intp]
+
+Made = TypeVar("Made")
+
+BUNDLE = 50_000  # records, about
+OFTEN = 0.1  # seconds between two reports
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The classes of some records, and how many of them missed a promise at first."""
+
+    labels: Labels
+    mended: int = 0
+
+
+Work: TypeAlias = "Callable[[Rows, Progress], Labelled]"
+
+
+def threads() -> int:
+    """Return how many blocks are worked on at a time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def labelled(blocks: Sequence[Rows], work: Work, progress: Progress, shelf: Shelf) -> list[Labelled]:
+    """Return what the work makes of each block; what the shelf holds is not done again."""
+    bundles = bundled([len(block) for block in blocks])
+    hall = Hall([sum(len(blocks[i]) for i in bundle) for bundle in bundles], progress)
+
+    def made(at: int) -> list[Labelled]:
+        here = [blocks[i] for i in bundles[at]]
+        if (known := shelf.get(f"blocks-{at}")) is not None:
+            each = np.split(known["labels"].astype(np.int32), np.cumsum([len(block) for block in here])[:-1])
+            return [Labelled(*both) for both in zip(each, known["mended"].tolist(), strict=True)]
+        found: list[Labelled] = []
+        for block in here:
+            before = sum(len(part.labels) for part in found)
+            found.append(work(block, hall.part(at, before, len(block))))
+        labels = np.concatenate([part.labels for part in found])
+        shelf.put(f"blocks-{at}", labels=labels, mended=np.array([part.mended for part in found]))
+        return found
+
+    return [part for bundle in hall.run(made) for part in bundle]
+
+
+def bundled(sizes: Sequence[int]) -> list[range]:
+    """Put blocks that follow each other together until they have enough records.
+
+    >>> bundled([30_000, 30_000, 90_000, 10])
+    [range(0, 2), range(2, 3), range(3, 4)]
+    """
+    found, first, records = [], 0, 0
+    for at, size in enumerate(sizes):
+        records += size
+        if records >= BUNDLE:
+            found.append(range(first, at + 1))
+            first, records = at + 1, 0
+    return [*found, range(first, len(sizes))] if first < len(sizes) else found
+
+
+class Hall:
+    """Threads at work on parts of known sizes, and the one that listens to how far they are."""
+
+    def __init__(self, sizes: Sequence[int], progress: Progress) -> None:
+        self.progress, self.total = progress, sum(sizes)
+        self.sizes, self.done = sizes, np.zeros(len(sizes))
+        self.home, self.stopped = threading.get_ident(), threading.Event()
+
+    def part(self, at: int, before: int, records: int) -> Progress:
+        """Return the listener of some records of one part, for the thread that works on it."""
+
+        def hear(done: int, total: int) -> None:
+            if self.stopped.is_set():
+                raise Cancelled("stopped between two classes of a block")
+            self.done[at] = before + (records * min(1.0, done / total) if total else 0.0)
+            if threading.get_ident() == self.home:
+                self._tell()
+
+        return hear
+
+    def run(self, made: Callable[[int], Made]) -> list[Made]:
+        """Make every part, some at a time, and return them in order; where there is one, in this thread."""
+        many = threads()
+        if len(self.sizes) == 1 or many == 1:
+            return [self._one(made, at) for at in range(len(self.sizes))]
+        with ThreadPoolExecutor(many) as pool:
+            futures = [pool.submit(self._one, made, at) for at in range(len(self.sizes))]
+            try:
+                self._attend(futures)
+                return [future.result() for future in futures]
+            finally:
+                self.stopped.set()  # where somebody stops the run, or one part failed: the others need not go on
+                for future in futures:
+                    future.cancel()
+
+    def _one(self, made: Callable[[int], Made], at: int) -> Made:
+        if self.stopped.is_set():
+            raise Cancelled("stopped before a block")
+        found = made(at)
+        self.done[at] = self.sizes[at]
+        if threading.get_ident() == self.home:
+            self._tell()
+        return found
+
+    def _attend(self, futures: Sequence[Future[Any]]) -> None:
+        left = set(futures)
+        while left:
+            done, left = wait(left, timeout=OFTEN, return_when=FIRST_COMPLETED)
+            if any(future.exception() is not None for future in done):
+                return
+            self._tell()
+
+    def _tell(self) -> None:
+        self.progress(int(self.done.sum()), self.total)

@@ -1,0 +1,133 @@
+"""Tallying in SQL: classes by the text of their keys, and within them the values of a column.
+
+Rows are grouped by their keys as they are stored, which is far cheaper than by their texts, and only the classes are
+written out. Two values of one type have the same text if and only if they are equal, but for the two zeros of floating
+point, and what is not a number: these are told apart by their sign.
+
+    tuples   the distinct keys and how many rows hold each, as a table in the order of their texts
+    values   the distinct values of the column in their order, null first
+    cells    rows led to their tuple by a join, and counted by tuple and value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kinfold.rows.engines.database import Database
+from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.tally import Spread
+
+FLOATING = ("FLOAT", "DOUBLE")
+
+
+class Texts(Mapping[str, NDArray[Any]]):
+    """The key columns of classes by name, as arrays of texts that are fetched when they are asked for."""
+
+    def __init__(self, names: Sequence[str], fetch: Callable[[str], NDArray[Any]]) -> None:
+        self._names, self._fetch = tuple(names), fetch
+        self._made: dict[str, NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self._fetch(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def keys_of(frame: Frame, by: Sequence[str]) -> list[str]:
+    """SQL for what rows are grouped by: equal if and only if the texts of the key columns are."""
+    kinds = [(frame.at(name), frame.type_of(name)) for name in by]
+    signs = [f"(signbit({c}) AND ({c} = 0 OR isnan({c})))" for c, kind in kinds if kind in FLOATING]
+    return [c for c, _ in kinds] + signs
+
+
+def tuples_of(db: Database, frame: Frame, by: Sequence[str]) -> Frame:
+    """Return the distinct keys as they are stored, in the order of their texts; `n` is how many rows hold each."""
+    values = "".join(f"{frame.at(name)} AS c{i}, " for i, name in enumerate(by))
+    grouped = f"SELECT {values}count(*) AS n FROM {frame.table}"
+    if by:
+        texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(len(by)))
+        grouped = f"SELECT * FROM ({grouped} GROUP BY {', '.join(keys_of(frame, by))}) ORDER BY {texts}"
+    table = db.table(grouped)
+    return replace(frame, table=table, names=tuple(by), types=db.types(table)[: len(by)], orders=(), order="rowid")
+
+
+def classes_of(db: Database, tuples: Frame) -> tuple[Texts, NDArray[np.int64]]:
+    """Return the keys of the classes as texts, and how many rows each has."""
+
+    def fetch(name: str) -> NDArray[Any]:
+        query = f"SELECT CAST({tuples.at(name)} AS VARCHAR) FROM {tuples.table} ORDER BY rowid"
+        return db.arrow(query).column(0).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+    sizes = db.arrow(f"SELECT n FROM {tuples.table} ORDER BY rowid").column(0).to_numpy()
+    return Texts(tuples.names, fetch), sizes.astype(np.int64)
+
+
+def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
+    """Return how the values of a column, given as SQL, fall into the classes."""
+    distinct = f"SELECT DISTINCT {value} AS v FROM {frame.table}"
+    values = db.table(f"SELECT v, row_number() OVER (ORDER BY v NULLS FIRST) - 1 AS code FROM ({distinct})")
+    cells = f"SELECT 0 AS g, {value} AS v, count(*) AS n FROM {frame.table} GROUP BY ALL"
+    if tuples.names:
+        joined = beside_tuples(frame, tuples, f"{value} AS v", "rowid AS g")
+        cells = f"SELECT u.g, s.v, count(*) AS n FROM {joined} GROUP BY ALL"
+    joined = f"({cells}) c JOIN {values} w ON c.v IS NOT DISTINCT FROM w.v"
+    counted = db.arrow(f"SELECT CAST(g AS BIGINT) AS g, code, n FROM {joined} ORDER BY g, code")
+    held = db.arrow(f"SELECT v FROM {values} ORDER BY code").column(0)
+    db.drop(values)
+    group, code, count = (counted.column(name).to_numpy() for name in ("g", "code", "n"))
+    return Spread(group, code, count, _distinct(held))
+
+
+def beside_tuples(frame: Frame, tuples: Frame, wanted: str, known: str) -> str:
+    """SQL for the rows `s` of a table, each beside its tuple `u`; `wanted` of the rows, `known` of the tuples."""
+    ours, theirs = (
+        ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys_of(each, tuples.names))) for each in (frame, tuples)
+    )
+    keys = range(len(keys_of(tuples, tuples.names)))
+    same = " AND ".join(f"s.k{i} IS NOT DISTINCT FROM u.k{i}" for i in keys)
+    rows, named = f"SELECT {wanted}, {ours} FROM {frame.table}", f"SELECT {known}, {theirs} FROM {tuples.table}"
+    return f"({rows}) s JOIN ({named}) u ON {same}"
+
+
+def moments_of(
+    db: Database, frame: Frame, values: Sequence[str]
+) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many rows have a finite number in every column, given as SQL, and their means and covariances.
+
+    Two passes, with sums that carry what rounding takes away; the mean of equal numbers is that number.
+    """
+    named = ", ".join(f"{value} AS x{i}" for i, value in enumerate(values))
+    names = [f"x{i}" for i in range(len(values))]
+    rows = f"(SELECT * FROM (SELECT {named} FROM {frame.table}) WHERE {' AND '.join(f'isfinite({x})' for x in names)})"
+    first = db.row(f"SELECT count(*), {', '.join(f'favg({x}), min({x}), max({x})' for x in names)} FROM {rows}")
+    count, facts = int(first[0]), np.array([first[1:]], np.float64).reshape(-1, 3)
+    means = np.where(facts[:, 1] == facts[:, 2], facts[:, 1], facts[:, 0])
+    pairs = [(i, j) for i in range(len(values)) for j in range(i, len(values))]
+    gaps = [f"({x} - ({mean!r}))" for x, mean in zip(names, means.tolist(), strict=True)]
+    covariances = np.zeros((len(values), len(values)))
+    if count:
+        found = db.row(f"SELECT {', '.join(f'favg({gaps[i]} * {gaps[j]})' for i, j in pairs)} FROM {rows}")
+        for (i, j), value in zip(pairs, found, strict=True):
+            covariances[i, j] = covariances[j, i] = value
+    return count, means, covariances
+
+
+def _distinct(values: pa.ChunkedArray) -> Any:
+    """Return values, in order, as an array; moments in parts, which Python ends in the year 9999, as their places."""
+    if not pa.types.is_struct(values.type):
+        return values.to_numpy(zero_copy_only=False)
+    return np.where(values.is_null().to_numpy(), np.nan, np.arange(len(values)))

@@ -1,0 +1,70 @@
+"""What an engine may use of a machine: memory, threads, and a folder on a disk that has room.
+
+memory    of the whole process: the engine gets a part, for a release and the check of its file have one each, and
+          what is counted (classes, values) is held beside them
+on disk   where the rows of a large table are: packed, in a private folder that goes with the run
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LARGE = 32 << 20  # bytes of a file from which on its rows are kept on disk
+SHARE = 0.25  # of the memory that each of two engines gets
+MODEST, A_THREAD = 512 << 20, 256 << 20  # bytes that an engine gets where nobody says, in all and for each core
+LEAST = 512 << 20  # bytes that a run needs for itself, whatever the table
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS |= {f"{unit[0]}IB": 2 ** (10 * power) for power, unit in enumerate(("KB", "MB", "GB", "TB"), 1)}
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Limits; None is what the engine takes by itself."""
+
+    memory: int | None = None  # bytes
+    spill: Path | None = None
+    threads: int | None = None
+    on_disk: bool = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The limits as the database is told them."""
+        told: dict[str, Any] = {}
+        if self.memory is not None:
+            told["memory_limit"] = f"{int(self.memory * SHARE) >> 20}MiB"
+        elif self.on_disk:
+            told["memory_limit"] = f"{max(MODEST, A_THREAD * (os.cpu_count() or 1)) >> 20}MiB"
+        return told if self.threads is None else {**told, "threads": str(self.threads)}
+
+
+ANY = Resources()
+
+
+def bytes_of(text: str) -> int:
+    """Read an amount of memory.
+
+    >>> bytes_of("4GB"), bytes_of("512 MiB")
+    (4000000000, 536870912)
+    """
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text.lower())
+    if not found or found[2].upper() not in UNITS:
+        raise ValueError('write an amount of memory as "4GB" or "512MB"')
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def enough(value: Any) -> Any:
+    """Check an amount of memory: the run itself needs some, whatever the table."""
+    if value is not None and bytes_of(str(value)) < LEAST:
+        raise ValueError(f"a run needs {LEAST >> 20}MiB for itself, whatever the table; give it more")
+    return value if value is None else str(value)
+
+
+def is_large(source: Any) -> bool:
+    """Whether the rows of a source are better kept on disk: by the size of its file, and where it has many."""
+    if not isinstance(source, Path) or not source.is_file():
+        return isinstance(source, Path)
+    return source.stat().st_size > LARGE

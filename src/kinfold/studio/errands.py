@@ -1,0 +1,206 @@
+"""Errands: what takes longer than a moment, each in a process of its own, which can be ended at any time.
+
+    lanes     runs, and looks that somebody waits for; so many processes each, the others wait in line
+    line      bounded, in all and for each session; of those that wait the first goes whose session has nothing going on
+
+A process that ends without a last word was ended from outside, most likely for want of memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from kinfold.studio.limits import Limits
+from kinfold.studio.mishaps import Refused
+from kinfold.studio.worker_pool import WorkerPool, kill
+
+State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
+
+OVER: tuple[State, ...] = ("done", "failed", "cancelled")
+ANSWERED: tuple[State, ...] = ("done", "failed")  # by the worker itself
+GONE = {
+    "what": "the run was ended from outside, most likely for want of memory",
+    "fix": "give it more memory, or fewer records at a time",
+}
+
+
+@dataclass(eq=False)
+class Errand:
+    """Something to be done for a session: what, how far it is, and what came of it."""
+
+    ident: str
+    kind: str
+    owner: object  # the session
+    folder: Path
+    request: Mapping[str, Any]
+    told: Callable[[Errand], None]  # called whenever something changed
+    lane: str = "look"
+    state: State = "queued"
+    stage: str = "queued"
+    share: float = 0.0
+    left: float | None = None
+    begun: float | None = None
+    ended: float | None = None
+    curve: list[tuple[float, float]] = field(default_factory=list)
+    bound: float | None = None
+    summary: Mapping[str, Any] | None = None
+    problems: list[Mapping[str, Any]] = field(default_factory=list)
+    process: asyncio.subprocess.Process | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come."""
+        return self.state in OVER
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been going on."""
+        return 0.0 if self.begun is None else (self.ended or time.monotonic()) - self.begun
+
+    def progress(self) -> dict[str, Any]:
+        """Return how far it is."""
+        told = {"id": self.ident, "state": self.state, "stage": self.stage, "share": self.share, "left": self.left}
+        loss = self.curve[-1][1] if self.curve else None
+        return {**told, "seconds": round(self.seconds, 2), "loss": loss}
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        """Take in what the worker tells."""
+        name = event.get("event")
+        if name == "progress":
+            self.stage, self.share, self.left = event["stage"], event["share"], event.get("left")
+        elif name == "cost":
+            self.curve.append((event["seconds"], event["share"]))
+            del self.curve[1:-400:2]  # a long curve keeps its shape with fewer points
+        elif name == "summary":
+            self.summary = event["summary"]
+        elif name == "done":
+            self.bound = event.get("bound")
+            self.finish("done")
+        elif name == "failed":
+            self.problems = list(event["problems"])
+            self.finish("failed")
+
+    def finish(self, state: State) -> None:
+        """Say how it ended; the first word counts."""
+        if not self.over:
+            self.state, self.stage, self.left, self.ended = state, state, None, time.monotonic()
+            self.share = 1.0 if state == "done" else self.share
+
+
+class Errands:
+    """The line of errands, and the processes at work."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._line: list[Errand] = []
+        self._going: set[Errand] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.pool = WorkerPool()
+        self._closed = False
+
+    def submit(self, errand: Errand) -> None:
+        """Put an errand into the line, or refuse it where that is too long."""
+        mine = [each for each in self._line if each.owner is errand.owner]
+        if len(mine) >= self._limits.waiting:
+            raise Refused(429, f"{len(mine)} runs of this session wait already", "wait for one, or cancel one")
+        if len(self._line) >= self._limits.queue or self._closed:
+            raise Refused(503, f"{len(self._line):,} runs wait already", "try again in a while")
+        self._line.append(errand)
+        self._start_next()
+
+    def before(self, errand: Errand) -> int:
+        """Return how many of its lane are before an errand in the line."""
+        lane = [each for each in self._line if each.lane == errand.lane]
+        return lane.index(errand) if errand in lane else 0
+
+    def drop(self, errand: Errand) -> None:
+        """End an errand, and wait for nothing."""
+        if errand in self._line:
+            self._line.remove(errand)
+        if not errand.over:
+            errand.finish("cancelled")
+            errand.told(errand)
+        if errand.process is not None:
+            kill(errand.process)
+
+    async def cancel(self, errand: Errand) -> None:
+        """End an errand: at once, wherever it is."""
+        self.drop(errand)
+        if errand.process is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(errand.process.wait(), 2.0)
+
+    async def forget(self, owner: object) -> None:
+        """End everything that is done for a session."""
+        theirs = [each for each in (*self._line, *self._going) if each.owner is owner]
+        await asyncio.gather(*(self.cancel(each) for each in theirs))
+
+    def busy(self, owner: object) -> bool:
+        """Whether something is done for a session, or waits to be."""
+        return any(each.owner is owner for each in (*self._line, *self._going))
+
+    async def close(self) -> None:
+        """End every process."""
+        self._closed = True
+        await asyncio.gather(*(self.cancel(each) for each in (*self._line, *self._going)))
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
+        await self.pool.close()
+
+    def _start_next(self) -> None:
+        for lane in ("look", "run"):
+            going = [each for each in self._going if each.lane == lane]
+            waiting = [each for each in self._line if each.lane == lane]
+            while waiting and len(going) < self._limits.workers:
+                owners = {each.owner for each in going}
+                errand = next((each for each in waiting if each.owner not in owners), waiting[0])
+                waiting.remove(errand)
+                self._line.remove(errand)
+                going.append(errand)
+                self._going.add(errand)
+                self._spawn(self._done(errand))
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _done(self, errand: Errand) -> None:
+        """Do an errand from beginning to end."""
+        errand.state, errand.begun = "running", time.monotonic()
+        try:
+            errand.told(errand)
+            errand.process = await self.pool.take()
+            if not errand.over:  # cancelled while the process came
+                await self._followed(errand, errand.process)
+        except (OSError, ValueError):
+            errand.problems = errand.problems or [GONE]
+        finally:
+            if errand.process is not None:
+                await self.pool.give_back(errand.process, fit=errand.lane == "look" and errand.state in ANSWERED)
+            shutil.rmtree(errand.folder / "scratch", ignore_errors=True)
+            if not errand.over:
+                errand.problems = errand.problems or [GONE]
+                errand.finish("failed")
+            self._going.discard(errand)
+            errand.told(errand)
+            self._start_next()
+
+    async def _followed(self, errand: Errand, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018  pipes, as asked for
+        process.stdin.write(json.dumps({**errand.request, "kind": errand.kind, "folder": str(errand.folder)}).encode())
+        process.stdin.write(b"\n")
+        await process.stdin.drain()
+        while line := await process.stdout.readline():
+            errand.hear(json.loads(line))
+            if errand.over:
+                return  # the last word: whoever asked is told once the process is gone
+            errand.told(errand)

@@ -1,0 +1,28 @@
+"""How much of everything: bytes, seconds and numbers beyond which the studio refuses, and says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MB, GB = 1 << 20, 1 << 30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one server allows."""
+
+    upload_bytes: int = 2 * GB
+    upload_seconds: float = 600.0
+    stall_seconds: float = 20.0  # without a byte of a body
+    body_bytes: int = 16 * MB  # of a request that is no upload
+    idle_seconds: float = 3600.0  # after which a session is forgotten
+    sessions: int = 100
+    streams: int = 6  # of events, in a session
+    runs: int = 50  # kept in a session
+    waiting: int = 10  # errands of a session in the queue
+    queue: int = 500  # errands of all sessions
+    workers: int = 2  # processes for runs, and as many for what somebody waits for
+    desks: int = 24  # open tables
+    desk_bytes: int = 1 * GB  # of their files together
+    undo: int = 200  # decisions that can be taken back
+    text_bytes: int = 4 * MB  # of a policy

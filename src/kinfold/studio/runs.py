@@ -1,0 +1,145 @@
+"""Runs: the policy as it stands, tried in a process of its own; and what is told of one."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from kinfold.request.policy import Policy
+from kinfold.request.policy_text import Key
+from kinfold.studio.deciding import changed_text, checked, policy_of
+from kinfold.studio.errands import Errand
+from kinfold.studio.mishaps import Refused
+from kinfold.studio.sessions import Sessions, StudioSession, Tried
+
+
+def begin(sessions: Sessions, session: StudioSession, changes: Mapping[Key, Any]) -> Tried:
+    """Queue a run of the policy, with some keys set for this once."""
+    table = session.table
+    text = changed_text(policy_text(session), changes) if changes else policy_text(session)
+    policy, _ = checked(session, text)
+    _make_room(session)
+    errand = _errand(session, "run", text)
+    run = Tried(errand, text, _asked(policy), dict(table.read))
+    session.runs[errand.ident] = run
+    try:
+        sessions.errands.submit(errand)
+    except Refused:
+        del session.runs[errand.ident]
+        shutil.rmtree(errand.folder, ignore_errors=True)
+        raise
+    session.changed()
+    return run
+
+
+def look(sessions: Sessions, session: StudioSession, kind: str, more: Mapping[str, Any]) -> Errand:
+    """Queue a longer look at the table by the policy as it stands."""
+    errand = _errand(session, kind, policy_text(session), more)
+    for old in [each for each in session.looks.values() if each.over][: -session.limits.waiting]:
+        del session.looks[old.ident]
+        shutil.rmtree(old.folder, ignore_errors=True)
+    sessions.errands.submit(errand)
+    session.looks[errand.ident] = errand
+    return errand
+
+
+def policy_text(session: StudioSession) -> str:
+    """Return the policy as it stands, or a refusal."""
+    policy_of(session)
+    return session.history.text
+
+
+def _errand(session: StudioSession, kind: str, text: str, more: Mapping[str, Any] | None = None) -> Errand:
+    """Return an errand on the open table; its policy stands in the session's folder, for its hierarchies do."""
+    ident = session.number("r" if kind == "run" else "j")
+    folder = session.room(ident)
+    path = session.folder / f"policy-{ident}.toml"
+    path.write_text(text, encoding="utf-8")
+    request = {"source": str(session.table.path), "policy": str(path), **(more or {})}
+    lane, told = ("run", _run_told) if kind == "run" else ("look", _look_told)
+    return Errand(ident, kind, session, folder, request, partial(told, session), lane)
+
+
+def _run_told(session: StudioSession, errand: Errand) -> None:
+    session.tell("run", errand.progress())
+    if errand.over or errand.stage == "queued":
+        session.changed()
+
+
+def _look_told(session: StudioSession, errand: Errand) -> None:
+    session.tell("job", {key: value for key, value in errand.progress().items() if key != "loss"})
+
+
+def _make_room(session: StudioSession) -> None:
+    """Forget the oldest run that is over where there are too many."""
+    over = [ident for ident, run in session.runs.items() if run.errand.over]
+    if len(session.runs) >= session.limits.runs and over:
+        forget(session, over[0])
+
+
+def forget(session: StudioSession, ident: str) -> None:
+    """Forget a run that is over, with all it left."""
+    run = session.runs.pop(ident)
+    shutil.rmtree(run.errand.folder, ignore_errors=True)
+    (session.folder / f"policy-{ident}.toml").unlink(missing_ok=True)
+
+
+def _asked(policy: Policy) -> dict[str, Any]:
+    privacy = policy.privacy
+    told = {"method": policy.method.name, "k": privacy.k, "t": privacy.t, "l": privacy.l, "unit": privacy.unit}
+    return {
+        **told,
+        "refine": policy.method.refine,
+        "suppression": policy.method.suppression,
+        "seed": policy.method.seed,
+    }
+
+
+def name_of(run: Tried) -> str:
+    """Return a run in a few words: the method that was taken, and what was asked."""
+    method = (run.errand.summary or {}).get("method", run.asked["method"])
+    levels = "".join(f", {key} = {run.asked[key]:g}" for key in ("t", "l") if run.asked[key] is not None)
+    return f"{method}, k = {run.asked['k']}{levels}"
+
+
+def run_told(sessions: Sessions, session: StudioSession, run: Tried, *, brief: bool = False) -> dict[str, Any]:
+    """Return a run as plain values; in brief without its policy and its curve."""
+    errand = run.errand
+    stale = session.source is None or dict(session.source.read) != dict(run.read)
+    told = {
+        **errand.progress(),
+        "queued": sessions.errands.before(errand),
+        "method": (errand.summary or {}).get("method"),
+        "asked": dict(run.asked),
+        "name": name_of(run),
+        "problems": errand.problems,
+        "summary": errand.summary,
+        "stale": stale,
+    }
+    return told if brief else {**told, "policy": run.text, "curve": errand.curve, "bound": errand.bound}
+
+
+def finished(session: StudioSession, ident: str) -> Tried:
+    """Return a run that is done, or a refusal."""
+    run = found(session, ident)
+    if run.errand.state != "done":
+        raise Refused(409, "this run is not done", "wait for it")
+    return run
+
+
+def found(session: StudioSession, ident: str) -> Tried:
+    """Return a run of this session, or a refusal."""
+    if ident not in session.runs:
+        raise Refused(404, "there is no such run in this session", "see the list of runs")
+    return session.runs[ident]
+
+
+def again(session: StudioSession) -> dict[str, str]:
+    """Return the command and the lines of Python that do a run again."""
+    name = session.table.address or session.table.name
+    command = f"kinfold anonymize {shlex.quote(name)} --policy policy.toml --out release"
+    lines = ["import kinfold", "", f'release = kinfold.anonymize({name!r}, "policy.toml")', 'release.save("release")']
+    return {"command": command, "python": "\n".join(lines)}

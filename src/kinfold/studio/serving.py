@@ -1,0 +1,174 @@
+"""Serving: one server on the loopback interface, from the first address to the last file removed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import socket
+import webbrowser
+from collections.abc import AsyncIterator, Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route, Router
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from kinfold import __version__
+from kinfold.errors import DataError, PolicyError
+from kinfold.studio.database_routes import DatabaseRoutes
+from kinfold.studio.decision_routes import DecisionRoutes
+from kinfold.studio.errands import Errand
+from kinfold.studio.guard import Guard
+from kinfold.studio.hierarchy_routes import HierarchyRoutes
+from kinfold.studio.limits import Limits
+from kinfold.studio.look_routes import LookRoutes
+from kinfold.studio.mishaps import Refused
+from kinfold.studio.run_routes import RunRoutes
+from kinfold.studio.sessions import Sessions, StudioSession
+from kinfold.studio.source_routes import SourceRoutes, opened_by_command
+from kinfold.studio.tables import opened
+
+HERE = "127.0.0.1"
+LOOK = 20.0  # seconds between two looks for idle sessions
+GRACE = 1  # seconds for requests that are still answered when the server stops
+CHARTS = "/vega.js"
+
+
+class Studio:
+    """One server: its sessions, its interface, its pages."""
+
+    def __init__(self, port: int, limits: Limits | None = None, data: Path | None = None) -> None:
+        self.limits = limits or Limits()
+        self.sessions = Sessions(self.limits)
+        self.data, self.port = data, port
+        self._charts: Errand | None = None
+        self._pages = Environment(
+            loader=PackageLoader("kinfold.studio"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        )
+        self._waiting: set[asyncio.Task[Any]] = set()
+        if data is not None:
+            self.sessions.begun.append(self._open_data)
+
+    @property
+    def app(self) -> ASGIApp:
+        """The interface behind its guard."""
+        kinds = (LookRoutes, SourceRoutes, DatabaseRoutes, DecisionRoutes, HierarchyRoutes, RunRoutes)
+        routes = [route for kind in kinds for route in kind(self.sessions).routes()]
+        static = Mount("/static", StaticFiles(directory=str(files("kinfold.studio").joinpath("static"))))
+        pages = [Route("/", self.page), Route(CHARTS, self.charts), static]
+        router = Router([*routes, *pages], redirect_slashes=False, default=_nothing, lifespan=self._life)
+        return Guard(router, self.sessions, self.port)
+
+    def address(self) -> str:
+        """Return an address that lets one browser in."""
+        return f"http://{HERE}:{self.port}/?token={self.sessions.invite()}"
+
+    async def page(self, _: Request) -> Response:
+        """Return the page."""
+        return HTMLResponse(self._pages.get_template("studio.html.j2").render(version=__version__))
+
+    async def charts(self, _: Request) -> Response:
+        """Return the script that draws charts, as soon as it is made."""
+        made = self._making_charts()
+        while not made.over:
+            await asyncio.sleep(0.05)
+        if made.state != "done":
+            self._charts = None
+            raise Refused(503, "the script of the charts could not be made", "see that vl-convert is installed")
+        script = await asyncio.to_thread((made.folder / "vega.js").read_bytes)
+        return Response(script, media_type="text/javascript", headers={"cache-control": "private, max-age=3600"})
+
+    def _making_charts(self) -> Errand:
+        """Make the script once, when somebody asks for it first: it takes some seconds of another process."""
+        if self._charts is None:
+            folder = self.sessions.folder / secrets.token_hex(4)
+            folder.mkdir(mode=0o700)
+            self._charts = Errand("charts", "script", self, folder, {}, lambda _: None)
+            self.sessions.errands.submit(self._charts)
+        return self._charts
+
+    def _open_data(self, session: StudioSession) -> None:
+        """Open in a new session the table that the command named."""
+        assert self.data is not None  # noqa: S101  or nobody would ask
+        task = asyncio.get_running_loop().create_task(opened(self.sessions, session, opened_by_command(self.data)))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    @contextlib.asynccontextmanager
+    async def _life(self, _: Any) -> AsyncIterator[None]:
+        """Prepare a worker; look for idle sessions; forget everything in the end."""
+        await self.sessions.errands.pool.prepare()
+        looking = asyncio.get_running_loop().create_task(self._look_for_idle())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            await self.sessions.close()
+
+    async def _look_for_idle(self) -> None:
+        while True:
+            await asyncio.sleep(min(LOOK, self.limits.idle_seconds / 4))
+            await self.sessions.forget_idle()
+
+
+async def _nothing(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise Refused(404, "there is nothing at this address", "open the studio's page")
+
+
+def bound(port: int | None) -> socket.socket:
+    """Return a socket on the loopback interface, at a port or at any free one."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HERE, port or 0))
+        listener.listen(512)
+    except (OSError, OverflowError):
+        listener.close()
+        what = f"port {port} cannot be used: something else listens there, or it is not for you"
+        raise PolicyError(what, fix="name another one: --port N, or leave it out") from None
+    return listener
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """Return a server that writes no log: an address may hold a token, an error a value of the data."""
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,
+        ws="none",
+        server_header=False,
+        date_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=64 << 10,
+        http="h11",
+        loop="asyncio",
+        interface="asgi3",
+    )
+    return uvicorn.Server(config)
+
+
+def serve(data: Path | None, port: int | None, say: Callable[[str], None], *, browser: bool = True) -> None:
+    """Serve until somebody stops it; `say` tells the address, a new one whenever one is used."""
+    if data is not None and not data.is_file():
+        raise DataError(f"no such file: '{data}'", fix="check the path")
+    with bound(port) as listener:
+        studio = Studio(listener.getsockname()[1], data=None if data is None else data.absolute())
+        address = studio.address()
+        say(f"the studio is at {address}")
+        say("it is for this machine alone and lets one browser in; Ctrl-C ends it and forgets the data")
+        studio.sessions.begun.append(lambda _: say(f"for another browser: {studio.address()}"))
+        if browser:
+            webbrowser.open(address)
+        server_of(studio.app).run(sockets=[listener])

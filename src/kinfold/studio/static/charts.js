@@ -1,0 +1,97 @@
+// Charts, drawn by the Vega-Lite bundle that the server hands out; expressions are interpreted: nothing is evaluated.
+// The bundle is a megabyte: it is fetched when the first chart is wanted, not before.
+
+import { h } from "./dom.js";
+import { lookOf } from "./chart_look.js";
+import { repainted } from "./repaint.js";
+import { colours, isDark } from "./theme.js";
+
+let bundle = null;
+
+function vega() {
+  bundle ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = "/vega.js";
+    script.addEventListener("load", () => resolve());
+    script.addEventListener("error", () => reject(new Error("the charts could not be loaded")));
+    document.head.append(script);
+  });
+  return bundle;
+}
+
+/** A chart: its specification, words for those who do not see it, and what a click on a datum does. */
+export function chart({ spec, label, onPick, key }) {
+  const drawing = { spec: spec.spec ?? spec, onPick };
+  return h("div", { key, class: "chart", role: "img", "aria-label": label, hook: hookOf(drawing) });
+}
+
+function hookOf(drawing) {
+  return {
+    mount: (node) => {
+      node.repaint = () => draw(node, node.drawing, true);
+      document.addEventListener("theme", node.repaint);
+      draw(node, drawing, true);
+    },
+    update: (node) => draw(node, drawing),
+    unmount: (node) => {
+      document.removeEventListener("theme", node.repaint);
+      node.view?.finalize();
+      node.view = null;
+      node.gone = true;
+    },
+  };
+}
+
+async function draw(node, drawing, anew = false) {
+  node.drawing = drawing;
+  const wanted = JSON.stringify(drawing.spec);
+  if (!anew && node.drawn === wanted) return;
+  node.drawn = wanted;
+  await vega();
+  if (node.gone || node.drawn !== wanted) return;
+  const now = colours();
+  node.view?.finalize();
+  const { view } = await window.vegaEmbed(
+    node,
+    { ...repainted(drawing.spec, now, isDark()), config: lookOf(now) },
+    {
+      ast: true,
+      actions: false,
+      defaultStyle: false,
+      renderer: "svg",
+      tooltip: false,
+      logLevel: 1,
+    },
+  );
+  node.view = view;
+  fit(node);
+  view.addEventListener("click", (_event, item) => item?.datum && node.drawing.onPick?.(item.datum));
+}
+
+// A chart has the size that it was made for, and shrinks where that is more than there is.
+function fit(node) {
+  const svg = node.querySelector("svg");
+  node.style.setProperty("--width", `${svg.getAttribute("width")}px`);
+  svg.setAttribute("aria-hidden", "true");
+  svg.querySelectorAll("[tabindex]").forEach((item) => item.removeAttribute("tabindex"));
+}
+
+/** A small histogram of bars, without axes: `heights` are counts. */
+export function spark(heights, label) {
+  const most = Math.max(...heights, 1);
+  const bars = heights.map((height, index) => {
+    const tall = height > 0 ? Math.max((height / most) * 30, 1) : 0;
+    return h("rect", { x: index + 0.06, y: 32 - tall, width: 0.88, height: tall });
+  });
+  return h(
+    "svg",
+    {
+      class: "spark",
+      viewBox: `0 0 ${Math.max(heights.length, 1)} 32`,
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": label,
+    },
+    bars,
+  );
+}

@@ -1,0 +1,56 @@
+// Numbers as people read them: sensible digits, thousands apart, durations in words.
+
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+/** A count: 1,000. */
+export function count(n) {
+  return WHOLE.format(n);
+}
+
+/** A count with its noun: 1 record, 1,000 records. */
+export function plural(n, one, many = `${one}s`) {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/** A share of one in percent, three digits: 18.2%, 0.042%, 100%; never 100% or 0% unless it is. */
+export function share(x) {
+  if (x === null || x === undefined || Number.isNaN(x)) return "–";
+  const percent = 100 * x;
+  const shown = digits(percent, 3);
+  if (shown === "100" && percent < 100) return "above 99.9%";
+  return `${shown}%`;
+}
+
+/** A number with so many significant digits, without trailing zeros and without exponents where it can be. */
+export function digits(x, most = 4) {
+  if (x === null || x === undefined || Number.isNaN(x)) return "–";
+  if (Number.isInteger(x)) return count(x);
+  if (Math.abs(x) >= 10 ** most) return count(Math.round(x));
+  return new Intl.NumberFormat("en", { maximumSignificantDigits: most }).format(x);
+}
+
+/** A duration in words: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min. */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  if (seconds < 9.95) return `${digits(Math.max(seconds, 0), 2)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return joined(Math.floor(whole / 60), "min", whole % 60, "s");
+  return joined(Math.floor(whole / 3600), "h", Math.round((whole % 3600) / 60), "min");
+}
+
+function joined(large, one, small, other) {
+  return small ? `${large} ${one} ${small} ${other}` : `${large} ${one}`;
+}
+
+/** Bytes in words: 12 KB, 3.4 MB. */
+export function bytes(n) {
+  const units = ["bytes", "KB", "MB", "GB", "TB"];
+  let unit = 0;
+  let left = n;
+  while (left >= 1000 && unit < units.length - 1) {
+    left /= 1000;
+    unit += 1;
+  }
+  return `${digits(left, 3)} ${units[unit]}`;
+}

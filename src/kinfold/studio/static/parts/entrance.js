@@ -1,0 +1,168 @@
+// Before a table is open: a file, a database, the demo; and what happens until it is there.
+
+import { send, upload } from "../api.js";
+import { h } from "../dom.js";
+import { bytes, share } from "../numbers.js";
+import { app, attempt, complain, note, refresh } from "../store.js";
+import { field, problemList } from "./fields.js";
+import { button, head, section, verdict } from "./sections.js";
+
+const FORMATS = "CSV, Parquet, JSON, Excel, Stata, SPSS, SAS, SQLite, DuckDB, or a project of ARX.";
+
+/** The step as it is without a table. */
+export function entrance(session) {
+  if (session.state === "opening") return opening(session);
+  if (session.state === "choosing") return choosing(session);
+  return [
+    head(
+      "open",
+      "A table about people",
+      verdict("Open the table that is to be released.", [
+        "It stays on this machine. Nothing is sent anywhere, and it is forgotten when the studio stops.",
+      ]),
+    ),
+    session.state === "failed" ? problemList(session.source?.problems ?? [], "This could not be opened") : null,
+    section("file", "A file", FORMATS, dropZone(session)),
+    section(
+      "demo",
+      "The demo",
+      "A thousand patients who do not exist, with a policy.",
+      button("Start with the demo", () => attempt(() => send("POST", "/api/source/demo")), { main: true }),
+    ),
+    section("database", "A database", "A table or a query, read once. The password is not kept.", database()),
+  ];
+}
+
+function dropZone(session) {
+  const { uploading } = app.ui;
+  if (uploading) {
+    return h(
+      "div",
+      { class: "drop" },
+      h("p", {}, `${uploading.name} is coming: ${share(uploading.share)}`),
+      h("progress", { max: "1", value: uploading.share, "aria-label": "Upload" }),
+      button("Stop", uploading.stop, { slim: true, danger: true }),
+    );
+  }
+  const change = (event) => event.target.files[0] && take(event.target.files[0]);
+  const over = (event) => {
+    event.preventDefault();
+    if (!app.ui.over) note({ over: true });
+  };
+  const drop = (event) => {
+    event.preventDefault();
+    note({ over: false });
+    if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+  };
+  return h(
+    "div",
+    {
+      class: `drop ${app.ui.over ? "over" : ""}`,
+      on: { dragover: over, dragleave: () => note({ over: false }), drop },
+    },
+    h("p", { class: "headline" }, "Drop a file here"),
+    h(
+      "label",
+      { class: "button file" },
+      "or choose one",
+      h("input", { type: "file", class: "aside", id: "file", on: { change } }),
+    ),
+    h("p", { class: "soft small" }, `Up to ${bytes(session.limits.upload_bytes)}.`),
+  );
+}
+
+async function take(file) {
+  note({ uploading: { name: file.name, share: 0, stop: () => {} } });
+  const heard = (part) => note({ uploading: { ...app.ui.uploading, share: part } });
+  try {
+    await upload(file, heard, (stop) => note({ uploading: { ...app.ui.uploading, stop } }));
+  } catch (error) {
+    complain(error);
+  }
+  note({ uploading: null });
+  refresh();
+}
+
+function opening(session) {
+  const { name, progress } = session.source ?? {};
+  const stage = { read: "It is read.", profile: "Its columns are looked at." }[progress?.stage] ?? "";
+  return [
+    head("open", name ?? "The table", verdict("The table is being opened.", [stage])),
+    h("progress", {
+      class: "wide",
+      max: "1",
+      value: progress?.share ?? null,
+      "aria-label": "How far the table is open",
+    }),
+    h(
+      "p",
+      {},
+      button("Stop", () => attempt(() => send("POST", "/api/source/close")), { danger: true }),
+    ),
+  ];
+}
+
+function choosing(session) {
+  const choose = (table) => attempt(() => send("POST", "/api/source/table", { table }));
+  return [
+    head("open", session.source.name, verdict("Which of its tables?")),
+    section(
+      "tables",
+      "Tables",
+      "The file holds several.",
+      h(
+        "div",
+        { class: "buttons" },
+        session.source.tables.map((table) => button(table, () => choose(table))),
+      ),
+    ),
+  ];
+}
+
+function database() {
+  const now = () => app.ui.database ?? { address: "", table: "", query: "" };
+  const typedIn = now();
+  const put = (key) => (event) => note({ database: { ...now(), [key]: event.target.value } });
+  const ask = (event) => {
+    event.preventDefault();
+    const { address, table, query } = now();
+    attempt(() => send("POST", "/api/source/database", query ? { address, query } : { address, table }));
+  };
+  return h(
+    "form",
+    { class: "database", on: { submit: ask } },
+    field(
+      { id: "db-address", label: "Address" },
+      h("input", {
+        type: "text",
+        autocomplete: "off",
+        spellcheck: "false",
+        placeholder: "postgresql://user@host/database",
+        value: typedIn.address,
+        on: { input: put("address") },
+      }),
+    ),
+    field(
+      { id: "db-table", label: "Table" },
+      h("input", {
+        type: "text",
+        autocomplete: "off",
+        spellcheck: "false",
+        value: typedIn.table,
+        on: { input: put("table") },
+      }),
+    ),
+    field(
+      { id: "db-query", label: "or a query" },
+      h("input", {
+        type: "text",
+        autocomplete: "off",
+        spellcheck: "false",
+        placeholder: "SELECT …",
+        value: typedIn.query,
+        on: { input: put("query") },
+      }),
+    ),
+    h("div", {}, h("button", { class: "button", type: "submit" }, "Read it")),
+  );
+}

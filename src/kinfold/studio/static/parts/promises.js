@@ -1,0 +1,135 @@
+// The promises, as a form: each key with what it means and the risk that it leaves, as the server says.
+
+import { h } from "../dom.js";
+import { decide, look, refused } from "../store.js";
+import { choiceField, idOf, numberField, select, typed } from "./fields.js";
+
+/** What a promise means, and the risk it leaves; as it stands where the server says so. */
+function meaning(letter) {
+  const words = wordsOf();
+  const said = words.now?.[letter] ?? words.models?.[letter];
+  return said ? [said.sentence, said.leaves].filter(Boolean).join(" ") : null;
+}
+
+/** The words of the field, by the server. */
+export function wordsOf() {
+  return look("/api/words").value ?? {};
+}
+
+/** What a key can be. */
+export function choicesOf(key) {
+  return wordsOf().choices?.[key] ?? [];
+}
+
+/** What is promised. */
+export function promises(complete, columns) {
+  const { privacy } = complete;
+  const names = columns.map((column) => column.name);
+  const l = privacy.l !== null && privacy.l !== undefined;
+  return [
+    h(
+      "div",
+      { class: "form" },
+      numberField({
+        path: ["privacy", "k"],
+        label: "k: records that share each combination",
+        hint: meaning("k"),
+        value: privacy.k,
+        min: 2,
+        step: 1,
+      }),
+      choiceField({
+        path: ["privacy", "unit"],
+        label: "Counted are",
+        hint: privacy.unit ? wordsOf().keys?.unit : "Choose the column that names people where one has several rows.",
+        value: privacy.unit,
+        choices: names.map((name) => [name, `people, by ${name}`]),
+        none: "rows",
+      }),
+      numberField({
+        path: ["privacy", "l"],
+        label: "l: different confidential values in each class",
+        hint: meaning("l"),
+        value: privacy.l,
+        min: 1,
+        placeholder: "not asked",
+        extra: l ? kindOfL(privacy) : null,
+      }),
+      l && privacy.l_kind === "recursive"
+        ? numberField({ path: ["privacy", "c"], label: "c of recursive diversity", value: privacy.c, min: 0 })
+        : null,
+      numberField({
+        path: ["privacy", "t"],
+        label: "t: how far a class may be from the whole table",
+        hint: meaning("t"),
+        value: privacy.t,
+        min: 0,
+        max: 1,
+        step: 0.05,
+        placeholder: "not asked",
+      }),
+    ),
+    ownLevels(columns),
+  ];
+}
+
+function kindOfL(privacy) {
+  return select(
+    choicesOf("l_kind"),
+    privacy.l_kind,
+    (event) => decide([[["privacy", "l_kind"], event.target.value]]),
+    null,
+    { "aria-label": "Kind of diversity" },
+  );
+}
+
+function ownLevels(columns) {
+  const confidential = columns.filter((column) => column.role === "confidential");
+  if (!confidential.length)
+    return h("p", { class: "soft small" }, "No column is confidential: l and t have nothing to protect.");
+  const rows = confidential.map((column) => {
+    const path = (key) => ["columns", column.name, key];
+    return h(
+      "tr",
+      { key: column.name },
+      h("th", { scope: "row", dir: "auto" }, column.name),
+      h("td", { "data-title": "l" }, cell(path("l"), `l of ${column.name}`, column.declared?.l)),
+      h("td", { "data-title": "t" }, cell(path("t"), `t of ${column.name}`, column.declared?.t)),
+    );
+  });
+  return h(
+    "table",
+    { class: "stacked own" },
+    h("caption", {}, "Levels of its own, for a confidential column"),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        ["column", "l", "t"].map((name) => h("th", { scope: "col" }, name)),
+      ),
+    ),
+    h("tbody", {}, rows),
+  );
+}
+
+function cell(path, label, value) {
+  const problems = refused(...path);
+  return [
+    h("input", {
+      type: "number",
+      step: "any",
+      min: "0",
+      id: idOf(path),
+      "aria-label": label,
+      "aria-invalid": problems.length ? "true" : null,
+      placeholder: "as above",
+      value: value ?? "",
+      on: { change: (event) => decide([[path, typed(event.target.value)]], true) },
+    }),
+    problems.length
+      ? h("p", { class: "wrong small alarm", role: "alert" }, problems.map((problem) => problem.what).join(" "))
+      : null,
+  ];
+}

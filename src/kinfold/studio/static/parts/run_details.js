@@ -1,0 +1,115 @@
+// One run, or two side by side: what it came to, its columns before and after, the sizes of its classes.
+
+import { chart } from "../charts.js";
+import { h } from "../dom.js";
+import { count, plural, share } from "../numbers.js";
+import { app, look, note } from "../store.js";
+import { button, numbers, pending } from "./sections.js";
+import { lossCurve } from "./run_view.js";
+
+const FIRST = 9; // columns shown at once; a wide table has more on demand
+
+/** Runs in columns of their own. */
+export function sideBySide(runs, draw) {
+  return h(
+    "div",
+    { class: `pair ${runs.length > 1 ? "two" : ""}` },
+    runs.map((run) =>
+      h(
+        "div",
+        { key: run.id, class: "one" },
+        runs.length > 1 ? h("h3", { class: "whose" }, run.name) : null,
+        draw(run),
+      ),
+    ),
+  );
+}
+
+/** What a run came to. */
+export function summaryOf(run) {
+  const { summary } = run;
+  return [
+    h("p", {}, summary.headline),
+    numbers([
+      ["Released", count(summary.released)],
+      ["Left out", count(summary.suppressed)],
+      ["Classes", count(summary.classes)],
+      ["Smallest class", count(summary.k)],
+      ["Information lost", share(summary.loss)],
+      ["Risk", share(summary.risk), summary.risk_before !== null ? `before ${share(summary.risk_before)}` : ""],
+    ]),
+    lossCurve(run),
+  ];
+}
+
+/** Columns before and after, those that are changed first. */
+export function columnsOf(runs) {
+  const found = look(`/api/runs/${runs[0].id}/columns`, true);
+  const known = found.value?.columns;
+  if (!known) return pending(found);
+  const order = [...known].sort((one, other) => rank(one) - rank(other));
+  const shown = app.ui.allColumns ? order : order.slice(0, FIRST);
+  return [
+    h(
+      "div",
+      { class: `cards ${runs.length > 1 ? "two" : ""}` },
+      shown.map((column) => card(column, runs)),
+    ),
+    shown.length < order.length
+      ? button(`Show ${plural(order.length - shown.length, "more column")}`, () => note({ allColumns: true }))
+      : null,
+  ];
+}
+
+function rank(column) {
+  return { "quasi-identifier": 0, confidential: 1, other: 2 }[column.role] ?? 3;
+}
+
+function card(column, runs) {
+  return h(
+    "article",
+    { key: column.name },
+    h("h3", { dir: "auto" }, column.name, " ", h("span", { class: `badge role-${column.role}` }, column.role)),
+    h(
+      "div",
+      { class: "runs-of" },
+      runs.map((run) => columnOf(column.name, run, runs.length > 1)),
+    ),
+  );
+}
+
+function columnOf(name, run, several) {
+  const found = look(`/api/runs/${run.id}/column?column=${encodeURIComponent(name)}`, true);
+  const known = found.value;
+  if (!known) return h("div", { key: run.id }, pending(found));
+  const lost = known.lost === null || known.lost === undefined ? "" : `Lost ${share(known.lost)} of its information; `;
+  const changed =
+    known.changed === null || known.changed === undefined ? "" : `${share(known.changed)} of its cells changed.`;
+  return h(
+    "div",
+    { key: run.id, class: "before-after" },
+    several ? h("p", { class: "small whose" }, run.name) : null,
+    (known.charts ?? []).map((spec, index) =>
+      chart({
+        key: `${run.id} ${name} ${index}`,
+        spec,
+        label: `${name} before and after ${run.name}. ${lost}${changed}`,
+      }),
+    ),
+    h("p", { class: "treatment" }, known.treatment),
+    h("p", { class: "remark" }, lost, changed),
+  );
+}
+
+/** The sizes of the classes. */
+export function classesOf(run) {
+  const found = look(`/api/runs/${run.id}/classes`, true);
+  const known = found.value;
+  if (!known) return pending(found);
+  const sizes = known.sizes.map(([size]) => size);
+  return chart({
+    key: `classes ${run.id}`,
+    spec: known.chart,
+    label: `Classes of ${Math.min(...sizes)} to ${Math.max(...sizes)} records`,
+  });
+}

@@ -1,0 +1,145 @@
+// What is left to find: records at risk before and after, and what a linkage attacker gets.
+
+import { chart } from "../charts.js";
+import { h } from "../dom.js";
+import { count, share } from "../numbers.js";
+import { atLeast } from "../risk_curve.js";
+import { app, look, note } from "../store.js";
+import { listed } from "../words.js";
+import { pending } from "./sections.js";
+
+/** How many records have how much risk, before and after; and those that have the most. */
+export function recordsOf(run) {
+  const found = look(`/api/runs/${run.id}/records`, true);
+  const known = found.value;
+  if (!known) return pending(found);
+  const values = [...curveOf(known.before.counts, "before"), ...curveOf(known.after.counts, "after")];
+  const axis = (title) => ({ title, axis: { format: "~%", tickCount: 5 }, scale: { domain: [0, 1] } });
+  const spec = {
+    width: 330,
+    height: 150,
+    autosize: "none",
+    padding: { left: 52, right: 14, top: 24, bottom: 42 },
+    data: { values },
+    mark: { type: "line", interpolate: "step-before", strokeWidth: 2 },
+    encoding: {
+      x: { field: "risk", type: "quantitative", ...axis("risk of a record, at least") },
+      y: {
+        field: "share",
+        type: "quantitative",
+        title: "share of the records",
+        scale: { domain: [0, 1] },
+        axis: { format: "~%", tickCount: 3, titleAngle: 0, titleAlign: "left", titleX: -48, titleY: -12 },
+      },
+      color: {
+        field: "when",
+        type: "nominal",
+        scale: { domain: ["before", "after"], range: ["#a9884a", "#175a6b"] },
+        legend: null,
+      },
+    },
+  };
+  return [
+    chart({
+      key: `records ${run.id}`,
+      spec,
+      label: "Share of the records with at least so much risk, before and after",
+    }),
+    h("div", { class: "key" }, h("span", {}, "before"), h("span", { class: "after" }, "after")),
+    worst(known.worst),
+  ];
+}
+
+function curveOf(counts, when) {
+  return atLeast(counts).map((point) => ({ ...point, when }));
+}
+
+function worst(records) {
+  if (!records?.length) return null;
+  const columns = Object.keys(records[0].quasi);
+  const open = app.ui.worst ?? false;
+  const rows = records.map((one) =>
+    h(
+      "tr",
+      { key: one.record },
+      h("th", { scope: "row", class: "number" }, count(one.record + 1)),
+      h("td", { class: "number" }, share(one.before)),
+      h("td", { class: "number" }, share(one.after)),
+      columns.map((name) => h("td", {}, pair(one.quasi[name]))),
+    ),
+  );
+  return h(
+    "details",
+    { open, on: { toggle: (event) => note({ worst: event.currentTarget.open }) } },
+    h("summary", {}, `The ${count(records.length)} records with the highest risk that is left`),
+    h(
+      "div",
+      { class: "scrolls worst", tabindex: "0", role: "region", "aria-label": "Records with the highest risk" },
+      h(
+        "table",
+        { class: "tight" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["row", "before", "after"].map((name) => h("th", { scope: "col", class: "number" }, name)),
+            columns.map((name) => h("th", { scope: "col" }, name)),
+          ),
+        ),
+        h("tbody", {}, rows),
+      ),
+    ),
+  );
+}
+
+function pair([before, after] = []) {
+  if (before === after) return before ?? "missing";
+  return [h("span", { class: "was" }, before ?? "missing"), " → ", h("b", {}, after ?? "missing")];
+}
+
+/** What somebody gets who links the release with what they know. */
+export function attackOf(run) {
+  const found = look(`/api/runs/${run.id}/attack`, true);
+  const known = found.value;
+  if (!known) return pending(found);
+  const line = (columns, linkage, bound) =>
+    h(
+      "li",
+      { class: "meter" },
+      h("strong", { class: "number" }, share(linkage)),
+      h(
+        "span",
+        { class: "track", "aria-hidden": "true" },
+        h("i", { style: { "--share": `${100 * (linkage ?? 0)}%` } }),
+      ),
+      h("span", {}, columns, bound ? h("span", { class: "soft" }, `, ${share(bound)} at most`) : null),
+    );
+  return [
+    h(
+      "p",
+      {},
+      "Share of the released records whose right original is found by the nearest one, by what the attacker knows.",
+    ),
+    h(
+      "ul",
+      { class: "plain" },
+      line("all quasi-identifiers", known.linkage, known.bound),
+      (known.subsets ?? []).map((one) => line(one.columns.join(" + "), one.linkage, one.bound)),
+      asTheyAre(run, known.untouched).map((names) =>
+        line(`all, and ${listed(names)} as released`, known.untouched.linkage),
+      ),
+    ),
+    (known.notes ?? []).map((text) => h("p", { class: "soft small" }, text)),
+  ];
+}
+
+// The columns that the attacker also knows because they were released as they are; in a list, or none.
+function asTheyAre(run, untouched) {
+  const quasi = (look(`/api/runs/${run.id}/columns`, true).value?.columns ?? []).filter(
+    (one) => one.role === "quasi-identifier",
+  );
+  const names = (untouched?.columns ?? []).filter((name) => !quasi.some((column) => column.name === name));
+  return names.length ? [names] : [];
+}

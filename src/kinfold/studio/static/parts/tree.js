@@ -1,0 +1,54 @@
+// A hierarchy, seen as a tree with counts.
+
+import { h } from "../dom.js";
+import { openAtFirst, pathOf } from "../hierarchy_tree.js";
+import { count, plural } from "../numbers.js";
+import { app, note } from "../store.js";
+
+/** The tree of a column; what is open is remembered by the column. */
+export function tree(column, root) {
+  const open = app.ui[`tree ${column}`] ?? openAtFirst(root);
+  const toggle = (path) => {
+    const next = new Set(open);
+    if (!next.delete(path)) next.add(path);
+    note({ [`tree ${column}`]: next });
+  };
+  return h("ul", { class: "tree", "aria-label": `Hierarchy of ${column}` }, branch(root, "", open, toggle));
+}
+
+function branch(node, above, open, toggle) {
+  const path = pathOf(above, node);
+  const inner = node.children?.length > 0;
+  const isOpen = open.has(path);
+  return h(
+    "li",
+    { key: path },
+    h(
+      "div",
+      { class: `node ${inner ? "" : "leaf"}` },
+      inner
+        ? h(
+            "button",
+            {
+              type: "button",
+              class: "twist",
+              "aria-expanded": String(isOpen),
+              "aria-label": `${node.label}, ${isOpen ? "close" : "open"}`,
+              on: { click: () => toggle(path) },
+            },
+            isOpen ? "▾" : "▸",
+          )
+        : null,
+      h("span", { dir: "auto" }, node.label === "*" ? "* (anything)" : node.label),
+      h("span", { class: "count" }, count(node.count)),
+    ),
+    inner && isOpen
+      ? h(
+          "ul",
+          {},
+          node.children.map((child) => branch(child, path, open, toggle)),
+          node.more ? h("li", { class: "rest" }, `and ${plural(node.more, "rarer one")}`) : null,
+        )
+      : null,
+  );
+}

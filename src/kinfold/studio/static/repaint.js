@@ -1,0 +1,42 @@
+// Specifications of charts come with the colours of the printed report. Here they get those of the page, light or dark.
+
+/** The colours of the report's charts, by the name of the page's colour that takes their place. */
+export const PRINTED = {
+  "#1d2830": "ink",
+  "#4d5860": "soft",
+  "#8b949b": "edge",
+  "#b9c0c5": "edge",
+  "#e4e7e9": "line",
+  "#ffffff": "paper",
+  "#175a6b": "accent",
+  "#e0c796": "before",
+  "#a9884a": "before-edge",
+  "#7d5f22": "before-text",
+  "#8c6519": "before-text",
+  "#b8862b": "before-edge",
+  "#a8361f": "alarm",
+};
+
+/** Methods on a map have a colour each; on a dark page lighter ones. */
+const DARKER = {
+  "#7a5195": "#c39adf",
+  "#4f7d3a": "#93c47d",
+  "#5b6770": "#a9b5bc",
+  "#c2638d": "#e58fb5",
+  "#b04a78": "#e58fb5",
+  "#8c6a2f": "#d9bd83",
+};
+
+/** Return a specification with every colour of the report replaced; data is left as it is. */
+export function repainted(part, colours, dark) {
+  if (typeof part === "string")
+    return colours[PRINTED[part.toLowerCase()]] ?? (dark ? DARKER[part.toLowerCase()] : undefined) ?? part;
+  if (Array.isArray(part)) return part.map((item) => repainted(item, colours, dark));
+  if (part === null || typeof part !== "object") return part;
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]) => [
+      key,
+      key === "values" || key === "datasets" ? value : repainted(value, colours, dark),
+    ]),
+  );
+}

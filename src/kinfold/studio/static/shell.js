@@ -1,0 +1,193 @@
+// Around every step: the line of navigation, the line of the run, notices.
+
+import { cancel, redo, undo } from "./actions.js";
+import { h } from "./dom.js";
+import { duration, share } from "./numbers.js";
+import { addressOf, app, dismiss, redraw } from "./store.js";
+import { chosen, nextOf, wear } from "./theme.js";
+import { STEPS, stageTold } from "./words.js";
+
+const PATHS = {
+  undo: ["M9 4 4 9l5 5", "M4 9h10a5 5 0 0 1 0 10h-3"],
+  redo: ["m15 4 5 5-5 5", "M20 9H10a5 5 0 0 0 0 10h3"],
+  auto: ["M12 3a9 9 0 1 0 0 18z", "M12 3a9 9 0 0 1 0 18"],
+  light: [
+    "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8z",
+    "M12 2v2m0 16v2M2 12h2m16 0h2M5 5l1.4 1.4M17.6 17.6 19 19M5 19l1.4-1.4M17.6 6.4 19 5",
+  ],
+  dark: ["M20 14A8.5 8.5 0 1 1 10 4a7 7 0 0 0 10 10z"],
+};
+
+/** The page around a step. */
+export function shell(step) {
+  return [
+    h("a", { class: "skip", href: "#main", on: { click: skip } }, "Skip to the step"),
+    h("header", { class: "bar" }, h("div", {}, brand(), navigation(), tools())),
+    h("main", { id: "main", tabindex: "-1", key: app.step }, step, onward()),
+    away(),
+    runBar(),
+    notices(),
+    h("p", { class: "aside", role: "status", "aria-live": "polite" }, announced()),
+  ];
+}
+
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("main").focus();
+}
+
+function brand() {
+  return h(
+    "a",
+    { class: "brand", href: addressOf("open"), title: "To the first step" },
+    h("img", { src: "/static/icon.svg", alt: "", width: "24", height: "24" }),
+    h("span", { class: "word" }, "kinfold"),
+  );
+}
+
+function navigation() {
+  const now = STEPS.findIndex((step) => step.id === app.step);
+  const items = STEPS.map((step, index) => {
+    const current = index === now;
+    return h(
+      "li",
+      {},
+      h(
+        "a",
+        {
+          href: addressOf(step.id),
+          class: index < now ? "done" : "",
+          "aria-current": current ? "step" : null,
+          title: `${step.name} (Alt+${index + 1})`,
+        },
+        h("span", { class: "aside" }, "Step "),
+        h("span", { class: "index" }, index + 1),
+        h("span", { class: "word" }, " ", step.name),
+      ),
+    );
+  });
+  return h("nav", { "aria-label": "Steps" }, h("ol", { class: "steps" }, items));
+}
+
+function tools() {
+  const { undo: back, redo: again } = app.session;
+  const theme = chosen();
+  return h(
+    "div",
+    { class: "tools", role: "group", "aria-label": "Decisions and look" },
+    tool("undo", back.next ? `Undo: ${back.next}` : "Nothing to undo", !back.steps, undo),
+    tool("redo", again.next ? `Redo: ${again.next}` : "Nothing to redo", !again.steps, redo),
+    tool(
+      theme,
+      { auto: "Colours as the system has them", light: "Light colours", dark: "Dark colours" }[theme] +
+        "; press to change",
+      false,
+      repaint,
+      "optional",
+    ),
+  );
+}
+
+function tool(icon, label, disabled, click, extra = "") {
+  const paths = PATHS[icon].map((d) => h("path", { d }));
+  return h(
+    "button",
+    { type: "button", class: `icon ${extra}`, "aria-label": label, title: label, disabled, on: { click } },
+    h("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, paths),
+  );
+}
+
+function repaint() {
+  wear(nextOf(chosen()));
+  document.dispatchEvent(new Event("theme"));
+  redraw();
+}
+
+function onward() {
+  const now = STEPS.findIndex((step) => step.id === app.step);
+  const link = (step, text) =>
+    step
+      ? h(
+          "a",
+          { href: addressOf(step.id), rel: text === "→" ? "next" : "prev" },
+          text === "→" ? `${step.name} →` : `← ${step.name}`,
+        )
+      : h("span");
+  return h(
+    "nav",
+    { class: "onward", "aria-label": "Step before and after" },
+    link(STEPS[now - 1], "←"),
+    link(STEPS[now + 1], "→"),
+  );
+}
+
+/** The run that goes on, on every step. */
+function runBar() {
+  const going = app.session.runs.filter((run) => run.state === "running" || run.state === "queued");
+  const run = going.find((known) => known.state === "running") ?? going[0];
+  if (!run || app.step === "protect") return null; // that step shows it by itself
+  const waits = going.length > 1 ? ` (${going.length - 1} more waiting)` : "";
+  return h(
+    "div",
+    { class: "run-bar", role: "region", "aria-label": "Run" },
+    h(
+      "div",
+      {},
+      h("strong", {}, run.name),
+      h("span", { class: "soft" }, run.state === "queued" ? "waiting for its turn" : stageTold(run.stage), waits),
+      h("progress", { max: "1", value: run.share ?? 0, "aria-label": `How far ${run.name} is` }),
+      h("span", { class: "soft" }, timing(run)),
+      h("button", { type: "button", class: "button slim danger", on: { click: () => cancel(run.id) } }, "Cancel"),
+    ),
+  );
+}
+
+function timing(run) {
+  if (run.state === "queued") return "";
+  const left = run.left === null || run.left === undefined ? "" : `, about ${duration(run.left)} left`;
+  return `${share(run.share ?? 0)} after ${duration(run.seconds)}${left}`;
+}
+
+function away() {
+  if (!app.ui.away) return null;
+  const text = "The studio's server does not answer. See whether it still runs in its terminal.";
+  return h("div", { class: "run-bar away", role: "alert" }, h("div", {}, h("strong", { class: "alarm" }, text)));
+}
+
+function notices() {
+  const shown = app.notices.map((notice) =>
+    h(
+      "div",
+      { key: notice.id, class: `notice ${notice.wrong ? "wrong" : ""}`, role: notice.wrong ? "alert" : null },
+      h("p", {}, notice.text, notice.fix ? [" ", h("span", { class: "fix" }, notice.fix)] : null),
+      h(
+        "button",
+        { type: "button", class: "icon", "aria-label": "Dismiss", on: { click: () => dismiss(notice) } },
+        "×",
+      ),
+    ),
+  );
+  return h("div", { class: "notices" }, shown);
+}
+
+function announced() {
+  const run = app.session.runs.at(-1);
+  const last = app.notices.filter((notice) => !notice.wrong).at(-1);
+  if (last) return last.text;
+  return run && run.state !== "running" ? `${run.name}: ${run.state}` : "";
+}
+
+/** What is shown where the server no longer knows this browser. */
+export function lost(problems) {
+  const told = problems.map((problem) => h("p", {}, problem.what, " ", problem.fix ?? ""));
+  return h(
+    "main",
+    {},
+    h(
+      "header",
+      {},
+      h("p", { class: "kicker" }, "kinfold studio"),
+      h("div", { class: "verdict broken" }, h("p", { class: "headline" }, "This session is over."), told),
+    ),
+  );
+}

@@ -1,0 +1,142 @@
+"""Tables: how a session gets one, reads it again another way, and lets it go."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kinfold.profiling.source_guess import worth_writing
+from kinfold.request.policy import parse_toml
+from kinfold.request.policy_text import Key, edited
+from kinfold.studio.errands import Errand
+from kinfold.studio.sessions import Opened, Sessions, StudioSession, read_json
+
+LONGEST_NAME = 120
+NAMELESS = "table.csv"
+
+
+def clean_name(name: str) -> str:
+    r"""Return the name of a file that is nothing but a name.
+
+    >>> clean_name("../../etc/passwd"), clean_name("C:\\data\\a.csv"), clean_name(".."), clean_name("a\nb.csv")
+    ('passwd', 'a.csv', 'table.csv', 'ab.csv')
+    """
+    last = unicodedata.normalize("NFC", name.replace("\\", "/")).split("/")[-1].strip().lstrip(".")
+    shown = "".join(char for char in last if char.isprintable())
+    stem, dot, suffix = shown.rpartition(".")
+    short = f"{stem[: LONGEST_NAME - len(suffix)]}{dot}{suffix}" if len(suffix) < 20 else shown[:LONGEST_NAME]
+    while len(short.encode("utf-8", "replace")) > 200:
+        short = short[1:]
+    return short if short.strip(". ") else NAMELESS
+
+
+def place_for(session: StudioSession, name: str) -> Path:
+    """Return where a new table of this name goes: a folder of its own inside the session's."""
+    return session.room(session.number("t")) / clean_name(name)
+
+
+async def opened(sessions: Sessions, session: StudioSession, table: Opened) -> int:
+    """Let go of the table before, and open this one."""
+    await let_go(sessions, session)
+    session.source = table
+    if table.kind == "demo" and sessions.demo:  # the same for everybody, and looked at before
+        _take_facts(session, table, {}, True, {**sessions.demo, "path": str(table.path)})
+    else:
+        _begin(sessions, session, table, {}, guessing=True)
+    return session.changed()
+
+
+def reopen(sessions: Sessions, session: StudioSession, written: Mapping[str, Any], *, guessing: bool = False) -> None:
+    """Read the table again where the policy says now that it is written otherwise."""
+    table = session.source
+    if table is None or (dict(written) == dict(table.read) and not guessing and table.state == "ready"):
+        return
+    if table.errand is not None and not table.errand.over:
+        sessions.errands.drop(table.errand)
+    _begin(sessions, session, table, written, guessing=guessing)
+
+
+def _begin(
+    sessions: Sessions, session: StudioSession, table: Opened, written: Mapping[str, Any], *, guessing: bool
+) -> None:
+    ident = session.number("o")
+    request = {
+        "source": str(table.path),
+        "workspace": str(session.folder),
+        "written": dict(written),
+        "guessing": guessing,
+        "fresh": not table.facts,
+        "policy": table.policy,
+        "address": table.asked,
+    }
+    table.asked = None
+    told = partial(_told, sessions, session, table, dict(written), guessing)
+    table.errand = Errand(ident, "open", session, session.room(ident), request, told)
+    table.state, table.problems = "opening", []
+    sessions.errands.submit(table.errand)
+
+
+def _told(
+    sessions: Sessions,
+    session: StudioSession,
+    table: Opened,
+    written: Mapping[str, Any],
+    guessing: bool,
+    errand: Errand,
+) -> None:
+    """Take in how far the opening is, and in the end what was found."""
+    if session.source is not table or table.errand is not errand:
+        return
+    if errand.state == "done":
+        _take_facts(session, table, written, guessing, read_json(errand.folder / "opening.json"))
+        if table.kind == "demo" and not written:
+            sessions.demo = table.facts
+            _share_demo(sessions)
+        shutil.rmtree(errand.folder, ignore_errors=True)
+    elif errand.over:
+        table.state, table.problems = "failed", errand.problems
+    session.changed()
+
+
+def _share_demo(sessions: Sessions) -> None:
+    """Give what is known of the demo table to everybody who waits for it."""
+    for session in sessions:
+        table = session.source
+        if table is not None and table.kind == "demo" and not table.facts and table.errand is not None:
+            errand, table.errand = table.errand, None
+            sessions.errands.drop(errand)
+            _take_facts(session, table, {}, True, {**sessions.demo, "path": str(table.path)})
+            session.changed()
+
+
+def _take_facts(
+    session: StudioSession, table: Opened, written: Mapping[str, Any], guessing: bool, facts: Mapping[str, Any]
+) -> None:
+    first = not table.facts
+    table.facts, table.path, table.state = facts, Path(facts["path"]), "ready"
+    table.size = table.path.stat().st_size
+    if first:
+        session.history.begin(facts["policy"], f"opened {table.name}")
+    elif guessing:
+        found = worth_writing(facts["source"])
+        keys: dict[Key, Any] = {("source", key): found.get(key) for key in {*found, *written}}
+        session.history.amend(edited(session.history.text, keys))
+    table.read = dict(parse_toml(session.history.text).get("source", {})) if first or guessing else dict(written)
+
+
+async def let_go(sessions: Sessions, session: StudioSession) -> None:
+    """Forget the table of a session, its runs and its files."""
+    await sessions.errands.forget(session)
+    await sessions.desks.forget(session)
+    table, session.source = session.source, None
+    gone = [run.errand.folder for run in session.runs.values()] + [look.folder for look in session.looks.values()]
+    gone += [] if table is None or session.folder not in table.path.parents else [table.path.parent]
+    session.runs.clear()
+    session.looks.clear()
+    session.history.text = ""
+    for folder in gone:
+        shutil.rmtree(folder, ignore_errors=True)

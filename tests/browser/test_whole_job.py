@@ -1,0 +1,182 @@
+"""The whole job in a real browser, on the demo and on a file as people have them; the command gives the same."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from browser import journey
+from browser.visits import Studio, visiting
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # on a busy machine
+
+HOUSEHOLDS = 60
+
+
+def kinfold(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    start = [sys.executable, "-c", "from kinfold.cli import main; main()"]
+    return subprocess.run([*start, *arguments], cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+
+
+def households() -> str:
+    """A file with semicolons, decimal commas, missing values and several rows for each household."""
+    lines = ["household;age;income;town;illness"]
+    towns, ills = ("Nord", "Süd", "West"), ("none", "asthma", "flu", "ulcer")
+    for row in range(3 * HOUSEHOLDS):
+        house, age = row // 3, 18 + (row * 37) % 60
+        income = "" if row % 11 == 0 else f"{900 + (row * 53) % 2100},{(row * 7) % 100:02d}"
+        lines.append(f"H{house:03d};{age};{income};{towns[row % 3]};{ills[(row * 5) % 4]}")
+    return "\n".join(lines) + "\n"
+
+
+def same_release(tab: Page, table: Path, folder: Path, *checks: str) -> None:
+    """Download both folders, verify the public one, and make the same by the one command that the page shows."""
+    journey.go(tab, "Release")
+    expect(tab.locator(".kept").first).to_be_visible()
+    public = journey.download(tab, "#public", folder)
+    tab.get_by_label("It stays inside").check()
+    internal = journey.download(tab, "#internal", folder)
+    verified = kinfold("verify", str(public), *checks, folder=folder)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    command = shlex.split(tab.locator("#lines-command").inner_text())
+    assert command[:2] == ["kinfold", "anonymize"]
+    with tab.expect_download() as waiting:
+        tab.get_by_role("link", name="policy.toml", exact=True).click()
+    waiting.value.save_as(folder / "policy.toml")
+    (folder / command[2]).write_bytes(table.read_bytes())
+    made = kinfold(*command[1:], folder=folder)
+    assert made.returncode == 0, made.stdout + made.stderr
+    out = folder / command[command.index("--out") + 1]
+    names = sorted(path.name for path in public.iterdir())
+    assert names == sorted(path.name for path in (out / "public").iterdir())
+    for name in names:
+        assert (public / name).read_bytes() == (out / "public" / name).read_bytes(), name
+    assert (internal / "policy.toml").exists()
+
+
+def test_the_demo_from_the_first_step_to_the_last(browser: Browser, studio: Studio, tmp_path: Path) -> None:
+    with visiting(browser, studio.address) as (tab, seen):
+        journey.open_demo(tab)
+        journey.give_role(tab, "marital_status", "other")
+        journey.column(tab, "charge").get_by_role("radio", name="confidential").focus()
+        tab.keyboard.press("o")
+        expect(journey.column(tab, "charge")).to_have_class(re.compile("role-other"))
+        tab.keyboard.press("Control+z")
+        expect(journey.column(tab, "charge")).to_have_class(re.compile("role-confidential"))
+
+        journey.go(tab, "Generalize")
+        journey.choose(tab, "sex")
+        merge_by_keyboard(tab, ["male", "other"], "not female")
+        expect(tab.get_by_role("region", name="Tree of sex")).to_contain_text("not female")
+        journey.choose(tab, "education")
+        merge_by_drag(tab, "primary", "secondary", "school")
+
+        journey.go(tab, "Protect")
+        journey.set_field(tab, re.compile("^k: "), "4")
+        expect(tab.locator("#policy")).to_have_value(re.compile(r"\nk = 4"))
+        journey.set_field(tab, re.compile("^t of charge"), "0.35")
+        expect(tab.locator("#policy")).to_have_value(re.compile(r"t = 0\.35"))
+        cancelled(tab)
+        journey.run(tab)
+        journey.try_also(tab, "10")
+
+        journey.go(tab, "Explore")
+        links = tab.locator("table.runs").get_by_role("link")
+        expect(links).to_have_count(2)
+        expect(tab.locator(".map svg")).to_be_visible()
+        beside_and_map(tab)
+        take_a_node(tab)
+        kinfold("demo", "--out", "demo", folder=tmp_path)
+        same_release(tab, tmp_path / "demo" / "patients.csv", tmp_path, "--twice")
+        assert seen.said == []
+        assert seen.abroad(studio.root) == []
+
+
+def merge_by_keyboard(tab: Page, labels: list[str], name: str) -> None:
+    for label in labels:
+        tab.get_by_role("checkbox", name=re.compile(f"^{label}")).focus()
+        tab.keyboard.press("Space")
+    tab.locator("#merge-name").fill(name)
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("group", name=name)).to_be_visible()
+
+
+def merge_by_drag(tab: Page, dragged: str, onto: str, name: str) -> None:
+    chip = tab.locator("li.chip")
+    chip.filter(has_text=dragged).first.drag_to(chip.filter(has_text=onto).first)
+    expect(tab.locator("#merge-name")).not_to_have_value("")
+    tab.locator("#merge-name").fill(name)
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("group", name=name)).to_be_visible()
+
+
+def cancelled(tab: Page) -> None:
+    """A run that would take long, cancelled."""
+    journey.set_field(tab, re.compile("^Refinement"), "60")
+    tab.locator("#run").click()
+    tab.locator(".run").get_by_role("button", name="Cancel").click()
+    expect(tab.locator(".run .state").last).to_have_text("cancelled")
+    journey.set_field(tab, re.compile("^Refinement"), "0")
+
+
+def beside_and_map(tab: Page) -> None:
+    """Another point of the map, then two runs side by side."""
+    for point in tab.locator(".map .mark-symbol path").all():
+        point.click(force=True)
+        expect(tab).to_have_url(re.compile("#explore/r"))
+    first = tab.locator("table.runs a[aria-current]").inner_text()
+    others = tab.locator("table.runs a:not([aria-current])")
+    others.first.click()
+    expect(tab.locator("table.runs a[aria-current]")).not_to_have_text(first)
+    tab.locator("table.runs").get_by_role("checkbox").first.check()
+    expect(tab.locator(".pair.two").first).to_be_visible()
+    expect(tab.locator("section[aria-labelledby=s-summary] .one")).to_have_count(2)
+    expect(tab.locator("article svg").first).to_be_visible()
+
+
+def take_a_node(tab: Page) -> None:
+    """Draw the lattice and take a minimal node: it is run, and shown among the others."""
+    tab.get_by_role("button", name="Draw the lattice").click()
+    node = tab.locator("circle.minimal").first
+    expect(node).to_be_visible()
+    node.click()
+    tab.locator("#take-node").click()
+    expect(tab.locator("table.runs a[aria-current]")).to_contain_text("lattice")
+
+
+def test_a_file_as_people_have_them(browser: Browser, studio: Studio, tmp_path: Path) -> None:
+    """Semicolons, decimal commas, missing values, several rows for a household: opened as guessed, and released."""
+    table = tmp_path / "households.csv"
+    table.write_text(households(), "utf-8")
+    with visiting(browser, studio.address) as (tab, seen):
+        journey.open_file(tab, table)
+        expect(tab.get_by_label("Separator")).to_have_value(";")
+        expect(tab.get_by_label("Decimals")).to_have_value(",")
+        journey.give_role(tab, "household", "identifier")
+        for name in ("age", "income", "town"):
+            journey.give_role(tab, name, "quasi-identifier")
+        journey.give_role(tab, "illness", "confidential")
+        expect(tab.locator(".verdict .headline")).to_contain_text("age, income and town")
+
+        journey.go(tab, "Generalize")
+        journey.choose(tab, "income")
+        tab.get_by_label("Missing values").select_option("separate")
+        journey.choose(tab, "town")
+        merge_by_keyboard(tab, ["Nord", "West"], "away")
+
+        journey.go(tab, "Protect")
+        tab.get_by_label("Counted are").select_option("household")
+        journey.set_field(tab, re.compile("^k: "), "3")
+        journey.set_field(tab, re.compile("^t: "), "0.6")
+        tab.get_by_role("combobox", name="Method").select_option("mdav")
+        expect(tab.locator("#policy")).to_have_value(re.compile('unit = "household"'))
+        journey.run(tab)
+        same_release(tab, table, tmp_path, "--rows-only")  # who the people are does not leave
+        assert seen.said == []
+        assert seen.abroad(studio.root) == []

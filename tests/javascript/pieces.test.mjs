@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { PRINTED, repainted } from "../../src/kinfold/studio/static/repaint.js";
+import { atLeast } from "../../src/kinfold/studio/static/risk_curve.js";
+import { shortcutOf } from "../../src/kinfold/studio/static/keys.js";
+import { listed, stageTold } from "../../src/kinfold/studio/static/words.js";
+import { idOf, listTyped, told, typed } from "../../src/kinfold/studio/static/parts/fields.js";
+import { numbersTyped, wayOf } from "../../src/kinfold/studio/static/parts/builders.js";
+import { moved } from "../../src/kinfold/studio/static/parts/recoding.js";
+import { roleOfKey } from "../../src/kinfold/studio/static/parts/column_rows.js";
+import { together } from "../../src/kinfold/studio/static/parts/sections.js";
+import { addressOf } from "../../src/kinfold/studio/static/store.js";
+
+test("charts get the colours of the page, and their data stays", () => {
+  const spec = {
+    data: { values: [{ label: "#175a6b" }] },
+    mark: { color: "#175A6B" },
+    range: ["#ffffff", "#123456", "#7a5195"],
+  };
+  const colours = { accent: "A", paper: "P" };
+  assert.deepEqual(repainted(spec, colours, false), {
+    data: { values: [{ label: "#175a6b" }] },
+    mark: { color: "A" },
+    range: ["P", "#123456", "#7a5195"],
+  });
+  assert.equal(repainted("#7a5195", colours, true), "#c39adf");
+  assert.ok(Object.keys(PRINTED).every((colour) => colour === colour.toLowerCase()));
+});
+
+test("risk falls from all records to none", () => {
+  const points = atLeast([
+    [1, 2],
+    [0.2, 8],
+  ]);
+  assert.deepEqual(points, [
+    { risk: 0, share: 1 },
+    { risk: 0.2, share: 1 },
+    { risk: 1, share: 0.2 },
+    { risk: 1, share: 0 },
+    { risk: 1, share: 0 },
+  ]);
+  assert.deepEqual(atLeast([]), []);
+});
+
+test("keys are shortcuts only with their command", () => {
+  const key = (key, more = {}) =>
+    shortcutOf({ key, code: "", ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more });
+  assert.equal(key("z"), null);
+  assert.equal(key("z", { ctrlKey: true }), "undo");
+  assert.equal(key("Z", { metaKey: true, shiftKey: true }), "redo");
+  assert.equal(key("y", { ctrlKey: true }), "redo");
+  assert.equal(key("¡", { altKey: true, code: "Digit1" }), "step 1");
+});
+
+test("what is typed becomes a value of the policy", () => {
+  assert.equal(typed(" 0.2 "), 0.2);
+  assert.equal(typed(""), null);
+  assert.equal(typed("auto"), "auto");
+  assert.deepEqual(listTyped("NA, n/a,"), ["NA", "n/a"]);
+  assert.equal(listTyped(" , "), null);
+  assert.deepEqual(numbersTyped("5, 10, x"), [5, 10, "x"]);
+});
+
+test("ids of fields are of letters only, and apart", () => {
+  assert.match(idOf(["columns", '"><script>', "t"]), /^[\w-]+$/);
+  assert.notEqual(idOf(["columns", "a b", "t"]), idOf(["columns", "a_b", "t"]));
+});
+
+test("problems are told with what to do", () => {
+  assert.equal(told({ what: "k is 1", fix: "take at least 2" }), "k is 1: take at least 2");
+  assert.equal(told({ what: "k is 1" }), "k is 1");
+});
+
+test("a hierarchy's way is known by its key", () => {
+  assert.equal(wayOf(null), "none");
+  assert.equal(wayOf({ intervals: [5], top: 90 }), "intervals");
+  assert.equal(wayOf({ levels: [] }), "levels");
+});
+
+test("categories move within their order", () => {
+  assert.deepEqual(moved(["a", "b", "c"], 0, 1), ["b", "a", "c"]);
+  assert.deepEqual(moved(["a", "b", "c"], 2, 1), ["a", "b", "c"]);
+  assert.deepEqual(moved(["a", "b", "c"], 0, -1), ["a", "b", "c"]);
+});
+
+test("a stage that has no words of its own is a part of planning", () => {
+  assert.equal(stageTold("read"), "reading the table");
+  assert.equal(stageTold("flash, level 3"), stageTold("plan"));
+});
+
+test("a letter and its number stay on one line", () => {
+  assert.equal(together("Take mdav with k = 10."), "Take mdav with k\u00a0=\u00a010.");
+});
+
+test("a role has a key, and names are read as a list", () => {
+  assert.equal(roleOfKey("Q"), "quasi-identifier");
+  assert.equal(roleOfKey("x"), null);
+  assert.equal(listed(["a", "b", "c"]), "a, b and c");
+  assert.equal(listed([]), "");
+  assert.equal(addressOf("generalize", "a/b #1"), "#generalize/a%2Fb%20%231");
+});

@@ -1,0 +1,23 @@
+"""One studio for all tests of a module that need no limits of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kinfold.studio.serving import Studio
+from studio.visitor import Visitor, studio
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Studio]:
+    with studio() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def demo(made: Studio) -> Visitor:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    return visitor

@@ -1,0 +1,337 @@
+"""What somebody else might try on the studio: another page, another user, another name, too much, too slow."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import logging
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from kinfold.studio.limits import Limits
+from kinfold.studio.serving import HERE, Studio
+from studio.tables import MARKUP, SCRIPT, hostile
+from studio.visitor import Visitor, studio, token_in, wait_for
+
+QUICK = Limits(upload_bytes=200_000, stall_seconds=0.6, upload_seconds=2.0, sessions=6, streams=2, waiting=2)
+
+
+def test_a_token_lets_one_browser_in_once(made: Studio) -> None:
+    address = made.address()
+    first, second = Visitor(made.port), Visitor(made.port)
+    entered = first.ask("GET", f"/?token={token_in(address)}")
+    assert entered.status == 303
+    cookie = entered.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "path=/" in cookie
+    assert token_in(address).lower() not in cookie
+    assert second.ask("GET", f"/?token={token_in(address)}").status == 403
+    assert second.ask("GET", "/?token=wrong").status == 403
+    assert second.ask("GET", "/?token=").status == 401
+    assert not second.cookie
+
+
+@pytest.mark.parametrize("path", ["/", "/api/session", "/api/events", "/api/rows", "/static/main.js", "/vega.js"])
+def test_nothing_is_told_without_a_cookie(made: Studio, path: str) -> None:
+    answer = Visitor(made.port).ask("GET", path)
+    assert answer.status == 401
+    assert b"patients" not in answer.body
+    stranger = Visitor(made.port)
+    stranger.cookie = f"kinfold-{made.port}=guessed"
+    assert stranger.ask("GET", path).status == 401
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", ""]
+)
+def test_a_foreign_host_is_refused(demo: Visitor, host: str) -> None:
+    for path in ("/", "/api/session", "/?token=x"):
+        assert demo.ask("GET", path, headers={"Host": host.format(port=demo.port)}).status in (400, 403)
+
+
+def test_this_machine_may_be_called_localhost(demo: Visitor) -> None:
+    assert demo.ask("GET", "/api/session", headers={"Host": f"localhost:{demo.port}"}).status == 200
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "null",
+        "https://127.0.0.1:{port}",
+        "http://127.0.0.1",
+        "http://127.0.0.1:{port}.evil.example",
+    ],
+)
+def test_a_foreign_origin_is_refused(demo: Visitor, origin: str) -> None:
+    told = {"Origin": origin.format(port=demo.port)}
+    before = demo.get("/api/session")["version"]
+    for method, path in (("POST", "/api/decision"), ("POST", "/api/source/close"), ("GET", "/api/session")):
+        assert demo.ask(method, path, {"set": {"privacy.k": 3}}, headers=told).status == 403
+    assert demo.get("/api/session")["version"] == before
+
+
+def test_what_changes_something_says_where_it_comes_from(demo: Visitor) -> None:
+    connection = http.client.HTTPConnection(HERE, demo.port, timeout=20)
+    headers = {"Cookie": demo.cookie, "Content-Type": "application/json"}
+    connection.request("POST", "/api/source/close", b"{}", headers)
+    assert connection.getresponse().status == 403
+    connection.close()
+    assert demo.ask("GET", "/api/session", headers={"Sec-Fetch-Site": "cross-site"}).status == 403
+    assert demo.ask("POST", "/api/undo", raw=b"a=b", headers={"Content-Type": "text/plain"}).status == 400
+
+
+def test_no_websocket_is_opened(demo: Visitor) -> None:
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    for visitor in (demo, Visitor(demo.port)):
+        told = {**upgrade, "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+        assert visitor.ask("GET", "/api/session", headers=told).status != 101
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../serving.py",
+        "/static/%2e%2e/serving.py",
+        "/static/..%2fserving.py",
+        "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd",
+    ],
+)
+def test_static_files_are_those_of_the_page(demo: Visitor, path: str) -> None:
+    answer = demo.ask("GET", path)
+    assert answer.status == 404
+    assert b"import" not in answer.body
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/runs/../session/x",
+        "/api/runs/r1/..%2f..%2fetc/report.html",
+        "/api/runs/r99/public.zip",
+        "/api/runs/r99/%2e%2e.zip",
+        "/api/jobs/..",
+        "/api/nothing",
+    ],
+)
+def test_no_address_leads_out_of_the_session(demo: Visitor, path: str) -> None:
+    assert demo.ask("GET", path).status in (404, 405)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../evil.csv",
+        "/etc/evil.csv",
+        "..\\..\\evil.csv",
+        "a/../evil.csv",
+        "evil.csv\x00",
+        ".",
+        "..",
+        "x" * 900 + ".csv",
+    ],
+)
+def test_a_name_of_a_file_is_nothing_but_a_name(made: Studio, name: str) -> None:
+    visitor = Visitor.let_in(made)
+    state = visitor.opened(name, b"a,b\n1,2\n3,4\n")
+    assert "/" not in state["source"]["name"]
+    assert ".." not in state["source"]["name"]
+    files = [path for path in made.sessions.folder.rglob("*.csv") if path.read_bytes() == b"a,b\n1,2\n3,4\n"]
+    assert files
+    assert all(path.parent.parent.parent == made.sessions.folder for path in files)
+    visitor.post("/api/source/close")
+
+
+def test_names_and_categories_stay_text(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    state = visitor.opened(f"{SCRIPT.replace('/', '')}.csv", hostile())
+    assert [column["name"] for column in state["columns"]] == ["age", MARKUP, SCRIPT]
+    for path in ("/api/session", "/api/rows", f"/api/hierarchy?column={MARKUP.replace(' ', '%20')}"):
+        answer = visitor.ask("GET", path)
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    page = visitor.ask("GET", "/").body
+    assert b"alert(1)" not in page
+    name = visitor.ask("GET", "/api/project").headers["content-disposition"]
+    assert "<" not in name
+    assert "\n" not in name
+
+
+def test_an_upload_that_says_it_is_too_large_is_refused_at_once(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    with socket.create_connection((HERE, made.port), timeout=20) as raw:
+        raw.sendall(_head(visitor, "/api/source/upload?name=big.csv", 5 << 30))
+        answer = _whole(raw)
+    assert answer.startswith("HTTP/1.1 413")
+    assert "more than 2 GB" in answer
+    assert "kinfold studio FILE" in answer
+
+
+def test_an_upload_that_is_too_large_without_saying_so_is_refused() -> None:
+    with studio(QUICK) as made:
+        visitor = Visitor.let_in(made)
+        assert visitor.upload("big.csv", b"a,b\n" + b"1,2\n" * 100_000).status == 413
+        with socket.create_connection((HERE, made.port), timeout=20) as raw:
+            head = _head(visitor, "/api/source/upload?name=big.csv", None)
+            raw.sendall(head)
+            chunk = b"fa00\r\n" + b"1" * 0xFA00 + b"\r\n"
+            with contextlib.suppress(OSError):  # the server may have hung up already
+                for _ in range(8):
+                    raw.sendall(chunk)
+            assert raw.recv(65536).startswith(b"HTTP/1.1 413")
+        assert not [*made.sessions.folder.rglob("big.csv")]
+
+
+def test_a_slow_upload_ends_with_a_clear_message() -> None:
+    with studio(QUICK) as made:
+        visitor = Visitor.let_in(made)
+        with socket.create_connection((HERE, made.port), timeout=20) as raw:
+            raw.sendall(_head(visitor, "/api/source/upload?name=slow.csv", 100_000) + b"a,b\n")
+            stalled = _whole(raw)
+        assert stalled.startswith("HTTP/1.1 408")
+        assert "nothing came for 0.6 seconds" in stalled
+        with socket.create_connection((HERE, made.port), timeout=20) as raw:
+            raw.sendall(_head(visitor, "/api/source/upload?name=slow.csv", 100_000))
+            began = time.monotonic()
+            with contextlib.suppress(OSError):
+                while time.monotonic() - began < 10:
+                    raw.sendall(b"1,2\n")
+                    time.sleep(0.2)
+            assert time.monotonic() - began < 9
+        assert visitor.get("/api/session")["state"] == "empty"
+        assert not [*made.sessions.folder.rglob("slow.csv")]
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    with socket.create_connection((HERE, made.port), timeout=20) as raw:
+        raw.sendall(_head(visitor, "/api/source/upload?name=half.csv", 100_000) + b"a,b\n1,2\n")
+        wait_for(lambda: [*made.sessions.folder.rglob("half.csv")], "the half file")
+    wait_for(lambda: not [*made.sessions.folder.rglob("half.csv")], "its end")
+    assert visitor.get("/api/session")["state"] == "empty"
+
+
+def _whole(raw: socket.socket) -> str:
+    """Read until the server hangs up, as it does after a body that it does not want."""
+    return b"".join(iter(lambda: raw.recv(65536), b"")).decode()
+
+
+def _head(visitor: Visitor, path: str, length: int | None) -> bytes:
+    size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    lines = [f"POST {path} HTTP/1.1", f"Host: {HERE}:{visitor.port}", f"Cookie: {visitor.cookie}"]
+    lines += [f"Origin: {visitor.origin}", "Content-Type: application/octet-stream", size, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def test_two_sessions_do_not_see_each_other(made: Studio) -> None:
+    one, other = Visitor.let_in(made), Visitor.let_in(made)
+    one.opened("mine.csv", b"secret_column,b\n1,2\n3,4\n")
+    assert b"secret_column" not in other.ask("GET", "/api/session").body
+    assert other.get("/api/session")["state"] == "empty"
+    assert other.ask("GET", "/api/rows").status == 409
+    for path in ("/api/runs/r1", "/api/runs/r2/verdict", "/api/jobs/j1", "/api/runs/r1/public.zip"):
+        assert other.ask("GET", path).status == 404
+
+
+def test_bodies_that_are_no_decision_are_refused(demo: Visitor) -> None:
+    for raw in (b"[]", b"{", b'"x"', b"[" * 100_000, b'{"set": ' + b'{"a":' * 5000 + b"1" + b"}" * 5001, b"\xff\xff"):
+        answer = demo.ask("POST", "/api/decision", raw=raw, headers={"Content-Type": "application/json"})
+        assert answer.status in (400, 422), raw[:20]
+    deep = {"set": {"columns.zip.hierarchy": {"tree": {}}}}
+    place = deep["set"]["columns.zip.hierarchy"]["tree"]
+    for _ in range(300):
+        place["a"] = {}
+        place = place["a"]
+    assert demo.ask("POST", "/api/decision", deep).status in (400, 422)
+    assert demo.ask("PUT", "/api/policy", {"text": 5}).status == 400
+    assert demo.ask("PUT", "/api/policy", {"text": "a." * 200 + "b = 1"}).status == 422
+    assert demo.get("/api/check")["problems"] == []
+
+
+def test_the_server_sets_its_own_engine(demo: Visitor) -> None:
+    text = demo.get("/api/session")["policy"]["text"]
+    answer = demo.ask("PUT", "/api/policy", {"text": text + '\n[engine]\nspill = "/etc"\n'})
+    assert answer.status == 422
+
+
+def test_sessions_and_streams_are_bounded() -> None:
+    with studio(QUICK) as made:
+        visitors = [Visitor.let_in(made) for _ in range(QUICK.sessions)]
+        late = Visitor(made.port)
+        assert late.ask("GET", f"/?token={token_in(made.address())}").status == 429
+        streams = []
+        for _ in range(QUICK.streams):
+            stream = http.client.HTTPConnection(HERE, made.port, timeout=20)
+            stream.request("GET", "/api/events", headers={"Cookie": visitors[0].cookie})
+            assert stream.getresponse().status == 200
+            streams.append(stream)
+        assert visitors[0].ask("GET", "/api/events").status == 429
+        streams.pop().close()
+        wait_for(lambda: _can_watch(visitors[0]), "a stream that is free again")
+        for stream in streams:
+            stream.close()
+
+
+def _can_watch(visitor: Visitor) -> bool:
+    stream = http.client.HTTPConnection(HERE, visitor.port, timeout=20)
+    stream.request("GET", "/api/events", headers={"Cookie": visitor.cookie})
+    status = stream.getresponse().status
+    stream.close()
+    return status == 200
+
+
+def test_an_idle_session_is_forgotten_with_its_files() -> None:
+    with studio(Limits(idle_seconds=1.5)) as made:
+        visitor = Visitor.let_in(made)
+        visitor.opened("mine.csv", b"a,b\n1,2\n3,4\n")
+        stream = http.client.HTTPConnection(HERE, made.port, timeout=30)
+        stream.request("GET", "/api/events", headers={"Cookie": visitor.cookie})
+        assert b"event: gone" in stream.getresponse().read()  # to its end: a page that is open is told
+        stream.close()
+        wait_for(lambda: not [*made.sessions.folder.rglob("mine.csv")], "the end of an idle session")
+        assert visitor.ask("GET", "/api/session").status == 401
+
+
+def test_everything_is_forgotten_when_the_server_stops() -> None:
+    with studio() as made:
+        visitor = Visitor.let_in(made)
+        visitor.opened("mine.csv", b"a,b\n1,2\n3,4\n")
+        folder: Path = made.sessions.folder
+        assert oct(folder.stat().st_mode & 0o777) == "0o700"
+    assert not folder.exists()
+
+
+def test_a_bug_is_told_by_its_place_and_never_by_a_value(
+    made: Studio, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.opened("mine.csv", b"a,b\nsecret-value,2\nother-value,4\n")
+
+    def broken(*_: object) -> None:
+        raise KeyError("secret-value")
+
+    monkeypatch.setattr("kinfold.studio.source_routes.risk_of_columns", broken)
+    with caplog.at_level(logging.DEBUG):
+        answer = visitor.ask("GET", "/api/risk")
+    assert answer.status == 500
+    assert "KeyError in kinfold/studio/" in answer.problems[0]["what"]
+    assert b"secret-value" not in answer.body
+    assert "secret-value" not in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+def test_errors_name_columns_and_counts_only(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.opened("mine.csv", b"a,b\n" + b"".join(b"secret%d,%d\n" % (i % 9, i) for i in range(60)))
+    visitor.ask(
+        "POST", "/api/decision", {"set": {"columns.a.role": "quasi-identifier", "columns.a.type": "continuous"}}
+    )
+    said = json.dumps(visitor.get("/api/check"))
+    assert "'a'" in said
+    assert "secret" not in said

@@ -1,0 +1,413 @@
+"""The interface of docs/studio-interface.md, spoken to as a page does, over a real socket."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinfold.demo import demo_policy
+from kinfold.hierarchy import read_arx
+from kinfold.request.policy import Policy
+from kinfold.studio.serving import HERE, Studio
+from studio.tables import diagnoses, households
+from studio.visitor import Visitor, wait_for
+
+DOC = Path(__file__).parents[2] / "docs/studio-interface.md"
+
+
+def column(state: Any, name: str) -> Any:
+    return next(each for each in state["columns"] if each["name"] == name)
+
+
+def test_the_page_comes_with_its_files_and_a_strict_policy(demo: Visitor) -> None:
+    page = demo.ask("GET", "/")
+    assert page.status == 200
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert page.headers["cache-control"] == "no-store"
+    for path in re.findall(r'(?:src|href)="(/static/[^"]+)"', page.body.decode()):
+        assert demo.ask("GET", path).status == 200
+
+
+def test_the_script_of_the_charts_is_the_one_of_the_reports(demo: Visitor) -> None:
+    script = demo.ask("GET", "/vega.js")
+    assert script.status == 200
+    assert b"window.vegaEmbed" in script.body
+    assert script.headers["content-type"].startswith("text/javascript")
+
+
+def test_the_state_has_every_column_with_its_profile(demo: Visitor) -> None:
+    state = demo.get("/api/session")
+    assert state["state"] == "ready"
+    assert state["source"]["name"] == "patients.csv"
+    assert state["source"]["options"]["separator"] == ","
+    age = column(state, "age")
+    assert age["role"] == "quasi-identifier"
+    assert age["proposed"]["reason"]
+    assert sum(age["histogram"]["counts"]) + age["histogram"]["missing"] == state["source"]["rows"] == 1000
+    sex = column(state, "sex")["histogram"]
+    assert sex["form"] == "labels"
+    assert sum(sex["counts"]) + sex["rest"] + sex["missing"] == 1000
+    assert column(state, "admission")["histogram"]["dates"]
+    assert {each["name"] for each in state["methods"]} >= {"mdav", "lattice", "mu-argus"}
+
+
+def test_the_state_is_sent_again_only_when_it_changed(demo: Visitor) -> None:
+    version = demo.get("/api/session")["version"]
+    assert demo.ask("GET", f"/api/session?since={version}").status == 304
+    demo.post("/api/step", {"step": "protect"})
+    assert demo.get(f"/api/session?since={version}".replace("?", "?"))["step"] == "protect"
+
+
+def test_rows_come_page_by_page(demo: Visitor) -> None:
+    first, last = demo.get("/api/rows?from=0&count=3"), demo.get("/api/rows?from=997&count=50")
+    assert len(first["cells"]) == 3
+    assert len(last["cells"]) == 3
+    assert last["rows"] == 1000
+    across = demo.get("/api/rows?from=190&count=20")["cells"]
+    assert across == demo.get("/api/rows?from=190&count=5")["cells"] + demo.get("/api/rows?from=195&count=15")["cells"]
+    assert demo.get("/api/rows?from=5000&count=9")["cells"] == []
+    assert demo.ask("GET", "/api/rows?from=-1").status == 400
+
+
+def test_the_risk_follows_the_roles(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    before = visitor.get("/api/risk")
+    assert "age" in before["quasi"]
+    assert before["unique"] == 1.0
+    asked = visitor.post("/api/risk", {"quasi": ["sex"]})
+    assert asked["quasi"] == ["sex"]
+    assert asked["classes"] == 3
+    assert visitor.get("/api/risk") == before
+    changes = {f"columns.{name}.role": "other" for name in before["quasi"] if name != "sex"}
+    visitor.post("/api/decision", {"set": changes, "unset": ["columns.income.missing", "columns.zip.average"]})
+    assert visitor.get("/api/risk")["classes"] == 3
+
+
+def test_a_decision_keeps_comments_and_can_be_taken_back_and_forth(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    visitor.decide(privacy__k=7, privacy__t=0.4)
+    state = visitor.get("/api/session")
+    text = state["policy"]["text"]
+    assert "k = 7 # nobody can be told from at least four others" in text
+    assert state["policy"]["complete"]["privacy"]["t"] == 0.4
+    assert state["undo"] == {"steps": 1, "next": "privacy.k = 7, privacy.t = 0.4"}
+    visitor.post("/api/undo")
+    state = visitor.get("/api/session")
+    assert state["policy"]["text"] == demo_policy()
+    assert state["redo"]["steps"] == 1
+    visitor.post("/api/redo")
+    assert visitor.get("/api/session")["policy"]["text"] == text
+    assert visitor.ask("POST", "/api/redo").status == 409
+    assert [each["by"] for each in visitor.get("/api/session")["log"]] == ["source", "form", "undo", "redo"]
+
+
+def test_a_decision_that_is_no_policy_changes_nothing(demo: Visitor) -> None:
+    before = demo.get("/api/session")
+    answer = demo.ask("POST", "/api/decision", {"set": {"privacy.k": 1}})
+    assert answer.status == 422
+    assert answer.problems[0]["key"] == ["privacy", "k"]
+    assert demo.ask("POST", "/api/decision", {"set": {"privacy": {"a": [1]}}}).status == 422
+    assert demo.ask("POST", "/api/decision", {"set": [["x"]]}).status == 400
+    assert demo.ask("POST", "/api/decision", {}).status == 400
+    assert demo.get("/api/session")["policy"] == before["policy"]
+
+
+def test_names_with_dots_are_paths_of_their_own(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.opened("dots.csv", b"a.b,..,c/d\n" + b"".join(b"%d,%d,x\n" % (i % 7, i % 5) for i in range(60)))
+    visitor.post("/api/decision", {"set": [[["columns", "a.b", "role"], "confidential"]]})
+    visitor.post(
+        "/api/decision", {"set": [[["columns", "..", "role"], "other"], [["columns", "..", "type"], "nominal"]]}
+    )
+    state = visitor.get("/api/session")
+    assert [column(state, name)["role"] for name in ("a.b", "..")] == ["confidential", "other"]
+    for name in ("a.b", "..", "c/d"):
+        assert visitor.get("/api/hierarchy", column=name)["column"] == name
+
+
+def test_errors_of_the_text_have_their_lines(demo: Visitor) -> None:
+    before = demo.get("/api/session")["policy"]["text"]
+    wrong = before.replace("k = 5", "k = 1").replace('role = "identifier"', 'role = "nobody"')
+    answer = demo.ask("PUT", "/api/policy", {"text": wrong})
+    lines = wrong.splitlines()
+    found = {tuple(each["key"]): lines[each["line"] - 1] for each in answer.problems}
+    assert answer.status == 422
+    assert found[("privacy", "k")].startswith("k = 1")
+    assert found[("columns", "name", "role")].startswith('role = "nobody"')
+    broken = demo.post("/api/policy/check", {"text": "[privacy]\nk = \n"})["problems"]
+    assert broken[0]["line"] == 2
+    assert demo.get("/api/session")["policy"]["text"] == before
+
+
+def test_the_form_follows_the_text(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    text = visitor.get("/api/session")["policy"]["text"].replace("k = 5", "k = 9")
+    visitor.post("/api/policy", {"text": "# mine\n" + text}, method="PUT")
+    state = visitor.get("/api/session")
+    assert state["policy"]["complete"]["privacy"]["k"] == 9
+    visitor.decide(privacy__k=4)
+    assert visitor.get("/api/session")["policy"]["text"].startswith("# mine\n")
+
+
+def test_a_policy_reads_no_file_outside_the_session(demo: Visitor, tmp_path: Path) -> None:
+    (tmp_path / "h.csv").write_text("a;*\n")
+    for place in (str(tmp_path / "h.csv"), "../h.csv", "hierarchies/../../h.csv", "/etc/passwd", "hierarchies/no.csv"):
+        answer = demo.ask("POST", "/api/decision", {"set": {"columns.zip.hierarchy": {"file": place}}})
+        assert answer.status == 422, place
+        assert "not here" in answer.problems[0]["what"]
+    assert demo.ask("PUT", "/api/hierarchy?column=zip", {"spec": {"file": "/etc/passwd"}}).status == 422
+
+
+def test_what_would_stop_a_run_is_told_before(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    assert visitor.get("/api/check")["problems"] == []
+    visitor.post("/api/decision", {"unset": ["columns.income.missing"]})
+    problem = visitor.get("/api/check")["problems"][0]
+    text = visitor.get("/api/session")["policy"]["text"].splitlines()
+    assert "income" in problem["what"]
+    assert text[problem["line"] - 1] == "[columns.income]"
+
+
+@pytest.mark.slow
+def test_reading_options_are_guessed_changed_and_taken_back(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    state = visitor.opened("households.csv", households())
+    assert state["source"]["options"]["decimal"] == ","
+    assert column(state, "income")["kind"] == "continuous"
+    assert column(state, "income")["missing"] == 6
+    visitor.post("/api/source/options", {"decimal": "."})
+    state = wait_for(lambda: _ready(visitor), "the table read otherwise")
+    assert column(state, "income")["kind"] == "nominal"
+    visitor.post("/api/undo")
+    assert column(wait_for(lambda: _ready(visitor), "the table"), "income")["kind"] == "continuous"
+    visitor.post("/api/source/options", {"decimal": "."})
+    wait_for(lambda: _ready(visitor), "the table")
+    visitor.post("/api/source/options", {"decimal": None})
+    state = wait_for(lambda: _ready(visitor), "the table as guessed")
+    assert state["policy"]["values"]["source"]["decimal"] == ","
+    assert visitor.ask("POST", "/api/source/options", {"path": "/etc/passwd"}).status == 400
+
+
+def _ready(visitor: Visitor) -> Any:
+    state = visitor.get("/api/session")
+    return state if state["state"] == "ready" else None
+
+
+def test_a_file_that_is_no_table_is_told(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    assert visitor.upload("broken.parquet", b"PAR1 this is none").status == 200
+    state = wait_for(lambda: _failed(visitor), "the failure")
+    assert state["source"]["problems"][0]["what"]
+    assert "/" not in state["source"]["problems"][0]["what"].replace("n/a", "")
+    assert visitor.ask("POST", "/api/runs").status == 409
+    assert visitor.ask("GET", "/api/rows").status == 409
+    assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
+
+
+def _failed(visitor: Visitor) -> Any:
+    state = visitor.get("/api/session")
+    return state if state["state"] == "failed" else None
+
+
+def test_hierarchies_are_built_step_by_step(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    flat = visitor.get("/api/hierarchy", column="marital_status")
+    assert flat["spec"] is None
+    assert flat["height"] == 1
+    labels = [child["label"] for child in flat["tree"]["children"]]
+    merge = {"merge": labels[:2], "name": "together", "level": 1}
+    seen = visitor.post("/api/hierarchy?column=marital_status", {**merge, "try": True}, method="PUT")
+    assert seen["height"] == 2
+    assert visitor.get("/api/hierarchy", column="marital_status")["height"] == 1
+    visitor.post("/api/hierarchy?column=marital_status", merge, method="PUT")
+    tree = visitor.get("/api/hierarchy", column="marital_status")["tree"]
+    group = next(child for child in tree["children"] if child["label"] == "together")
+    assert sorted(child["label"] for child in group["children"]) == sorted(labels[:2])
+    assert group["count"] == sum(child["count"] for child in group["children"])
+    visitor.post(
+        "/api/hierarchy?column=marital_status", {"rename": "together", "name": "pair", "level": 1}, method="PUT"
+    )
+    assert "pair" in visitor.get("/api/session")["policy"]["text"]
+    visitor.post("/api/hierarchy?column=marital_status", {"part": "pair", "level": 1}, method="PUT")
+    assert visitor.get("/api/hierarchy", column="marital_status")["height"] == 1
+    for _ in range(3):
+        visitor.post("/api/undo")
+    assert visitor.get("/api/session")["policy"]["text"] == demo_policy()
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "height"),
+    [
+        ("zip", {"mask": 2}, 3),
+        ("age", {"intervals": [5, 10], "top": 85, "bottom": 18}, 3),
+        ("admission", {"dates": ["month", "year"]}, 3),
+        ("sex", {"tree": {"any": ["female", "male", "other"]}}, 2),
+    ],
+)
+def test_hierarchies_by_the_keys_of_a_policy(demo: Visitor, name: str, spec: Any, height: int) -> None:
+    seen = demo.post(f"/api/hierarchy?column={name}", {"spec": spec, "try": True}, method="PUT")
+    assert seen["height"] == height
+    assert seen["tree"]["count"] == 1000
+
+
+def test_a_hierarchy_that_misses_values_is_refused_without_naming_them(demo: Visitor) -> None:
+    answer = demo.ask("PUT", "/api/hierarchy?column=sex", {"spec": {"levels": [["female", "any"]]}})
+    assert answer.status == 422
+    assert "misses 2 of its 3 categories" in answer.problems[0]["what"]
+    assert b"male" not in answer.body
+    assert demo.ask("PUT", "/api/hierarchy?column=zip", {"spec": {"mask": 0}}).status == 422
+    assert demo.ask("PUT", "/api/hierarchy?column=nobody", {"spec": {"mask": 1}}).status == 404
+
+
+def test_codes_get_trees_of_their_own(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.opened("diagnoses.csv", diagnoses())
+    builders = {each["build"] for each in visitor.get("/api/hierarchy", column="code")["builders"]}
+    assert "icd" in builders
+    visitor.post("/api/hierarchy?column=code", {"build": "icd"}, method="PUT")
+    top = [child["label"] for child in visitor.get("/api/hierarchy", column="code")["tree"]["children"]]
+    assert any(label.startswith("E00") for label in top)
+    assert visitor.ask("PUT", "/api/hierarchy?column=age", {"build": "icd"}).status == 422
+
+
+def test_hierarchies_go_out_and_come_in_as_arx_has_them(made: Studio, tmp_path: Path) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    file = visitor.ask("GET", "/api/hierarchy/arx?column=age")
+    path = tmp_path / "age.csv"
+    path.write_bytes(file.body)
+    assert read_arx(path).height == 3
+    answer = visitor.ask("POST", "/api/hierarchy/arx?column=age", raw=file.body, headers={"Content-Type": "text/csv"})
+    assert answer.status == 200, answer.body
+    assert (
+        "hierarchies/age-" in visitor.get("/api/session")["policy"]["text"]
+    )  # so many values have a file of their own
+    assert visitor.get("/api/hierarchy", column="age")["height"] == 3
+    assert visitor.ask("POST", "/api/hierarchy/arx?column=age", raw=b"\xff\xfe").status == 422
+    project = tmp_path / "project.toml"
+    project.write_bytes(visitor.ask("GET", "/api/project").body)
+    levels = Policy.load(project).columns["age"].hierarchy
+    assert levels is not None
+    assert levels.levels is not None  # a project needs no other file
+
+
+def test_a_project_is_a_policy_with_its_log(made: Studio, tmp_path: Path) -> None:
+    visitor, other = Visitor.let_in(made), Visitor.let_in(made)
+    visitor.demo()
+    visitor.decide(privacy__k=6)
+    file = visitor.ask("GET", "/api/project")
+    assert 'filename="patients.toml"' in file.headers["content-disposition"]
+    path = tmp_path / "project.toml"
+    path.write_bytes(file.body)
+    assert Policy.load(path).privacy.k == 6
+    other.demo()
+    other.post("/api/project", {"text": file.body.decode()})
+    state = other.get("/api/session")
+    assert state["policy"]["complete"]["privacy"]["k"] == 6
+    assert "privacy.k = 6" in [each["what"] for each in state["log"]]
+    assert "#: " not in state["policy"]["text"]
+
+
+def test_words_say_what_can_be_chosen_and_what_is_promised_now(demo: Visitor) -> None:
+    words = demo.get("/api/words")
+    assert "at least 5 records" in words["now"]["k"]["sentence"]
+    assert "1 in 5, 20%" in words["now"]["k"]["leaves"]
+    assert words["choices"]["others"] == ["refuse", "release", "drop"]
+    assert {"identifier", "quasi-identifier", "confidential", "other"} == set(words["roles"])
+
+
+def test_events_tell_of_every_decision(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    connection = http.client.HTTPConnection(HERE, made.port, timeout=30)
+    connection.request("GET", "/api/events", headers={"Cookie": visitor.cookie})
+    stream = connection.getresponse()
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    version = visitor.decide(privacy__k=8)["version"]
+    told = ""
+    while f'"version": {version}' not in told:
+        told = stream.readline().decode()
+        assert told
+    connection.close()
+
+
+def test_a_closed_table_is_forgotten(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    held = {path.name for path in made.sessions.folder.rglob("*") if path.is_file()}
+    assert "patients.csv" in held
+    visitor.post("/api/source/close")
+    state = visitor.get("/api/session")
+    assert state["state"] == "empty"
+    assert state["columns"] == []
+    assert state["policy"] is None
+
+
+def test_every_route_is_in_the_documentation(made: Studio) -> None:
+    from kinfold.studio.database_routes import DatabaseRoutes
+    from kinfold.studio.decision_routes import DecisionRoutes
+    from kinfold.studio.hierarchy_routes import HierarchyRoutes
+    from kinfold.studio.look_routes import LookRoutes
+    from kinfold.studio.run_routes import RunRoutes
+    from kinfold.studio.source_routes import SourceRoutes
+
+    text = DOC.read_text()
+    kinds = (LookRoutes, SourceRoutes, DatabaseRoutes, DecisionRoutes, HierarchyRoutes, RunRoutes)
+    paths = {route.path for kind in kinds for route in kind(made.sessions).routes()}
+    plain = {path.replace("{run}", "r1").replace("{job}", "j1").replace("{part}", "public") for path in paths}
+    assert {path for path in plain if "{" not in path and path not in text} == set()
+
+
+def test_a_table_of_an_sqlite_file_is_chosen(made: Studio, tmp_path: Path) -> None:
+    file = tmp_path / "clinic.sqlite"
+    with closing(sqlite3.connect(file)) as base, base:
+        base.execute('CREATE TABLE "pa.tients" (age INTEGER, city TEXT)')
+        base.executemany('INSERT INTO "pa.tients" VALUES (?, ?)', [(20 + i % 30, "ab"[i % 2]) for i in range(80)])
+        base.execute("CREATE TABLE other (x INTEGER)")
+    visitor = Visitor.let_in(made)
+    assert visitor.upload("clinic.sqlite", file.read_bytes()).status == 200
+    state = visitor.get("/api/session")
+    assert state["state"] == "choosing"
+    assert state["source"]["tables"] == ["other", "pa.tients"]
+    assert visitor.ask("POST", "/api/source/table", {"table": "nobody"}).status == 404
+    visitor.post("/api/source/table", {"table": "pa.tients"})
+    state = visitor.ready()
+    assert state["source"]["rows"] == 80
+    assert [each["name"] for each in state["columns"]] == ["age", "city"]
+    assert visitor.get("/api/rows?from=0&count=1")["cells"] == [["20", "a"]]
+    assert visitor.upload("broken.sqlite", b"none of it").status == 422
+
+
+@pytest.mark.parametrize("address", ["sqlite:////etc/passwd?table=x", "/etc/passwd", "http://example.org/a.csv", ""])
+def test_a_database_is_a_server_and_no_file_of_this_machine(demo: Visitor, address: str) -> None:
+    answer = demo.ask("POST", "/api/source/database", {"address": address})
+    assert answer.status == 422
+    assert demo.get("/api/session")["state"] == "ready"
+
+
+def test_a_server_that_does_not_answer_is_told_without_its_password(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    asked = {"address": "postgresql://ada:secret-word@127.0.0.1:1/clinic", "table": "patients"}
+    visitor.post("/api/source/database", asked)
+    state = wait_for(lambda: _failed(visitor), "the failure")
+    assert state["source"]["problems"]
+    assert "secret-word" not in json.dumps(state)
+
+
+def test_answers_are_strict_json(demo: Visitor) -> None:
+    body = demo.ask("GET", "/api/session").body
+    json.loads(body, parse_constant=lambda name: pytest.fail(name))
