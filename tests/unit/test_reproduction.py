@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinfold.reproduction.desk import Desk
+from kinfold.reproduction.bench import Bench
 from kinfold.reproduction.expectation import Exhibit, Expectation, Worked
 from kinfold.reproduction.judging import compared, judged, shown
 from kinfold.reproduction.running import reproduced
@@ -67,34 +67,34 @@ def exhibit(work, **more) -> Exhibit:
 
 
 def test_what_was_not_worked_out_is_not_computable_and_no_failure():
-    found = reproduced(exhibit(lambda _: Worked({}), why="the paper does not print it"), Desk())
+    found = reproduced(exhibit(lambda _: Worked({}), why="the paper does not print it"), Bench())
     assert (found.verdict, found.failed) == ("not-computable", 0)
     assert found.cells[0].reason == "the paper does not print it"
 
 
 def test_a_file_that_is_not_there_is_named_and_nothing_is_worked_out(tmp_path):
-    def work(desk):
+    def work(bench):
         raise AssertionError
 
-    found = reproduced(exhibit(work, needs=("census.csv",)), Desk(tmp_path))
+    found = reproduced(exhibit(work, needs=("census.csv",)), Bench(tmp_path))
     assert found.verdict == "not-computable"
     assert found.cells[0].reason == "needs census.csv: name the folder with --data"
 
 
 def test_a_quick_run_leaves_out_what_takes_long():
     long = exhibit(lambda _: Worked({KEY: 1}), long=True)
-    assert reproduced(long, Desk(quick=True)).verdict == "not-computable"
-    assert reproduced(long, Desk()).verdict == "match"
+    assert reproduced(long, Bench(quick=True)).verdict == "not-computable"
+    assert reproduced(long, Bench()).verdict == "match"
 
 
 def test_numbers_of_a_stand_in_stand_beside_the_papers_and_are_not_compared():
-    found = reproduced(exhibit(lambda _: Worked({KEY: 1}), stand_in=True), Desk())
+    found = reproduced(exhibit(lambda _: Worked({KEY: 1}), stand_in=True), Bench())
     assert (found.cells[0].verdict, found.cells[0].ours) == ("not-computable", 1)
 
 
 def test_the_verdict_of_an_exhibit_is_its_worst_cell():
     expected = {("a", "x"): Expectation("1"), ("b", "x"): Expectation("1", "differs")}
     found = reproduced(
-        Exhibit("Table 1", "a table", expected, lambda _: Worked({("a", "x"): 1, ("b", "x"): 7})), Desk()
+        Exhibit("Table 1", "a table", expected, lambda _: Worked({("a", "x"): 1, ("b", "x"): 7})), Bench()
     )
     assert (found.verdict, found.counts, found.failed) == ("differs", {"match": 1, "differs": 1}, 0)

@@ -1,4 +1,4 @@
-"""The commands: demo, profile, anonymize, verify, measure, compare, lattice, convert, hierarchy, and those below them."""
+"""The commands, one after the other as `kinfold --help` lists them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from kinfold.cli import output
 from kinfold.cli.escapes import Commands
 from kinfold.cli.options import numbers, policy_from, verifying
+from kinfold.cli.reproducing import reproduce
 from kinfold.cli.source_options import TableSource, as_named, keywords, reads
 from kinfold.cli.terminal import Bar, asking, errors, out, print_json
 from kinfold.disk.exchange import naming
@@ -420,43 +421,7 @@ def hierarchy(
         out.print(f"{plural(len(found), 'value')}, {levels} above: {out_}", soft_wrap=True)
 
 
-@app.command()
-def reproduce(
-    paper: Annotated[str | None, typer.Option(help="One of them: 000 to 004.", show_default=False)] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the public files: census.csv, tarragona.csv, eia.csv.", show_default=False),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Leave out what takes longer than a few seconds.")] = False,
-    out_: Annotated[
-        Path | None, typer.Option("--out", help="Write a page with the figures drawn anew (HTML).", show_default=False)
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Compute what the five papers print: ours beside theirs. Exit code 1 if what should match does not.
-
-    Examples:
-    `kinfold reproduce --paper 003`
-
-    `kinfold reproduce --quick --out papers.html`
-    """
-    from kinfold import reproduction
-    from kinfold.cli import reproduction_tables
-
-    with errors(), Bar() as bar:
-        papers = (paper,) if paper else reproduction.PAPERS
-        found = reproduction.reproduce(papers, data, quick, lambda done, total: bar("reproducing", done, total))
-        if out_:
-            from kinfold.reproduction.page import save
-
-            save(found, out_)
-        bar.end()
-        if json:
-            print_json(found.to_dict())
-        else:
-            reproduction_tables.tell(found)
-    if found.failed:
-        raise typer.Exit(1)
+app.command()(reproduce)
 
 
 @app.command()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kinfold.methods.partition.approximate import approximate
 from kinfold.methods.partition.dependency import dependency
 from kinfold.methods.partition.mdav import mdav
-from kinfold.reproduction.desk import Desk, lost, standardized
+from kinfold.reproduction.bench import Bench, lost, standardized
 from kinfold.reproduction.expectation import Plot
 from kinfold.reproduction.stand_ins import census_extract, shares
 
@@ -47,9 +47,9 @@ def trial(method: str, x: Floats, k: int, at: float) -> Row:
     return {"series": method, "x": at, "seconds": time.process_time() - began, "loss": lost(x, labels)}
 
 
-def trials(desk: Desk) -> dict[str, list[Row]]:
+def trials(bench: Bench) -> dict[str, list[Row]]:
     """Return the runs behind Figures 4 to 6, by what is varied; made once."""
-    made: dict[str, list[Row]] = desk.once("census extract", _trials)
+    made: dict[str, list[Row]] = bench.once("census extract", _trials)
     return made
 
 
@@ -79,7 +79,7 @@ def key_counts() -> dict[int, int]:
     return {width: len(dependency(x[:, :width]).keys) for width in WIDTHS}
 
 
-def against_dependence(desk: Desk) -> list[Row]:
+def against_dependence(bench: Bench) -> list[Row]:
     """Return the loss by noise, of MA, of AMA, and of AMA with our distance."""
 
     def make() -> list[Row]:
@@ -89,7 +89,7 @@ def against_dependence(desk: Desk) -> list[Row]:
             found += [trial(method, x, K, noise) for method in (*PARTITIONS, OURS)]
         return found
 
-    made: list[Row] = desk.once("dependence", make)
+    made: list[Row] = bench.once("dependence", make)
     return made
 
 

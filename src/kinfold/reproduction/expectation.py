@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from kinfold.reproduction.desk import Desk
+    from kinfold.reproduction.bench import Bench
 
 Due: TypeAlias = Literal["match", "close", "differs"]
 Key: TypeAlias = tuple[str, str]  # row and column
@@ -64,7 +64,7 @@ class Exhibit:
     place: str
     title: str
     expected: Mapping[Key, Expectation]
-    work: Callable[[Desk], Worked]
+    work: Callable[[Bench], Worked]
     source: str = PRINTED
     needs: tuple[str, ...] = ()  # public files
     stand_in: bool = False  # values are of generated data: they stand beside the paper's and are not compared

@@ -21,7 +21,7 @@ from kinfold.measures.probabilistic import pil
 from kinfold.measures.variation import Moments, il, il1, il2, il3, il4, il5
 from kinfold.methods.aggregate import convex_median, mode, ordinal_median
 from kinfold.methods.partition.mdav import mdav
-from kinfold.reproduction.desk import Desk, class_means, lost, standardized
+from kinfold.reproduction.bench import Bench, class_means, lost, standardized
 from kinfold.reproduction.expectation import Due, Exhibit, Expectation, Key, Ours, Paper, Plot, Worked, expect
 from kinfold.reproduction.printed import cells, columns, examples, rows, table
 from kinfold.reproduction.stand_ins import SCALES, housing_survey
@@ -57,17 +57,17 @@ def losses(x: Floats, y: Floats) -> tuple[float, float, float, float, float]:
     return il1(x, y), il2(before, after), il3(before, after), il4(before, after), il5(before, after)
 
 
-def _released(desk: Desk, quasi: int, k: int) -> tuple[Floats, Floats]:
-    x = desk.numbers("census.csv")
-    y: Floats = desk.once(f"release {quasi} {k}", lambda: release(x, quasi, k))
+def _released(bench: Bench, quasi: int, k: int) -> tuple[Floats, Floats]:
+    x = bench.numbers("census.csv")
+    y: Floats = bench.once(f"release {quasi} {k}", lambda: release(x, quasi, k))
     return x, y
 
 
-def _table_2(desk: Desk) -> Worked:
+def _table_2(bench: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     points: list[dict[str, object]] = []
     for quasi, k in SETTINGS:
-        found = losses(*_released(desk, quasi, k))
+        found = losses(*_released(bench, quasi, k))
         parts = tuple(round(part, 3) for part in found)  # the printed score is made of rounded columns
         row, score = ROW.format(length=quasi, k=k), il(parts)  # type: ignore[arg-type]
         values |= {(row, f"IL{i}"): part for i, part in enumerate(found, start=1)} | {(row, "IL"): score}
@@ -78,11 +78,11 @@ def _table_2(desk: Desk) -> Worked:
     return Worked(values, (Plot("Table 2: information loss IL", "k", "IL", points),))
 
 
-def _table_3(desk: Desk) -> Worked:
+def _table_3(bench: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     points: list[dict[str, object]] = []
     for quasi, k in SETTINGS:
-        found = pil(*_released(desk, quasi, k))
+        found = pil(*_released(bench, quasi, k))
         row = ROW.format(length=quasi, k=k)
         parts = (found.quantiles, found.means, found.variances, found.covariances, found.correlations)
         named = dict(zip(columns("000", "table_3")[2:], parts, strict=True))
@@ -124,21 +124,21 @@ def _due_3(quasi: int, k: int, column: str) -> tuple[Due, str]:
 TABLE_2, TABLE_3 = _expected("table_2", _due_2), _expected("table_3", _due_3)
 
 
-def _literature(desk: Desk) -> Worked:
+def _literature(bench: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     for name in LITERATURE:
-        x = standardized(desk.numbers(f"{name}.csv"))
+        x = standardized(bench.numbers(f"{name}.csv"))
         for row in table("000", "literature"):
             values[f"k = {row['k']}", name] = 100 * lost(x, mdav(x, int(row["k"])))
     return Worked(values)
 
 
-def _lemma(_: Desk) -> Worked:
+def _lemma(_: Bench) -> Worked:
     counted = {c: sum(len(list(combinations(range(c), size))) for size in range(2, c + 1)) for c in range(2, 9)}
     return Worked({("c = 2 to 8", "2^c - c - 1 generalizations"): all(n == 2**c - c - 1 for c, n in counted.items())})
 
 
-def _section_4(_: Desk) -> Worked:
+def _section_4(_: Bench) -> Worked:
     """Return Table 1's records under the two rules that are best for r1 to r3 and for r4 to r6, applied to all."""
     recoded = dict.fromkeys("abc", "ABC") | dict.fromkeys("rst", "RST")
     records = {name: (one, other) for name, one, other in rows("000", "table_1")}
@@ -150,8 +150,8 @@ def _section_4(_: Desk) -> Worked:
     )
 
 
-def _medians(name: str, average: Callable[..., Codes]) -> Callable[[Desk], Worked]:
-    def work(_: Desk) -> Worked:
+def _medians(name: str, average: Callable[..., Codes]) -> Callable[[Bench], Worked]:
+    def work(_: Bench) -> Worked:
         values: dict[Key, Ours] = {}
         for row, column in examples("000", name):
             codes = np.array([int(code) for code in row[1 : row.index("}")].split(", ")], np.int32)
@@ -188,17 +188,17 @@ def _masked(codes: Codes, labels: NDArray[Any], scales: Sequence[int], convex: b
     return np.column_stack([column[labels] for column in averaged])
 
 
-def _survey(desk: Desk) -> dict[str, dict[str, dict[str, float]]]:
+def _survey(bench: Bench) -> dict[str, dict[str, dict[str, float]]]:
     def make() -> dict[str, dict[str, dict[str, float]]]:
         return {name: {str(k): survey_losses(name, k) for k in range(2, 10)} for name in LENGTHS}
 
-    made: dict[str, dict[str, dict[str, float]]] = desk.once("survey", make)
+    made: dict[str, dict[str, dict[str, float]]] = bench.once("survey", make)
     return made
 
 
-def _categories(name: str) -> Callable[[Desk], Worked]:
-    def work(desk: Desk) -> Worked:
-        found = _survey(desk)[name]
+def _categories(name: str) -> Callable[[Bench], Worked]:
+    def work(bench: Bench) -> Worked:
+        found = _survey(bench)[name]
         values: dict[Key, Ours] = {(f"k = {k}", column): v for k, row in found.items() for column, v in row.items()}
         theirs = printed(name)
         points = [
@@ -253,7 +253,7 @@ def _shape(tables: Mapping[str, Table]) -> dict[Key, Ours]:
     return steps | {better: smaller(tables["Table 7"], tables["Table 6"])}
 
 
-def _text(_: Desk) -> Worked:
+def _text(_: Bench) -> Worked:
     tables = {name: printed(name) for name in LENGTHS}
     one: dict[Key, Ours] = {
         (name, "ACTBIL' that one number of cells gives"): one_number_of_cells(t) for name, t in tables.items()
@@ -265,8 +265,8 @@ def _text(_: Desk) -> Worked:
     return Worked(_shape(tables) | one, note=note)
 
 
-def _shape_of_ours(desk: Desk) -> Worked:
-    tables = _survey(desk)
+def _shape_of_ours(bench: Bench) -> Worked:
+    tables = _survey(bench)
     higher = ("Tables 4 and 5", "values that are higher for 8 attributes than for 4")
     return Worked(_shape(tables) | {higher: smaller(tables["Table 5"], tables["Table 4"])})
 

@@ -25,7 +25,7 @@ from kinfold.reproduction.approximation import (
     plot,
     trials,
 )
-from kinfold.reproduction.desk import Desk
+from kinfold.reproduction.bench import Bench
 from kinfold.reproduction.expectation import Exhibit, Key, Ours, Paper, Plot, Worked, expect
 from kinfold.reproduction.printed import cells, examples, rows, table
 from kinfold.reproduction.stand_ins import census_extract
@@ -42,13 +42,13 @@ def example() -> Dependency:
     return dependency(TABLE_1)
 
 
-def _section_1(_: Desk) -> Worked:
+def _section_1(_: Bench) -> Worked:
     one, three = TABLE_1[:, 0], TABLE_1[:, 2]
     events = {"P(A1 = 1)": one == 1, "P(A3 = 0)": three == 0, "P(A1 = 1, A3 = 0)": (one == 1) & (three == 0)}
     return Worked({(name, "value"): str(Fraction(int(event.sum()), len(event))) for name, event in events.items()})
 
 
-def _table_3(_: Desk) -> Worked:
+def _table_3(_: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     for name in ("table_2", "table_3"):
         quasi = np.array(rows("001", name))[:, :3]
@@ -56,7 +56,7 @@ def _table_3(_: Desk) -> Worked:
     return Worked(values)
 
 
-def _section_3_1(_: Desk) -> Worked:
+def _section_3_1(_: Bench) -> Worked:
     one, two = TABLE_1[:, 0], TABLE_1[:, 1]
     both = joint_entropy(one, two)
     found = {
@@ -69,12 +69,12 @@ def _section_3_1(_: Desk) -> Worked:
     return Worked({(name, "value"): value for name, value in found.items()})
 
 
-def _definition_3(_: Desk) -> Worked:
+def _definition_3(_: Bench) -> Worked:
     pairs = product(enumerate(NAMES), enumerate(NAMES))
     return Worked({(one, other): float(example().matrix[i, j]) for (i, one), (j, other) in pairs})
 
 
-def _figure_2(_: Desk) -> Worked:
+def _figure_2(_: Bench) -> Worked:
     found = example()
     keys = ", ".join(sorted(NAMES[key] for key in found.keys))
     return Worked(
@@ -87,7 +87,7 @@ def _figure_2(_: Desk) -> Worked:
     )
 
 
-def _theorem_2(_: Desk) -> Worked:
+def _theorem_2(_: Bench) -> Worked:
     """Return the most key attributes that any tree of m vertices gives, over all sequences of degrees."""
     most = {m: max(len(key_attributes(degrees)) for degrees in _degrees(m)) for m in range(2, 8)}
     return Worked({(f"m = {m}", "most key attributes"): number for m, number in most.items()})
@@ -98,14 +98,14 @@ def _degrees(m: int) -> list[list[int]]:
     return [list(found[::-1]) for found in combinations_with_replacement(range(1, m), m) if sum(found) == 2 * (m - 1)]
 
 
-def _table_4(_: Desk) -> Worked:
+def _table_4(_: Bench) -> Worked:
     made = census_extract(SAMPLE)
     named = zip(table("001", "table_4"), made.T, strict=True)
     return Worked({(row["Attribute"], "Number of distinct values"): len(np.unique(column)) for row, column in named})
 
 
-def _figure_4(desk: Desk) -> Worked:
-    found = trials(desk)
+def _figure_4(bench: Bench) -> Worked:
+    found = trials(bench)
     records, sizes, widths = (by_place(found[name], "seconds") for name in ("records", "k", "attributes"))
     gaps = [ma - ama for ma, ama in records]
     claims = (
@@ -121,7 +121,7 @@ def _figure_4(desk: Desk) -> Worked:
     return Worked(dict(zip(examples("001", "Figure 4"), claims, strict=True)), (drawn,))
 
 
-def _figure_5(_: Desk) -> Worked:
+def _figure_5(_: Bench) -> Worked:
     counts = key_counts()
     points = [
         {"x": width, "y": number, "series": method, "panel": "k = 20"}
@@ -133,8 +133,8 @@ def _figure_5(_: Desk) -> Worked:
     return Worked({("5 to 9 attributes", "AMA uses less than half of the attributes"): fewer}, (drawn,))
 
 
-def _figure_6(desk: Desk) -> Worked:
-    found = trials(desk)
+def _figure_6(bench: Bench) -> Worked:
+    found = trials(bench)
     records, sizes = (by_place(found[name], "loss") for name in ("records", "k"))
     claims = (
         all(ma < ama < 1.5 * ma for ma, ama in records),
@@ -155,8 +155,8 @@ def _figure_6(desk: Desk) -> Worked:
     )
 
 
-def _dependence(desk: Desk) -> Worked:
-    found = against_dependence(desk)
+def _dependence(bench: Bench) -> Worked:
+    found = against_dependence(bench)
     losses = by_place(found, "loss", ("MA", "AMA", OURS))
     told = "; ".join(
         f"noise {at:g}: {ma:.3f}, {ama:.3f}, {ours:.3f}" for at, (ma, ama, ours) in zip(NOISES, losses, strict=True)

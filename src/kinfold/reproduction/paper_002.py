@@ -24,7 +24,7 @@ from kinfold.methods.generalize.mingen import mingen
 from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.methods.generalize.mu_argus import MuArgus, Ranks, combinations_tested, find_outliers, mu_argus
 from kinfold.models import KAnonymity
-from kinfold.reproduction.desk import Desk
+from kinfold.reproduction.bench import Bench
 from kinfold.reproduction.expectation import Exhibit, Expectation, Key, Ours, Paper, Worked, expect
 from kinfold.reproduction.printed import cells, columns, examples, rows, table, value
 from kinfold.rows.tally import Tally
@@ -107,12 +107,12 @@ def _level(over: Domain, place: int, attribute: int, text: str) -> int:
     return labels.index(text)
 
 
-def _figure_1(_: Desk) -> Worked:
+def _figure_1(_: Bench) -> Worked:
     found = group_rows(np.array(rows("002", "figure_1"))[:, 1:])[0]
     return Worked({("T", "k"): int(np.bincount(found).min())})
 
 
-def _example_2(_: Desk) -> Worked:
+def _example_2(_: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     for row, column in examples("002", "Example 2"):
         name, __, wanted = row.partition(" = ")
@@ -120,11 +120,11 @@ def _example_2(_: Desk) -> Worked:
     return Worked(values)
 
 
-def _hierarchies(_: Desk) -> Worked:
+def _hierarchies(_: Bench) -> Worked:
     return Worked({("ZIP", "height"): ZIP.height, ("Race", "height"): RACE.height})
 
 
-def _figure_4(_: Desk) -> Worked:
+def _figure_4(_: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     for name, levels in FIGURE_4.items():
         for place, row in enumerate(released(Generalization.full(figure_4(), levels)), start=1):
@@ -132,11 +132,11 @@ def _figure_4(_: Desk) -> Worked:
     return Worked(values)
 
 
-def _example_3(_: Desk) -> Worked:
+def _example_3(_: Bench) -> Worked:
     return Worked({(name, "k"): Generalization.full(figure_4(), levels).k for name, levels in FIGURE_4.items()})
 
 
-def _equation_1(_: Desk) -> Worked:
+def _equation_1(_: Bench) -> Worked:
     return Worked({("Race, ZIP", "generalizations"): generalizations(figure_4().heights)})
 
 
@@ -144,26 +144,26 @@ def _levels(nodes: Sequence[Sequence[int]]) -> str:
     return " ".join(f"[{','.join(map(str, levels))}]" for levels in nodes)
 
 
-def _example_4(_: Desk) -> Worked:
+def _example_4(_: Bench) -> Worked:
     minimal = [node.levels for node in Lattice(figure_4(), TWO).minimal()]
     return Worked({("k = 2", "minimal generalizations"): _levels(minimal)})
 
 
-def _example_5(_: Desk) -> Worked:
+def _example_5(_: Bench) -> Worked:
     over = figure_4()
     found = {"RT = PT": [[0, 0]] * len(over), "every value at the top": [list(over.heights)] * len(over)}
     return Worked({(name, "Prec"): prec_of(levels, over) for name, levels in found.items()})
 
 
-def _example_6(_: Desk) -> Worked:
+def _example_6(_: Bench) -> Worked:
     return Worked({(name, "Prec"): Generalization.full(figure_4(), levels).prec() for name, levels in FIGURE_4.items()})
 
 
-def _definition_6(_: Desk) -> Worked:
+def _definition_6(_: Bench) -> Worked:
     return Worked({("k = 2", "minimal distortions"): _levels([node.levels for node in mingen(figure_4(), TWO)])})
 
 
-def _figure_7(_: Desk) -> Worked:
+def _figure_7(_: Bench) -> Worked:
     printed = np.array([row[1:] for row in rows("002", "figure_7_gt")])
     best = {month: mingen_cell(figure_7(month), TWO, "prec").generalization.prec() for month in (False, True)}
     theirs = {month: prec_of(gt_levels(figure_7(month)), figure_7(month)) for month in (False, True)}
@@ -231,12 +231,12 @@ def _distinct(found: FrequencyList) -> dict[Key, Ours]:
     return {(name, "distinct values"): found.distinct[own] for name, own in named}
 
 
-def _figure_9_a(_: Desk) -> Worked:
+def _figure_9_a(_: Bench) -> Worked:
     found = steps(0)
     return Worked({**_distinct(found), ("sequences", "that occur once"): int((found.occurs == 1).sum())})
 
 
-def _figure_9_b(_: Desk) -> Worked:
+def _figure_9_b(_: Bench) -> Worked:
     found = steps(-1)
     values = _distinct(found)
     listed = zip(*(found.columns[name] for name in NAMES), found.occurs.tolist(), found.rows, strict=True)
@@ -246,7 +246,7 @@ def _figure_9_b(_: Desk) -> Worked:
     return Worked(values)
 
 
-def _figure_10(_: Desk) -> Worked:
+def _figure_10(_: Bench) -> Worked:
     made = _mgt()
     gone = [bool(each) for each in made.suppressed]
     kept = {f"t{i}": row for i, (row, out) in enumerate(zip(released(made), gone, strict=True), start=1) if not out}
@@ -258,7 +258,7 @@ def _figure_10(_: Desk) -> Worked:
     return Worked(values, note=f"Prec is 0.75 where the year is the second of five steps of BirthDate, {own}.")
 
 
-def _figure_12(_: Desk) -> Worked:
+def _figure_12(_: Bench) -> Worked:
     names = [f"{letter}{i}" for letter in KINDS.values() for i in range(3)]
     groups = {kind: tuple(name for name in names if name[0] == letter) for kind, letter in KINDS.items()}
     ranks = Ranks(groups["identifying"], groups["more"], groups["most"])
@@ -275,7 +275,7 @@ def argus(tested: str = "all") -> MuArgus:
     return mu_argus(figure_7(), 2, RANKS, tested="figure-12" if tested == "figure-12" else "all")
 
 
-def _figure_13(_: Desk) -> Worked:
+def _figure_13(_: Bench) -> Worked:
     most_more = [("birth", "zip"), ("birth", "gender")]
     found = find_outliers(figure_7(), argus().levels, 2, most_more)
     rare = [place for place, combos in enumerate(found) if combos]
@@ -284,7 +284,7 @@ def _figure_13(_: Desk) -> Worked:
     return Worked({(row, "tuples"): ", ".join(f"t{i + 1}" for i in rare), (row, "combination of t8"): told})
 
 
-def _figure_14(_: Desk) -> Worked:
+def _figure_14(_: Bench) -> Worked:
     found = {f"t{i}": set(map(combination, combos)) for i, combos in enumerate(argus().outliers, start=1) if combos}
     values: dict[Key, Ours] = {(name, combo): True for name, combos in found.items() for combo in combos}
     printed = {row["combination"] for row in table("002", "figure_14") if row["tuple"] == "t8"}
@@ -298,7 +298,7 @@ def figure_14() -> dict[Key, Expectation]:
     return expect(listed) | examples("002", "Figure 14")
 
 
-def _figure_15(_: Desk) -> Worked:
+def _figure_15(_: Bench) -> Worked:
     made, actual = argus().generalization, argus("figure-12").generalization
     values: dict[Key, Ours] = {(f"t{i}", "tuple"): ", ".join(row) for i, row in enumerate(released(made), start=1)}
     values["MT", "is 2-anonymous"] = made.k >= 2

@@ -26,7 +26,7 @@ from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.partition.univariate import univariate
 from kinfold.models import KAnonymity
-from kinfold.reproduction.desk import Desk, class_means
+from kinfold.reproduction.bench import Bench, class_means
 from kinfold.reproduction.expectation import Exhibit, Key, Ours, Paper, Plot, Worked, expect
 from kinfold.reproduction.printed import cells, examples, rows, table
 from kinfold.rows.tally import Ints, Tally
@@ -76,17 +76,17 @@ def node(levels: tuple[int, ...]) -> str:
     return f"<S{levels[0]}, Z{levels[1]}>"
 
 
-def _table_1(_: Desk) -> Worked:
+def _table_1(_: Bench) -> Worked:
     found = group_rows(np.array(rows("003", "table_1")))[0]
     return Worked({("Patient masked microdata", "k"): int(np.bincount(found).min())})
 
 
-def _figure_2(_: Desk) -> Worked:
+def _figure_2(_: Bench) -> Worked:
     nodes = [each.levels for each in Lattice(people(), [KAnonymity(5)])]
     return Worked({("Zip and Sex", "nodes of the lattice"): len(nodes)})
 
 
-def _figure_3(_: Desk) -> Worked:
+def _figure_3(_: Bench) -> Worked:
     found = {each.levels: each.outliers for each in Lattice(people(), [KAnonymity(5)])}
     values: dict[Key, Ours] = {(node(levels), "outliers"): count for levels, count in found.items()}
     return Worked(values, (_lattice(found),))
@@ -121,13 +121,13 @@ def minimal_nodes(allowed: int) -> list[tuple[int, ...]]:
     return [each.levels for each in Lattice(people(), [KAnonymity(5)], suppression=allowed).minimal()]
 
 
-def _table_2(_: Desk) -> Worked:
+def _table_2(_: Bench) -> Worked:
     return Worked(
         {(f"TS = {allowed}", "node"): " and ".join(map(node, minimal_nodes(allowed))) for allowed in THRESHOLDS}
     )
 
 
-def _figure_4(_: Desk) -> Worked:
+def _figure_4(_: Bench) -> Worked:
     ages = np.array([[float(age)] for age in FIGURE_4["IM"]])
     values: dict[Key, Ours] = {}
     for name, size in MASKED.items():
@@ -136,7 +136,7 @@ def _figure_4(_: Desk) -> Worked:
     return Worked(values)
 
 
-def _figure_5(_: Desk) -> Worked:
+def _figure_5(_: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     for name in ("IM", *MASKED):
         found = SizeCounts.of(classes(name))
@@ -148,7 +148,7 @@ def _figure_5(_: Desk) -> Worked:
     return Worked(values)
 
 
-def _matrices(_: Desk) -> Worked:
+def _matrices(_: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     points = []
     for number, name in enumerate(MASKED, start=1):
@@ -165,12 +165,12 @@ def _matrices(_: Desk) -> Worked:
     return Worked(values, (Plot("Classification matrices", *axes, points, chart="reproduced_matrix"),))
 
 
-def _weight(_: Desk) -> Worked:
+def _weight(_: Bench) -> Worked:
     places = 8 * 9 // 2
     return Worked({("the one weight of W2", "value"): str(Fraction(8, places))})
 
 
-def _table_3(_: Desk) -> Worked:
+def _table_3(_: Bench) -> Worked:
     return Worked({(name, weights): risk(name, weights) for name in MASKED for weights in WEIGHTS})
 
 
@@ -179,13 +179,13 @@ def risk(name: str, weights: str) -> float:
     return round(dr_weighted(matrix(name), WeightMatrix.of(WEIGHTS[weights], 8)), 12)
 
 
-def _eq_4(_: Desk) -> Worked:
+def _eq_4(_: Bench) -> Worked:
     found = matrix("MM1")
     counted = found.count[found.initial <= found.masked].sum() / found.released
     return Worked({("MM1", "DRmax as printed"): float(counted)})
 
 
-def _section_4(_: Desk) -> Worked:
+def _section_4(_: Bench) -> Worked:
     values: dict[Key, Ours] = {(name, "k"): int(np.bincount(classes(name)).min()) for name in MASKED}
     falls = all(risk("MM1", w) >= risk("MM2", w) >= risk("MM3", w) for w in WEIGHTS)
     values["MM1 to MM3", "risk falls with the size of the groups"] = falls

@@ -22,7 +22,7 @@ from kinfold.methods.partition.k_first import k_first
 from kinfold.methods.partition.t_first import t_first
 from kinfold.methods.partition.t_merge import t_merge
 from kinfold.models.emd import ordered
-from kinfold.reproduction.desk import Desk, class_means, standardized
+from kinfold.reproduction.bench import Bench, class_means, standardized
 from kinfold.reproduction.expectation import Due, Exhibit, Expectation, Key, Ours, Paper, Plot, Worked, expect
 from kinfold.reproduction.printed import cells, columns, examples, table
 from kinfold.reproduction.stand_ins import patients
@@ -43,16 +43,16 @@ SLOW = (0.05, 0.25)  # where Algorithm 2, which grows with the square of the rec
 NOT_OURS = "does not come out of the printed algorithm; some of the printed averages are impossible"
 
 
-def quasi(desk: Desk, records: int | None = None) -> Floats:
+def quasi(bench: Bench, records: int | None = None) -> Floats:
     """Return the quasi-identifiers of Census, standardized."""
-    census = desk.columns("census.csv")
+    census = bench.columns("census.csv")
     return standardized(np.column_stack([census[name] for name in QUASI])[:records])
 
 
-def sizes(desk: Desk, algorithm: str, name: str, k: int, t: float) -> NDArray[Any]:
+def sizes(bench: Bench, algorithm: str, name: str, k: int, t: float) -> NDArray[Any]:
     """Return the sizes of the classes that an algorithm forms on Census."""
-    column = desk.columns("census.csv")[SETS[name]]
-    return np.bincount(ALGORITHMS[algorithm](quasi(desk), k, confidential=column, t=t))
+    column = bench.columns("census.csv")[SETS[name]]
+    return np.bincount(ALGORITHMS[algorithm](quasi(bench), k, confidential=column, t=t))
 
 
 def cluster_sizes(number: int) -> dict[Key, str]:
@@ -60,11 +60,11 @@ def cluster_sizes(number: int) -> dict[Key, str]:
     return cells("004", f"table_{number}", "k = {k}, {size}")
 
 
-def _table(algorithm: str) -> Callable[[Desk], Worked]:
-    def work(desk: Desk) -> Worked:
+def _table(algorithm: str) -> Callable[[Bench], Worked]:
+    def work(bench: Bench) -> Worked:
         values: dict[Key, Ours] = {}
         for name, k, t in product(SETS, SIZES, LEVELS):
-            found = sizes(desk, algorithm, name, k, t)
+            found = sizes(bench, algorithm, name, k, t)
             values[f"k = {k}, minimum", f"t = {t:.2f} {name}"] = int(found.min())
             values[f"k = {k}, average", f"t = {t:.2f} {name}"] = round(float(found.mean()), 3)
         return Worked(values, note=_impossible(algorithm))
@@ -82,8 +82,8 @@ def _impossible(algorithm: str) -> str:
     return f"{wrong} of the {len(printed)} printed averages are of no whole number of clusters." if wrong else ""
 
 
-def _propositions(choose: Callable[[Iterable[Fraction]], Fraction], name: str) -> Callable[[Desk], Worked]:
-    def work(_: Desk) -> Worked:
+def _propositions(choose: Callable[[Iterable[Fraction]], Fraction], name: str) -> Callable[[Bench], Worked]:
+    def work(_: Bench) -> Worked:
         values: dict[Key, Ours] = {}
         for row, column in examples("004", name):
             n, k = (int(part.split(" = ")[1]) for part in row.split(", "))
@@ -108,7 +108,7 @@ def rank_distance(n: int, cluster: Sequence[int]) -> Fraction:
     return sum((abs(share - Fraction(i + 1, n)) for i, share in enumerate(inside)), Fraction(0)) / (n - 1)
 
 
-def _eq_4(_: Desk) -> Worked:
+def _eq_4(_: Bench) -> Worked:
     """Return whether the sizes of Table 3 come out where Expression (4) takes the ceiling."""
     printed = cluster_sizes(3)
     with_ceiling = {}
@@ -126,13 +126,13 @@ def farthest(labels: NDArray[Any], column: Floats) -> float:
     return float(ordered(tally.spreads["column"], tally.sizes).max())
 
 
-def _section_7(desk: Desk) -> Worked:
+def _section_7(bench: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     for (row, column), name, records, t in zip(
         examples("004", "Section 7"), ("FICA", "FEDTAX"), (1080, 1079), (0.25, 0.05), strict=True
     ):
-        confidential = desk.columns("census.csv")[name][:records]
-        labels = t_first(quasi(desk, records), 2, confidential=confidential, t=t)
+        confidential = bench.columns("census.csv")[name][:records]
+        labels = t_first(quasi(bench, records), 2, confidential=confidential, t=t)
         values[row, column] = farthest(labels, confidential)
     return Worked(values)
 
@@ -144,24 +144,24 @@ def multiple_r(x: Floats, column: Floats) -> float:
     return float(np.corrcoef(fitted, column)[0, 1])
 
 
-def _section_8_1(desk: Desk) -> Worked:
-    census = desk.columns("census.csv")
+def _section_8_1(bench: Bench) -> Worked:
+    census = bench.columns("census.csv")
     rows = list(examples("004", "Section 8.1"))
     return Worked(
-        {key: multiple_r(quasi(desk), census[name]) for key, name in zip(rows, SETS.values(), strict=True)},
+        {key: multiple_r(quasi(bench), census[name]) for key, name in zip(rows, SETS.values(), strict=True)},
         note="Ours is the multiple correlation.",
     )
 
 
-def _section_8_2(desk: Desk) -> Worked:
-    x, charge = discharges(desk)
+def _section_8_2(bench: Bench) -> Worked:
+    x, charge = discharges(bench)
     found = (len(x), x.shape[1], multiple_r(x, charge))
     return Worked(dict(zip(examples("004", "Section 8.2"), found, strict=True)))
 
 
-def discharges(desk: Desk) -> tuple[Floats, Floats]:
+def discharges(bench: Bench) -> tuple[Floats, Floats]:
     """Return the stand-in for the patient discharges, made once."""
-    made: tuple[Floats, Floats] = desk.once("patients", patients)
+    made: tuple[Floats, Floats] = bench.once("patients", patients)
     return made
 
 
@@ -173,21 +173,21 @@ def trial(algorithm: str, x: Floats, column: Floats, k: int, t: float) -> dict[s
     return {"series": algorithm, "k": k, "t": t, "loss": normalized_sse(x, class_means(x, labels)), "seconds": seconds}
 
 
-def _census_trials(desk: Desk, name: str, every_k: Iterable[int], every_t: Iterable[float]) -> list[dict[str, Any]]:
-    census = desk.columns("census.csv")
+def _census_trials(bench: Bench, name: str, every_k: Iterable[int], every_t: Iterable[float]) -> list[dict[str, Any]]:
+    census = bench.columns("census.csv")
     x = np.column_stack([census[each] for each in QUASI])
     return [trial(each, x, census[SETS[name]], k, t) for each, k, t in product(ALGORITHMS, every_k, every_t)]
 
 
-def _patient_trials(desk: Desk) -> list[dict[str, Any]]:
+def _patient_trials(bench: Bench) -> list[dict[str, Any]]:
     def make() -> list[dict[str, Any]]:
-        x, charge = discharges(desk)
+        x, charge = discharges(bench)
         for algorithm in ALGORITHMS:
             trial(algorithm, x[:4000], charge[:4000], 2, 0.25)  # what is compiled first is not timed
         levels = {each: SLOW if each == "Algorithm 2" else FIGURE_6 for each in ALGORITHMS}
         return [trial(each, x, charge, 2, t) for each, every_t in levels.items() for t in every_t]
 
-    made: list[dict[str, Any]] = desk.once("patient trials", make)
+    made: list[dict[str, Any]] = bench.once("patient trials", make)
     return made
 
 
@@ -208,25 +208,25 @@ def _orders(trials: Sequence[dict[str, Any]], row: str) -> dict[Key, Ours]:
     return {(row, name): _beats(trials, *pair) for name, pair in named.items()}
 
 
-def _figure_6(desk: Desk) -> Worked:
+def _figure_6(bench: Bench) -> Worked:
     values: dict[Key, Ours] = {}
     points: list[dict[str, object]] = []
     for name in ("HCD", "MCD"):
-        trials = _census_trials(desk, name, [2], FIGURE_6)
+        trials = _census_trials(bench, name, [2], FIGURE_6)
         values |= _orders(trials, name)
         points += _points(trials, "loss", name)
     return Worked(values, (Plot("Figure 6: normalized SSE, k = 2, Census", "t", "normalized SSE", points),))
 
 
-def _figure_6_patients(desk: Desk) -> Worked:
-    trials = _patient_trials(desk)
+def _figure_6_patients(bench: Bench) -> Worked:
+    trials = _patient_trials(bench)
     points = _points(trials, "loss", "a stand-in for Patient Discharge")
     plot = Plot("Figure 6: normalized SSE, k = 2, discharges", "t", "normalized SSE", points)
     return Worked(_orders(trials, "Patient Discharge"), (plot,))
 
 
-def _figure_5(desk: Desk) -> Worked:
-    trials = _patient_trials(desk)
+def _figure_5(bench: Bench) -> Worked:
+    trials = _patient_trials(bench)
     seconds = {(each["series"], each["t"]): each["seconds"] for each in trials}
     first, last = SLOW[0], SLOW[-1]
     longest = all(seconds["Algorithm 2", t] > max(seconds["Algorithm 1", t], seconds["Algorithm 3", t]) for t in SLOW)
@@ -240,8 +240,8 @@ def _figure_5(desk: Desk) -> Worked:
     return Worked(dict(zip(examples("004", "Figure 5"), found, strict=True)), (plot,))
 
 
-def _figure_7(desk: Desk) -> Worked:
-    trials = _census_trials(desk, "MCD", range(2, 31), FIGURE_7)
+def _figure_7(bench: Bench) -> Worked:
+    trials = _census_trials(bench, "MCD", range(2, 31), FIGURE_7)
     points = [point for t in FIGURE_7 for point in _points([e for e in trials if e["t"] == t], "loss", f"t = {t}", "k")]
     grown = {name: _grown([each for each in trials if each["series"] == name]) for name in ALGORITHMS}
     told = "values of k and t at which Algorithm 3 loses less than"

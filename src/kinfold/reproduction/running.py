@@ -12,7 +12,7 @@ from typing import Any
 
 from kinfold.errors import PolicyError
 from kinfold.progress import Progress, silent
-from kinfold.reproduction.desk import Desk
+from kinfold.reproduction.bench import Bench
 from kinfold.reproduction.expectation import Exhibit, Paper, Worked
 from kinfold.reproduction.judging import Comparandum, judged, not_computable, number
 
@@ -116,14 +116,14 @@ def reproduce(
     if data is not None and not data.is_dir():
         raise PolicyError(f"no such folder: '{data}'", fix="name the folder of the public files, or leave --data out")
     chosen = [load(number) for number in papers]
-    desk = Desk(data, quick)
+    bench = Bench(data, quick)
     total, done = sum(len(paper.exhibits) for paper in chosen), 0
     found: list[tuple[Paper, list[Reproduced]]] = []
     for paper in chosen:
         found.append((paper, []))
         for exhibit in paper.exhibits:
             progress(done, total)
-            found[-1][1].append(reproduced(exhibit, desk))
+            found[-1][1].append(reproduced(exhibit, bench))
             done += 1
     return Reproduction(found, quick, str(data) if data else None, time.perf_counter() - began)
 
@@ -136,13 +136,13 @@ def load(number: str) -> Paper:
     return paper
 
 
-def reproduced(exhibit: Exhibit, desk: Desk) -> Reproduced:
+def reproduced(exhibit: Exhibit, bench: Bench) -> Reproduced:
     """Return one exhibit with its verdicts; what cannot be computed says why."""
     began = time.perf_counter()
-    if reason := _hindered(exhibit, desk):
+    if reason := _hindered(exhibit, bench):
         cells = [not_computable(key, expected, reason) for key, expected in exhibit.expected.items()]
         return Reproduced(exhibit, cells, Worked({}), 0.0)
-    worked = exhibit.work(desk)
+    worked = exhibit.work(bench)
     return Reproduced(exhibit, list(_judged(exhibit, worked)), worked, time.perf_counter() - began)
 
 
@@ -157,7 +157,7 @@ def _judged(exhibit: Exhibit, worked: Worked) -> Iterator[Comparandum]:
             yield judged(key, expected, ours)
 
 
-def _hindered(exhibit: Exhibit, desk: Desk) -> str:
-    if missing := desk.missing(exhibit.needs):
+def _hindered(exhibit: Exhibit, bench: Bench) -> str:
+    if missing := bench.missing(exhibit.needs):
         return f"needs {', '.join(missing)}: name the folder with --data"
-    return LEFT_OUT if exhibit.long and desk.quick else ""
+    return LEFT_OUT if exhibit.long and bench.quick else ""

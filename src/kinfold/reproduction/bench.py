@@ -1,4 +1,4 @@
-"""The desk that a reproduction works at: the folder of the public files, and what was read from it once."""
+"""The bench that a reproduction works at: the folder of the public files, and what was read from it once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_NUMBERS = ("UTILNAME", "STATE", "YEAR", "MONTH")  # of EIA; the literature l
 
 
 @dataclass(frozen=True)
-class Desk:
+class Bench:
     """Where the public files are, and whether there is time for the long exhibits."""
 
     data: Path | None = None
