@@ -25,7 +25,7 @@ from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.methods.generalize.mu_argus import MuArgus, Ranks, combinations_tested, find_outliers, mu_argus
 from kinfold.models import KAnonymity
 from kinfold.reproduction.bench import Bench
-from kinfold.reproduction.expectation import Exhibit, Expectation, Key, Ours, Paper, Worked, expect
+from kinfold.reproduction.expectation import Exhibit, Expectation, Key, Ours, Paper, Plot, Worked, expect
 from kinfold.reproduction.printed import cells, columns, examples, rows, table, value
 from kinfold.rows.tally import Tally
 
@@ -146,7 +146,26 @@ def _levels(nodes: Sequence[Sequence[int]]) -> str:
 
 def _example_4(_: Bench) -> Worked:
     minimal = [node.levels for node in Lattice(figure_4(), TWO).minimal()]
-    return Worked({("k = 2", "minimal generalizations"): _levels(minimal)})
+    return Worked({("k = 2", "minimal generalizations"): _levels(minimal)}, (_lattice(minimal),))
+
+
+def _lattice(minimal: Sequence[Sequence[int]]) -> Plot:
+    """Return the twelve generalizations of Figure 4's PT as a lattice, each with its k and its Prec."""
+    nodes = [node.levels for node in Lattice(figure_4(), TWO)]
+    points = []
+    for levels in nodes:
+        made = Generalization.full(figure_4(), levels)
+        above = [(a, b) for a, b in nodes if (a - levels[0], b - levels[1]) in ((0, 1), (1, 0))]
+        points.append(
+            {
+                "x": levels[1] - 1.6 * levels[0],
+                "y": sum(levels),
+                "label": f"[{levels[0]},{levels[1]}] k {made.k}",
+                "below": f"Prec {made.prec():.2f}" + (", minimal" if levels in minimal else ""),
+                "lines": [[b - 1.6 * a, a + b] for a, b in above],
+            }
+        )
+    return Plot("Generalizations of PT: levels of Race and ZIP", "", "", points, chart="reproduced_lattice")
 
 
 def _example_5(_: Bench) -> Worked:
