@@ -92,6 +92,15 @@ def test_every_exhibit_says_where_it_stands_and_every_cell_once() -> None:
                 assert cell.due == "match" or cell.why or exhibit.stand_in, (number, exhibit.place)
 
 
+@pytest.mark.parametrize("text", ["", "a,b\n1,x\n", "a,b\n1,2\n", "a,b\n1\n", "\xff\xfe"])
+def test_another_file_of_the_name_is_told_and_not_taken_for_the_public_one(tmp_path: Any, text: str) -> None:
+    (tmp_path / "census.csv").write_bytes(text.encode("latin-1"))
+    ran = run("reproduce", "--paper", "004", "--quick", "--data", tmp_path)
+    assert ran.code == 3
+    assert "census.csv" in ran.err
+    assert "x" not in ran.err.split("'census.csv'")[1].split("fix")[0]  # no value of the file
+
+
 @pytest.mark.slow
 def test_with_the_public_files_nothing_that_comes_out_exactly_is_less_than_a_match() -> None:
     folder = public("census.csv").parent

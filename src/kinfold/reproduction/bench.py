@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError
 
-FILES = ("census.csv", "tarragona.csv", "eia.csv")
+SHAPES = {"census.csv": (1080, 13), "tarragona.csv": (834, 13), "eia.csv": (4092, 11)}  # records, columns of numbers
 NOT_NUMBERS = ("UTILNAME", "STATE", "YEAR", "MONTH")  # of EIA; the literature leaves them out
 
 
@@ -48,13 +48,19 @@ class Bench:
 
 def read_columns(path: Path) -> dict[str, NDArray[np.float64]]:
     """Return a file of numbers by its columns; names and dates of EIA are left out."""
+    fix = "name the folder of the files as they are published, see docs/reproduce.md"
     try:
         with path.open(newline="", encoding="utf-8") as lines:
             rows = list(csv.DictReader(lines))
         names = [name for name in rows[0] if name not in NOT_NUMBERS]
-        return {name: np.array([float(row[name]) for row in rows]) for name in names}
+        found = {name: np.array([float(row[name]) for row in rows]) for name in names}
     except (OSError, ValueError, IndexError, TypeError) as error:
-        raise DataError(f"'{path.name}' is not the public file that is meant", fix="see --data in the help") from error
+        raise DataError(f"'{path.name}' cannot be read as a file of numbers", fix=fix) from error
+    if (shape := (len(rows), len(found))) != SHAPES.get(path.name, shape):
+        raise DataError(
+            f"'{path.name}' has {shape[0]:,} records of {shape[1]} columns of numbers, not those meant", fix=fix
+        )
+    return found
 
 
 def standardized(x: NDArray[np.float64]) -> NDArray[np.float64]:
