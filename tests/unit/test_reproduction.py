@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kinfold.release.report.chart import draw
 from kinfold.reproduction.bench import Bench
-from kinfold.reproduction.expectation import Exhibit, Expectation, Worked
+from kinfold.reproduction.expectation import Exhibit, Expectation, Plot, Worked
 from kinfold.reproduction.judging import compared, judged, shown
+from kinfold.reproduction.page import pictures
 from kinfold.reproduction.running import reproduced
 
 KEY = ("row", "column")
@@ -98,3 +100,13 @@ def test_the_verdict_of_an_exhibit_is_its_worst_cell():
         Exhibit("Table 1", "a table", expected, lambda _: Worked({("a", "x"): 1, ("b", "x"): 7})), Bench()
     )
     assert (found.verdict, found.counts, found.failed) == ("differs", {"match": 1, "differs": 1}, 0)
+
+
+def test_a_figure_is_a_picture_for_each_of_its_panels():
+    points = [{"x": x, "y": 10.0**x, "series": "ours", "panel": f"t = {t}"} for t in (1, 2) for x in (0, 1, 2)]
+    made = pictures(Plot("Figure 1", "k", "seconds", points, log=True))
+    assert [picture.title for picture in made] == ["Figure 1: t = 1", "Figure 1: t = 2"]
+    assert [len(picture.values) for picture in made] == [3, 3]
+    svg = draw(made[0], "figure")
+    for word in ("t = 1", "seconds", "ours", ">100<"):
+        assert word in svg
