@@ -16,6 +16,7 @@ from ledger import SCALE, tally_test
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels run as plain Python: their coverage is measured so
 
+EVERYDAY = "not slow"  # what `make quick` asks for
 TRUSTED = {"property": "properties", "fuzz": "fuzz tests"}  # folders that are part of the long form as a whole
 MORE = min(SCALE, 1.5)  # times the tables of a property: those that scale by themselves are where the time goes
 
@@ -33,8 +34,9 @@ def pytest_configure() -> None:
             signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what belongs to the long form, and settle how many tables each property draws."""
+    everyday = config.getoption("markexpr") == EVERYDAY
     functions = {}
     for item in items:
         kind = TRUSTED.get(item.path.parent.name)
@@ -46,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for function, kind in functions.items():
         asked = getattr(function, "_hypothesis_internal_use_settings", None)
         if asked is not None:  # there is no public way to change the settings of a test that has some
-            count = _examples(asked.max_examples, kind)
+            count = _examples(asked.max_examples, kind, everyday=everyday)
             function._hypothesis_internal_use_settings = settings(asked, max_examples=count)
 
 
@@ -57,10 +59,12 @@ def _as_plain_python(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.skip(reason="takes minutes with the compiler off"))
 
 
-def _examples(asked: int, kind: str | None) -> int:
-    """With the compiler off no more than the profile says, whatever a test asks for itself; in the long form more."""
+def _examples(asked: int, kind: str | None, *, everyday: bool) -> int:
+    """With the compiler off no more than the profile says; in the everyday part a quarter; in the long form more."""
     if PLAIN:
         return min(asked, 8)
+    if everyday:
+        return min(asked, max(asked // 4, 10))
     return round(asked * MORE) if kind == "properties" and MORE > 1 else asked
 
 

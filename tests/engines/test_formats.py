@@ -152,6 +152,7 @@ def classes(path: Path, source: dict[str, Any]) -> list[int]:
     return partition(release.labels)
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None)
 @given(rows=st.lists(people, min_size=10, max_size=25).map(complete))
 def test_a_table_has_the_same_classes_in_every_format(rows: Rows, tmp_path_factory: pytest.TempPathFactory) -> None:

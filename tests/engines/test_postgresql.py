@@ -17,6 +17,8 @@ from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.rows.schema import Storage
 from postgres import Server
 
+pytestmark = pytest.mark.slow
+
 UTC = dt.UTC
 
 

@@ -148,6 +148,7 @@ def test_the_demo_is_made_again_each_time_but_not_over_other_things(tmp_path: Pa
     assert "holds other things than the demo" in refused.err
 
 
+@pytest.mark.slow
 def test_completion_can_be_installed_and_completes_commands_and_options(tmp_path: Path) -> None:
     call = [sys.executable, "-c", "import sys; sys.argv[0] = 'kinfold'; from kinfold.cli import main; main()"]
     named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # the shell is named: tests may not run in one

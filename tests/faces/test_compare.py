@@ -108,6 +108,7 @@ def test_the_page_says_what_to_take_and_shows_names_as_text(compared: tuple[Path
     assert "'sha256-" in html
 
 
+@pytest.mark.slow
 def test_a_comparison_goes_on_where_it_was_and_starts_anew_when_something_changed(
     compared: tuple[Path, Any], tmp_path: Path
 ) -> None:
@@ -205,6 +206,7 @@ def waited(done: Any) -> None:
     raise AssertionError("it never came")
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_not_run_again_by_the_workers(tmp_path: Path) -> None:
     script = text(
         tmp_path,

@@ -23,6 +23,8 @@ from command import content, run
 from kinfold.errors import PolicyError
 from postgres import PASSWORD, Server
 
+pytestmark = pytest.mark.slow
+
 SECRETS = (PASSWORD, "Geheim-7")
 PEOPLE = """
     SELECT i AS id, 20 + (i * 7) % 50 AS age, CASE i % 2 WHEN 0 THEN 'f' ELSE 'm' END AS sex, 0.25 * (i % 9) AS dose,

@@ -37,7 +37,7 @@ from kinfold.request.policy import Policy
 from kinfold.rows.tally import Tally, of_labels
 from postgres import PASSWORD, Server
 
-pytestmark = pytest.mark.compiled
+pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
 RUNNABLE = [page for page in PAGES if any(block.kind in KINDS for block in blocks(page))]
 SLOW = ("README.md", "comparing.md", "compare")  # more than a few seconds

@@ -27,6 +27,7 @@ from ledger import tally_up
 from processes import Command, ending, gone, start
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes and mounts as Linux has them"),
     pytest.mark.trust("faults"),
 ]

@@ -17,7 +17,7 @@ from fuzz.readers import MARKER, TABLE
 from kinfold.errors import PolicyError
 from kinfold.hierarchy import by_tree
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 
 
 ODD = {

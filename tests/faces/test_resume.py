@@ -22,6 +22,7 @@ from kinfold.methods.planning import refinement
 from processes import PATIENCE, Command, ending, gone, start
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked at through /proc"),
     pytest.mark.trust("faults"),
 ]

@@ -23,7 +23,7 @@ from command import run
 from reference.public_data import found
 from unprepared import TABLES, hospital, with_nulls
 
-pytestmark = pytest.mark.compiled
+pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
 IDENTIFIERS = {"sdcmicro_testdata.csv": {"ori_hid"}}
 WEIGHTS = {

@@ -16,6 +16,7 @@ from command import content, run, text
 from processes import BUSY, PATIENCE, Command, ending, gone, start
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked at through /proc"),
     pytest.mark.trust("faults"),
 ]

@@ -14,7 +14,7 @@ import pytest
 
 import kinfold
 from kinfold.errors import VerifyError
-from kinfold.methods.planning import microaggregation
+from kinfold.methods.planning import in_blocks
 from kinfold.models import KAnonymity, TCloseness, emd
 from kinfold.rows.engines.duckdb import DuckDB, Frame
 from kinfold.rows.tally import Tally, is_null, of_labels
@@ -51,14 +51,14 @@ def test_without_a_mistake_it_is_released(tmp_path: Path) -> None:
 
 
 def test_classes_one_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = microaggregation.partition
+    real = in_blocks.partition
 
     def short(method: str, records: Any, task: Any, progress: Any) -> Any:
         privacy = task.policy.request.privacy.model_copy(update={"k": task.k - 1})
         policy = replace(task.policy, request=task.policy.request.model_copy(update={"privacy": privacy}))
         return real(method, records, replace(task, policy=policy), progress)
 
-    monkeypatch.setattr(microaggregation, "partition", short)
+    monkeypatch.setattr(in_blocks, "partition", short)
     assert "5-anonymity does not hold" in stopped(tmp_path)
 
 

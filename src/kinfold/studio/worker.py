@@ -49,10 +49,7 @@ def _outcome(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
     kinds: Mapping[str, Callable[[Mapping[str, Any], Tell], Mapping[str, Any]]] = {
         "open": openings.open_table,
         "run": runs_made.make_run,
-        "lattice": looks.lattice,
-        "outliers": looks.outliers,
-        "verify": looks.verify,
-        "script": looks.script,
+        **{look.__name__: look for look in (looks.lattice, looks.outliers, looks.verify, looks.script)},
     }
     try:
         return {"event": "done", **kinds[request["kind"]](request, tell)}

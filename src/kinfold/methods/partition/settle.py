@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kinfold.rows.points import Floats, Labels, Points
 
 SWEEPS = 40
-LITTLE = 0.004  # of the cost: a sweep that gains less is the last
+LITTLE = 0.004  # of the cost: a sweep that gains less is the last (by trial on Adult: what costs a second at most)
 CURVES = 4  # through the table, along which neighbours are drawn
 SEED = 0
 NOBODY = np.zeros(0, np.int32)

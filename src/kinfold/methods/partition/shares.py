@@ -68,7 +68,7 @@ def fitting_size(required: Requirement, k: int) -> int:
     >>> from kinfold.models import TCloseness
     >>> ill = Requirement.of(TCloseness(0.1, "ill", "equal"), ["flu", "cold", "cold", "cold"] * 50)
     >>> fitting_size(ill, 2), fitting_size(ill, 7)
-    (4, 8)
+    (4, 7)
     """
     kind = share_kinds(required)
     by_kind = np.argsort(kind, kind="stable")

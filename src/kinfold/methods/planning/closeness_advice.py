@@ -42,7 +42,7 @@ def _up(level: float) -> float:
     (0.0124, 0.25)
     """
     unit = 10.0 ** (np.floor(np.log10(level)) - 2)
-    return float(np.ceil(round(level / unit, 6)) * unit)
+    return float(f"{np.ceil(round(level / unit, 6)) * unit:.3g}")
 
 
 def advice(task: Task, classes: int, records: int, count: Callable[[Task], int]) -> list[str]:
