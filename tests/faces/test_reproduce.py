@@ -14,6 +14,8 @@ from kinfold.reproduction.expectation import Exhibit, Expectation, Worked
 from kinfold.reproduction.running import load
 from reference.public_data import found as public
 
+pytestmark = pytest.mark.compiled
+
 VERDICTS = {"match", "close", "differs", "not-computable"}
 
 
