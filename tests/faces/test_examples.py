@@ -43,7 +43,7 @@ RUNNABLE = [page for page in PAGES if any(block.kind in KINDS for block in block
 SLOW = ("README.md", "comparing.md", "compare")  # more than a few seconds
 KEYS = ["sex", "education", "zip"]
 DEMO_POLICY = Path(kinfold.__file__).parent / "demo" / "policy.toml"
-NOT_RUN = 5  # at most so many blocks of all pages
+NOT_RUN = 6  # at most so many blocks of all pages
 
 
 @pytest.fixture(scope="module")

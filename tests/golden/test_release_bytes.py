@@ -110,7 +110,7 @@ SUMS: dict[str, str] = {
     "mdav refined": "14d1f30048284a0c26090496bb3e47e5882ebb84eb2a667cd306d9e830720c84",
     "v-mdav kept order": "6b63ac617f279d4ed9069c2b9bf57cfb36bb4d8f5709d5fbe440927289b6f7a6",
     "t-first parquet": "5068b4af67a568aacf506cfa5afdd0a6361ba35fb533c083130b27dcdd69760b",
-    "auto with t and l": "9e7ef3dab74e4e24956b6830273a4d61e283ad5989e30be567f26f1f9d0c3972",
+    "auto with t and l": "12b427e9ca9320f40221488cae776d524dc695c7284e4f00cbbb6e675aeaa095",
     "lattice csv": "3d5f39c3c635d674bc366bcd660eac226a38413db5267cff2d92eaf6610ecb89",
     "lattice parquet with nulls": "0a673a94fe0c50d573fc339033d3530fa73b4af4d3b5ba9d68f6bad13d51ccfb",
     "lattice with t": "070ff9449c6b1775eca479808a1fcada0801594c610e8dfe119f730185713b18",
