@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -18,3 +25,15 @@ def found() -> str:
     if path is None:
         pytest.skip("no chromium on this machine")
     return path
+
+
+@contextmanager
+def opened() -> Iterator[Browser]:
+    """Open the browser. One at a time: playwright holds the thread's event loop for as long as it is open."""
+    from playwright.sync_api import sync_playwright
+
+    path = found()
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()

@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import settings
 
+import chromium
 import postgres
 from ledger import SCALE, tally_test
 
@@ -80,3 +81,10 @@ def server() -> Iterator[postgres.Server]:
     """A PostgreSQL of the tests' own."""
     with postgres.running() as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """A real browser, for the tests of one file: two files that each had their own would be in each other's way."""
+    with chromium.opened() as opened:
+        yield opened

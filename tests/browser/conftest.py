@@ -1,4 +1,4 @@
-"""The studio in a real browser: one browser for all tests, a server of its own for each test that wants one."""
+"""The studio in a real browser: a server of its own for each test that wants one."""
 
 from __future__ import annotations
 
@@ -6,19 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
 
-import chromium
-from browser.visits import FLAGS, Studio, serving
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    path = chromium.found()
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield opened
-        opened.close()
+from browser.visits import Studio, serving
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 import chromium
 from browser import journey
-from browser.visits import FLAGS, Studio, serving, visiting
+from browser.visits import Studio, serving, visiting
 
 LARGE, SMALL = {"width": 1280, "height": 880}, {"width": 400, "height": 800}
 
@@ -79,8 +79,7 @@ def take_report(tab: Page, studio: Studio, folder: Path) -> None:
 
 def main(folder: Path, small: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as driver, tempfile.TemporaryDirectory() as scratch:
-        browser = driver.chromium.launch(executable_path=chromium.found(), args=FLAGS)
+    with chromium.opened() as browser, tempfile.TemporaryDirectory() as scratch:
         with serving(folder=Path(scratch)) as studio, visiting(browser, studio.address) as (tab, _):
             work(tab)
             take(tab, folder, LARGE, whole=False)
@@ -88,7 +87,6 @@ def main(folder: Path, small: Path | None) -> None:
                 small.mkdir(parents=True, exist_ok=True)
                 take(tab, small, SMALL, whole=True)
             take_report(tab, studio, folder)
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 PATIENCE = 120_000  # milliseconds: the machine may be busy, and kernels may be compiled first
 expect.set_options(timeout=PATIENCE)
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\S*")

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
-import chromium
 from kinfold.release.report.chart import draw
 from kinfold.release.report.map_labels import touch
 from kinfold.release.report.page import page
 from kinfold.release.report.risk_utility import Trial, picture
 from report_facts import hospital, hostile, many
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 PAGES = {"internal": hospital, "public": lambda: hospital().public(), "hostile": hostile, "many": lambda: many(40)}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    path = chromium.found()
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module", params=PAGES)
