@@ -79,14 +79,18 @@ def take_report(tab: Page, studio: Studio, folder: Path) -> None:
 
 def main(folder: Path, small: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with chromium.opened() as browser, tempfile.TemporaryDirectory() as scratch:
-        with serving(folder=Path(scratch)) as studio, visiting(browser, studio.address) as (tab, _):
-            work(tab)
-            take(tab, folder, LARGE, whole=False)
-            if small:
-                small.mkdir(parents=True, exist_ok=True)
-                take(tab, small, SMALL, whole=True)
-            take_report(tab, studio, folder)
+    with (
+        chromium.opened() as browser,
+        tempfile.TemporaryDirectory() as scratch,
+        serving(folder=Path(scratch)) as studio,
+        visiting(browser, studio.address) as (tab, _),
+    ):
+        work(tab)
+        take(tab, folder, LARGE, whole=False)
+        if small:
+            small.mkdir(parents=True, exist_ok=True)
+            take(tab, small, SMALL, whole=True)
+        take_report(tab, studio, folder)
 
 
 if __name__ == "__main__":
