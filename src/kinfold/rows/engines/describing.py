@@ -16,6 +16,8 @@ from kinfold.rows.source_form import pattern
 
 FIRST_ROWS = 2_000  # looked at before all are: numbers that were computed have many decimals from the first on
 
+SHORT = 10_000  # rows of a table whose columns are asked together
+
 
 def schema_of(db: Database, frame: Frame, strips: Strips) -> Schema:
     """Ask every column what it is."""
@@ -45,8 +47,11 @@ def _answered(db: Database, frame: Frame) -> list[dict[str, int]]:
     ]
     typed = [i for i, kind in enumerate(frame.types) if kind != "VARCHAR"]
     found = _of_rows(db, frame, {i: asked[i] for i in typed})
-    texts = (i for i, kind in enumerate(frame.types) if kind == "VARCHAR")
-    found |= {i: _of_texts(db, frame, i, asked[i]) for i in texts}
+    texts = [i for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
+    unmarked = [i for i in texts if _marks(frame, frame.names[i], "VARCHAR") is None]
+    if len(unmarked) > 1 and db.count(frame.table) <= SHORT:
+        found |= _of_short_texts(db, frame, unmarked)
+    found |= {i: _of_texts(db, frame, i, asked[i]) for i in texts if i not in found}
     return [found[i] for i in range(len(asked))]
 
 
@@ -55,6 +60,19 @@ def _of_texts(db: Database, frame: Frame, i: int, questions: dict[str, str]) -> 
     distinct = f"(SELECT c{i}, count(*) AS n FROM {frame.table} WHERE c{i} IS NOT NULL GROUP BY c{i})"
     answers = db.row(f"SELECT {', '.join(questions.values())}, count(*) FROM {distinct}")
     return {key: int(answer or 0) for key, answer in zip((*questions, "distinct"), answers, strict=True)}
+
+
+def _of_short_texts(db: Database, frame: Frame, places: Sequence[int]) -> dict[int, dict[str, int]]:
+    """Ask the same of many columns of a short table at once: with a question each, planning them would take longest."""
+    questions = type_inference.questions("VARCHAR", "v")
+    columns = ", ".join(f"c{i}" for i in places)
+    long = f"(UNPIVOT (SELECT {columns} FROM {frame.table}) ON {columns} INTO NAME c VALUE v)"
+    distinct = f"(SELECT c, v, count(*) AS n FROM {long} GROUP BY c, v)"
+    answers = db.connection.execute(f"SELECT c, {', '.join(questions.values())}, count(*) FROM {distinct} GROUP BY c")
+    keys = (*questions, "distinct")
+    of_none = dict.fromkeys(keys, 0)  # of a column of nothing but nulls
+    found = {c: [int(answer or 0) for answer in each] for c, *each in answers.fetchall()}
+    return {i: dict(zip(keys, found[f"c{i}"], strict=True)) if f"c{i}" in found else dict(of_none) for i in places}
 
 
 def _of_rows(db: Database, frame: Frame, asked: dict[int, dict[str, str]]) -> dict[int, dict[str, int]]:
