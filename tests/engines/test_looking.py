@@ -51,7 +51,7 @@ def by_hand(values: list[Any]) -> Appearance:
 
 def seen(engine: Any, values: list[Any], kind: pa.DataType) -> Appearance:
     frame = engine.read(pa.table({"c": pa.array(values, kind)}))
-    return engine.appearance(frame, engine.schema(frame)["c"])
+    return engine.appearances(frame, [engine.schema(frame)["c"]])["c"]
 
 
 def alike(found: Appearance, wanted: Appearance) -> None:
@@ -102,5 +102,5 @@ def test_rows_alone_and_pairs_are_counted_as_by_hand(engine: Any, rows: list[tup
 def test_numbers_of_a_csv_file_are_read_as_numbers(engine: Any, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("c,d\n3.0,x\n4.0,\n3.0,y z\n")
     frame = engine.read(tmp_path / "t.csv")
-    found = engine.appearance(frame, engine.schema(frame)["c"])
+    found = engine.appearances(frame, [engine.schema(frame)["c"]])["c"]
     assert (found.whole, found.low, found.high, found.values) == (3, 3.0, 4.0, ("3.0", "4.0"))

@@ -99,7 +99,8 @@ def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
     schema = engine.schema(frame)
     require_header(schema)
     variety = partial(_variety, engine, frame)
-    columns = assigned([_seen(engine, frame, column) for column in schema], variety)
+    looks = engine.appearances(frame, list(schema))
+    columns = assigned([_seen(engine, frame, column, looks[column.name]) for column in schema], variety)
     k = sensible_k(schema.rows)
     unit = unit_of(columns, variety, k)
     odd = [told for seen in columns for told in _oddities(engine, frame, seen)]
@@ -116,7 +117,8 @@ def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
 
 def proposed_for(engine: Engine, frame: Any, name: str) -> ProposedHierarchy | None:
     """Return the hierarchy that one column could be generalized by, whatever its role."""
-    seen = _seen(engine, frame, engine.schema(frame)[name])
+    column = engine.schema(frame)[name]
+    seen = _seen(engine, frame, column, engine.appearances(frame, [column])[name])
     return proposed_hierarchy(seen.shape, seen.look, seen.hints)
 
 
@@ -129,8 +131,8 @@ def sensible_k(rows: int) -> int:
     return 5 if rows >= 50 else 3 if rows >= 6 else 2
 
 
-def _seen(engine: Engine, frame: Any, column: Column) -> Seen:
-    look, named = engine.appearance(frame, column), hints(column.name)
+def _seen(engine: Engine, frame: Any, column: Column, look: Appearance) -> Seen:
+    named = hints(column.name)
     order = engine.succession(frame, column) if worth_ordering(column, look) else None
     return Seen(column, look, named, shape_of(column, look, order, named))
 

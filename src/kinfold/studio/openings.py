@@ -110,7 +110,7 @@ def _histogram(engine: Engine, frame: Any, found: ColumnProfile, column: Column)
         each = np.ones(len(numbers), np.int64)
         spread = bins(numbers, each, edges_of(numbers), _iso if found.kind == Kind.DATE else None)
         return {"form": "bins", **asdict(spread)}
-    look = engine.appearance(frame, column)
+    look = engine.appearances(frame, [column])[column.name]
     rest = look.filled - sum(look.counts[:MOST_LABELS])
     shown = {"labels": list(look.values[:MOST_LABELS]), "counts": list(look.counts[:MOST_LABELS])}
     more = {"rest": rest, "rest_labels": max(look.distinct - MOST_LABELS, 0), "missing": column.nulls}

@@ -35,8 +35,8 @@ class Engine(Protocol):
     def schema(self, frame: Any) -> Schema:
         """Say what every column is."""
 
-    def appearance(self, frame: Any, column: Column) -> Appearance:
-        """Say what the values of a column look like: how they repeat and how they are written."""
+    def appearances(self, frame: Any, columns: Sequence[Column]) -> dict[str, Appearance]:
+        """Say what the values of columns look like, by their names."""
 
     def succession(self, frame: Any, column: Column) -> Succession:
         """Say how the values of a column follow one another, from the first row to the last."""

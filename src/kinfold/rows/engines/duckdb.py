@@ -1,6 +1,6 @@
 """The embedded engine: files and frames in DuckDB, one database a run, in memory or on disk, spilling when it must.
 
-Verbs: read (see `reading`), schema (see `describing`), appearance and what else a profile asks (see `looking`), tally,
+Verbs: read (see `reading`), schema (see `describing`), appearances and what else a profile asks (see `looking`), tally,
 distinct, collect, apply, write.
 Inside the database columns are called c0, c1, ...: a name in the data never becomes part of a query. Rows keep the
 order in which they came.
@@ -26,8 +26,8 @@ from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.databases.intake import RowsAt, read_database
 from kinfold.rows.engines import expressions, ordering
 from kinfold.rows.engines.connection import DiskFull
-from kinfold.rows.engines.database import Database
-from kinfold.rows.engines.describing import schema_of
+from kinfold.rows.engines.database import PIECE, Database
+from kinfold.rows.engines.describing import SHORT, schema_of
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import requoted, string
 from kinfold.rows.engines.handing import Handed, handed
@@ -157,9 +157,15 @@ class DuckDB:
         """Return how many records have a number in all of some columns, and their means and covariances."""
         return moments_of(self._db, frame, [expressions.number(frame, column) for column in columns.values()])
 
-    def appearance(self, frame: Frame, column: Column) -> Appearance:
-        """Say what the values of a column look like."""
-        return look_at(self._db, self._strips.holding(frame, (column.name,)), column)
+    def appearances(self, frame: Frame, columns: Sequence[Column]) -> dict[str, Appearance]:
+        """Say what the values of columns look like, by their names."""
+        found: dict[str, Appearance] = {}
+        together = PIECE if self._db.count(frame.table) <= SHORT else 1
+        for strip in self._strips.of(frame) if len(columns) > 1 else [frame]:
+            own = [column for column in columns if column.name in set(strip.names)]
+            for start in range(0, len(own), together):
+                found |= look_at(self._db, strip, own[start : start + together])
+        return found
 
     def succession(self, frame: Frame, column: Column) -> Succession:
         """Say how the values of a column follow one another."""

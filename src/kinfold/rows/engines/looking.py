@@ -18,18 +18,23 @@ NUMBERS = (Storage.INTEGER, Storage.NUMBER)
 MOST_LETTERS = 200  # of a text on a page of rows
 
 
-def look_at(db: Database, frame: Frame, column: Column) -> Appearance:
-    """Group the rows by a column and look at the groups."""
-    number = expressions.number(frame, column) if column.storage in NUMBERS else "CAST(NULL AS DOUBLE)"
-    counted = f"{expressions.text(frame, column.name)} AS v, count(*) AS n, any_value({number}) AS x"
-    grouped = db.table(f"SELECT {counted} FROM {frame.table} GROUP BY 1")
+def look_at(db: Database, frame: Frame, columns: Sequence[Column]) -> dict[str, Appearance]:
+    """Group the rows by each of some columns, and look at the groups of all of them together."""
+    counted = db.table(" UNION ALL ".join(_grouped(frame, i, column) for i, column in enumerate(columns)))
     try:
-        return _looked(db, grouped)
+        looks = _looked(db, counted)
     finally:
-        db.drop(grouped)
+        db.drop(counted)
+    return {column.name: looks.get(i, Appearance(0, 0)) for i, column in enumerate(columns)}
 
 
-def _looked(db: Database, grouped: str) -> Appearance:
+def _grouped(frame: Frame, i: int, column: Column) -> str:
+    number = expressions.number(frame, column) if column.storage in NUMBERS else "CAST(NULL AS DOUBLE)"
+    value = expressions.text(frame, column.name)
+    return f"SELECT {i} AS c, {value} AS v, count(*) AS n, any_value({number}) AS x FROM {frame.table} GROUP BY {value}"
+
+
+def _looked(db: Database, counted: str) -> dict[int, Appearance]:
     there, finite = "FILTER (v IS NOT NULL)", "FILTER (isfinite(x))"
     counts = {
         "filled": f"sum(n) {there}",
@@ -46,11 +51,25 @@ def _looked(db: Database, grouped: str) -> Appearance:
         "letters": f"sum(n * length(v)) / sum(n) {there}",
         "words": f"sum(n * len(string_split_regex(trim(v), '\\s+'))) / sum(n) {there}",
     }
-    found = iter(db.row(f"SELECT {', '.join((*counts.values(), *numbers.values()))} FROM {grouped}"))
-    facts: dict[str, Any] = {name: int(next(found) or 0) for name in counts}
-    facts |= {name: float(next(found) or 0) for name in numbers}
-    top = db.arrow(f"SELECT v, n FROM {grouped} WHERE v IS NOT NULL ORDER BY n DESC, v LIMIT {MOST_VALUES}").to_pydict()
-    return Appearance(**facts, values=tuple(top["v"]), counts=tuple(top["n"]))
+    asked = f"SELECT c, {', '.join((*counts.values(), *numbers.values()))} FROM {counted} GROUP BY c"
+    found = {c: iter(answers) for c, *answers in db.connection.execute(asked).fetchall()}
+    top = _most_frequent(db, counted)
+    looks = {}
+    for c, answers in found.items():
+        facts: dict[str, Any] = {name: int(next(answers) or 0) for name in counts}
+        facts |= {name: float(next(answers) or 0) for name in numbers}
+        values, times = zip(*top[c], strict=True) if c in top else ((), ())
+        looks[c] = Appearance(**facts, values=values, counts=times)
+    return looks
+
+
+def _most_frequent(db: Database, counted: str) -> dict[int, list[tuple[str, int]]]:
+    place = "row_number() OVER (PARTITION BY c ORDER BY n DESC, v)"
+    ranked = f"SELECT c, v, n, {place} AS place FROM {counted} WHERE v IS NOT NULL QUALIFY place <= {MOST_VALUES}"
+    found: dict[int, list[tuple[str, int]]] = {}
+    for c, v, n in db.connection.execute(f"SELECT c, v, n FROM ({ranked}) ORDER BY c, place").fetchall():
+        found.setdefault(c, []).append((v, n))
+    return found
 
 
 def succession_of(db: Database, frame: Frame, column: Column) -> Succession:
