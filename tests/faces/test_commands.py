@@ -134,6 +134,7 @@ def test_measure_pairs_rows_by_position_or_says_why_not(table: Path, tmp_path: P
     assert run("measure", table, table).code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_demo_is_made_again_each_time_but_not_over_other_things(tmp_path: Path) -> None:
     ran = run("demo", "--out", tmp_path / "demo")

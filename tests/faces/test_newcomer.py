@@ -27,6 +27,8 @@ import numpy as np
 
 from kinfold.request.methods import Declaration
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
     from kinfold.progress import Progress

@@ -13,6 +13,8 @@ from kinfold.release.report.page import page
 from kinfold.release.report.risk_utility import Trial, picture
 from report_facts import hospital, hostile, many
 
+pytestmark = pytest.mark.slow
+
 PAGES = {"internal": hospital, "public": lambda: hospital().public(), "hostile": hostile, "many": lambda: many(40)}
 
 

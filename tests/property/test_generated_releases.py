@@ -17,6 +17,8 @@ from releases.court import Judge, released, tried
 from releases.expected import expected
 from releases.requests import Request, request
 
+pytestmark = pytest.mark.slow
+
 COUNT, PART = cases(60, 1_080), cases(20, 10)  # in the long form enough for 10,000 releases, with those refused
 REFUSED = 0.3  # of the requests at most
 

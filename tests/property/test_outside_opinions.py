@@ -38,6 +38,8 @@ from opinions import (
 )
 from reference.univariate import cost_of_labels
 
+pytestmark = pytest.mark.slow
+
 PART = 25
 TABLES, COLUMNS = cases(50, 200), cases(150, 500)
 

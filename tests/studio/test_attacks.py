@@ -17,6 +17,8 @@ from kinfold.studio.serving import HERE, Studio
 from studio.tables import MARKUP, SCRIPT, hostile
 from studio.visitor import Visitor, studio, token_in, wait_for
 
+pytestmark = pytest.mark.slow
+
 QUICK = Limits(upload_bytes=200_000, stall_seconds=0.6, upload_seconds=2.0, sessions=6, streams=2, waiting=2)
 
 

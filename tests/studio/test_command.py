@@ -18,6 +18,8 @@ from command import run
 from kinfold.studio.serving import HERE
 from studio.visitor import Visitor, token_in, wait_for
 
+pytestmark = pytest.mark.slow
+
 PATHS = os.pathsep.join(filter(None, sys.path))
 
 

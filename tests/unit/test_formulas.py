@@ -42,6 +42,7 @@ def test_quoting_keeps_values_apart_and_can_be_undone(cells: set[str]) -> None:
     assert not any(is_formula(quoted(cell)) for cell in cells)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(TEXTS, min_size=1, max_size=30))
 def test_the_database_quotes_as_python_does(cells: list[str]) -> None:

@@ -71,6 +71,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 @pytest.mark.parametrize("raw", [RAW, RAW.replace("34", "f"), RAW.replace("34", "")], ids=["plain", "twice", "empty"])
 def test_no_message_shows_a_record_of_a_file_without_a_header(
