@@ -16,6 +16,8 @@ import pytest
 
 import kinfold
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TOY = '''"""Toy: records in the order of their first number, k at a time; the rest goes into the last class."""
 
@@ -26,8 +28,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.request.methods import Declaration
-
-pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
