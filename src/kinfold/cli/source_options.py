@@ -5,7 +5,6 @@ A table is named by its path, or by the address of a database, whose rows `--tab
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kinfold.cli.gathering import signed
 from kinfold.cli.terminal import errors
 from kinfold.rows.databases.address import DatabaseAddress, located, narrowed
 
@@ -66,14 +66,7 @@ def reads(command: Callable[..., None]) -> Callable[..., None]:
             named[first] = narrowed(named[first], table, query)
         command(**given | named, source=source)
 
-    kept = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "source"]
-    added = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for key, kind in {**OPTIONS, **CHOICES}.items()
-    ]
-    wrapped.__signature__ = inspect.Signature([*kept, *added])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {p.name: p.annotation for p in kept} | OPTIONS | CHOICES
-    return wrapped
+    return signed(wrapped, command, ("source",), {**OPTIONS, **CHOICES})
 
 
 def keywords(source: Mapping[str, Any]) -> dict[str, Any]:

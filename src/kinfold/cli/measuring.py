@@ -1,0 +1,90 @@
+"""The commands that look at what a release lost and still risks: `measure`, and `compare` for many of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kinfold.cli import output
+from kinfold.cli.arguments import QUESTIONS, UNASKED, Data, Json, PolicyFile, Settings, SourceOptions, table
+from kinfold.cli.gathering import Gathered, gathers
+from kinfold.cli.options import numbers, policy_from
+from kinfold.cli.source_options import TableSource, reads
+from kinfold.cli.terminal import Bar, errors, print_json
+from kinfold.errors import PolicyError
+
+
+@reads
+@gathers("questions", QUESTIONS, UNASKED)
+def measure(
+    original: Annotated[TableSource, table("The table as it was.")],
+    released: Annotated[TableSource, table("The table as released.")],
+    policy: PolicyFile = None,
+    settings: Settings = None,
+    json: Json = False,
+    *,
+    questions: Gathered,
+    source: SourceOptions,
+) -> None:
+    """Compare a release with its original: what was lost, what is still at risk, what the data is still good for.
+
+    Examples:
+    `kinfold measure patients.csv release/public/release.csv --policy policy.toml`
+
+    `kinfold measure patients.csv released.csv --policy policy.toml --population city.csv --threshold 0.1`
+    """
+    from kinfold.flow import measure as compare
+
+    with errors():
+        if policy is None:
+            raise PolicyError("what to measure is in the policy", fix="add --policy FILE")
+        asked = policy_from(policy, {}, source, settings or ())
+        found = compare(original, released, asked, **questions)
+        if json:
+            print_json({**found.to_dict(), "statistics": found.statistics.to_dict()})
+        else:
+            output.tell_measures(found)
+
+
+@reads
+def compare(
+    data: Data,
+    out_: Annotated[Path, typer.Option("--out", help="Folder of the comparison.", show_default=False)],
+    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "mdav,v-mdav",
+    k: Annotated[str, typer.Option("--k", help="Values of k, comma-separated.")] = "3,5,10",
+    t: Annotated[str | None, typer.Option("--t", help="Values of t, comma-separated.", show_default=False)] = None,
+    policy: PolicyFile = None,
+    risk: Annotated[
+        str | None, typer.Option(help="The risk to compare by; the first that applies.", show_default=False)
+    ] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="The loss to compare by; the first that applies.", show_default=False)
+    ] = None,
+    weight: Annotated[float, typer.Option(help="Weight of the risk in the score; the loss has the rest.")] = 0.5,
+    settings: Settings = None,
+    json: Json = False,
+    *,
+    source: SourceOptions,
+) -> None:
+    """Run methods side by side and say which setting to take. A comparison that was stopped goes on where it was.
+
+    Example: `kinfold compare patients.csv --policy policy.toml --methods mdav,v-mdav --k 3,5,10 --out comparison`
+    """
+    from kinfold import comparison
+
+    with errors(), Bar() as bar:
+        if policy is None:
+            raise PolicyError("what to compare is in the policy", fix="add --policy FILE")
+        comparison.check_measures(risk, loss, weight)
+        grid = comparison.settings(methods.split(","), numbers(k, int, "--k"), numbers(t, float, "--t"))
+        asked = policy_from(policy, {}, {"privacy.k": grid[0].k, **source}, settings or ())
+        outcomes = comparison.run(data, asked, grid, out_ / "runs", lambda done, total: bar("comparing", done, total))
+        found = comparison.rank(outcomes, risk, loss, weight)
+        comparison.save(found, out_)
+        bar.end()
+        if json:
+            print_json(found.to_dict())
+        else:
+            output.tell_comparison(found, out_)
