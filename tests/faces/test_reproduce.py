@@ -11,7 +11,7 @@ import pytest
 from command import run
 from kinfold.reproduction import PAPERS, paper_003
 from kinfold.reproduction.expectation import Exhibit, Expectation, Worked
-from kinfold.reproduction.running import load
+from kinfold.reproduction.papers_run import load
 from reference.public_data import found as public
 
 pytestmark = pytest.mark.compiled

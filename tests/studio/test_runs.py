@@ -14,7 +14,7 @@ import pytest
 import kinfold
 from command import content, run
 from kinfold.demo import demo_policy
-from kinfold.studio.limits import Limits
+from kinfold.studio.allowances import Limits
 from kinfold.studio.serving import Studio
 from studio.tables import households
 from studio.visitor import Visitor, studio, wait_for

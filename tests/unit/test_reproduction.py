@@ -6,10 +6,10 @@ import pytest
 
 from kinfold.release.report.chart import draw
 from kinfold.reproduction.bench import Bench
+from kinfold.reproduction.cell_verdicts import compared, judged, shown
 from kinfold.reproduction.expectation import Exhibit, Expectation, Plot, Worked
-from kinfold.reproduction.judging import compared, judged, shown
-from kinfold.reproduction.page import pictures
-from kinfold.reproduction.running import reproduced
+from kinfold.reproduction.figures_page import pictures
+from kinfold.reproduction.papers_run import reproduced
 
 KEY = ("row", "column")
 

@@ -36,7 +36,7 @@ def reproduce(
         papers = (paper,) if paper else reproduction.PAPERS
         found = reproduction.reproduce(papers, data, quick, lambda done, total: bar("reproducing", done, total))
         if out_:
-            from kinfold.reproduction.page import save
+            from kinfold.reproduction.figures_page import save
 
             save(found, out_)
         bar.end()

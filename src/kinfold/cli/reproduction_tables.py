@@ -11,11 +11,11 @@ from rich.text import Text
 
 from kinfold.cli.terminal import digits, out
 from kinfold.errors import plural
-from kinfold.reproduction.judging import number, shown
+from kinfold.reproduction.cell_verdicts import number, shown
 
 if TYPE_CHECKING:
     from kinfold.reproduction import Reproduced, Reproduction
-    from kinfold.reproduction.judging import Comparandum
+    from kinfold.reproduction.cell_verdicts import Comparandum
 
 MOST_CELLS = 16  # of an exhibit; of more only those that do not match are shown, and of these so many
 STYLES = {"match": "green", "close": "cyan", "differs": "yellow", "not-computable": "dim"}

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kinfold.reproduction.running import PAPERS, Reproduced, Reproduction, reproduce
+from kinfold.reproduction.papers_run import PAPERS, Reproduced, Reproduction, reproduce
 
 __all__ = ["PAPERS", "Reproduced", "Reproduction", "reproduce"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
-from kinfold.studio.limits import GB, MB, Limits
+from kinfold.studio.allowances import GB, MB, Limits
 from kinfold.studio.mishaps import Refused
 
 KINDS = ("application/json", "application/octet-stream", "text/csv", "text/plain")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from kinfold.studio.limits import Limits
+from kinfold.studio.allowances import Limits
 from kinfold.studio.mishaps import Refused
 from kinfold.studio.worker_pool import WorkerPool, kill
 

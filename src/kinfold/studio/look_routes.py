@@ -18,9 +18,9 @@ from kinfold.studio.deciding import policy_of
 from kinfold.studio.errands import Errand
 from kinfold.studio.guard import session_of
 from kinfold.studio.mishaps import Refused
+from kinfold.studio.phrases import now, words
 from kinfold.studio.sessions import Sessions, StudioSession, read_json
 from kinfold.studio.state import shown
-from kinfold.studio.words import now, words
 
 KINDS = ("lattice", "outliers")
 HEARTBEAT = 15.0  # seconds

@@ -23,12 +23,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kinfold import __version__
 from kinfold.errors import DataError, PolicyError
+from kinfold.studio.allowances import Limits
 from kinfold.studio.database_routes import DatabaseRoutes
 from kinfold.studio.decision_routes import DecisionRoutes
 from kinfold.studio.errands import Errand
 from kinfold.studio.guard import Guard
 from kinfold.studio.hierarchy_routes import HierarchyRoutes
-from kinfold.studio.limits import Limits
 from kinfold.studio.look_routes import LookRoutes
 from kinfold.studio.mishaps import Refused
 from kinfold.studio.run_routes import RunRoutes

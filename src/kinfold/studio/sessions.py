@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from kinfold.disk import scratch
+from kinfold.studio.allowances import Limits
 from kinfold.studio.desks import Desks
 from kinfold.studio.errands import Errand, Errands
 from kinfold.studio.history import History
-from kinfold.studio.limits import Limits
 from kinfold.studio.mishaps import Refused
 
 PREFIX = "kinfold-studio-"

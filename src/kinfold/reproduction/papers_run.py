@@ -13,8 +13,8 @@ from typing import Any
 from kinfold.errors import PolicyError
 from kinfold.progress import Progress, silent
 from kinfold.reproduction.bench import Bench
+from kinfold.reproduction.cell_verdicts import Comparandum, judged, not_computable, number
 from kinfold.reproduction.expectation import Exhibit, Paper, Worked
-from kinfold.reproduction.judging import Comparandum, judged, not_computable, number
 
 PAPERS = ("000", "001", "002", "003", "004")
 VERDICTS = ("match", "close", "differs", "not-computable")

@@ -10,12 +10,12 @@ from kinfold.disk.exchange import naming
 from kinfold.errors import PolicyError
 from kinfold.release.report.chart import Picture, draw
 from kinfold.release.report.reproduction_page import reproduction_page
-from kinfold.reproduction.judging import number, shown
+from kinfold.reproduction.cell_verdicts import number, shown
 
 if TYPE_CHECKING:
+    from kinfold.reproduction.cell_verdicts import Comparandum
     from kinfold.reproduction.expectation import Plot
-    from kinfold.reproduction.judging import Comparandum
-    from kinfold.reproduction.running import Reproduced, Reproduction
+    from kinfold.reproduction.papers_run import Reproduced, Reproduction
 
 
 def save(found: Reproduction, path: Path) -> None:
