@@ -128,41 +128,24 @@ function database() {
     const { address, table, query } = now();
     attempt(() => send("POST", "/api/source/database", query ? { address, query } : { address, table }));
   };
+  const typed = (key, label, placeholder = "") =>
+    field(
+      { id: `db-${key}`, label },
+      h("input", {
+        type: "text",
+        autocomplete: "off",
+        spellcheck: "false",
+        placeholder,
+        value: typedIn[key],
+        on: { input: put(key) },
+      }),
+    );
   return h(
     "form",
     { class: "database", on: { submit: ask } },
-    field(
-      { id: "db-address", label: "Address" },
-      h("input", {
-        type: "text",
-        autocomplete: "off",
-        spellcheck: "false",
-        placeholder: "postgresql://user@host/database",
-        value: typedIn.address,
-        on: { input: put("address") },
-      }),
-    ),
-    field(
-      { id: "db-table", label: "Table" },
-      h("input", {
-        type: "text",
-        autocomplete: "off",
-        spellcheck: "false",
-        value: typedIn.table,
-        on: { input: put("table") },
-      }),
-    ),
-    field(
-      { id: "db-query", label: "or a query" },
-      h("input", {
-        type: "text",
-        autocomplete: "off",
-        spellcheck: "false",
-        placeholder: "SELECT …",
-        value: typedIn.query,
-        on: { input: put("query") },
-      }),
-    ),
+    typed("address", "Address", "postgresql://user@host/database"),
+    typed("table", "Table"),
+    typed("query", "or a query", "SELECT …"),
     h("div", {}, h("button", { class: "button", type: "submit" }, "Read it")),
   );
 }
