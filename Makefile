@@ -76,6 +76,10 @@ docs: $(READY)  ## the table of methods, from what their files declare; the keys
 	$(BIN)/python -m tools.methods
 	$(BIN)/python -m tools.reference
 
+.PHONY: charts
+charts: $(READY)  ## the charts of the method pages, computed anew: docs/charts
+	$(BIN)/python -m tools.charts
+
 .PHONY: screenshots axe
 screenshots: $(READY)  ## the studio's five steps, light and dark, and the report: docs/images; a small screen: build/small
 	@PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images build/small
