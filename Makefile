@@ -29,6 +29,10 @@ types: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+.PHONY: peers
+peers: $(READY)  ## the figures of the README: kinfold on what other tools were measured on, with what these took
+	$(BIN)/python -m benchmarks peers
+
 .PHONY: trust
 trust: $(READY)  ## the long form: 10,000 releases, thousands of opinions, every fault; writes docs/trust.md
 	@$(BIN)/kinfold warmup
