@@ -72,8 +72,13 @@ mutation: $(READY)  ## plant small mistakes in what judges a release; the tests 
 	$(BIN)/python -m tools.mutate
 
 .PHONY: docs
-docs: $(READY)  ## the table of methods, from what their files declare
+docs: $(READY)  ## the table of methods, from what their files declare; the keys of a policy and its schema
 	$(BIN)/python -m tools.methods
+	$(BIN)/python -m tools.reference
+
+.PHONY: charts
+charts: $(READY)  ## the charts of the method pages, computed anew: docs/charts
+	$(BIN)/python -m tools.charts
 
 .PHONY: screenshots axe
 screenshots: $(READY)  ## the studio's five steps, light and dark, and the report: docs/images; a small screen: build/small

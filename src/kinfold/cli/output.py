@@ -150,12 +150,12 @@ def tell_conversion(made: Conversion, folder: Path) -> None:
     """Print what could not be carried over, where the files are, and how to go on."""
     for note in made.notes:
         out.print(Text(f"  note: {note}", style="yellow"), soft_wrap=True)
-    out.print(f"  the data       {folder / 'data.csv'}, as it was: it must not leave", soft_wrap=True)
-    out.print(
-        f"  the policy     {folder / 'policy.toml'}, with {plural(len(made.hierarchies), 'hierarchy', 'hierarchies')}",
-        soft_wrap=True,
-    )
-    run = f"kinfold anonymize {folder / 'data.csv'} --policy {folder / 'policy.toml'} --out release"
+    data = "DATA" if made.data is None else str(folder / "data.csv")
+    if made.data is not None:
+        out.print(f"  the data       {data}, as it was: it must not leave", soft_wrap=True)
+    held = f", with {plural(len(made.hierarchies), 'hierarchy', 'hierarchies')}" if made.data is not None else ""
+    out.print(f"  the policy     {folder / 'policy.toml'}{held}", soft_wrap=True)
+    run = f"kinfold anonymize {data} --policy {folder / 'policy.toml'} --out release"
     out.print()
     out.print(f"check the policy, then: {run}", soft_wrap=True)
 
