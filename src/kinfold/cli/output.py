@@ -12,8 +12,6 @@ from rich.text import Text
 
 from kinfold.cli.escapes import plain
 from kinfold.cli.terminal import digits, out
-from kinfold.models import Finding
-from kinfold.models.verdict import Verdict
 from kinfold.release.report.wording import percent, plural, share
 
 if TYPE_CHECKING:
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
     from kinfold.evaluation import Measures
     from kinfold.interchange import Conversion
     from kinfold.methods.generalize.lattice import Lattice
+    from kinfold.models import Finding
+    from kinfold.models.verdict import Verdict
     from kinfold.profiling.profile import Profile
     from kinfold.release.release import Release
     from kinfold.rows.databases.address import DatabaseAddress
