@@ -84,12 +84,18 @@ docs: $(READY)  ## the table of methods, from what their files declare; the keys
 charts: $(READY)  ## the charts of the method pages, computed anew: docs/charts
 	$(BIN)/python -m tools.charts
 
-.PHONY: screenshots axe
+.PHONY: screenshots axe scripts
 screenshots: $(READY)  ## the studio's five steps, light and dark, and the report: docs/images; a small screen: build/small
 	@PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images build/small
 
-axe:  ## axe-core from npm, which judges the studio's pages in the tests; never part of the project
-	@mkdir -p build && npm install --silent --no-audit --no-fund --no-package-lock --prefix build "axe-core@^4.10"
+axe:  ## axe-core and eslint from npm, which judge the studio's pages and scripts in the tests; never part of the project
+	@mkdir -p build && npm install --silent --no-audit --no-fund --no-package-lock --prefix build \
+		"axe-core@^4.10" "eslint@^9.20"
+
+scripts: axe  ## lint the page's scripts, and run their tests by node's own runner
+	@node build/node_modules/eslint/bin/eslint.js --max-warnings 0 --config tests/javascript/eslint.config.mjs \
+		src/kinfold/studio/static tests/javascript
+	@node --test --test-reporter=dot tests/javascript/*.test.mjs
 
 lock:  ## choose the development dependencies anew, with their hashes
 	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install -qq "pip-tools>=7.5,<8"
