@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+SITE := .venv/.site
 WORKERS ?= 2
 # Hundreds of tests start the command anew: let Python keep what it compiled, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -12,7 +13,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 demo: $(READY)
 	@$(BIN)/kinfold demo --out demo
 
-test: lint types
+test: lint types $(SITE)
 	@$(BIN)/kinfold warmup  # once, not once in every worker
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q
 
@@ -75,10 +76,24 @@ fuzz: $(READY)  ## let atheris, which is installed here, look for inputs that th
 mutation: $(READY)  ## plant small mistakes in what judges a release; the tests must notice 95 of 100
 	$(BIN)/python -m tools.mutate
 
-.PHONY: docs
-docs: $(READY)  ## the table of methods, from what their files declare; the keys of a policy and its schema
+$(SITE): $(READY) requirements/docs.txt
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) or sys.platform != "linux")'; then \
+		$(PIP) --require-hashes -r requirements/docs.txt; else $(PIP) --editable ".[docs]"; fi
+	@touch $(SITE)
+
+.PHONY: docs pictures consequences
+docs: $(SITE)  ## what pages take from the code (methods, the policy, Python), then the site, offline: build/site
 	$(BIN)/python -m tools.methods
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.api_page
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html (its search wants a server: $(BIN)/python -m http.server -d build/site)"
+
+pictures: $(READY)  ## the pictures of the documentation: docs/images/*.svg
+	$(BIN)/python -m tools.pictures
+
+consequences: $(READY)  ## what each choice costs on the Adult file (KINFOLD_DATA): the table of docs/choose.md
+	$(BIN)/python -m tools.consequences
 
 .PHONY: charts
 charts: $(READY)  ## the charts of the method pages, computed anew: docs/charts
