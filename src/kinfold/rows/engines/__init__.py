@@ -81,6 +81,9 @@ class Engine(Protocol):
     def rows(self, frame: Any, schema: Schema | None = None) -> Any:
         """Return every column as an Arrow table: as it is stored, or in the type that its values have by a schema."""
 
+    def native(self, frame: Any) -> Any:
+        """Return every row as a frame of the engine's own kind: Arrow, or a frame of Spark."""
+
     def apply(self, frame: Any, recoding: Recoding, schema: Schema) -> Any:
         """Carry out a recoding: a join, by place or by tuple."""
 

@@ -49,7 +49,7 @@ def read_parts(db: Database, path: Path, read: Callable[[Path], Frame]) -> Frame
     sums = [(first.name, whole.checksum)]
     for entry in others:
         part = read(entry)
-        _require_same(whole, part, first.name, entry.name)
+        require_same(whole, part, first.name, entry.name)
         db.connection.execute(f"INSERT INTO {whole.table} SELECT * FROM {part.table}")
         db.drop(part.table)
         sums.append((entry.name, part.checksum))
@@ -58,7 +58,7 @@ def read_parts(db: Database, path: Path, read: Callable[[Path], Frame]) -> Frame
     return replace(whole, checksum=hashlib.sha256(told.encode()).hexdigest())
 
 
-def _require_same(whole: Frame, part: Frame, first: str, name: str) -> None:
+def require_same(whole: Frame, part: Frame, first: str, name: str) -> None:
     """Refuse a part whose columns are not those of the first."""
     here, there = dict(zip(part.names, part.types, strict=True)), dict(zip(whole.names, whole.types, strict=True))
     fix = "write all parts with the same columns, in the same order and of the same types"

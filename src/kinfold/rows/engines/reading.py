@@ -5,7 +5,7 @@ A path is a path: no pattern, no partition read out of folder names, no address,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -152,6 +152,25 @@ def _read_typed(db: Database, path: Path, kind: Format, name: str) -> Frame:
     return _checked(db, table, tuple(names), f"'{name}'")
 
 
+def described_parquet(db: Database, path: Path) -> tuple[Frame, int]:
+    """Return what a file of Parquet holds, and how many rows, without reading them."""
+    scan = (
+        f"read_parquet({expressions.literal(plain_name(path, db.folder, next(db.numbers)))}, hive_partitioning=false)"
+    )
+    try:
+        described = db.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()
+        rows = db.row(f"SELECT count(*) FROM {scan}")[0]
+    except duckdb.Error:
+        raise DataError(
+            f"'{path.name}' cannot be read", fix="check that it is whole and what its ending says"
+        ) from None
+    names = tuple(row[0] for row in described)
+    check_names(names, f"'{path.name}'")
+    types = tuple("VARCHAR" if row[1].startswith(('"NULL"', "ENUM")) else row[1] for row in described)
+    _refuse_nested(names, types, f"'{path.name}'")
+    return Frame("", names, types, typed=True), int(rows)
+
+
 def read_arrow(db: Database, source: pa.Table) -> Frame:
     """Take in an Arrow table; ordered categories bring their order."""
     return _taken(db, source, "the frame", ordered_only=True)
@@ -214,6 +233,11 @@ def _checked(db: Database, table: str, names: tuple[str, ...], source: str) -> F
     check_names(names, source)
     _refuse_empty(db, table, source)
     types = db.types(table)
+    _refuse_nested(names, types, source)
+    return Frame(table, names, types, typed=True, mixed=frozenset(names[int(c[1:])] for c in mixed))
+
+
+def _refuse_nested(names: Sequence[str], types: Sequence[str], source: str) -> None:
     problems = [
         Problem(f"column '{name}' of {source} holds {kind}, not single values", "unpack or leave out that column")
         for name, kind in zip(names, types, strict=True)
@@ -221,7 +245,6 @@ def _checked(db: Database, table: str, names: tuple[str, ...], source: str) -> F
     ]
     if problems:
         raise DataError(problems)
-    return Frame(table, names, types, typed=True, mixed=frozenset(names[int(c[1:])] for c in mixed))
 
 
 def _refuse_empty(db: Database, table: str, source: str) -> None:
