@@ -33,7 +33,7 @@ from kinfold.rows.engines.handing import Handed, handed
 from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, sizes_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
-from kinfold.rows.engines.reading import read_arrow, read_file
+from kinfold.rows.engines.reading import read_arrow, read_file, read_part
 from kinfold.rows.engines.released_schema import AfterRecoding, only
 from kinfold.rows.engines.sorted_rows import sorted_counts
 from kinfold.rows.engines.strips import Strips
@@ -88,7 +88,7 @@ class DuckDB:
         if isinstance(source, DatabaseAddress | RowsAt):
             return read_database(self._db, source if isinstance(source, RowsAt) else RowsAt(source))
         if form.parts and is_many(source):
-            return read_parts(self._db, source, lambda path: read_file(self._db, path, form))
+            return read_parts(self._db, source, lambda path: read_part(self._db, path, form))
         return read_file(self._db, source, form)
 
     def form(self, frame: Frame) -> Form:

@@ -16,6 +16,7 @@ from pathlib import Path
 from kinfold.errors import DataError, Problem
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.reading import refuse_empty
 from kinfold.rows.engines.source import PATTERN, format_of
 
 SHOWN = 5  # columns that are named
@@ -43,7 +44,7 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def read_parts(db: Database, path: Path, read: Callable[[Path], Frame]) -> Frame:
-    """Read every part into one table; `read` reads a file."""
+    """Read every part into one table; `read` reads a file. Some may have no rows: clusters leave such parts."""
     first, *others = parts_of(path)
     whole = read(first)
     sums = [(first.name, whole.checksum)]
@@ -54,6 +55,7 @@ def read_parts(db: Database, path: Path, read: Callable[[Path], Frame]) -> Frame
         db.drop(part.table)
         sums.append((entry.name, part.checksum))
         whole = replace(whole, mixed=whole.mixed | part.mixed)
+    refuse_empty(db, whole.table, f"'{path.name}'")
     told = "".join(f"{checksum}  {name}\n" for name, checksum in sums)
     return replace(whole, checksum=hashlib.sha256(told.encode()).hexdigest())
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.spark.carried import inward, key, outward, schema_in_words
+from kinfold.rows.engines.spark.session import quietly
 from kinfold.rows.engines.spark.workers import Computed
 
 PLACE = "place"
@@ -37,7 +38,8 @@ class Distributed:
         fresh = [f"{outward(value, kinds[name])} AS {name}" for name, value in values.items()]
         inner = f"SELECT {', '.join([*typed, PLACE])} FROM batch"
         query = f"SELECT {', '.join([*fresh, PLACE])} FROM ({inner}) s"
-        return self.rows.mapInArrow(Computed(query), schema_in_words(kinds, place="bigint"))
+        with quietly():
+            return self.rows.mapInArrow(Computed(query), schema_in_words(kinds, place="bigint"))
 
     def rewritten(self, fresh: dict[str, str], types: tuple[str, ...], table: str, seen: Frame) -> Distributed:
         """Return the table with some columns computed anew, by their names here."""
