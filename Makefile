@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 WORKERS ?= 2
+# Hundreds of tests start the command anew: let Python keep what it compiled, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .PHONY: demo test quick setup lint types bench coverage fuzz mutation lock licences sbom wheel clean
@@ -50,22 +52,12 @@ $(READY): pyproject.toml requirements/dev.txt requirements/opinion.txt
 	@$(BIN)/kinfold warmup --everyday >/dev/null 2>&1
 	@touch $(READY)
 
-# Tests of kernels that are quick enough as plain Python. numpy's warnings are off there: a hash wraps around and the bound
-# of an emptied box is no number, as they do and are when compiled.
-PLAIN := tests/unit/test_annealing.py tests/unit/test_mdav.py tests/unit/test_family.py \
-	tests/unit/test_cell_kernels.py tests/unit/test_family_kernels.py tests/unit/test_search_kernels.py \
-	tests/unit/test_measures_linkage.py tests/unit/test_refine_door.py tests/unit/test_levels.py \
-	tests/unit/test_generalizers.py tests/property/test_mdav_twin.py \
-	tests/property/test_vmdav_laws.py tests/property/test_approximate_laws.py tests/property/test_univariate_laws.py \
-	tests/property/test_tclose_twin.py tests/property/test_refine.py tests/property/test_repair.py \
-	tests/property/test_exact.py tests/property/test_promises.py tests/property/test_cell_level_laws.py
 COVER := $(BIN)/pytest -n $(WORKERS) --dist worksteal -q -p no:cacheprovider --cov=kinfold --cov-branch --cov-report=
 
 coverage: $(READY)  ## lines and branches that the tests run, kernels with the compiler off; fails below its marks
 	@rm -rf build/coverage && mkdir -p build/coverage && $(BIN)/kinfold warmup
 	COVERAGE_FILE=$(CURDIR)/build/coverage/compiled $(COVER)
-	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(CURDIR)/build/coverage/plain $(COVER) -m "not slow" \
-		-W ignore::RuntimeWarning $(PLAIN)
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(CURDIR)/build/coverage/plain $(COVER) -m "not slow"
 	@$(BIN)/coverage combine --quiet --keep --data-file=build/coverage/all build/coverage/compiled build/coverage/plain
 	@$(BIN)/coverage json --quiet --data-file=build/coverage/all -o build/coverage/all.json
 	@$(BIN)/python -m tools.coverage build/coverage/all.json

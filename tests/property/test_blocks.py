@@ -81,6 +81,7 @@ def asked(method: str, kind: str, **more: Any) -> dict[str, Any]:
 EVERYDAY = {*product(("mdav",), KINDS), *product(PARTITIONERS, ("mixed",))}  # the others take a second each
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("method", "kind"),
     [pytest.param(*both, marks=() if both in EVERYDAY else pytest.mark.slow) for both in product(PARTITIONERS, KINDS)],
@@ -108,6 +109,7 @@ def test_the_number_of_threads_changes_nothing(kind: str, more: Any, monkeypatch
     assert (found[0] == found[2]).all()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("more", [{}, {"t": 0.2}], ids=["k", "t"])
 @pytest.mark.parametrize("kind", ["plain", "mixed"])
 def test_a_large_table_is_refined_round_by_round(kind: str, more: Any, monkeypatch: pytest.MonkeyPatch) -> None:

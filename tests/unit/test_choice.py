@@ -73,6 +73,7 @@ def test_what_generalizers_cannot_do_is_left_to_partitioners() -> None:
     assert plan(TRUE, {"refine": "exact"}).method == "mdav"
 
 
+@pytest.mark.compiled
 def test_a_method_that_takes_too_long_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = replace(registry()["mingen-cell"], auto_up_to=TABLE.num_rows - 1)
     monkeypatch.setattr(choice, "registry", lambda: {**registry(), "mingen-cell": slow})
