@@ -112,7 +112,9 @@ def anonymize(
     terms = terms_of(bound, engine, prepared.frame)  # what will be promised
     table = Table(engine, prepared.frame, bound, terms, prepared.mapped)  # its tuples, or its records, when asked for
     shelf = shelf_for(saved, asked, engine.checksum(original))  # what a run that was stopped had done already
-    task = Task(bound, terms.models, table, onward(partial(tell, "plan")), ask, shelf, partial(partial, tell))
+    task = Task(
+        bound, terms.models, table, onward(partial(tell, "plan")), ask, shelf, partial(partial, tell), engine.split
+    )
     planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured

@@ -211,6 +211,10 @@ class DuckDB:
             list(columns)
         )
 
+    def split(self, orders: Any, hall: Any) -> Any:
+        """Work on blocks in threads of this process."""
+        return hall.run(lambda at: orders.made(at, partial(hall.part, at)))
+
     def rows(self, frame: Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""
         values = frame.columns if schema is None else [self._typed(frame, name, schema) for name in frame.names]

@@ -29,6 +29,7 @@ from kinfold.rows.engines.spark.frame import Distributed
 from kinfold.rows.engines.spark.gathering import brought
 from kinfold.rows.engines.spark.moments import moments_of
 from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.splitting import split
 from kinfold.rows.engines.treating import classes_after
 from kinfold.rows.engines.value_sql import changes, fresh_values, told
 from kinfold.rows.recoding import Recoding, Replace
@@ -205,6 +206,10 @@ class Spark:
         found = self._here.collect(local, columns)
         self._let_go(frame, local)
         return found
+
+    def split(self, orders: Any, hall: Any) -> Any:
+        """Work on blocks in the executors."""
+        return split(self._session, orders, hall)
 
     def rows(self, frame: Distributed | Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""

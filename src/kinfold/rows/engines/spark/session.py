@@ -7,6 +7,7 @@ frame still needs it. Its folder for what it spills is private and goes with the
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import signal
 import subprocess
@@ -136,14 +137,21 @@ def _settings(master: str, resources: Resources) -> dict[str, str]:
         "spark.log.level": "OFF",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.driver.memory": f"{resources.memory >> 20}m" if resources.memory else LEAST,
-        "spark.local.dir": str(_private(resources.spill)),
     }
-    if master.startswith("local"):
+    here = master.startswith("local")
+    if here or master.startswith(("spark://127.0.0.1:", "spark://localhost:")):
         told |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        told |= {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)}
-    settings = os.environ.get("KINFOLD_SPARK_CONF", "")  # of whoever runs the cluster: "key=value;key=value"
-    return told | dict(each.split("=", 1) for each in settings.split(";") if "=" in each)
+    if resources.memory or here:
+        told["spark.driver.memory"] = f"{resources.memory >> 20}m" if resources.memory else LEAST
+    if here:  # executors elsewhere spill where their machines say
+        told |= {"spark.local.dir": str(_private(resources.spill)), "spark.sql.shuffle.partitions": _cores(master)}
+    return told
+
+
+def _cores(master: str) -> str:
+    """Return how many cores a machine gives, as its master is written."""
+    said = master.partition("[")[2].rstrip("]").partition(",")[0]
+    return said if said.isdigit() else str(os.cpu_count() or 2)
 
 
 def _private(parent: Path | None) -> Path:
@@ -178,11 +186,17 @@ def _own_signals() -> Iterator[None]:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keep to ourselves what PySpark thinks of the versions of other libraries."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-        warnings.filterwarnings("ignore", category=ResourceWarning)
-        yield
+    """Keep to ourselves what PySpark thinks of the versions of other libraries, and what it logs: it quotes values."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+            warnings.filterwarnings("ignore", category=ResourceWarning)
+            yield
+    finally:
+        logger.disabled = before
 
 
 @contextmanager
