@@ -71,6 +71,11 @@ fuzz: $(READY)  ## let atheris, which is installed here, look for inputs that th
 mutation: $(READY)  ## plant small mistakes in what judges a release; the tests must notice 95 of 100
 	$(BIN)/python -m tools.mutate
 
+.PHONY: spark
+spark: $(READY)  ## PySpark, for the engine of clusters and its tests; Java is not brought (Debian: openjdk-17-jre-headless)
+	@$(BIN)/python -c 'import pyspark' 2>/dev/null || { echo "fetching Spark (half a gigabyte, once)"; \
+		$(PIP) --no-deps --require-hashes -r requirements/spark.txt; }
+
 .PHONY: docs
 docs: $(READY)  ## the table of methods, from what their files declare
 	$(BIN)/python -m tools.methods

@@ -7,7 +7,10 @@ from importlib.metadata import Distribution, distribution
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-NOT_SHIPPED = {"dev"}  # extras that no user installs
+NOT_SHIPPED = {
+    "dev",
+    "spark",
+}  # extras that no user installs, and one that has an environment of its own: see docs/spark.md
 
 
 def shipped() -> dict[str, Distribution]:

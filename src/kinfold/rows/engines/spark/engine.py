@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -129,13 +130,13 @@ class Spark:
         table = frame.seen.table
         if table not in self._schemas:
             after, rows = self._recoded.get(table), self._counts.rows(frame)
-            ask = lambda names: Schema.of(self._columns(frame, names), rows, frame.seen.doubtful)  # noqa: E731
-            found = after.schema(rows, self._here.schema, ask) if after else ask(frame.seen.names)
-            self._schemas[table] = found
+            ask = partial(self._columns, frame)
+            self._schemas[table] = after.schema(rows, self._here.schema, ask) if after else ask(frame.seen.names)
         return self._schemas[table]
 
-    def _columns(self, frame: Distributed, names: Sequence[str]) -> list[Column]:
-        return [self._described(frame, name) for name in names]
+    def _columns(self, frame: Distributed, names: Sequence[str]) -> Schema:
+        columns = [self._described(frame, name) for name in names]
+        return Schema.of(columns, self._counts.rows(frame), frame.seen.doubtful)
 
     def _described(self, frame: Distributed, name: str) -> Column:
         found = self._here.schema(self._counts.sample(frame, name))[name]

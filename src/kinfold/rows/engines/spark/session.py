@@ -64,7 +64,8 @@ class Session:
             tracker = self.spark.sparkContext.statusTracker()
             stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
             known = [stage for stage in stages if stage is not None]
-            return sum(stage.numCompletedTasks for stage in known) / max(sum(stage.numTasks for stage in known), 1)
+            done, every = sum(each.numCompletedTasks for each in known), sum(each.numTasks for each in known)
+            return float(done / max(every, 1))
         return 0.0
 
     @contextmanager
