@@ -36,11 +36,11 @@ from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
 from kinfold.rows.engines.reading import read_arrow, read_file
 from kinfold.rows.engines.released_schema import AfterRecoding
-from kinfold.rows.engines.sorted_rows import sorted_counts
+from kinfold.rows.engines.sorted_rows import MANY, sorted_counts
 from kinfold.rows.engines.strips import Strips
 from kinfold.rows.engines.tallying import beside_tuples, classes_of, moments_of, spread_of, tuples_of
 from kinfold.rows.engines.value_sql import recode_values
-from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
+from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace
 from kinfold.rows.resources import ANY, Resources
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.source_form import PLAIN, Form
@@ -215,10 +215,9 @@ class DuckDB:
         """Carry out a recoding: a new table without the dropped columns and rows, in the same order."""
         treated = {name: t for name, t in recoding.columns.items() if not isinstance(t, Drop)}
         values = self._values(frame, treated, schema)
-        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         fresh = {name: t for name, t in treated.items() if isinstance(t, Replace)}
         with _fitting():
-            table = (self._by_place if recoding.tuples is None else self._by_tuple)(frame, recoding, fresh, select)
+            table = (self._by_place if recoding.tuples is None else self._by_tuple)(frame, recoding, fresh, values)
         labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
         found = replace(
             frame,
@@ -234,23 +233,40 @@ class DuckDB:
         self._recoded[table] = AfterRecoding(found, schema, treated, classes)
         return found
 
-    def _by_place(self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], select: str) -> str:
+    def _by_place(
+        self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], values: Mapping[str, str]
+    ) -> str:
         """Put what becomes of each row beside it."""
+        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         labels = pa.array(np.maximum(recoding.labels, 0))
-        values = {f"v{i}": t.values.take(labels) for i, t in enumerate(fresh.values())}
-        with self._db.registered(pa.table({"kept": recoding.kept} | values)) as view:
+        beside = {f"v{i}": t.values.take(labels) for i, t in enumerate(fresh.values())}
+        with self._db.registered(pa.table({"kept": recoding.kept} | beside)) as view:
             return self._db.table(f"SELECT {select} FROM {frame.table} s POSITIONAL JOIN {view} n WHERE n.kept")
 
-    def _by_tuple(self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], select: str) -> str:
-        """Join what becomes of each tuple; where rows stood is noted, for a join may come in any order."""
-        values = {f"v{i}": t.values for i, t in enumerate(fresh.values())}
-        classes = max((len(each) for each in values.values()), default=int(recoding.labels.max(initial=0)) + 1)
+    def _by_tuple(
+        self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], values: Mapping[str, str]
+    ) -> str:
+        """Note the class of each row by a join of its tuple, and where it stood, for a join may come in any order.
+
+        What becomes of a class is written out once, and joined by whoever reads the rows; of few rows at once.
+        """
+        kept = "".join(f"{value} AS c{i}, " for i, (name, value) in enumerate(values.items()) if name not in fresh)
         named = self._labelled(recoding)
         joined = beside_tuples(frame, named, f"*, {frame.order} AS place", "label")
-        with self._db.registered(pa.table({"id": np.arange(classes, dtype=np.int32)} | values)) as view:
-            table = self._db.table(f"SELECT {select}, s.place FROM {joined} JOIN {view} n ON n.id = u.label")
+        rows = self._db.table(f"SELECT {kept}u.label, s.place FROM {joined} WHERE u.label <> {LEFT_OUT}")
         self._db.drop(named.table)
-        return table
+        classes = self._class_values(recoding, fresh, values)
+        columns = [f"{'n' if name in fresh else 's'}.c{i}" for i, name in enumerate(values)]
+        released = f"SELECT {', '.join([*columns, 's.place'])} FROM {rows} s JOIN {classes} n ON n.id = s.label"
+        return self._db.view(released) if self._db.count(rows) > MANY else self._db.table(released)
+
+    def _class_values(self, recoding: Recoding, fresh: Mapping[str, Replace], values: Mapping[str, str]) -> str:
+        """Make a table of what becomes of each class; without a column that changes there is nothing but its number."""
+        held = {f"v{i}": t.values for i, t in enumerate(fresh.values())}
+        many = max((len(each) for each in held.values()), default=int(recoding.labels.max(initial=0)) + 1)
+        changed = (f"{value} AS c{i}" for i, (name, value) in enumerate(values.items()) if name in fresh)
+        with self._db.registered(pa.table({"id": np.arange(many, dtype=np.int32)} | held)) as view:
+            return self._db.table(f"SELECT {', '.join(['n.id', *changed])} FROM {view} n")
 
     def _labelled(self, recoding: Recoding) -> Frame:
         """Return the tuples of a recoding with the class of each beside it."""
