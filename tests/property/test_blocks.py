@@ -83,6 +83,7 @@ def asked(method: str, kind: str, **more: Any) -> dict[str, Any]:
 EVERYDAY = {*product(("mdav",), KINDS), *product(PARTITIONERS, ("mixed",))}  # the others take a second each
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("method", "kind"),
     [pytest.param(*both, marks=() if both in EVERYDAY else pytest.mark.slow) for both in product(PARTITIONERS, KINDS)],
@@ -124,6 +125,7 @@ def counting(pools: list[int]) -> Callable[[int], ThreadPoolExecutor]:
     return opened
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("more", [{}, {"t": 0.2}], ids=["k", "t"])
 @pytest.mark.parametrize("kind", ["plain", "mixed"])
 def test_a_large_table_is_refined_round_by_round(kind: str, more: Any, monkeypatch: pytest.MonkeyPatch) -> None:
