@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import kinfold
+from kinfold.methods.planning.generalizing import TOGETHER
 from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.rows.recoding import Recoding
 
@@ -77,6 +78,7 @@ def test_no_value_of_a_record_leaves_the_engine(method: str, tmp_path: Path, mon
     release = kinfold.anonymize(tmp_path / "t.parquet", policy(method))
     release.save(tmp_path / "out")
     assert 0 < max(most) <= 60  # tuples
+    assert (TOGETHER in release.plan.notes) is (method in CELL_LEVEL)
     before, after = release.measures.risk_by_record.before, release.measures.risk_by_record.after  # type: ignore[union-attr]
     assert len(before) == len(after) == RECORDS
     assert np.isnan(after).sum() == RECORDS - release.verdict.records
