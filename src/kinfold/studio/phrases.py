@@ -45,8 +45,8 @@ LEFT = {
     "t": "Little more is learnt about a person than the whole release tells about everybody.",
     "unit": "The promises hold for people, however many rows each has.",
     "refine": "The same promises with less information lost; it takes the time it is given.",
-    "prove": "So much time, after the run, for a proof of how far the loss may be above the least possible: the bound of "
-    "the search's curve.",
+    "prove": "So much time, after the run, for a proof of how far the loss may be above the least possible: the bound "
+    "of the search's curve.",
     "suppression": "So many records, or such a share, may be left out where they would cost the others too much.",
 }
 
