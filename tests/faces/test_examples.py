@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -45,7 +46,14 @@ SLOW = ("README.md", "comparing.md", "compare")  # more than a few seconds
 KEYS = ["sex", "education", "zip"]
 DEMO_POLICY = Path(kinfold.__file__).parent / "demo" / "policy.toml"
 POLICY_FILE = re.compile(r"# ([\w-]+\.toml)\n")
-NOT_RUN = 6  # at most so many blocks of all pages
+NOT_RUN = {  # by page, how many blocks the tests cannot run; each says why above it, and the site shows that
+    "README.md": 2,  # the tests themselves; the studio
+    "docs/guides/hundred-million-rows.md": 1,
+    "docs/guides/pipeline.md": 1,  # for another machine
+    "docs/methods/blocks.md": 1,  # a run that somebody stops
+    "docs/reading.md": 2,
+    "docs/studio.md": 1,
+}
 
 
 @pytest.fixture(scope="module")
@@ -272,9 +280,13 @@ GIVEN: dict[str, Callable[[], Any]] = {  # names that examples take for granted
 
 
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
-    every = [(page.name, block) for page in PAGES for block in blocks(page)]
-    assert len([name for name, block in every if block.why is not None]) <= NOT_RUN
-    fenced = [(name, block.line) for name, block in every if block.kind not in KINDS and "kinfold " in block.text]
+    every = [(str(page.relative_to(ROOT)), block) for page in PAGES for block in blocks(page)]
+    assert Counter(name for name, block in every if block.why is not None) == NOT_RUN
+    fenced = [
+        (name, block.line)
+        for name, block in every
+        if block.kind not in KINDS and block.why is None and "kinfold " in block.text
+    ]
     assert fenced == []  # a command in a fence without a kind would not be run
 
 
