@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 SITE := .venv/.site
 WORKERS ?= 2
+# Hundreds of tests start the command anew: let Python keep what it compiled, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .PHONY: demo test quick setup lint types bench coverage fuzz mutation lock licences sbom wheel clean
@@ -28,6 +30,10 @@ types: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+.PHONY: peers
+peers: $(READY)  ## the figures of the README: kinfold on what other tools were measured on, with what these took
+	$(BIN)/python -m benchmarks peers
+
 .PHONY: trust
 trust: $(READY)  ## the long form: 10,000 releases, thousands of opinions, every fault; writes docs/trust.md
 	@$(BIN)/kinfold warmup
@@ -51,22 +57,12 @@ $(READY): pyproject.toml requirements/dev.txt requirements/opinion.txt
 	@$(BIN)/kinfold warmup --everyday >/dev/null 2>&1
 	@touch $(READY)
 
-# Tests of kernels that are quick enough as plain Python. numpy's warnings are off there: a hash wraps around and the bound
-# of an emptied box is no number, as they do and are when compiled.
-PLAIN := tests/unit/test_annealing.py tests/unit/test_mdav.py tests/unit/test_family.py \
-	tests/unit/test_cell_kernels.py tests/unit/test_family_kernels.py tests/unit/test_search_kernels.py \
-	tests/unit/test_measures_linkage.py tests/unit/test_refine_door.py tests/unit/test_levels.py \
-	tests/unit/test_generalizers.py tests/property/test_mdav_twin.py \
-	tests/property/test_vmdav_laws.py tests/property/test_approximate_laws.py tests/property/test_univariate_laws.py \
-	tests/property/test_tclose_twin.py tests/property/test_refine.py tests/property/test_repair.py \
-	tests/property/test_exact.py tests/property/test_promises.py tests/property/test_cell_level_laws.py
 COVER := $(BIN)/pytest -n $(WORKERS) --dist worksteal -q -p no:cacheprovider --cov=kinfold --cov-branch --cov-report=
 
 coverage: $(READY)  ## lines and branches that the tests run, kernels with the compiler off; fails below its marks
 	@rm -rf build/coverage && mkdir -p build/coverage && $(BIN)/kinfold warmup
 	COVERAGE_FILE=$(CURDIR)/build/coverage/compiled $(COVER)
-	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(CURDIR)/build/coverage/plain $(COVER) -m "not slow" \
-		-W ignore::RuntimeWarning $(PLAIN)
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(CURDIR)/build/coverage/plain $(COVER) -m "not slow"
 	@$(BIN)/coverage combine --quiet --keep --data-file=build/coverage/all build/coverage/compiled build/coverage/plain
 	@$(BIN)/coverage json --quiet --data-file=build/coverage/all -o build/coverage/all.json
 	@$(BIN)/python -m tools.coverage build/coverage/all.json
@@ -86,9 +82,10 @@ $(SITE): $(READY) requirements/docs.txt
 	@touch $(SITE)
 
 .PHONY: docs pictures consequences
-docs: $(SITE)  ## what pages take from the code (methods, Python), then the site, offline: build/site
+docs: $(SITE)  ## what pages take from the code (methods, the policy, Python), then the site, offline: build/site
 	$(BIN)/python -m tools.methods
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.api_page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html (its search wants a server: $(BIN)/python -m http.server -d build/site)"
 
@@ -98,12 +95,22 @@ pictures: $(READY)  ## the pictures of the documentation: docs/images/*.svg
 consequences: $(READY)  ## what each choice costs on the Adult file (KINFOLD_DATA): the table of docs/choose.md
 	$(BIN)/python -m tools.consequences
 
-.PHONY: screenshots axe
+.PHONY: charts
+charts: $(READY)  ## the charts of the method pages, computed anew: docs/charts
+	$(BIN)/python -m tools.charts
+
+.PHONY: screenshots axe scripts
 screenshots: $(READY)  ## the studio's five steps, light and dark, and the report: docs/images; a small screen: build/small
 	@PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images build/small
 
-axe:  ## axe-core from npm, which judges the studio's pages in the tests; never part of the project
-	@mkdir -p build && npm install --silent --no-audit --no-fund --no-package-lock --prefix build "axe-core@^4.10"
+axe:  ## axe-core and eslint from npm, which judge the studio's pages and scripts in the tests; never part of the project
+	@mkdir -p build && npm install --silent --no-audit --no-fund --no-package-lock --prefix build \
+		"axe-core@^4.10" "eslint@^9.20"
+
+scripts: axe  ## lint the page's scripts, and run their tests by node's own runner
+	@node build/node_modules/eslint/bin/eslint.js --max-warnings 0 --config tests/javascript/eslint.config.mjs \
+		src/kinfold/studio/static tests/javascript
+	@node --test --test-reporter=dot tests/javascript/*.test.mjs
 
 lock:  ## choose the development dependencies anew, with their hashes
 	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install -qq "pip-tools>=7.5,<8"

@@ -6,7 +6,7 @@ source ─read─▶ frame ─bind─▶ policy ─plan─▶ recoding ─apply�
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, plural
+from kinfold.errors import PolicyError
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
 from kinfold.evaluation.answers import answer
-from kinfold.evaluation.matching import matched
 from kinfold.evaluation.sheet import Sheet, notes_of
 from kinfold.evaluation.tuples import side_by_side
 from kinfold.evaluation.values_as_they_came import as_they_came
@@ -30,14 +28,14 @@ from kinfold.progress import Stage, attended, onward
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import policy_in
 from kinfold.release.folder import save
-from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe, was_sorted
-from kinfold.release.recalling import recorded_measures
+from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe
 from kinfold.release.release import Release
 from kinfold.release.resuming import shelf_for
+from kinfold.release.row_pairs import by_classes, by_position, without_identifiers
 from kinfold.request.binding import BoundPolicy, bind
-from kinfold.request.encoding import Attribute, encode
-from kinfold.request.keywords import LISTS, NAMES, SECTIONS, listing, section_of
-from kinfold.request.policy import Policy, from_roles
+from kinfold.request.encoding import encode
+from kinfold.request.keywords import listing, policy_values, requested
+from kinfold.request.policy import Policy
 from kinfold.request.preparation import prepare
 from kinfold.request.quoted_terms import as_written
 from kinfold.request.rules.counting import count_rules, in_words
@@ -47,7 +45,7 @@ from kinfold.rows import frames
 from kinfold.rows.databases.address import DatabaseAddress, located
 from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
-from kinfold.rows.recoding import unquoting, without
+from kinfold.rows.recoding import unquoting
 from kinfold.rows.schema import Role
 from kinfold.rows.source_form import Form
 from kinfold.verification import judge_people
@@ -118,10 +116,8 @@ def anonymize(
     planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured
-    safe = asked.output.spreadsheet_safe  # formulas are quoted, and measured as they were
-    planned = replace(planned, recoding=planned.recoding.quoted()) if safe else planned
-    released = engine.apply(prepared.frame, planned.recoding, schema) if safe else recoded  # rows as they leave
-    written = as_written(terms) if safe else terms  # promises about what is written
+    planned, written = _quoted(planned, terms) if asked.output.spreadsheet_safe else (planned, terms)
+    released = recoded if written is terms else engine.apply(prepared.frame, planned.recoding, schema)  # as they leave
     tell("verify", 0, 1)
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
@@ -133,6 +129,11 @@ def anonymize(
     tell("done", 1, 1)
     how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source))
     return Release(verdict, measures, bound, written, *how, engine, original, prepared, released, save, rules)
+
+
+def _quoted(planned: Plan, terms: Terms) -> tuple[Plan, Terms]:
+    """Return a plan that quotes formulas, which are measured as they were, and the promises about what is written."""
+    return replace(planned, recoding=planned.recoding.quoted()), as_written(terms)
 
 
 def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> Verdict:
@@ -198,53 +199,17 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         if asked.output.spreadsheet_safe:
             schema = engine.schema(after)
             after = engine.apply(after, unquoting(schema.names, schema.rows), schema)
-        after, warnings = _without_identifiers(engine, after, bound)
+        after, warnings = without_identifiers(engine, after, bound)
         verdict = check(engine, after, terms_of(bound, engine, prepared.frame))
         verdict.require_columns()
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
         attributes = encode(engine, prepared.frame, kept if questions.columns == "all" else bound.of(Role.QUASI))
         attributes = as_they_came(engine, before, attributes, prepared.changed)
-        tables = Tables(engine, before, after, _pairs(original, released, bound.rows, verdict.records))
+        sides = (_named(original), _named(released))
+        tables = Tables(engine, before, after, by_position(*sides, bound.rows, verdict.records))
         if isinstance(tables.rows, str):
-            tables = _matched(tables, bound, attributes, released, questions)
+            tables = by_classes(tables, bound, attributes, sides[1], questions)
         return measure_release(tables, bound, verdict, attributes, questions).warned(*warnings)
-
-
-def _without_identifiers(engine: Engine, released: Any, bound: BoundPolicy) -> tuple[Any, list[str]]:
-    """Return a table without the identifiers that it still holds, as an original does, and what to say of them."""
-    schema = engine.schema(released)
-    held = [column.name for column in bound.of(Role.IDENTIFIER) if column.name in schema]
-    if not held:
-        return released, []
-    told = f"{', '.join(map(repr, held))}: an identifier that a release must not hold; it was left aside"
-    return engine.apply(released, without(held, schema.names, schema.rows), schema), [told]
-
-
-def _pairs(original: Any, released: Any, before: int, after: int) -> NDArray[np.intp] | str:
-    """Pair rows by their position, or say why that cannot be done."""
-    if before != after:
-        return f"the original has {plural(before, 'row')} and the release {plural(after, 'row')}: they cannot be paired"
-    if any(isinstance(_named(table), DatabaseAddress) for table in (original, released)):
-        return "the rows of a database have no order of their own: they cannot be paired"
-    if isinstance(released, str | Path) and was_sorted(Path(released)):
-        return "the certificate beside the release says that its rows were reordered: they cannot be paired"
-    return np.arange(before)
-
-
-def _matched(
-    tables: Tables, bound: BoundPolicy, attributes: Sequence[Attribute], released: Any, questions: Questions
-) -> Tables:
-    """Pair rows by their classes where these leave no doubt, else take along what the audit of the release recorded."""
-    quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
-    others = [column.name for column in bound.columns if column.role in (Role.CONFIDENTIAL, Role.OTHER)]
-    rows = matched(tables, quasi, others)
-    if rows is not None:
-        return replace(tables, rows=rows)
-    checksum = tables.engine.checksum(tables.original)
-    file = _named(released)
-    recorded = recorded_measures(file, checksum, bound) if isinstance(file, Path) else {}
-    usable = ("risk",) * (questions.weights == "k") + ("loss",) * (questions.columns == "quasi")
-    return replace(tables, recorded={section: recorded.get(section, {}) for section in usable})
 
 
 def attack(release: Release) -> dict[str, Any]:
@@ -338,31 +303,6 @@ def looked_at(source: Any, declared: Form, *, guessing: bool = True) -> Iterator
         if guessed != declared:
             frame = engine.read(rows, MISSING, guessed)
         yield engine, frame, readings(engine.schema(first), engine.schema(frame), declared, guessed)
-
-
-def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
-    """Return the policy that was given, or one made of roles and levels; both together are an error."""
-    if policy is not None and not request:
-        return Policy.of(policy)
-    if policy is not None:
-        raise PolicyError(
-            f"a policy and {', '.join(request)} were given", fix="put them into the policy, or leave it out"
-        )
-    return Policy.parse(policy_values(request))
-
-
-def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Sort keywords into the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ..."""
-    sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
-    lists: dict[str, Sequence[str]] = {}
-    for key, value in request.items():
-        if key in LISTS:
-            lists[key] = [value] if isinstance(value, str) else list(value)
-        elif key in NAMES.values():
-            sections[key]["name"] = value
-        else:
-            sections[section_of(key)][key] = value
-    return from_roles(**lists, settings=sections)
 
 
 def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 Progress: TypeAlias = Callable[[int, int], None]
 Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
@@ -100,38 +100,47 @@ def attended(work: Callable[[Stage], Result], listen: Stage, asked: Asked | None
     >>> heard[-1]
     ('half', 2, 2)
     """
-    words: Words = SimpleQueue()
-    left = threading.Event()
-    made: list[Result] = []
-    raised: list[BaseException] = []
-
-    def tell(stage: str, done: int, total: int) -> None:
-        if left.is_set():
-            raise Stopped
-        words.put((stage, done, total))
-
-    def run() -> None:
-        try:
-            made.append(work(tell))
-        except BaseException as error:  # raised again where it is waited for
-            raised.append(error)
-        finally:
-            words.put(None)
-
-    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
+    attended_work = AttendedWork(work)
+    thread = threading.Thread(target=copy_context().run, args=(attended_work.run,), daemon=True)
     thread.start()
     try:
-        _hear(words, listen, asked)
+        _hear(attended_work.words, listen, asked)
     except BaseException:
-        left.set()
+        attended_work.left.set()
         if asked is not None:
             asked.interrupt()
         thread.join(GRACE)
         raise
     thread.join()
-    if raised:
-        raise raised.pop()
-    return made.pop()
+    if attended_work.raised:
+        raise attended_work.raised.pop()
+    return attended_work.made.pop()
+
+
+class AttendedWork(Generic[Result]):
+    """Work for another thread: what it tells, whether anybody still listens, and what came of it."""
+
+    def __init__(self, work: Callable[[Stage], Result]) -> None:
+        self.work = work
+        self.words: Words = SimpleQueue()
+        self.left = threading.Event()
+        self.made: list[Result] = []
+        self.raised: list[BaseException] = []
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        """Pass a word on; once nobody listens any longer, end the work."""
+        if self.left.is_set():
+            raise Stopped
+        self.words.put((stage, done, total))
+
+    def run(self) -> None:
+        """Do it."""
+        try:
+            self.made.append(self.work(self.tell))
+        except BaseException as error:  # raised again where it is waited for
+            self.raised.append(error)
+        finally:
+            self.words.put(None)
 
 
 def _hear(words: Words, listen: Stage, asked: Asked | None) -> None:

@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 MEASURES = sorted((DOCS / "measures").glob("*.md"))
 MODELS = sorted((DOCS / "models").glob("*.md"))
 METHODS = sorted({DOCS / "methods" / f"{method.page}.md" for method in registry().values()})
-TEN_LINES = {page for page in (DOCS / "decisions").glob("?-*.md")}  # records of choices, with nothing to run
+TEN_LINES = set((DOCS / "decisions").glob("?-*.md"))  # records of choices, with nothing to run
 
 
 def name(page: Path) -> str:

@@ -37,6 +37,7 @@ from kinfold.methods.generalize.domain import Domain
 from kinfold.models import KAnonymity
 from kinfold.request.policy import Policy
 from kinfold.rows.tally import Tally, of_labels
+from other_tools import MU_ANT, REPORT, SCRIPT
 from postgres import PASSWORD, Server
 
 pytestmark = [pytest.mark.compiled, pytest.mark.slow]
@@ -66,6 +67,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(folder / "release" / "public" / "release.csv", folder / "released.csv")
     shutil.copy(Path(kinfold.__file__).with_name("checker.py"), folder / "checker.py")
     project(folder, study())
+    for name, text in (("properties.xml", MU_ANT), ("report.html", REPORT), ("protect.R", SCRIPT)):
+        (folder / name).write_text(text, "utf-8")
     _clinic_file(folder / "clinic.db")
     return folder
 

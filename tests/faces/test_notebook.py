@@ -113,7 +113,7 @@ def test_the_keywords_are_in_the_signature_and_each_one_is_taken() -> None:
         inspect.signature(kinfold.measure).parameters
     )
     own = {"source", "policy", "progress", "ask", "saved"}
-    from kinfold.flow import policy_values
+    from kinfold.request.keywords import policy_values
 
     for name, each in inspect.signature(kinfold.anonymize).parameters.items():
         if name not in own:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import kinfold
+from everyday import first
 from flow_tables import Case, usable
 
 
@@ -29,7 +30,7 @@ def can_be_released(drawn: Case) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", first(range(10), 4))
 def test_every_measure_of_a_release_is_a_finite_number_or_null_with_a_reason(seed: int) -> None:
     drawn = usable(seed, can_be_released)
     release = kinfold.anonymize(drawn.table, drawn.policy)
@@ -45,7 +46,7 @@ def test_every_measure_of_a_release_is_a_finite_number_or_null_with_a_reason(see
     assert found["risk"]["linkage"] <= 1 / found["k"] + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", first(range(5), 2))
 def test_measuring_a_released_frame_gives_what_the_release_recorded(seed: int) -> None:
     drawn = usable(seed, lambda drawn: bool(drawn.kept.all()) and can_be_released(drawn), round=False)
     release = kinfold.anonymize(drawn.table, drawn.policy)
@@ -91,7 +92,7 @@ def gap(one: Any, other: Any, deviation: float) -> float:
     return round(2.0 * step**2 + (one.c != other.c), 9)
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", first(range(9), 4))
 def test_the_attack_with_untouched_columns_is_that_of_its_twin(seed: int) -> None:
     table, released, policy = tables(seed)
     deviation = float(table["x"].std(ddof=0))
@@ -105,7 +106,7 @@ def test_the_attack_with_untouched_columns_is_that_of_its_twin(seed: int) -> Non
     assert found["linkage"] == pytest.approx(np.mean(credit))
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", first(range(9), 4))
 def test_the_journalist_is_his_twin(seed: int) -> None:
     table, released, policy = tables(seed)
     random = np.random.default_rng(seed + 100)

@@ -55,10 +55,18 @@ def test_columns_that_nobody_named_stop_the_run_all_at_once() -> None:
         bound({"age": {"role": "key"}, "wrod": {"role": "key"}}, others="refuse")
     assert [p.what for p in caught.value.problems] == [
         "no column 'wrod', did you mean 'word'?",
-        "column 'sex' is in the table but not in the policy",
         "column 'word' is in the table but not in the policy, did you mean 'wrod'?",
-        "column 'day' is in the table but not in the policy",
+        "2 columns are in the table but not in the policy: 'sex', 'day'",
     ]
+
+
+def test_of_many_columns_that_nobody_named_some_are_shown() -> None:
+    table = Schema.of([AGE, *(Column(f"age{i}", Storage.TEXT, 10, distinct=5) for i in range(30))], 10)
+    with pytest.raises(PolicyError) as caught:
+        bound({"age": {"role": "key"}}, table, others="refuse")
+    (problem,) = caught.value.problems
+    assert problem.what.startswith("30 columns are in the table but not in the policy: 'age0', 'age1', ")
+    assert problem.what.endswith("'age19', …")
 
 
 def test_the_fix_writes_odd_names_as_toml_does() -> None:

@@ -49,6 +49,7 @@ def test_where_values_must_stay_true_it_generalizes_and_says_why() -> None:
     assert plan(TRUE, t=0.4).method == "mingen-cell"  # which keeps it
 
 
+@pytest.mark.compiled  # a partition is refined for as many steps however small the table
 @pytest.mark.parametrize(
     ("columns", "why"),
     [
@@ -64,6 +65,7 @@ def test_otherwise_it_partitions(columns: dict[str, dict[str, Any]], why: str) -
     assert "t-closeness is asked for" in plan(columns, t=0.5).reason
 
 
+@pytest.mark.compiled
 def test_what_generalizers_cannot_do_is_left_to_partitioners() -> None:
     assert plan(TRUE, unit="who").method == "mdav"
     assert plan(TRUE, joint=True).method == "mdav"
@@ -71,6 +73,7 @@ def test_what_generalizers_cannot_do_is_left_to_partitioners() -> None:
     assert plan(TRUE, {"refine": "exact"}).method == "mdav"
 
 
+@pytest.mark.compiled
 def test_a_method_that_takes_too_long_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = replace(registry()["mingen-cell"], auto_up_to=TABLE.num_rows - 1)
     monkeypatch.setattr(choice, "registry", lambda: {**registry(), "mingen-cell": slow})

@@ -255,6 +255,7 @@ def test_a_lattice_can_be_searched_in_steps():
     assert search.size == generalizations(table.heights)
 
 
+@pytest.mark.compiled
 def test_a_cell_level_search_of_seconds_is_repeated_by_its_steps():
     table = full_domain.random_domain(5, rows=200)
     timed = mingen_cell(table, [KAnonymity(3)], seconds=0.3)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from command import text
 from kinfold.errors import PolicyError
-from kinfold.flow import policy_values, requested
+from kinfold.request.keywords import policy_values, requested
 from kinfold.request.policy import Policy
 from kinfold.rows.schema import Role
 

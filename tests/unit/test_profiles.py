@@ -194,6 +194,7 @@ def test_the_hierarchies_of_a_starter_policy_serve_methods_that_generalize() -> 
     assert kinfold.anonymize(table, policy).verdict.k >= 5
 
 
+@pytest.mark.compiled
 def test_long_hierarchies_are_files_beside_the_policy(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     rows = [f"town{code},{age}" for code, age in zip(rng.zipf(1.5, 900) % 60, rng.integers(18, 90, 900), strict=True)]

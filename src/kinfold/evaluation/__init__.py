@@ -99,14 +99,7 @@ def measure_release(
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known))
     odd = _odd(tables, policy, beside)
-    facts = {
-        "records": policy.rows,
-        "released": verdict.records,
-        "suppressed": policy.rows - verdict.records,
-        "classes": verdict.classes,
-        "k": verdict.k,
-        "l": dict(verdict.l),
-        "t": dict(verdict.t),
+    sections = {
         "measures": asked.measures,  # which set of them
         "risk": risked.values,
         "risk_before": before.values,
@@ -116,7 +109,20 @@ def measure_release(
     }
     kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
     by_record = None if isinstance(known, str) else partial(record_risk, known, tables.rows)
-    return Measures(facts, statistics(tables, kept), warnings, by_record)
+    return Measures({**_counted(policy, verdict), **sections}, statistics(tables, kept), warnings, by_record)
+
+
+def _counted(policy: BoundPolicy, verdict: Verdict) -> dict[str, Any]:
+    """Return what was counted on the release, and how much of the original is not in it."""
+    return {
+        "records": policy.rows,
+        "released": verdict.records,
+        "suppressed": policy.rows - verdict.records,
+        "classes": verdict.classes,
+        "k": verdict.k,
+        "l": dict(verdict.l),
+        "t": dict(verdict.t),
+    }
 
 
 def _shown_before(tables: Tables, policy: BoundPolicy, known: Pair | str, beside: Callable[[], Pair]) -> Shown:

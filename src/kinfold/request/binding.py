@@ -25,6 +25,7 @@ AVERAGES = {
     Kind.ORDINAL: ("median", "convex-median", "mode", "generalize", "suppress"),
     Kind.NOMINAL: ("mode", "generalize", "suppress"),
 }
+NAMED = 20  # columns that a message names
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,25 @@ def _unnamed(policy: Policy, schema: Schema, index: Collection[str]) -> Iterator
                 f"the frame has an index that is more than a range, and the policy does not name it: '{name}'",
                 f"drop it with reset_index(drop=True) or --others drop, or give [columns.{toml_key(name)}] a role",
             )
-        elif name not in policy.columns:
-            what = f"column '{name}' is in the table but not in the policy{did_you_mean(name, list(policy.columns))}"
-            yield Problem(what, f"give [columns.{toml_key(name)}] a role, or say --others release or --others drop")
+    yield from _without_role([name for name in schema.names if name not in {*policy.columns, *index}], policy, schema)
+
+
+def _without_role(names: list[str], policy: Policy, schema: Schema) -> Iterator[Problem]:
+    """Tell columns that may be what the policy means by another name one by one, and the others together."""
+    unmatched = [name for name in policy.columns if name not in schema]
+    meant = {name: did_you_mean(name, unmatched) for name in names}
+    remedy = "or say --others release or --others drop"
+    for name in (name for name in names if meant[name]):
+        what = f"column '{name}' is in the table but not in the policy{meant[name]}"
+        yield Problem(what, f"give [columns.{toml_key(name)}] a role, {remedy}")
+    rest = [name for name in names if not meant[name]]
+    if len(rest) == 1:
+        fix = f"give [columns.{toml_key(rest[0])}] a role, {remedy}"
+        yield Problem(f"column '{rest[0]}' is in the table but not in the policy", fix)
+    elif rest:
+        shown = ", ".join(f"'{name}'" for name in rest[:NAMED]) + ", …" * (len(rest) > NAMED)
+        fix = f"give each a role, as in [columns.{toml_key(rest[0])}], {remedy}"
+        yield Problem(f"{len(rest):,} columns are in the table but not in the policy: {shown}", fix)
 
 
 def _unit(policy: Policy, schema: Schema) -> Iterator[Problem]:

@@ -8,13 +8,14 @@ k, t, refine, others, ...            every key of the policy's sections, as the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from kinfold.request.policy import EngineSection, Method, Output, Privacy, Report, Source
+from kinfold.errors import PolicyError
+from kinfold.request.policy import EngineSection, Method, Output, Policy, Privacy, Report, Source, from_roles
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,6 +29,31 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "engine": EngineSection,
 }
 NAMES = {("method", "name"): "method", ("engine", "name"): "engine"}  # keys whose section is their keyword
+
+
+def requested(policy: Any, request: Mapping[str, Any]) -> Policy:
+    """Return the policy that was given, or one made of roles and levels; both together are an error."""
+    if policy is not None and not request:
+        return Policy.of(policy)
+    if policy is not None:
+        raise PolicyError(
+            f"a policy and {', '.join(request)} were given", fix="put them into the policy, or leave it out"
+        )
+    return Policy.parse(policy_values(request))
+
+
+def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Sort keywords into the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ..."""
+    sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    lists: dict[str, Sequence[str]] = {}
+    for key, value in request.items():
+        if key in LISTS:
+            lists[key] = [value] if isinstance(value, str) else list(value)
+        elif key in NAMES.values():
+            sections[key]["name"] = value
+        else:
+            sections[section_of(key)][key] = value
+    return from_roles(**lists, settings=sections)
 
 
 def section_of(key: str) -> str:

@@ -94,27 +94,20 @@ def repair(
     failing = int((missed(requirements, labels) > 0).sum())
     if not failing:
         return Repair(labels, 0, 0, 0)
-    works = Works(points, k, requirements, failing, progress)
-    works.bound = bound
-    steps = merges = 0
-    left = failing
-    while left:
-        labels, made, left = works.exchanged(labels)
-        steps += made
-        if left:
-            helpful = made > HARDLY * left and not works.worn_out
-            most = max(1, left // 4) if helpful else None
-            labels, made = merged(points, labels, requirements, most=most)
-            merges += made
-            left = int((missed(requirements, labels) > 0).sum())
-    return Repair(labels, failing, steps, merges)
+    return Works(points, k, requirements, failing, progress, bound).repaired(labels)
 
 
 class Works:
     """A repair in progress: the records by kind, what is promised, and who listens."""
 
     def __init__(
-        self, points: Points, k: int, requirements: Sequence[Requirement], failing: int, progress: Progress
+        self,
+        points: Points,
+        k: int,
+        requirements: Sequence[Requirement],
+        failing: int,
+        progress: Progress,
+        bound: float,
     ) -> None:
         self.points, self.k, self.failing, self.progress = points, k, failing, progress
         self.requirements = requirements
@@ -122,9 +115,24 @@ class Works:
         self.kind, self.place = kinds_of(requirements), places(points)
         self.sample = np.unique(self.kind, return_index=True)[1].astype(np.int32)
         self.kernel = kernels.load("repair")
-        self.passes, self.tried, self.bound = 0, 0, np.inf
+        self.passes, self.tried, self.bound = 0, 0, bound
         self.prices: list[tuple[float, float]] = []  # what was missed, and what all classes cost then
         self.least = failing  # classes that miss a promise, at the best moment so far
+
+    def repaired(self, labels: Labels) -> Repair:
+        """Exchange records and merge classes until none misses a promise."""
+        steps = merges = 0
+        left = self.failing
+        while left:
+            labels, made, left = self.exchanged(labels)
+            steps += made
+            if left:
+                helpful = made > HARDLY * left and not self.worn_out
+                most = max(1, left // 4) if helpful else None
+                labels, made = merged(self.points, labels, self.requirements, most=most)
+                merges += made
+                left = int((missed(self.requirements, labels) > 0).sum())
+        return Repair(labels, self.failing, steps, merges)
 
     def exchanged(self, labels: Labels) -> tuple[Labels, int, int]:
         """Exchange records, pass after pass, while it helps; return the labels, the steps made and what is left."""
