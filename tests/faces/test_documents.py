@@ -12,7 +12,7 @@ from documents import DOCUMENTS, anchors, broken, links, prose
 from examples import PAGES, ROOT, blocks
 from kinfold.measures.catalogue import CATALOGUE
 from kinfold.request.methods import registry
-from tools import reference
+from tools import api_page
 
 DOCS = ROOT / "docs"
 MEASURES = sorted((DOCS / "measures").glob("*.md"))
@@ -89,4 +89,4 @@ def test_lists_and_tables_stand_apart_from_the_lines_above_them(page: Path) -> N
 
 
 def test_the_page_of_kinfold_in_python_is_what_the_docstrings_say() -> None:
-    assert reference.PAGE.read_text("utf-8") == reference.page(), "make it anew with make docs"
+    assert api_page.PAGE.read_text("utf-8") == api_page.page(), "make it anew with make docs"
