@@ -81,6 +81,11 @@ $(SITE): $(READY) requirements/docs.txt
 		$(PIP) --require-hashes -r requirements/docs.txt; else $(PIP) --editable ".[docs]"; fi
 	@touch $(SITE)
 
+.PHONY: spark
+spark: $(READY)  ## PySpark, for the engine of clusters and its tests; Java is not brought (Debian: openjdk-17-jre-headless)
+	@$(BIN)/python -c 'import pyspark' 2>/dev/null || { echo "fetching Spark (half a gigabyte, once)"; \
+		$(PIP) --no-deps --require-hashes -r requirements/spark.txt; }
+
 .PHONY: docs pictures consequences
 docs: $(SITE)  ## what pages take from the code (methods, the policy, Python), then the site, offline: build/site
 	$(BIN)/python -m tools.methods

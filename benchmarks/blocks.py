@@ -89,7 +89,9 @@ def stages(points: Points, block: int) -> list[np.ndarray]:
 
 def partitioned(points: Points, block: int) -> Iterator[np.ndarray]:
     rows = cut(points, np.arange(len(points)), block)
-    labels, numbers = put_together(rows, labelled(rows, lambda r, _: Labelled(mdav(points.take(r), K)), silent, BARE))
+    labels, numbers = put_together(
+        rows, labelled(rows, lambda r: lambda _: Labelled(mdav(points.take(r), K)), silent, BARE)
+    )
     yield labels
     yield across(points, labels, numbers, K, (), silent)
 

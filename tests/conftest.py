@@ -13,6 +13,7 @@ from hypothesis import settings
 
 import chromium
 import postgres
+import sparks
 from ledger import SCALE, tally_test
 
 PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels run as plain Python: their coverage is measured so
@@ -81,6 +82,12 @@ def server() -> Iterator[postgres.Server]:
     """A PostgreSQL of the tests' own."""
     with postgres.running() as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def spark() -> object:
+    """A session of Spark, the only one of this process: it takes seconds to start."""
+    return sparks.session()
 
 
 @pytest.fixture(scope="module")

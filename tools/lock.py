@@ -20,8 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements" / "dev.txt"
 SITE = ROOT / "requirements" / "docs.txt"
+LEFT_OUT = {
+    "docs",  # the site's own lock
+    "spark",  # half a gigabyte, for some: requirements/spark.txt, which 'make spark' installs on top
+}
 HEAD = """\
-# The development environment: kinfold with all its extras, and what builds it. Made by 'make lock' for
+# The development environment: kinfold with all its extras but Spark, and what builds it. Made by 'make lock' for
 # Python 3.11 on Linux; 'make setup' installs it with its hashes there, and the ranges of pyproject.toml elsewhere.
 """
 SITE_HEAD = """\
@@ -37,7 +41,7 @@ def main() -> None:
     compiler = Path(sys.argv[1]).absolute() / "bin" / "pip-compile"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     if sys.argv[2:] != ["docs"]:
-        extras = [f"--extra={name}" for name in sorted(project) if name != "docs"]
+        extras = [f"--extra={name}" for name in sorted(project) if name not in LEFT_OUT]
         lock(compiler, LOCK, HEAD, [*extras, *WHAT])
     with tempfile.NamedTemporaryFile("w", suffix=".in") as wanted:
         wanted.write("\n".join([f"-c {LOCK}", *project["docs"]]))

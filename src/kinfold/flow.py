@@ -112,7 +112,9 @@ def anonymize(
     terms = terms_of(bound, engine, prepared.frame)  # what will be promised
     table = Table(engine, prepared.frame, bound, terms, prepared.mapped)  # its tuples, or its records, when asked for
     shelf = shelf_for(saved, asked, engine.checksum(original))  # what a run that was stopped had done already
-    task = Task(bound, terms.models, table, onward(partial(tell, "plan")), ask, shelf, partial(partial, tell))
+    task = Task(
+        bound, terms.models, table, onward(partial(tell, "plan")), ask, shelf, partial(partial, tell), engine.split
+    )
     planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured
@@ -314,14 +316,15 @@ def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
 
 def open_engine(policy: Policy | None = None, source: Any = None) -> Any:
     """Start the engine that a policy names; a large source is kept on disk."""
+    from kinfold.rows.engines import clusters
     from kinfold.rows.engines.duckdb import DuckDB
     from kinfold.rows.resources import Resources, is_large
 
     if policy is None:
         return DuckDB(Resources(on_disk=is_large(source)))
-    if policy.engine.name != "duckdb":
-        raise PolicyError(f"engine.name: there is no engine '{policy.engine.name}' here", fix="use duckdb")
     limits = policy.engine.resources
+    if policy.engine.name == "spark" or frames.is_spark(source):
+        return clusters.opened(source, policy.engine.master, limits)
     return DuckDB(replace(limits, on_disk=limits.memory is not None or is_large(source)))
 
 
@@ -329,7 +332,7 @@ def rows_of(source: Any) -> Any:
     """Return what an engine reads: a path, the address of rows in a database, or a frame's rows as Arrow."""
     if isinstance(source, str | Path):
         return located(source)
-    if isinstance(source, DatabaseAddress):
+    if isinstance(source, DatabaseAddress) or frames.is_spark(source):
         return source
     if not frames.is_frame(source):
         if frames.is_lazy(source):
@@ -337,7 +340,7 @@ def rows_of(source: Any) -> Any:
             raise PolicyError(what, fix="collect it first: frame.collect()")
         raise PolicyError(
             f"{type(source).__name__} is not a table",
-            fix="give a path, or a pandas, polars or pyarrow table",
+            fix="give a path, or a pandas, polars, pyarrow or Spark table",
         )
     return frames.to_arrow(source)
 

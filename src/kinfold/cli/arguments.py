@@ -46,7 +46,8 @@ KEYS = {  # keys of a policy
     "others": _given(str, "Columns nobody named: refuse, release or drop."),
     "keep_order": Annotated[bool, typer.Option("--keep-order", help="Do not sort the released rows.")],
     "format_": _given(str, "csv or parquet.", "--format"),
-    "engine": _given(str, "Where rows live: duckdb."),
+    "engine": _given(str, "Where rows live: duckdb or spark."),
+    "master": _given(str, "Cluster of Spark: local[*], spark://host:7077."),
     "memory": _given(str, "Memory for the run: 4GB."),
     "spill": _given(Path, "Folder for what memory cannot hold."),
     "threads": _given(int, "Threads of the engine."),
@@ -58,7 +59,7 @@ KEY_OF = {
     "others": "output.others",
     "keep_order": "output.order",
     "format_": "output.format",
-    **{"engine": "engine.name"} | {name: f"engine.{name}" for name in ("memory", "spill", "threads")},
+    **{"engine": "engine.name"} | {name: f"engine.{name}" for name in ("master", "memory", "spill", "threads")},
 }
 
 QUESTIONS = {  # what a release and its original can be asked

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.methods.blocks.shelf import BARE, Shelf
+from kinfold.methods.blocks.workshop import Split, in_threads
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness
 from kinfold.progress import Progress, silent
@@ -46,6 +47,7 @@ class Task:
     ask: Ask | None = None  # whom to ask for the data holder's choices (mu-argus)
     shelf: Shelf = BARE  # where what was done in blocks is kept for a later run
     stages: Callable[[str], Progress] | None = None  # who listens to a stage by its name; None: whoever does to all
+    split: Split = in_threads  # who works on blocks: the engine
 
     @property
     def attributes(self) -> Sequence[Attribute]:
@@ -127,6 +129,15 @@ class Task:
         part = self.take(rows)
         records = Records(part.attributes, part.confidential, part.unit, [each.within(rows) for each in required])
         return replace(part, table=records)
+
+    def alone(self) -> Task:
+        """Return the task without those who listen to it, or wait for it: so it may travel."""
+        return Task(self.policy, self.models, self.table)
+
+    def by_itself(self) -> Task:
+        """Return the task over a block whose classes are compared with nothing but the block: as close as it gets."""
+        assert isinstance(self.table, Records)  # noqa: S101  asked of blocks only
+        return replace(self, table=replace(self.table, required=None))
 
 
 @dataclass(frozen=True, eq=False)

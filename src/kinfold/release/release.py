@@ -52,7 +52,9 @@ class Release(Displayed):
 
     @property
     def frame(self) -> Any:
-        """The released rows: the same kind of frame as the source, in its order; Arrow where the source is a file."""
+        """The released rows: the same kind of frame as the source, in its order; Arrow where it is a file."""
+        if frames.is_spark(self.source):
+            return self.engine.native(self.released)
         if isinstance(self.source, Path | DatabaseAddress):
             return self.engine.rows(self.released, self.written)
         rows = self.engine.rows(self.released)

@@ -38,6 +38,12 @@ def is_frame(source: Any) -> bool:
         raise DataError(what, fix="rename all but one of them") from None
 
 
+def is_spark(source: Any) -> bool:
+    """Whether this is a frame of Spark; asked without a look at Spark itself."""
+    kind = type(source)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
+
+
 def is_lazy(source: Any) -> bool:
     """Whether this is a table that is still to be computed."""
     return isinstance(nw.from_native(source, pass_through=True), nw.LazyFrame)

@@ -1,8 +1,9 @@
-"""The workshop: one function over many blocks, side by side, the same whatever the number of threads.
+"""The workshop: one function over many blocks, side by side, the same whatever the number of threads or machines.
 
 Blocks share no record, and what becomes of one depends on nothing but the block. Small blocks are taken together, as a
-bundle: the unit of work, and of what is kept for a later run. The listener is told by the calling thread alone, a
-few times a second; what it raises stops every thread at its next report.
+bundle: the unit of work, and of what is kept for a later run. Where they are worked on is the engine's affair
+(`split`). In threads the listener is told by the calling one alone, a few times a second; what it raises stops every
+thread at its next report.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -43,7 +45,47 @@ class Labelled:
     mended: int = 0
 
 
-Work: TypeAlias = "Callable[[Rows, Progress], Labelled]"
+Parcel: TypeAlias = "Callable[[Progress], Labelled]"  # all that is needed to make the classes of one block
+Work: TypeAlias = "Callable[[Rows], Parcel]"
+Part: TypeAlias = "Callable[[int, int], Progress]"  # who listens to some records, after so many others
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """Some blocks, packed: what is done to them is done wherever it is called."""
+
+    parcels: Sequence[Parcel]
+    sizes: Sequence[int]
+
+    def __call__(self, part: Part) -> list[Labelled]:
+        """Return the classes of each block."""
+        found: list[Labelled] = []
+        for parcel, size in zip(self.parcels, self.sizes, strict=True):
+            found.append(parcel(part(sum(len(each.labels) for each in found), size)))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """What is asked of whoever works on bundles: those that are done already, the others packed, a place for each."""
+
+    many: int
+    known: Callable[[int], list[Labelled] | None]
+    bundle: Callable[[int], Bundle]
+    keep: Callable[[int, list[Labelled]], list[Labelled]]
+
+    def made(self, at: int, part: Part) -> list[Labelled]:
+        """Return the classes of a bundle, here."""
+        found = self.known(at)
+        return self.keep(at, self.bundle(at)(part)) if found is None else found
+
+
+Split: TypeAlias = "Callable[[Orders, Hall], list[list[Labelled]]]"
+
+
+def in_threads(orders: Orders, hall: Hall) -> list[list[Labelled]]:
+    """Work on bundles in this process."""
+    return hall.run(lambda at: orders.made(at, partial(hall.part, at)))
 
 
 _allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
@@ -69,25 +111,29 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def labelled(blocks: Sequence[Rows], work: Work, progress: Progress, shelf: Shelf) -> list[Labelled]:
+def labelled(
+    blocks: Sequence[Rows], work: Work, progress: Progress, shelf: Shelf, split: Split = in_threads
+) -> list[Labelled]:
     """Return what the work makes of each block; what the shelf holds is not done again."""
     bundles = bundled([len(block) for block in blocks])
-    hall = Hall([sum(len(blocks[i]) for i in bundle) for bundle in bundles], progress)
+    sizes = [[len(blocks[i]) for i in bundle] for bundle in bundles]
 
-    def made(at: int) -> list[Labelled]:
-        here = [blocks[i] for i in bundles[at]]
-        if (known := shelf.get(f"blocks-{at}")) is not None:
-            each = np.split(known["labels"].astype(np.int32), np.cumsum([len(block) for block in here])[:-1])
-            return [Labelled(*both) for both in zip(each, known["mended"].tolist(), strict=True)]
-        found: list[Labelled] = []
-        for block in here:
-            before = sum(len(part.labels) for part in found)
-            found.append(work(block, hall.part(at, before, len(block))))
+    def known(at: int) -> list[Labelled] | None:
+        if (found := shelf.get(f"blocks-{at}")) is None:
+            return None
+        each = np.split(found["labels"].astype(np.int32), np.cumsum(sizes[at])[:-1])
+        return [Labelled(*both) for both in zip(each, found["mended"].tolist(), strict=True)]
+
+    def bundle(at: int) -> Bundle:
+        return Bundle([work(blocks[i]) for i in bundles[at]], sizes[at])
+
+    def keep(at: int, found: list[Labelled]) -> list[Labelled]:
         labels = np.concatenate([part.labels for part in found])
         shelf.put(f"blocks-{at}", labels=labels, mended=np.array([part.mended for part in found]))
         return found
 
-    return [part for bundle in hall.run(made) for part in bundle]
+    hall = Hall([sum(each) for each in sizes], progress)
+    return [part for made in split(Orders(len(bundles), known, bundle, keep), hall) for part in made]
 
 
 def bundled(sizes: Sequence[int]) -> list[range]:

@@ -75,10 +75,10 @@ def blocks_of(task: Task, method: Declaration, every: Points, apart: Labels) -> 
 def partitioned(task: Task, method: Declaration, every: Points, blocks: Blocks) -> Labelled:
     """Return the classes of every block, numbered one after the other, and how many were mended there."""
     if blocks.many:
-        work: Work = partial(_in_block, task, method, every, [each.compared() for each in task.requirements()])
-        parts = labelled(blocks.rows, work, task.stage("blocks"), task.shelf)
+        work: Work = partial(_packed, task, method, every, [each.compared() for each in task.requirements()])
+        parts = labelled(blocks.rows, work, task.stage("blocks"), task.shelf, task.split)
     else:
-        parts = labelled(blocks.rows, partial(_whole, task, method, every), task.progress, BARE)
+        parts = labelled(blocks.rows, partial(partial, _whole, task, method, every), task.progress, BARE)
     labels, classes, mended = np.empty(task.records, np.int32), 0, 0
     for rows, part in zip(blocks.rows, parts, strict=True):
         labels[rows] = part.labels + classes
@@ -115,20 +115,30 @@ def _whole(task: Task, method: Declaration, every: Points, rows: Rows, progress:
     return Labelled(partition(method, here, task.take(rows), progress))
 
 
-def _in_block(
-    task: Task, method: Declaration, every: Points, required: Sequence[Requirement], rows: Rows, progress: Progress
-) -> Labelled:
-    """Return the classes of one block; where it alone cannot keep what the table must, that is left to the repair."""
-    here, part = every.take(rows), task.within(rows, required)
-    try:
-        labels = partition(method, here, part, progress)
-        if not required:
-            return Labelled(labels)
-        found = mended(task, here, labels, part.requirements(), progress)
-        return Labelled(found.labels, found.repaired)
-    except Unreachable:
-        pass
-    try:
-        return Labelled(partition(method, here, task.take(rows), progress))  # as close as it gets: to the block itself
-    except Unreachable:
-        return Labelled(np.zeros(len(rows), np.int32))
+def _packed(task: Task, method: Declaration, every: Points, required: Sequence[Requirement], rows: Rows) -> PackedBlock:
+    return PackedBlock(method, every.take(rows), task.within(rows, required).alone())
+
+
+@dataclass(frozen=True, eq=False)
+class PackedBlock:
+    """The records of a block and all that is asked of them; it may travel."""
+
+    method: Declaration
+    here: Points
+    task: Task
+
+    def __call__(self, progress: Progress) -> Labelled:
+        """Return its classes; where it alone cannot keep what the table must, that is left to the repair."""
+        required = self.task.requirements()
+        try:
+            labels = partition(self.method, self.here, self.task, progress)
+            if not required:
+                return Labelled(labels)
+            found = mended(self.task, self.here, labels, required, progress)
+            return Labelled(found.labels, found.repaired)
+        except Unreachable:
+            pass
+        try:
+            return Labelled(partition(self.method, self.here, self.task.by_itself(), progress))
+        except Unreachable:
+            return Labelled(np.zeros(len(self.here), np.int32))

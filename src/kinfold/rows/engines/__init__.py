@@ -78,8 +78,17 @@ class Engine(Protocol):
         order, nothing for text.
         """
 
+    def split(self, orders: Any, hall: Any) -> Any:
+        """Do what is ordered to every bundle of blocks, side by side, and return what is made of each.
+
+        `orders` packs each bundle so that it can travel, and keeps what is made; `hall` has this process's threads.
+        """
+
     def rows(self, frame: Any, schema: Schema | None = None) -> Any:
         """Return every column as an Arrow table: as it is stored, or in the type that its values have by a schema."""
+
+    def native(self, frame: Any) -> Any:
+        """Return every row as a frame of the engine's own kind: Arrow, or a frame of Spark."""
 
     def apply(self, frame: Any, recoding: Recoding, schema: Schema) -> Any:
         """Carry out a recoding: a join, by place or by tuple."""

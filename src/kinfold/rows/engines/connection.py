@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakSet
 
 import duckdb
@@ -33,11 +33,21 @@ ASKED = "SET enable_progress_bar_print = false; SET enable_progress_bar = true" 
 _watched: ContextVar[Watch | None] = ContextVar("watched", default=None)
 
 
+class Watched(Protocol):
+    """What can be stopped, and says how far it is."""
+
+    def interrupt(self) -> None:
+        """Let what runs end here."""
+
+    def share(self) -> float:
+        """Return how far it is, 0 to 1."""
+
+
 class Watch:
     """The connections that were opened while somebody watches, in any thread of the same context."""
 
     def __init__(self) -> None:
-        self.opened: WeakSet[Connection] = WeakSet()
+        self.opened: WeakSet[Watched] = WeakSet()
 
     def interrupt(self) -> None:
         """Let every query end here."""
@@ -58,6 +68,12 @@ def watched() -> Iterator[Watch]:
         yield watch
     finally:
         _watched.reset(before)
+
+
+def join_watch(opened: Watched) -> None:
+    """Let whoever watches now watch this too."""
+    if (watch := _watched.get()) is not None:
+        watch.opened.add(opened)
 
 
 FULL = ("No space left on device", "disk full", "Could not write all bytes")  # of a disk, in the words of the database
@@ -82,8 +98,7 @@ class Connection:
             scratch.remove(self.folder)
             raise
         self.register, self.unregister = self._inside.register, self._inside.unregister
-        if (watch := _watched.get()) is not None:
-            watch.opened.add(self)
+        join_watch(self)
 
     def share(self) -> float:
         """Return how far the query is that runs, in whatever thread, 0 to 1; 0 where none does."""

@@ -21,7 +21,7 @@ SHORT = 10_000  # rows of a table whose columns are asked together
 
 def schema_of(db: Database, frame: Frame, strips: Strips) -> Schema:
     """Ask every column what it is."""
-    rows = db.count(frame.table)
+    rows = int(db.row(f"SELECT {frame.many} FROM {frame.table}")[0])
     columns = [column for strip in strips.of(frame) for column in _described(db, strip, rows)]
     return Schema.of(columns, rows, frame.doubtful)
 
@@ -42,14 +42,14 @@ def _described(db: Database, frame: Frame, rows: int) -> list[Column]:
 
 def _answered(db: Database, frame: Frame) -> list[dict[str, int]]:
     asked = [
-        type_inference.questions(kind, f"c{i}", _marks(frame, name, kind))
+        type_inference.questions(kind, f"c{i}", _marks(frame, name, kind), frame.rows_where)
         for i, (name, kind) in enumerate(zip(frame.names, frame.types, strict=True))
     ]
     typed = [i for i, kind in enumerate(frame.types) if kind != "VARCHAR"]
     found = _of_rows(db, frame, {i: asked[i] for i in typed})
     texts = [i for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
     unmarked = [i for i in texts if _marks(frame, frame.names[i], "VARCHAR") is None]
-    if len(unmarked) > 1 and db.count(frame.table) <= SHORT:
+    if len(unmarked) > 1 and frame.weight is None and db.count(frame.table) <= SHORT:
         found |= _of_short_texts(db, frame, unmarked)
     found |= {i: _of_texts(db, frame, i, asked[i]) for i in texts if i not in found}
     return [found[i] for i in range(len(asked))]
@@ -57,7 +57,7 @@ def _answered(db: Database, frame: Frame) -> list[dict[str, int]]:
 
 def _of_texts(db: Database, frame: Frame, i: int, questions: dict[str, str]) -> dict[str, int]:
     """Ask the distinct texts of a column, each of which stands for many rows: patterns are what takes time."""
-    distinct = f"(SELECT c{i}, count(*) AS n FROM {frame.table} WHERE c{i} IS NOT NULL GROUP BY c{i})"
+    distinct = f"(SELECT c{i}, {frame.many} AS n FROM {frame.table} WHERE c{i} IS NOT NULL GROUP BY c{i})"
     answers = db.row(f"SELECT {', '.join(questions.values())}, count(*) FROM {distinct}")
     return {key: int(answer or 0) for key, answer in zip((*questions, "distinct"), answers, strict=True)}
 

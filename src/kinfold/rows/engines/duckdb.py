@@ -9,8 +9,7 @@ order in which they came.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,18 +28,19 @@ from kinfold.rows.engines.connection import DiskFull
 from kinfold.rows.engines.database import PIECE, Database
 from kinfold.rows.engines.describing import SHORT, schema_of
 from kinfold.rows.engines.expressions import Frame
-from kinfold.rows.engines.formula_cells import requoted, string
+from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.engines.handing import Handed, handed
 from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, sizes_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
-from kinfold.rows.engines.reading import read_arrow, read_file
-from kinfold.rows.engines.released_schema import AfterRecoding
+from kinfold.rows.engines.reading import read_arrow, read_file, read_part
+from kinfold.rows.engines.released_schema import AfterRecoding, only
 from kinfold.rows.engines.sorted_rows import sorted_counts
 from kinfold.rows.engines.strips import Strips
 from kinfold.rows.engines.tallying import beside_tuples, classes_of, moments_of, spread_of, tuples_of
+from kinfold.rows.engines.treating import classes_after, fitting, labelled_tuples, treated_values
 from kinfold.rows.engines.value_sql import recode_values
-from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
+from kinfold.rows.recoding import Drop, Recoding, Replace
 from kinfold.rows.resources import ANY, Resources
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.source_form import PLAIN, Form
@@ -88,7 +88,7 @@ class DuckDB:
         if isinstance(source, DatabaseAddress | RowsAt):
             return read_database(self._db, source if isinstance(source, RowsAt) else RowsAt(source))
         if form.parts and is_many(source):
-            return read_parts(self._db, source, lambda path: read_file(self._db, path, form))
+            return read_parts(self._db, source, lambda path: read_part(self._db, path, form))
         return read_file(self._db, source, form)
 
     def form(self, frame: Frame) -> Form:
@@ -111,9 +111,17 @@ class DuckDB:
         """Ask every column what it is; a table is asked once."""
         if frame.table not in self._schemas:
             recoded = self._recoded.get(frame.table)
-            known = recoded.schema(self._db, self._strips) if recoded else schema_of(self._db, frame, self._strips)
-            self._schemas[frame.table] = known
+            self._schemas[frame.table] = self._after(recoded) if recoded else self._described(frame)
         return self._schemas[frame.table]
+
+    def _described(self, frame: Frame) -> Schema:
+        return schema_of(self._db, frame, self._strips)
+
+    def _after(self, recoded: AfterRecoding) -> Schema:
+        rows = self._db.count(recoded.frame.table)
+        return recoded.schema(
+            rows, self._described, lambda names: self._described(only(self._db, recoded.frame, names))
+        )
 
     def recode(self, frame: Frame, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
         """Recode single values: named ones become others, numbers are limited and rounded."""
@@ -203,6 +211,10 @@ class DuckDB:
             list(columns)
         )
 
+    def split(self, orders: Any, hall: Any) -> Any:
+        """Work on blocks in threads of this process."""
+        return hall.run(lambda at: orders.made(at, partial(hall.part, at)))
+
     def rows(self, frame: Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""
         values = frame.columns if schema is None else [self._typed(frame, name, schema) for name in frame.names]
@@ -211,13 +223,17 @@ class DuckDB:
             list(frame.names)
         )
 
+    def native(self, frame: Frame) -> pa.Table:
+        """Return every column as it is stored."""
+        return self.rows(frame)
+
     def apply(self, frame: Frame, recoding: Recoding, schema: Schema) -> Frame:
         """Carry out a recoding: a new table without the dropped columns and rows, in the same order."""
         treated = {name: t for name, t in recoding.columns.items() if not isinstance(t, Drop)}
-        values = self._values(frame, treated, schema)
+        values = treated_values(frame, treated, schema)
         select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         fresh = {name: t for name, t in treated.items() if isinstance(t, Replace)}
-        with _fitting():
+        with fitting():
             table = (self._by_place if recoding.tuples is None else self._by_tuple)(frame, recoding, fresh, select)
         labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
         found = replace(
@@ -230,7 +246,7 @@ class DuckDB:
             order="rowid" if recoding.tuples is None else "place",
             **FORGOTTEN,
         )
-        classes = self._classes(found, fresh, {name: values[name] for name in fresh}, recoding)
+        classes = classes_after(self._db, found, recoding, {name: values[name] for name in fresh})
         self._recoded[table] = AfterRecoding(found, schema, treated, classes)
         return found
 
@@ -245,49 +261,18 @@ class DuckDB:
         """Join what becomes of each tuple; where rows stood is noted, for a join may come in any order."""
         values = {f"v{i}": t.values for i, t in enumerate(fresh.values())}
         classes = max((len(each) for each in values.values()), default=int(recoding.labels.max(initial=0)) + 1)
-        named = self._labelled(recoding)
+        named = labelled_tuples(self._db, recoding)
         joined = beside_tuples(frame, named, f"*, {frame.order} AS place", "label")
         with self._db.registered(pa.table({"id": np.arange(classes, dtype=np.int32)} | values)) as view:
             table = self._db.table(f"SELECT {select}, s.place FROM {joined} JOIN {view} n ON n.id = u.label")
         self._db.drop(named.table)
         return table
 
-    def _labelled(self, recoding: Recoding) -> Frame:
-        """Return the tuples of a recoding with the class of each beside it."""
-        tuples: Frame = recoding.tuples
-        with self._db.registered(pa.table({"label": recoding.labels})) as view:
-            return replace(tuples, table=self._db.table(f"SELECT * FROM {tuples.table} POSITIONAL JOIN {view}"))
-
-    def _values(self, frame: Frame, treated: Mapping[str, Keep | Replace], schema: Schema) -> dict[str, str]:
-        """SQL for the columns after a recoding: of the rows `s`, or of the class values `n`."""
-        values, fresh = {}, [name for name, t in treated.items() if isinstance(t, Replace)]
-        for name, treatment in treated.items():
-            value = f"n.v{fresh.index(name)}" if isinstance(treatment, Replace) else f"s.{frame.at(name)}"
-            if isinstance(treatment, Replace) and treatment.as_stored:
-                value = expressions.restored(value, treatment.values.type, frame.type_of(name), schema[name])
-            if treatment.quotes and expressions.holds_text(treatment, frame.type_of(name)):
-                value = requoted(value, treatment.quotes)
-            values[name] = value
-        return values
-
-    def _classes(
-        self, frame: Frame, fresh: Mapping[str, Replace], values: Mapping[str, str], recoding: Recoding
-    ) -> Frame | None:
-        """Return the values of the classes that occur, as a table of the columns that they replace."""
-        if not fresh:
-            return None
-        used = pa.array(np.unique(recoding.labels[recoding.kept]))
-        arrow = pa.table({f"v{i}": t.values.take(used) for i, t in enumerate(fresh.values())})
-        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
-        with self._db.registered(arrow) as view:
-            table = self._db.table(f"SELECT {select} FROM {view} n")
-        return replace(frame, table=table, names=tuple(fresh), types=self._db.types(table))
-
     def by_row(self, frame: Frame, recoding: Recoding) -> Recoding:
         """Return the recoding with a label for each row, where it has one for each tuple."""
         if recoding.tuples is None:
             return recoding
-        named = self._labelled(recoding)
+        named = labelled_tuples(self._db, recoding)
         joined = beside_tuples(frame, named, f"{frame.order} AS place", "label")
         labels = self._db.arrow(f"SELECT u.label FROM {joined} ORDER BY s.place").column(0).to_numpy()
         self._db.drop(named.table)
@@ -324,6 +309,11 @@ class DuckDB:
         """Return what stands between two fields of a CSV file: a comma where there is one field only."""
         return frame.form.between_fields if len(frame.names) > 1 else ","
 
+    @property
+    def database(self) -> Database:
+        """The database, for an engine that holds rows elsewhere and counts them here."""
+        return self._db
+
     # SQL
 
     def _value(self, frame: Frame, name: str, how: Column | Reading | None) -> str:
@@ -339,9 +329,9 @@ class DuckDB:
         c = frame.at(name)
         found = ordering.ordered(c, frame.type_of(name), reading)
         if found is not None:
-            fits = f"coalesce(count_if({c} IS NOT NULL AND {found.fits}), 0)"
-            filled, fitting = self._db.row(f"SELECT count({c}), {fits} FROM {frame.table}")
-            ordering.check_fit(name, reading, filled, fitting)
+            asked = (frame.rows_where(f"{c} IS NOT NULL"), frame.rows_where(f"{c} IS NOT NULL AND {found.fits}"))
+            answers = self._db.row(f"SELECT {', '.join(asked)} FROM {frame.table}")
+            ordering.check_fit(name, reading, *(int(answer or 0) for answer in answers))
             return found.value
         filled, fitting, exponents, before, after = self._db.row(f"SELECT {ordering.digits(c)} FROM {frame.table}")
         ordering.check_fit(name, reading, filled, fitting)
@@ -387,13 +377,3 @@ class DuckDB:
 
 def _cells(counted: Any) -> int:
     return len(counted.code) if isinstance(counted, Spread) else len(counted[1])
-
-
-@contextmanager
-def _fitting() -> Iterator[None]:
-    """Tell of released values that do not fit the type that their column had."""
-    try:
-        yield
-    except duckdb.ConversionException:
-        what = "a released value does not fit the type that its column had"
-        raise DataError(what, fix="give the column a wider type, or say output.round = false") from None

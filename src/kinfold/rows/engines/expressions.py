@@ -43,6 +43,7 @@ class Frame:
     orders: tuple[Order | None, ...] = ()  # of its columns, where the source has categories
     order: str = "rowid"  # SQL for the place of a row in the order in which rows came
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
+    weight: str | None = None  # the column that says how many rows each stands for, where equal ones are held once
 
     @property
     def columns(self) -> list[str]:
@@ -64,6 +65,17 @@ class Frame:
     def type_of(self, name: str) -> str:
         """The SQL type of a column."""
         return self.types[self.names.index(name)]
+
+    @property
+    def many(self) -> str:
+        """SQL for how many rows there are."""
+        return "count(*)" if self.weight is None else self.rows_where("TRUE")
+
+    def rows_where(self, condition: str) -> str:
+        """SQL for how many rows meet a condition."""
+        if self.weight is None:
+            return f"count_if({condition})"
+        return f"CAST(coalesce(sum({self.weight}) FILTER (WHERE {condition}), 0) AS BIGINT)"
 
 
 def identifier(name: str) -> str:

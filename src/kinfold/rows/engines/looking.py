@@ -31,7 +31,8 @@ def look_at(db: Database, frame: Frame, columns: Sequence[Column]) -> dict[str, 
 def _grouped(frame: Frame, i: int, column: Column) -> str:
     number = expressions.number(frame, column) if column.storage in NUMBERS else "CAST(NULL AS DOUBLE)"
     value = expressions.text(frame, column.name)
-    return f"SELECT {i} AS c, {value} AS v, count(*) AS n, any_value({number}) AS x FROM {frame.table} GROUP BY {value}"
+    asked = f"{i} AS c, {value} AS v, {frame.many} AS n, any_value({number}) AS x"
+    return f"SELECT {asked} FROM {frame.table} GROUP BY {value}"
 
 
 def _looked(db: Database, counted: str) -> dict[int, Appearance]:
@@ -84,7 +85,8 @@ def succession_of(db: Database, frame: Frame, column: Column) -> Succession:
 def alone_in(db: Database, frame: Frame, names: Sequence[str]) -> int:
     """Count the rows that no other row is like in all of these columns together; null is like null."""
     keys = ", ".join(frame.at(name) for name in names)
-    return int(db.row(f"SELECT count(*) FROM (SELECT 1 FROM {frame.table} GROUP BY {keys} HAVING count(*) = 1)")[0])
+    single = f"SELECT 1 FROM {frame.table} GROUP BY {keys} HAVING {frame.many} = 1"
+    return int(db.row(f"SELECT count(*) FROM ({single})")[0])
 
 
 def pairs_in(db: Database, frame: Frame, one: str, other: str) -> tuple[int, int]:
@@ -98,7 +100,7 @@ def pairs_in(db: Database, frame: Frame, one: str, other: str) -> tuple[int, int
 def sizes_in(db: Database, frame: Frame, names: Sequence[str]) -> list[tuple[int, int]]:
     """Count the classes of these columns by how many rows they have: (rows, classes), ascending; null is like null."""
     keys = ", ".join(expressions.text(frame, name) for name in names) or "()"
-    classes = f"SELECT count(*) AS n FROM {frame.table} GROUP BY {keys}"
+    classes = f"SELECT {frame.many} AS n FROM {frame.table} GROUP BY {keys}"
     found = db.arrow(f"SELECT n, count(*) AS many FROM ({classes}) GROUP BY n ORDER BY n").to_pydict()
     return [(int(n), int(many)) for n, many in zip(found["n"], found["many"], strict=True) if n]
 

@@ -11,9 +11,9 @@ Without marks for thousands, which no release has, the way there and back is exa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
@@ -37,12 +37,22 @@ class _Counts(NamedTuple):
 
 def normalized(db: Database, frame: Frame, missing: Sequence[str] = ()) -> Frame:
     """Return the table in plain text: null for words for missing, points in numbers; `missing` are whole texts."""
+    found, fresh = plainly(
+        frame, missing, lambda asked: db.answers([each for one in asked.values() for each in one], frame.table)
+    )
+    return replace(found, table=_rewritten(db, frame, fresh)) if fresh else found
+
+
+def plainly(
+    frame: Frame, missing: Sequence[str], ask: Callable[[Mapping[str, Sequence[str]]], Iterator[Any]]
+) -> tuple[Frame, dict[str, str]]:
+    """Return what the table is in plain text, and SQL for columns to rewrite; `ask` answers questions about columns."""
     form = frame.form
     texts = [c for c, kind in zip(frame.columns, frame.types, strict=True) if kind == "VARCHAR"]
     if not texts or not (form.na or missing or form.marked):
-        return frame
+        return frame, {}
     values = {c: present_text(c, form.na, missing) for c in texts}
-    answers = db.answers([question for c in texts for question in _questions(c, values[c], form)], frame.table)
+    answers = ask({c: _questions(c, values[c], form) for c in texts})
     counts = {c: _Counts(*(next(answers) or 0 for _ in _Counts._fields)) for c in texts}
     marked = {c for c, held in counts.items() if held.numeric and (held.decimals or held.groups)}
     fresh = {c: _plain(values[c], form) if c in marked else values[c] for c in texts if c in marked or counts[c].gone}
@@ -53,7 +63,7 @@ def normalized(db: Database, frame: Frame, missing: Sequence[str] = ()) -> Frame
         numeric=_names(frame, {c for c in texts if counts[c].numeric}),
         blanked=_names(frame, {c for c in texts if counts[c].gone}),
     )
-    return replace(found, table=_rewritten(db, frame, fresh)) if fresh else found
+    return found, fresh
 
 
 def _rewritten(db: Database, frame: Frame, fresh: Mapping[str, str]) -> str:

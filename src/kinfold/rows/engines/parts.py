@@ -16,6 +16,7 @@ from pathlib import Path
 from kinfold.errors import DataError, Problem
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.reading import refuse_empty
 from kinfold.rows.engines.source import PATTERN, format_of
 
 SHOWN = 5  # columns that are named
@@ -43,22 +44,23 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def read_parts(db: Database, path: Path, read: Callable[[Path], Frame]) -> Frame:
-    """Read every part into one table; `read` reads a file."""
+    """Read every part into one table; `read` reads a file. Some may have no rows: clusters leave such parts."""
     first, *others = parts_of(path)
     whole = read(first)
     sums = [(first.name, whole.checksum)]
     for entry in others:
         part = read(entry)
-        _require_same(whole, part, first.name, entry.name)
+        require_same(whole, part, first.name, entry.name)
         db.connection.execute(f"INSERT INTO {whole.table} SELECT * FROM {part.table}")
         db.drop(part.table)
         sums.append((entry.name, part.checksum))
         whole = replace(whole, mixed=whole.mixed | part.mixed)
+    refuse_empty(db, whole.table, f"'{path.name}'")
     told = "".join(f"{checksum}  {name}\n" for name, checksum in sums)
     return replace(whole, checksum=hashlib.sha256(told.encode()).hexdigest())
 
 
-def _require_same(whole: Frame, part: Frame, first: str, name: str) -> None:
+def require_same(whole: Frame, part: Frame, first: str, name: str) -> None:
     """Refuse a part whose columns are not those of the first."""
     here, there = dict(zip(part.names, part.types, strict=True)), dict(zip(whole.names, whole.types, strict=True))
     fix = "write all parts with the same columns, in the same order and of the same types"

@@ -5,7 +5,7 @@ A path is a path: no pattern, no partition read out of folder names, no address,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,14 @@ NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?"  # as a workbook's cells of number
 
 
 def read_file(db: Database, path: Path, form: Form) -> Frame:
-    """Read a file, and make sure that what was read is what was hashed."""
+    """Read a file that holds a table."""
+    frame = read_part(db, path, form)
+    refuse_empty(db, frame.table, f"'{path.name}'")
+    return frame
+
+
+def read_part(db: Database, path: Path, form: Form) -> Frame:
+    """Read a file, which may have no rows, and make sure that what was read is what was hashed."""
     kind, packing = format_of(path)
     try:
         before = digest(path)
@@ -99,7 +106,6 @@ def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
         what = f"'{name}' cannot be read as CSV: quotes or line ends are broken"
         raise DataError(what, fix="check that quotes are closed and that all lines end alike") from None
     _refuse_rejects(db, name)
-    _refuse_empty(db, table, f"'{name}'")
     found = Form(separator=dialect.separator, encoding=dialect.encoding)
     return Frame(table, dialect.header, db.types(table), typed=False, form=found, doubtful=dialect.doubtful)
 
@@ -152,9 +158,30 @@ def _read_typed(db: Database, path: Path, kind: Format, name: str) -> Frame:
     return _checked(db, table, tuple(names), f"'{name}'")
 
 
+def described_parquet(db: Database, path: Path) -> tuple[Frame, int]:
+    """Return what a file of Parquet holds, and how many rows, without reading them."""
+    scan = (
+        f"read_parquet({expressions.literal(plain_name(path, db.folder, next(db.numbers)))}, hive_partitioning=false)"
+    )
+    try:
+        described = db.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()
+        rows = db.row(f"SELECT count(*) FROM {scan}")[0]
+    except duckdb.Error:
+        raise DataError(
+            f"'{path.name}' cannot be read", fix="check that it is whole and what its ending says"
+        ) from None
+    names = tuple(row[0] for row in described)
+    check_names(names, f"'{path.name}'")
+    types = tuple("VARCHAR" if row[1].startswith(('"NULL"', "ENUM")) else row[1] for row in described)
+    _refuse_nested(names, types, f"'{path.name}'")
+    return Frame("", names, types, typed=True), int(rows)
+
+
 def read_arrow(db: Database, source: pa.Table) -> Frame:
     """Take in an Arrow table; ordered categories bring their order."""
-    return _taken(db, source, "the frame", ordered_only=True)
+    frame = _taken(db, source, "the frame", ordered_only=True)
+    refuse_empty(db, frame.table, "the frame")
+    return frame
 
 
 def read_stream(
@@ -173,6 +200,7 @@ def read_stream(
         said = str(error)
     if not table:
         raise broken(said)
+    refuse_empty(db, table, source)
     return _checked(db, table, names, source)
 
 
@@ -212,8 +240,12 @@ def _flattened(db: Database, table: str) -> tuple[str, list[str]]:
 def _checked(db: Database, table: str, names: tuple[str, ...], source: str) -> Frame:
     table, mixed = _flattened(db, table)
     check_names(names, source)
-    _refuse_empty(db, table, source)
     types = db.types(table)
+    _refuse_nested(names, types, source)
+    return Frame(table, names, types, typed=True, mixed=frozenset(names[int(c[1:])] for c in mixed))
+
+
+def _refuse_nested(names: Sequence[str], types: Sequence[str], source: str) -> None:
     problems = [
         Problem(f"column '{name}' of {source} holds {kind}, not single values", "unpack or leave out that column")
         for name, kind in zip(names, types, strict=True)
@@ -221,9 +253,9 @@ def _checked(db: Database, table: str, names: tuple[str, ...], source: str) -> F
     ]
     if problems:
         raise DataError(problems)
-    return Frame(table, names, types, typed=True, mixed=frozenset(names[int(c[1:])] for c in mixed))
 
 
-def _refuse_empty(db: Database, table: str, source: str) -> None:
+def refuse_empty(db: Database, table: str, source: str) -> None:
+    """Refuse a table without rows."""
     if not db.count(table):
         raise DataError(f"{source} has no rows", fix="give a table with at least one row")

@@ -6,13 +6,11 @@ replaced          what the values of the classes are: there are fewer classes th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kinfold.rows.engines.database import Database
-from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
-from kinfold.rows.engines.strips import Strips
 from kinfold.rows.recoding import Keep, Treatment
 from kinfold.rows.schema import Column, Schema
 
@@ -26,13 +24,12 @@ class AfterRecoding:
     treated: Mapping[str, Treatment]
     classes: Frame | None
 
-    def schema(self, db: Database, strips: Strips) -> Schema:
-        """Return what every column is."""
-        rows = db.count(self.frame.table)
-        found = {} if self.classes is None else {c.name: c for c in schema_of(db, self.classes, strips)}
+    def schema(self, rows: int, of: Callable[[Frame], Schema], ask: Callable[[Sequence[str]], Schema]) -> Schema:
+        """Return what every column is; `of` describes a table, `ask` some columns of all rows."""
+        found = {} if self.classes is None else {c.name: c for c in of(self.classes)}
         found |= {name: self.source[name] for name, how in self.treated.items() if isinstance(how, Keep)}
         again = [name for name, column in found.items() if self._is_open(column, rows)]
-        found |= {c.name: c for c in schema_of(db, _only(db, self.frame, again), strips)} if again else {}
+        found |= {c.name: c for c in ask(again)} if again else {}
         known = (replace(found[name], rows=rows, nulls=min(found[name].nulls, rows)) for name in self.frame.names)
         return Schema.of(known, rows)
 
@@ -45,7 +42,7 @@ class AfterRecoding:
         return bool(column.formulas) and not (kept and not quotes and rows == self.source.rows)
 
 
-def _only(db: Database, frame: Frame, names: Sequence[str]) -> Frame:
+def only(db: Database, frame: Frame, names: Sequence[str]) -> Frame:
     """Return some columns of a table."""
     select = ", ".join(f"{frame.at(name)} AS c{i}" for i, name in enumerate(names))
     table = db.table(f"SELECT {select} FROM {frame.table}")

@@ -64,9 +64,9 @@ def look(db: Database, frame: Frame, found: Sequence[Mapping[str, int]]) -> dict
     if not asked:
         return {}
     some = _some(db, frame)
-    numbers, dates = _first_look(db, some, asked)
+    numbers, dates = _first_look(db, frame, some, asked)
     close = [i for i in asked if i in numbers | dates or frame.form.dates]
-    words = db.answers([f"coalesce(count_if({_word(i)}), 0)" for i in close], frame.table)
+    words = db.answers([f"coalesce({frame.rows_where(_word(i))}, 0)" for i in close], frame.table)
     columns = [_Texts(i, found[i]["filled"], next(words), _may_be_grouped(found[i])) for i in close]
     moments = _moments(db, frame, some, [c for c in columns if c.place in dates or frame.form.dates])
     marked = _numbers(db, frame, [c for c in columns if c.place in numbers and c.place not in moments])
@@ -99,13 +99,13 @@ def _matches(place: int, of: str) -> str:
     return f"regexp_full_match(trim(c{place}), {string(of)})"
 
 
-def _first_look(db: Database, rows: str, asked: Sequence[int]) -> tuple[set[int], set[int]]:
+def _first_look(db: Database, frame: Frame, rows: str, asked: Sequence[int]) -> tuple[set[int], set[int]]:
     """Return the columns in which at least half of some values are like numbers, and like dates."""
     questions = []
     for i in asked:
-        questions.append(f"count_if(NOT {_word(i)})")
-        questions.append(f"count_if({_matches(i, LIKE_NUMBER)} AND NOT {_matches(i, CODE)})")
-        questions.append(f"count_if({_matches(i, date_formats.LIKE)})")
+        questions.append(frame.rows_where(f"NOT {_word(i)}"))
+        questions.append(frame.rows_where(f"{_matches(i, LIKE_NUMBER)} AND NOT {_matches(i, CODE)}"))
+        questions.append(frame.rows_where(_matches(i, date_formats.LIKE)))
     answers = db.answers(questions, rows)
     counts = {i: [next(answers) or 0 for _ in range(3)] for i in asked}
     numbers = {i for i, (rest, like, _) in counts.items() if 2 * like >= rest}
@@ -113,7 +113,7 @@ def _first_look(db: Database, rows: str, asked: Sequence[int]) -> tuple[set[int]
 
 
 def _numbers(db: Database, frame: Frame, columns: Sequence[_Texts]) -> dict[int, Seeming]:
-    asked = [f"count_if({_matches(c.place, pattern(*way))})" for c in columns for way in WAYS]
+    asked = [frame.rows_where(_matches(c.place, pattern(*way))) for c in columns for way in WAYS]
     answers = db.answers(asked, frame.table)
     found = {}
     for column in columns:
@@ -129,9 +129,9 @@ def _numbers(db: Database, frame: Frame, columns: Sequence[_Texts]) -> dict[int,
 def _moments(db: Database, frame: Frame, some: str, columns: Sequence[_Texts]) -> dict[int, Look]:
     declared = frame.form.dates
     every = (*declared, *(form for form in date_formats.FORMATS if form not in declared))
-    first = _fitting(db, some, {c.place: every for c in columns})
+    first = _fitting(db, frame, some, {c.place: every for c in columns})
     left = {place: [form for form, n in of.items() if n and n == max(of.values())] for place, of in first.items()}
-    whole = _fitting(db, frame.table, left)
+    whole = _fitting(db, frame, frame.table, left)
     found = {}
     for column in columns:
         counts = whole[column.place]
@@ -144,10 +144,10 @@ def _moments(db: Database, frame: Frame, some: str, columns: Sequence[_Texts]) -
     return found
 
 
-def _fitting(db: Database, rows: str, asked: Mapping[int, Iterable[str]]) -> dict[int, dict[str, int]]:
+def _fitting(db: Database, frame: Frame, rows: str, asked: Mapping[int, Iterable[str]]) -> dict[int, dict[str, int]]:
     """Return how many values of each column are dates in each of the formats asked for."""
     pairs = [(place, form) for place, forms in asked.items() for form in forms]
-    answers = db.answers([f"count_if({_is_date(place, form)})" for place, form in pairs], rows)
+    answers = db.answers([frame.rows_where(_is_date(place, form)) for place, form in pairs], rows)
     found: dict[int, dict[str, int]] = {place: {} for place in asked}
     for place, form in pairs:
         found[place][form] = next(answers) or 0

@@ -57,12 +57,13 @@ def keys_of(frame: Frame, by: Sequence[str]) -> list[str]:
 def tuples_of(db: Database, frame: Frame, by: Sequence[str]) -> Frame:
     """Return the distinct keys as they are stored, in the order of their texts; `n` is how many rows hold each."""
     values = "".join(f"{frame.at(name)} AS c{i}, " for i, name in enumerate(by))
-    grouped = f"SELECT {values}count(*) AS n FROM {frame.table}"
+    grouped = f"SELECT {values}{frame.many} AS n FROM {frame.table}"
     if by:
         texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(len(by)))
         grouped = f"SELECT * FROM ({grouped} GROUP BY {', '.join(keys_of(frame, by))}) ORDER BY {texts}"
     table = db.table(grouped)
-    return replace(frame, table=table, names=tuple(by), types=db.types(table)[: len(by)], orders=(), order="rowid")
+    plain: dict[str, Any] = {"orders": (), "order": "rowid", "weight": None}
+    return replace(frame, table=table, names=tuple(by), types=db.types(table)[: len(by)], **plain)
 
 
 def classes_of(db: Database, tuples: Frame) -> tuple[Texts, NDArray[np.int64]]:
@@ -80,10 +81,11 @@ def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
     """Return how the values of a column, given as SQL, fall into the classes."""
     distinct = f"SELECT DISTINCT {value} AS v FROM {frame.table}"
     values = db.table(f"SELECT v, row_number() OVER (ORDER BY v NULLS FIRST) - 1 AS code FROM ({distinct})")
-    cells = f"SELECT 0 AS g, {value} AS v, count(*) AS n FROM {frame.table} GROUP BY ALL"
+    cells = f"SELECT 0 AS g, {value} AS v, {frame.many} AS n FROM {frame.table} GROUP BY ALL"
     if tuples.names:
-        joined = beside_tuples(frame, tuples, f"{value} AS v", "rowid AS g")
-        cells = f"SELECT u.g, s.v, count(*) AS n FROM {joined} GROUP BY ALL"
+        wanted = f"{value} AS v" + (f", {frame.weight}" if frame.weight else "")
+        joined = beside_tuples(frame, tuples, wanted, "rowid AS g")
+        cells = f"SELECT u.g, s.v, {frame.many} AS n FROM {joined} GROUP BY ALL"
     joined = f"({cells}) c JOIN {values} w ON c.v IS NOT DISTINCT FROM w.v"
     counted = db.arrow(f"SELECT CAST(g AS BIGINT) AS g, code, n FROM {joined} ORDER BY g, code")
     held = db.arrow(f"SELECT v FROM {values} ORDER BY code").column(0)

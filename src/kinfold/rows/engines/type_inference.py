@@ -7,7 +7,7 @@ where day and month could be exchanged for every value, the column stays text un
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +36,21 @@ WHOLE_TYPES = (
 )
 
 
-def questions(sql_type: str, c: str, marked: str | None = None) -> dict[str, str]:
+def plain_count(condition: str) -> str:
+    """SQL for how many rows meet a condition, where each is held."""
+    return f"count_if({condition})"
+
+
+def questions(
+    sql_type: str, c: str, marked: str | None = None, rows: Callable[[str], str] = plain_count
+) -> dict[str, str]:
     """Aggregates that tell what the column `c` is, by name; of texts over the distinct ones, `n` rows each.
 
+    `rows` is SQL for how many rows meet a condition.
     `marked` is the pattern of numbers by the marks of the source, where not all of the column's texts are such: then
     it is no column of numbers, whatever these look like.
     """
-    asked = {"filled": f"count({c})" if sql_type != "VARCHAR" else _rows(f"{c} IS NOT NULL")}
+    asked = {"filled": (_rows if sql_type == "VARCHAR" else rows)(f"{c} IS NOT NULL")}
     if marked is not None:
         asked |= dict.fromkeys(("whole", "not_finite", "decimals"), "0")
         asked["numbers"] = _rows(f"regexp_full_match(trim({c}), {string(marked)})")
@@ -59,9 +67,9 @@ def questions(sql_type: str, c: str, marked: str | None = None) -> dict[str, str
             "formulas": _rows(is_formula(c)),
         }
     elif sql_type in ("FLOAT", "DOUBLE"):
-        asked |= {"not_finite": f"count_if(NOT isfinite({c}))", "decimals": f"max({_decimals_of(c, sql_type)})"}
+        asked |= {"not_finite": rows(f"NOT isfinite({c})"), "decimals": f"max({_decimals_of(c, sql_type)})"}
     elif sql_type.startswith("TIMESTAMP"):
-        asked["whole_days"] = f"count_if({c} = date_trunc('day', {c}))"
+        asked["whole_days"] = rows(f"{c} = date_trunc('day', {c})")
     return asked
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from kinfold.rows.engines import expressions
 from kinfold.rows.engines.database import Database
@@ -19,8 +20,8 @@ from kinfold.rows.value_recoding import Limited, Recoded, Renamed, ValueRecoding
 
 
 @dataclass(frozen=True)
-class _Fresh:
-    """SQL for a recoded column, for how many cells change, and for how many hold each name of a map."""
+class FreshValue:
+    """SQL for a recoded column, for which cells change, and for which hold each name of a map."""
 
     value: str
     changed: str
@@ -30,28 +31,43 @@ class _Fresh:
 
 def recode_values(db: Database, frame: Frame, how: Mapping[str, ValueRecoding], schema: Schema) -> Recoded:
     """Make the table in which some columns are recoded, and count what changed."""
-    fresh = {
+    fresh = fresh_values(db, frame, how, schema)
+    found = changes(db, frame, fresh)
+    values = {name: fresh[name].value if name in fresh else frame.at(name) for name in frame.names}
+    table = db.table(
+        f"SELECT {', '.join(f'{sql} AS {frame.at(name)}' for name, sql in values.items())} FROM {frame.table}"
+    )
+    return told(replace(frame, table=table, types=db.types(table)), fresh, found)
+
+
+def fresh_values(db: Database, frame: Frame, how: Mapping[str, ValueRecoding], schema: Schema) -> dict[str, FreshValue]:
+    """Return what becomes of each column that is recoded."""
+    return {
         name: _renamed(db, frame, schema[name], each)
         if isinstance(each, Renamed)
         else _limited(frame, schema[name], each)
         for name, each in how.items()
     }
+
+
+def changes(db: Database, frame: Frame, fresh: Mapping[str, FreshValue]) -> dict[str, list[int]]:
+    """Count the cells of each column that change, and those that hold each name of its map."""
     asked = [sql for each in fresh.values() for sql in (each.changed, *each.holding)]
-    answers = db.answers([f"count_if({sql})" for sql in asked], frame.table)
-    found = {name: [int(next(answers)) for _ in (each.changed, *each.holding)] for name, each in fresh.items()}
-    values = {name: fresh[name].value if name in fresh else frame.at(name) for name in frame.names}
-    table = db.table(
-        f"SELECT {', '.join(f'{sql} AS {frame.at(name)}' for name, sql in values.items())} FROM {frame.table}"
-    )
+    answers = db.answers([frame.rows_where(sql) for sql in asked], frame.table)
+    return {name: [int(next(answers)) for _ in (each.changed, *each.holding)] for name, each in fresh.items()}
+
+
+def told(frame: Any, fresh: Mapping[str, FreshValue], found: Mapping[str, list[int]]) -> Recoded:
+    """Return a recoded table with what there is to say of it."""
     return Recoded(
-        replace(frame, table=table, types=db.types(table)),
+        frame,
         {name: counts[0] for name, counts in found.items()},
         {name: counts[1:].count(0) for name, counts in found.items()},
         {name: each.as_stored for name, each in fresh.items()},
     )
 
 
-def _renamed(db: Database, frame: Frame, column: Column, how: Renamed) -> _Fresh:
+def _renamed(db: Database, frame: Frame, column: Column, how: Renamed) -> FreshValue:
     """A column after a map: in the type that it had where every new name fits it, else as text."""
     kind, text = frame.type_of(column.name), expressions.text(frame, column.name)
     holding = {old: _holds(frame, column, old) for old in how.names}
@@ -61,7 +77,7 @@ def _renamed(db: Database, frame: Frame, column: Column, how: Renamed) -> _Fresh
     fits = [f"TRY_CAST({string(new)} AS {kind}) IS NOT NULL" for new in how.names.values() if new]
     typed = kind != "VARCHAR" and bool(db.row(f"SELECT {' AND '.join(fits) or 'TRUE'}")[0])
     as_stored = typed and "" not in how.names.values()  # not every type has a missing value
-    return _Fresh(f"CAST({value} AS {kind})" if typed else value, changed, tuple(holding.values()), as_stored)
+    return FreshValue(f"CAST({value} AS {kind})" if typed else value, changed, tuple(holding.values()), as_stored)
 
 
 def _holds(frame: Frame, column: Column, text: str) -> str:
@@ -75,12 +91,12 @@ def _holds(frame: Frame, column: Column, text: str) -> str:
     return f"coalesce({same}, FALSE)"
 
 
-def _limited(frame: Frame, column: Column, how: Limited) -> _Fresh:
+def _limited(frame: Frame, column: Column, how: Limited) -> FreshValue:
     """A column of numbers or dates between its limits, in steps; a value that stays keeps its text."""
     x, kind = expressions.number(frame, column), frame.type_of(column.name)
     cases = [*_cases(column, how, x, kind)] or [("FALSE", "NULL")]
     value = "".join(f" WHEN {when} THEN {value}" for when, value in cases)
-    return _Fresh(f"CASE{value} ELSE {frame.at(column.name)} END", " OR ".join(f"({when})" for when, _ in cases))
+    return FreshValue(f"CASE{value} ELSE {frame.at(column.name)} END", " OR ".join(f"({when})" for when, _ in cases))
 
 
 def _cases(column: Column, how: Limited, x: str, kind: str) -> Iterator[tuple[str, str]]:

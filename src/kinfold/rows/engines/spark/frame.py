@@ -1,0 +1,48 @@
+"""A table in Spark: its rows, and what the embedded engine would say of it.
+
+Columns are called c0, c1, ... there too; `place` is where a row stood, by which rows keep their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.spark.carried import inward, key, outward, schema_in_words
+from kinfold.rows.engines.spark.session import quietly
+from kinfold.rows.engines.spark.workers import Computed
+
+PLACE = "place"
+
+
+@dataclass(frozen=True, eq=False)
+class Distributed:
+    """Rows in Spark. `seen` has their names and types; its table is no table, but tells this one from others."""
+
+    rows: Any  # a DataFrame
+    seen: Frame
+    dense: bool = True  # whether the places are 0, 1, 2, ...
+
+    def keys(self, names: tuple[str, ...]) -> list[Any]:
+        """Return what rows are grouped by, as k0, k1, ..."""
+        from pyspark.sql.functions import expr
+
+        seen = self.seen
+        told = [key(seen.at(name), seen.type_of(name)) for name in names]
+        return [expr(each).alias(f"k{i}") for i, each in enumerate(told)]
+
+    def computed(self, values: dict[str, str], kinds: dict[str, str]) -> Any:
+        """Return a frame of values by name, each computed by SQL of the embedded engine, beside the places."""
+        typed = [f"{inward(c, kind)} AS {c}" for c, kind in zip(self.seen.columns, self.seen.types, strict=True)]
+        fresh = [f"{outward(value, kinds[name])} AS {name}" for name, value in values.items()]
+        inner = f"SELECT {', '.join([*typed, PLACE])} FROM batch"
+        query = f"SELECT {', '.join([*fresh, PLACE])} FROM ({inner}) s"
+        with quietly():
+            return self.rows.mapInArrow(Computed(query), schema_in_words(kinds, place="bigint"))
+
+    def rewritten(self, fresh: dict[str, str], types: tuple[str, ...], table: str, seen: Frame) -> Distributed:
+        """Return the table with some columns computed anew, by their names here."""
+        values = {c: fresh.get(c, c) for c in seen.columns}
+        rows = self.computed(values, dict(zip(seen.columns, types, strict=True)))
+        return replace(self, rows=rows, seen=replace(seen, table=table, types=types))

@@ -1,0 +1,36 @@
+"""Gathering: some columns of a table come to the driver, in the order of the rows, a part at a time onto its disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kinfold.rows.engines.database import Database
+from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.spark.carried import inward
+from kinfold.rows.engines.spark.frame import PLACE, Distributed
+from kinfold.rows.engines.spark.session import Session
+
+PART = 2_000_000  # rows that are under way at a time
+
+
+def brought(session: Session, db: Database, frame: Distributed, names: Sequence[str]) -> Frame:
+    """Return some columns of a table as a table of the embedded engine."""
+    seen = frame.seen
+    columns = [seen.at(name) for name in names]
+    types = tuple(seen.type_of(name) for name in names)
+    typed = [f"{inward(c, kind)} AS c{i}" for i, (c, kind) in enumerate(zip(columns, types, strict=True))]
+    with session.job():
+        last = frame.rows.selectExpr(f"max({PLACE}) AS last").toArrow().column(0)[0].as_py()
+    parts = []
+    for start in range(0, (last if last is not None else -1) + 1, PART) or [0]:
+        here = frame.rows.where(f"{PLACE} >= {start} AND {PLACE} < {start + PART}")
+        with session.job():
+            arrow = here.select(*columns, PLACE).toArrow()
+        with db.registered(arrow) as view:
+            parts.append(db.table(f"SELECT {', '.join([*typed, PLACE])} FROM {view} ORDER BY {PLACE}"))
+    for part in parts[1:]:
+        db.connection.execute(f"INSERT INTO {parts[0]} SELECT * FROM {part}")
+        db.drop(part)
+    orders = tuple(seen.order_of(seen.names.index(name)) for name in names) if seen.orders else ()
+    return replace(seen, table=parts[0], names=tuple(names), types=types, orders=orders, order=PLACE)

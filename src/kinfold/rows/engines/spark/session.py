@@ -1,0 +1,234 @@
+"""A session of Spark: the caller's, one that runs already, or one that is started, without a word on the terminal.
+
+A session that was started here stays until the process ends: starting one takes seconds, and whoever holds a released
+frame still needs it. Its folder for what it spills is private and goes with the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from kinfold.disk import scratch
+from kinfold.disk.undisturbed import undisturbed
+from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
+from kinfold.rows.engines.connection import join_watch
+from kinfold.rows.engines.spark.java import java_home
+from kinfold.rows.engines.spark.workers import MISFIT
+from kinfold.rows.engines.treating import misfit
+from kinfold.rows.resources import Resources
+
+INSTALL = "install it: pip install 'kinfold[spark]'"
+HERE = "local[*]"
+PREFIX = "kinfold-spark-"
+LEAST = "1g"  # of a driver that is started here, where nobody says
+DEAD = "Spark ended, or lost the way to this process; nothing was released"
+LOST = "a task failed on the cluster again and again, or executors were lost; nothing was released"
+UNREADABLE = ("CANNOT_READ_FILE", "FAILED_READ_FILE", "not a Parquet file", "ParquetDecodingException", "FileNotFound")
+
+_tags = count()
+
+
+class Session:
+    """Spark, and the jobs of one run in it: they can be stopped, and say how far they are."""
+
+    def __init__(self, spark: Any) -> None:
+        self.spark, self._tag = spark, f"kinfold-{os.getpid()}-{next(_tags)}"
+        self._running = 0
+        join_watch(self)
+
+    def interrupt(self) -> None:
+        """Let every job of this run end here; from a thread of its own, for the caller may be within a job."""
+        threading.Thread(target=self._interrupt, daemon=True).start()
+
+    def _interrupt(self) -> None:
+        with suppress(Exception):  # of a session that is gone
+            self.spark.interruptTag(self._tag)
+
+    def share(self) -> float:
+        """Return how far the stages are that run now, 0 to 1; 0 where none does, or nobody can tell."""
+        if not self._running:
+            return 0.0
+        with suppress(Exception):
+            tracker = self.spark.sparkContext.statusTracker()
+            stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+            known = [stage for stage in stages if stage is not None]
+            done, every = sum(each.numCompletedTasks for each in known), sum(each.numTasks for each in known)
+            return float(done / max(every, 1))
+        return 0.0
+
+    @contextmanager
+    def job(self) -> Iterator[None]:
+        """Run something that a signal, or whoever listens, may stop; what goes wrong is told in our words."""
+        self.spark.addTag(self._tag)
+        self._running += 1
+        try:
+            with quietly(), undisturbed(self.interrupt), in_our_words():
+                yield
+        finally:
+            self._running -= 1
+            with suppress(Exception):
+                self.spark.removeTag(self._tag)
+
+
+def opened(master: str | None, resources: Resources) -> Any:
+    """Return a session: the one that runs, if it is on the cluster that is asked for, or a new one."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise PolicyError("engine.name: Spark is not installed here", fix=INSTALL) from None
+    with quietly():
+        running = SparkSession.getActiveSession()
+        if running is not None:
+            _require_same(running, master)
+            return running
+        asked = master or (f"local[{resources.threads}]" if resources.threads else HERE)
+        return _started(SparkSession, asked, resources)
+
+
+def _require_same(running: Any, master: str | None) -> None:
+    held = running.conf.get("spark.master", "")
+    if master is not None and held != master:
+        what = f"engine.master is '{master}', but a session on '{held}' runs in this process already"
+        raise PolicyError(what, fix="leave engine.master out, or stop that session first: spark.stop()")
+
+
+def _started(kind: Any, master: str, resources: Resources) -> Any:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    os.environ["JAVA_HOME"] = str(java_home())
+    _same_python()
+    conf = SparkConf(loadDefaults=False)
+    for key, value in _settings(master, resources).items():
+        conf.set(key, value)
+    shown = None if os.environ.get("KINFOLD_TRACEBACK") == "spark" else subprocess.DEVNULL
+    with _own_signals():
+        try:
+            gateway = launch_gateway(conf, {"stderr": shown})
+            SparkContext(conf=conf, gateway=gateway)
+            return kind.builder.getOrCreate()
+        except Exception:
+            with suppress(Exception):
+                if SparkContext._active_spark_context is not None:
+                    SparkContext._active_spark_context.stop()
+            what = f"engine.master: no Spark could be started on '{master}'"
+            fix = "check that the cluster is there, and that Java and memory suffice; local[*] is this machine"
+            raise PolicyError(what, fix=fix) from None
+
+
+def _settings(master: str, resources: Resources) -> dict[str, str]:
+    """What Spark is told: nothing is shown, nothing listens beyond this machine where it is the whole cluster."""
+    told = {
+        "spark.master": master,
+        "spark.app.name": "kinfold",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    }
+    here = master.startswith("local")
+    if here or master.startswith(("spark://127.0.0.1:", "spark://localhost:")):
+        told |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if resources.memory or here:
+        told["spark.driver.memory"] = f"{resources.memory >> 20}m" if resources.memory else LEAST
+    if here:  # executors elsewhere spill where their machines say
+        told |= {"spark.local.dir": str(_private(resources.spill)), "spark.sql.shuffle.partitions": _cores(master)}
+    return told
+
+
+def _cores(master: str) -> str:
+    """Return how many cores a machine gives, as its master is written."""
+    said = master.partition("[")[2].rstrip("]").partition(",")[0]
+    return said if said.isdigit() else str(os.cpu_count() or 2)
+
+
+def _private(parent: Path | None) -> Path:
+    scratch.sweep(PREFIX, parent)
+    folder = scratch.make(PREFIX, parent)
+    atexit.register(scratch.remove, folder)
+    return folder
+
+
+def _same_python() -> None:
+    """Let the workers be this Python, with this kinfold."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    ours = str(Path(__file__).resolve().parents[4])
+    there = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    if ours not in there:
+        os.environ["PYTHONPATH"] = os.pathsep.join([ours, *there])
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep the handlers that were there: Spark puts its own in their place."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Keep to ourselves what PySpark thinks of the versions of other libraries, and what it logs: it quotes values."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+            warnings.filterwarnings("ignore", category=ResourceWarning)
+            yield
+    finally:
+        logger.disabled = before
+
+
+@contextmanager
+def in_our_words() -> Iterator[None]:
+    """Tell what Spark says in our words: its own quote plans, paths and values."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        told = str(error)
+    except (ConnectionError, EOFError):
+        raise Unreachable(DEAD, fix="give the driver more memory (engine.memory), then run again") from None
+    else:
+        return
+    raise _translated(told)
+
+
+def _translated(told: str) -> Exception:
+    if "cancelled" in told.lower() or "OPERATION_CANCELED" in told:
+        return Cancelled("stopped in the middle of a job")
+    if MISFIT in told:
+        return misfit()
+    if "OutOfMemoryError" in told:
+        what = "Spark has not enough memory for this table"
+        return Unreachable(what, fix="give it more: engine.memory, or spark.executor.memory of the cluster")
+    if any(sign in told for sign in UNREADABLE):
+        return DataError("a part of the table cannot be read", fix="check that it is whole and what its ending says")
+    if "Py4JNetworkError" in told or "Answer from Java side is empty" in told:
+        return Unreachable(DEAD, fix="give the driver more memory (engine.memory), then run again")
+    if os.environ.get("KINFOLD_TRACEBACK"):
+        return RuntimeError(told)
+    return Unreachable(LOST, fix="look at the executors' logs, give them more memory, then run again")

@@ -1,0 +1,285 @@
+"""One suite, both engines: what the verbs say of awkward tables, and the releases that come of them.
+
+Spark is asked twice over: once as it is, where a short table is tallied by all its columns at once, and once as if no
+table were short, so that every tally is grouped there.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import kinfold
+from kinfold.errors import DataError
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
+from kinfold.rows.resources import Resources
+from kinfold.rows.schema import AS_TEXT, Reading
+from kinfold.rows.source_form import Form
+
+ENGINES = ("duckdb", "spark", "spark, grouped there")
+MISSING = ("",)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    if request.param == "duckdb":
+        with DuckDB() as found:
+            yield found
+        return
+    spark = request.getfixturevalue("spark")
+    from kinfold.rows.engines.spark import counting
+    from kinfold.rows.engines.spark.engine import Spark
+
+    if request.param != "spark":
+        monkeypatch.setattr(counting, "SHORT", 0)
+    with Spark(spark, Resources()) as found:
+        yield found
+
+
+def _repeat(values: list[Any], times: int) -> list[Any]:
+    return [value for value in values for _ in range(times)]
+
+
+DAYS = [dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(2024, 2, 29), None, dt.date(9999, 12, 31)]
+MOMENTS = [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1, 0, 0, 0, 1), None, dt.datetime(1960, 5, 5, 23, 59), None]
+TABLES = {
+    "nulls": {"a": [None, "x", None, "x", "", " "], "b": pa.array([1, None, None, 1, 2, None], pa.int32())},
+    "nothing but nulls": {"a": pa.array([None] * 4, pa.string()), "b": pa.array([None] * 4, pa.float64())},
+    "ties": {"a": _repeat([3, 1, 2], 5), "b": _repeat([0.5], 15)},
+    "unicode": {"a": ["ä", "a\u0308", "😀", "ß", "İ", "ä"], "b": ["'x", '"y"', "a,b", "a\nb", "\u00a0", "NULL"]},
+    "dates": {"a": DAYS, "b": MOMENTS},
+    "decimals": {
+        "a": [Decimal("0.10"), Decimal("-1.25"), None, Decimal("99999999999999.99")],
+        "b": pa.array([Decimal("1e-9"), None, Decimal("0"), Decimal("2")], pa.decimal128(38, 9)),
+    },
+    "floats": {
+        "a": [0.0, -0.0, 0.1, 1e16, 1e-7, float("nan"), float("inf"), None],
+        "b": pa.array([0.1, 0.2, 0.1, 3.0, None, -0.0, 0.0, 1.5], pa.float32()),
+    },
+    "integers": {
+        "a": pa.array([0, 2**64 - 1, None], pa.uint64()),
+        "b": pa.array([-128, 127, None], pa.int8()),
+    },
+    "truths": {"a": [True, False, None, True], "b": ["t", "t", None, "t"]},
+    "all equal": {"a": ["x"] * 50, "b": [7] * 50},
+    "one giant class": {"a": ["x"] * 97 + ["y", "z", None], "b": [*range(97), 0, 0, 0]},
+    "one row": {"a": ["x"], "b": [1]},
+}  # fmt: skip
+
+
+def table_of(name: str) -> pa.Table:
+    return pa.table(TABLES[name])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_verbs_say_the_same(engine: Any, name: str) -> None:
+    table = table_of(name)
+    with DuckDB() as plain:
+        ours, theirs = (each.read(table, MISSING) for each in (engine, plain))
+        assert engine.schema(ours) == plain.schema(theirs)
+        assert engine.names(ours) == plain.names(theirs)
+        assert engine.blanked(ours) == plain.blanked(theirs)
+        assert engine.rows(ours).equals(plain.rows(theirs)) or name == "floats"  # not a number is not itself
+        columns = list(plain.schema(theirs))
+        assert engine.appearances(ours, columns) == plain.appearances(theirs, columns) or name == "floats"
+        for by in ((), ("a",), ("b",), ("b", "a")):
+            _same_tally(engine.tally(ours, by, {"b": AS_TEXT}), plain.tally(theirs, by, {"b": AS_TEXT}))
+            assert engine.sizes(ours, by) == plain.sizes(theirs, by)
+        assert engine.alone(ours, ["a"]) == plain.alone(theirs, ["a"])
+        assert engine.pairs(ours, "a", "b") == plain.pairs(theirs, "a", "b")
+        assert engine.page(ours, 1, 2) == plain.page(theirs, 1, 2)
+
+
+def _same_tally(one: Any, other: Any) -> None:
+    assert one.sizes.tolist() == other.sizes.tolist()
+    assert {name: list(values) for name, values in one.keys.items()} == {
+        name: list(values) for name, values in other.keys.items()
+    }
+    for name, spread in other.spreads.items():
+        for part in ("group", "code", "count"):
+            assert getattr(one.spreads[name], part).tolist() == getattr(spread, part).tolist()
+
+
+def test_a_tally_is_what_python_counts(engine: Any) -> None:
+    random = np.random.default_rng(5)
+    values = random.choice(np.array(["x", "y", None], object), 200)
+    held = random.integers(0, 3, 200)
+    frame = engine.read(pa.table({"a": values, "b": held}), MISSING)
+    tally = engine.tally(frame, ["a"], {"b": Reading("number")})
+    wanted = Counter(values.tolist())
+    assert dict(zip(tally.keys["a"], tally.sizes.tolist(), strict=True)) == wanted
+    cells = Counter(zip(values.tolist(), held.tolist(), strict=True))
+    spread = tally.spreads["b"]
+    found = zip(tally.keys["a"][spread.group], spread.values[spread.code].tolist(), spread.count.tolist(), strict=True)
+    assert {(key, int(value)): count for key, value, count in found} == cells
+
+
+def test_a_recoding_by_place_and_by_tuple_are_one(engine: Any) -> None:
+    table = pa.table(
+        {"a": ["x", "y", None, "x", "z"], "b": [1.5, -0.0, 0.0, 1.5, None], "c": ["=1", "p", "q", None, "r"]}
+    )
+    frame = engine.read(table, MISSING)
+    schema = engine.schema(frame)
+    tuples = engine.distinct(frame, ["a", "b"])
+    keys = engine.collect(tuples, {"a": None, "b": None}).to_pylist()
+    label = {(row["a"], row["b"]): i % 3 - 1 for i, row in enumerate(keys)}
+    rows = engine.collect(frame, {"a": None, "b": None}).to_pylist()
+    columns = {"a": Replace(pa.array(["one", "two"]), as_stored=False), "b": Drop(), "c": Keep(quotes=1)}
+    by_tuple = Recoding(np.array([label[row["a"], row["b"]] for row in keys], np.int32), columns, tuples)
+    by_place = Recoding(np.array([label[row["a"], row["b"]] for row in rows], np.int32), columns)
+    assert engine.by_row(frame, by_tuple).labels.tolist() == by_place.labels.tolist()
+    one, other = (engine.apply(frame, each, schema) for each in (by_tuple, by_place))
+    found = engine.rows(one)
+    assert found.equals(engine.rows(other))
+    kept = [place for place, each in enumerate(by_place.labels) if each >= 0]
+    assert found.column("a").to_pylist() == [["one", "two"][by_place.labels[place]] for place in kept]
+    texts = [table.column("c")[place].as_py() for place in kept]
+    assert found.column("c").to_pylist() == ["'=1" if text == "=1" else text for text in texts]
+    assert engine.schema(one) == engine.schema(other)
+
+
+def people(records: int = 400, seed: int = 3) -> pa.Table:
+    random = np.random.default_rng(seed)
+    born = np.datetime64("1950-01-01") + random.integers(0, 15_000, records)
+    area = random.choice(np.array(["10115", "10117", "20095", "Zürich", None], object), records)
+    return pa.table(
+        {
+            "name": [f"person {i}" for i in range(records)],
+            "age": random.integers(18, 90, records),
+            "born": pa.array(born.astype("datetime64[D]")),
+            "area": area,
+            "pay": [Decimal(int(v)) / 4 for v in random.integers(0, 40, records)],
+            "disease": random.choice(np.array(["flu", "cold", "none", None], object), records, p=[0.5, 0.3, 0.1, 0.1]),
+            "note": random.choice(["=1+1", "fine", "n/a"], records),
+        }
+    )
+
+
+def policy(method: str, **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "privacy": {"k": 8},
+        "method": {"name": method, "suppression": 0.1, "refine": 0},
+        "output": {"spreadsheet_safe": True},
+        "source": {"na": ["n/a"]},
+        "columns": {
+            "name": {"role": "identifier"},
+            "age": {"role": "quasi", "hierarchy": {"intervals": [5, 20, 80]}, "top": 85, "type": "continuous"},
+            "area": {"role": "quasi", "type": "nominal", "hierarchy": {"mask": 6}},
+            "born": {"role": "other"},
+            "pay": {"role": "confidential", "type": "continuous"},
+            "disease": {"role": "confidential", "type": "nominal"},
+            "note": {"role": "other"},
+        },
+    }
+    for section, values in more.items():
+        found[section] = {**found.get(section, {}), **values}
+    return found
+
+
+def released(source: Any, asked: dict[str, Any], **engine: str) -> Any:
+    return kinfold.anonymize(source, {**asked, "engine": {**asked.get("engine", {}), **engine}})
+
+
+def assert_same(one: Any, other: Any) -> None:
+    assert one.verdict.to_dict() == other.verdict.to_dict()
+    assert one.measures.to_dict() == other.measures.to_dict()
+    assert one.plan.notes == other.plan.notes
+    assert one.labels.tolist() == other.labels.tolist()
+
+
+@pytest.mark.parametrize("method", ["lattice", "datafly", "mu-argus", "mingen", "mingen-cell", "local-suppression"])
+def test_generalization_recodes_alike(spark: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kinfold.rows.engines.spark import counting
+
+    monkeypatch.setattr(counting, "SHORT", 0)
+    asked = policy(method)
+    if method in ("mingen-cell", "local-suppression"):
+        asked["method"].pop("suppression")
+    one, other = (released(people(), asked, name=name) for name in ("duckdb", "spark"))
+    assert_same(one, other)
+    assert one.frame.equals(other.frame)
+
+
+def test_the_folder_is_the_same_byte_for_byte(spark: Any, tmp_path: Path) -> None:
+    for name in ("duckdb", "spark"):
+        released(people(), policy("lattice"), name=name).save(tmp_path / name)
+    files = [(tmp_path / name / "public" / "release.csv").read_bytes() for name in ("duckdb", "spark")]
+    assert files[0] == files[1]
+    assert kinfold.verify(tmp_path / "spark", twice=True).holds
+
+
+def parts(folder: Path, table: pa.Table, sizes: list[int]) -> Path:
+    folder.mkdir()
+    start = 0
+    for number, size in enumerate(sizes):
+        parquet.write_table(table.slice(start, size), folder / f"part-{number:02}[{number}].parquet")
+        start += size
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def test_parts_are_read_in_the_order_of_their_names(engine: Any, tmp_path: Path) -> None:
+    table = people(300)
+    folder = parts(tmp_path / "a=1 x", table, [40, 0, 5, 200, 55])  # an empty one, and nothing out of the folder's name
+    with DuckDB() as plain:
+        form = Form(parts=True)
+        ours, theirs = engine.read(folder, MISSING, form), plain.read(folder, MISSING, form)
+        assert engine.rows(ours).equals(plain.rows(theirs))
+        assert engine.checksum(ours) == plain.checksum(theirs)
+        assert engine.schema(ours) == plain.schema(theirs)
+
+
+def _other_columns(folder: Path) -> None:
+    parquet.write_table(pa.table({"a": [1], "z": [2]}), folder / "part-99.parquet")
+
+
+def _other_types(folder: Path) -> None:
+    parquet.write_table(pa.table({"a": ["1"], "b": [2]}), folder / "part-99.parquet")
+
+
+def _cut_off(folder: Path) -> None:
+    whole = (folder / "part-00[0].parquet").read_bytes()
+    (folder / "part-99.parquet").write_bytes(whole[: len(whole) // 2])
+
+
+def _damaged(folder: Path) -> None:
+    whole = bytearray((folder / "part-00[0].parquet").read_bytes())
+    whole[4:200] = bytes(196)
+    (folder / "part-99.parquet").write_bytes(whole)
+
+
+@pytest.mark.parametrize("spoil", [_other_columns, _other_types, _cut_off, _damaged])
+def test_bad_parts_are_refused(engine: Any, spoil: Any, tmp_path: Path) -> None:
+    folder = parts(tmp_path / "parts", pa.table({"a": range(900), "b": [7] * 900}), [500, 400])
+    spoil(folder)
+    with pytest.raises(DataError) as raised:
+        engine.rows(engine.read(folder, MISSING, Form(parts=True)))
+    assert "part" in str(raised.value)
+
+
+def test_a_folder_is_no_table_unless_the_policy_says_so(engine: Any, tmp_path: Path) -> None:
+    folder = parts(tmp_path / "parts", pa.table({"a": [1], "b": [7]}), [1])
+    with pytest.raises(DataError, match="folder"):
+        engine.read(folder, MISSING)
+
+
+def test_a_csv_file_is_read_as_it_is_written(engine: Any, tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("zip;pay;day\n02138;1.234,5;31.12.2024\n;7,25;01.01.2025\n02139;n/a;02.03.2024\n", encoding="utf-8")
+    form = Form(decimal=",", thousands=".", na=("n/a",), dates=("%d.%m.%Y",))
+    with DuckDB() as plain:
+        ours, theirs = engine.read(file, MISSING, form), plain.read(file, MISSING, form)
+        assert engine.schema(ours) == plain.schema(theirs)
+        assert engine.form(ours) == plain.form(theirs)
+        assert engine.rows(ours, engine.schema(ours)).equals(plain.rows(theirs, plain.schema(theirs)))
+        assert engine.checksum(ours) == plain.checksum(theirs)

@@ -1,0 +1,243 @@
+"""Spark itself: its own frames in and out, blocks in its executors, and what is said where something is missing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kinfold
+from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
+from kinfold.methods.blocks import workshop
+from kinfold.rows.engines.spark import java
+from kinfold.rows.engines.spark.java import java_home
+
+RECORDS = 2_400
+
+
+def people(records: int = RECORDS, seed: int = 1) -> pa.Table:
+    random = np.random.default_rng(seed)
+    age = random.integers(18, 90, records)
+    return pa.table(
+        {
+            "age": age,
+            "pay": np.round(random.normal(2_000, 500, records) + 10 * age, 2),
+            "area": random.choice(["north", "south", "east"], records, p=[0.9, 0.05, 0.05]),
+            "disease": random.choice(["flu", "cold", "none"], records),
+        }
+    )
+
+
+def policy(method: str = "mdav", **more: Any) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: {"role": "quasi"} for name in ("age", "pay")}
+    columns |= {"area": {"role": "quasi", "type": "nominal"}, "disease": {"role": "confidential", "type": "nominal"}}
+    return {"privacy": {"k": 6}, "method": {"name": method, "block": 500}, "columns": columns, **more}
+
+
+@pytest.fixture
+def bundles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every block be a bundle of its own, as those of a large table are."""
+    monkeypatch.setattr(workshop, "BUNDLE", 100)
+
+
+@pytest.mark.usefixtures("bundles")
+@pytest.mark.parametrize(("method", "privacy"), [("mdav", {}), ("k-first", {"t": 0.35}), ("v-mdav", {"l": 2})])
+def test_blocks_make_the_same_classes_on_either_engine(
+    spark: Any, method: str, privacy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kinfold.rows.engines.spark import splitting
+
+    asked = policy(method)
+    asked["privacy"] |= privacy
+    one = kinfold.anonymize(people(), asked)
+    assert one.plan.blocks > 3
+    for waves in (1, 50):
+        monkeypatch.setattr(splitting, "WAVES", waves)
+        other = kinfold.anonymize(people(), {**asked, "engine": {"name": "spark"}})
+        assert one.labels.tolist() == other.labels.tolist()
+        assert one.measures.to_dict() == other.measures.to_dict()
+        if method != "mdav":
+            break
+
+
+@pytest.mark.usefixtures("bundles")
+def test_a_stopped_run_goes_on_in_spark_where_it_was(spark: Any) -> None:
+    class Shelf:
+        held: dict[str, Any] = {}  # noqa: RUF012
+        given = 0
+
+        def get(self, name: str) -> Any:
+            self.given += name in self.held
+            return self.held.get(name)
+
+        def put(self, name: str, **arrays: Any) -> None:
+            self.held[name] = arrays
+
+    from kinfold.rows.engines.spark.session import Session
+    from kinfold.rows.engines.spark.splitting import split
+
+    blocks = [np.arange(start, start + 50) for start in range(0, 400, 50)]
+    shelf, heard = Shelf(), []
+    asked = (blocks, halves, lambda *word: heard.append(word), shelf, lambda *given: split(Session(spark), *given))
+    first = workshop.labelled(*asked)
+    assert not shelf.given
+    again = workshop.labelled(*asked)
+    assert shelf.given
+    assert [part.labels.tolist() for part in first] == [part.labels.tolist() for part in again]
+    assert heard[-1] == (400, 400)
+
+
+def failing(how: str) -> Any:
+    """Return work that fails; what is made within a function travels by value."""
+
+    class Failing:
+        def __call__(self, _: Any) -> Any:
+            if how == "dies":
+                os._exit(3)
+            raise Unreachable("it cannot be done")
+
+    return lambda _: Failing()
+
+
+def halves(rows: Any) -> Any:
+    many = len(rows)
+    return lambda _: workshop.Labelled(np.arange(many, dtype=np.int32) // 2)
+
+
+@pytest.mark.parametrize(("how", "told"), [("raises", "it cannot be done"), ("dies", "nothing was released")])
+def test_a_task_that_fails_ends_the_run_in_our_words(
+    spark: Any, how: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kinfold.methods.blocks.shelf import BARE
+    from kinfold.rows.engines.spark.session import Session
+    from kinfold.rows.engines.spark.splitting import split
+
+    monkeypatch.delenv("KINFOLD_TRACEBACK", raising=False)
+    with pytest.raises(Unreachable, match=told):
+        workshop.labelled(
+            [np.arange(5)],
+            failing(how),
+            lambda *_: None,
+            BARE,
+            lambda *given: split(Session(spark), *given),
+        )
+
+
+def test_a_frame_of_spark_comes_back_as_one(spark: Any) -> None:
+    table = people(600)
+    frame = spark.createDataFrame(table).repartition(3)
+    as_it_stands = frame.toArrow()
+    one = kinfold.anonymize(frame, policy())
+    assert type(one.frame) is type(frame)
+    assert one.frame.columns == frame.columns
+    assert [field.dataType for field in one.frame.schema] == [field.dataType for field in frame.schema]
+    other = kinfold.anonymize(as_it_stands, policy())
+    assert one.frame.toArrow().to_pydict() == other.frame.to_pydict()
+    assert kinfold.verify(one.frame, policy()).k >= 6
+
+
+def test_a_frame_whose_rows_were_dropped_and_labelled(spark: Any, tmp_path: Path) -> None:
+    asked = policy("lattice")
+    asked["method"] = {"name": "lattice", "suppression": 0.2}
+    asked["columns"] = {**asked["columns"], "pay": {"role": "other"}}
+    asked["columns"]["age"] = {"role": "quasi", "hierarchy": {"intervals": [10, 40]}}
+    table = people(500)
+    one, other = kinfold.anonymize(spark.createDataFrame(table), asked), kinfold.anonymize(table, asked)
+    assert one.frame.toArrow().to_pydict() == other.frame.to_pydict()
+    assert one.verdict.to_dict() == other.verdict.to_dict()
+    one.save(tmp_path / "out")
+    assert kinfold.verify(tmp_path / "out").holds
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (lambda spark: spark.createDataFrame([([1],)], "a array<int>"), "not single values"),
+        (lambda spark: spark.createDataFrame([(1, 2)], "a int, A int"), "same name"),
+        (lambda spark: spark.createDataFrame([], "a int"), "no rows"),
+    ],
+)
+def test_frames_that_hold_no_table_are_refused(spark: Any, made: Any, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        kinfold.anonymize(made(spark), {"privacy": {"k": 2}, "columns": {"a": {"role": "quasi"}}})
+
+
+def test_a_session_on_another_cluster_is_not_taken(spark: Any) -> None:
+    with pytest.raises(PolicyError, match=r"engine\.master"):
+        kinfold.anonymize(people(50), policy(engine={"name": "spark", "master": "spark://127.0.0.1:7077"}))
+
+
+def test_rows_of_a_database_are_left_to_the_other_engine(spark: Any, tmp_path: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "a.db") as db:
+        db.execute("CREATE TABLE t (a)")
+    with pytest.raises(PolicyError, match="database"):
+        kinfold.anonymize(f"sqlite:///{tmp_path / 'a.db'}?table=t", policy(engine={"name": "spark"}))
+
+
+def test_where_pyspark_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(PolicyError, match=r"kinfold\[spark\]"):
+        kinfold.anonymize(people(50), policy(engine={"name": "spark"}))
+
+
+def runtime(folder: Path, version: str) -> Path:
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "java").write_text("#!/bin/sh\n")
+    (folder / "bin" / "java").chmod(0o755)
+    (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    return folder
+
+
+def test_java_is_found_or_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for absent in (tmp_path / "nowhere", runtime(tmp_path / "old" / "java-8", "1.8.0_392").parent):
+        with pytest.raises(PolicyError, match="openjdk-17-jre-headless"):
+            java_home(absent)
+    assert java.version_of(tmp_path / "old" / "java-8") == 8
+    found = runtime(tmp_path / "old" / "java-21", "21.0.2")
+    assert java_home(found.parent) == found
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old" / "java-8"))
+    with pytest.raises(PolicyError, match="Java 8"):
+        java_home(found.parent)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(PolicyError, match="JAVA_HOME"):
+        java_home(found.parent)
+
+
+def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
+    """A job that would take minutes ends within seconds, wherever it is."""
+    from kinfold.progress import attended
+    from kinfold.rows.engines.connection import watched
+    from kinfold.rows.engines.spark.session import Session
+
+    started = time.monotonic()
+    heard: list[float] = []
+
+    def listen(*_: Any) -> None:
+        heard.append(time.monotonic())
+        if len(heard) > 3:
+            raise Cancelled("enough")
+
+    def work(tell: Any) -> None:
+        session = Session(spark)
+        tell("read", 0, 1)
+        with session.job():
+            spark.range(0, 10**12, 1, 4).selectExpr("sum(id % 7)").collect()
+
+    with watched() as watch, pytest.raises(Cancelled):
+        attended(work, listen, watch)
+    assert time.monotonic() - heard[-1] < 5
+    assert time.monotonic() - started < 60
+    end = time.monotonic() + 30
+    while spark.sparkContext.statusTracker().getActiveJobsIds() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()

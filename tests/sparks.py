@@ -1,0 +1,116 @@
+"""A real Spark for the tests: a session in this process, and a cluster of one master and some workers on loopback.
+
+Where PySpark or Java is missing its tests are skipped, but in CI they fail: a skip shows nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kinfold.errors import PolicyError
+from kinfold.rows.engines.spark.java import java_home
+from kinfold.rows.resources import Resources
+
+PATIENCE = 120.0  # seconds for a part of a cluster to start on a loaded machine
+MASTER = "org.apache.spark.deploy.master.Master"
+WORKER = "org.apache.spark.deploy.worker.Worker"
+
+
+def require() -> Path:
+    """The folder of a Java runtime; else skip, or fail where CI promised one."""
+    what = None
+    if find_spec("pyspark") is None:
+        what = "no PySpark here: make spark"
+    try:
+        home = java_home()
+    except PolicyError:
+        what = "no Java on this machine (Debian: apt-get install openjdk-17-jre-headless)"
+    if what is None:
+        return home
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(f"{what}; the tests of Spark must run in CI", pytrace=False)
+    pytest.skip(what)
+
+
+def session() -> Any:
+    """The session of this process, started as a run starts one."""
+    require()
+    from kinfold.rows.engines.spark.session import opened
+
+    return opened("local[2]", Resources())
+
+
+class Cluster:
+    """A master and its workers, each a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.home = folder, require()
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.address = ""
+
+    def start(self, workers: int) -> None:
+        self._run("master", MASTER, "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        self.address = self._said("master", r"Starting Spark master at (spark://127\.0\.0\.1:[0-9]+)")
+        for i in range(workers):
+            options = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "700m")
+            self._run(f"worker{i}", WORKER, *options, "--work-dir", str(self.folder / f"work{i}"), self.address)
+        for i in range(workers):
+            self._said(f"worker{i}", r"(Successfully registered with master)")
+
+    def _run(self, name: str, what: str, *options: str) -> None:
+        import pyspark
+
+        spark = Path(pyspark.__file__).parent
+        environment = {
+            **os.environ,
+            "JAVA_HOME": str(self.home),
+            "SPARK_HOME": str(spark),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
+        with (self.folder / f"{name}.log").open("wb") as log:
+            command = [str(spark / "bin" / "spark-class"), what, *options]
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+
+    def _said(self, name: str, wanted: str) -> str:
+        log, end = self.folder / f"{name}.log", time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if found := re.search(wanted, log.read_text(errors="replace")):
+                return found[1]
+            assert self.processes[name].poll() is None, log.read_text(errors="replace")
+            time.sleep(0.2)
+        raise AssertionError(f"{name} did not start: {log.read_text(errors='replace')}")
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(30)
+
+
+@contextmanager
+def cluster(workers: int = 2) -> Iterator[Cluster]:
+    """Start a cluster on loopback, and end it."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = Cluster(Path(folder))
+        try:
+            found.start(workers)
+            yield found
+        finally:
+            found.stop()
