@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import threading
-from collections.abc import Iterator
-from functools import partial
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -112,24 +108,8 @@ def test_a_broken_link_ends_the_building(tmp_path: Path) -> None:
         build(config)
 
 
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    """The site on a server of this machine."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/"
-    server.shutdown()
-    server.server_close()
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """A server that says nothing."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-def test_pages_fit_large_and_small_screens_by_day_and_night_ask_nobody_else_and_can_be_searched(address: str) -> None:
+def test_pages_fit_large_and_small_screens_by_day_and_night_ask_nobody_else_and_can_be_searched(site: Path) -> None:
+    """From disk, as whoever has no server opens them."""
     elsewhere: list[str] = []
     with opened() as browser:
         for width, scheme in ((1280, "light"), (400, "dark")):
@@ -137,7 +117,7 @@ def test_pages_fit_large_and_small_screens_by_day_and_night_ask_nobody_else_and_
             page = context.new_page()
             page.on("request", lambda asked: elsewhere.append(asked.url))
             for path in LOOKED_AT:
-                page.goto(address + path)
+                page.goto((site / path).as_uri())
                 assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, (path, width)
                 ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
                 assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == (scheme == "dark"), (path, ground)
@@ -146,4 +126,4 @@ def test_pages_fit_large_and_small_screens_by_day_and_night_ask_nobody_else_and_
                 found = "a.md-search-result__link[href*='t-closeness']"
                 page.wait_for_selector(found, state="attached", timeout=20_000)
             context.close()
-    assert [asked for asked in elsewhere if not asked.startswith((address, "data:", "blob:"))] == []
+    assert [asked for asked in elsewhere if not asked.startswith((site.as_uri(), "data:", "blob:"))] == []
