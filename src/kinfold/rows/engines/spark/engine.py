@@ -6,7 +6,9 @@ code that answers it there; so both engines give the same answers. Tuples live t
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -55,6 +57,7 @@ class Spark:
         self._schemas: dict[str, Schema] = {}
         self._recoded: dict[str, AfterRecoding] = {}
         self._kept: list[Any] = []
+        self._discard = weakref.finalize(self, _forget, self._kept)
 
     def __enter__(self) -> Self:
         return self
@@ -63,11 +66,9 @@ class Spark:
         self.close()
 
     def close(self) -> None:
-        """Forget every row; the session stays."""
+        """Forget every row; the session stays. Done by itself when nobody holds the engine any more."""
         self._here.close()
-        for rows in self._kept:
-            rows.unpersist()
-        self._kept.clear()
+        self._discard()
 
     def _named(self) -> str:
         return f"s{next(self._numbers)}"
@@ -82,11 +83,10 @@ class Spark:
         if isinstance(source, pa.Table) or (isinstance(source, Path) and not intake.is_parquet(source, form)):
             local = self._here.read(source, missing, form)
             return intake.taken(self._session, self._db, local, self._named())
-        if isinstance(source, Path | intake.ClusterPath):
+        if isinstance(source, Path):
             frame = intake.read_parquet(self._session, source, form, self._named())
         else:
             frame = intake.read_frame(self._session, source, self._named())
-            self._kept.append(frame.rows)
         given = {key: getattr(frame.seen.form, key) or getattr(form, key) for key in FOUND}
         return self._plain(replace(frame, seen=replace(frame.seen, form=replace(form, **given))), missing)
 
@@ -291,6 +291,14 @@ class Spark:
     def hand_out(self, frame: Distributed, schema: Schema, fitted: Callable[[str], str], *, ordered: bool) -> Any:
         """Hand out every row, a batch at a time, in types that somebody takes."""
         return self._here.hand_out(self._brought(frame), schema, fitted, ordered=ordered)
+
+
+def _forget(kept: list[Any]) -> None:
+    """Let Spark forget what it holds in memory for a run; a frame made of it can still be computed."""
+    for rows in kept:
+        with suppress(Exception):  # of a session that is gone
+            rows.unpersist()
+    kept.clear()
 
 
 def _seen(frame: Distributed | Frame) -> Frame:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
-from kinfold.rows.engines.spark.carried import carrier, key, outward, schema_in_words
+from kinfold.rows.engines.spark.carried import key, outward, schema_in_words
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
 from kinfold.rows.engines.spark.session import Session
 from kinfold.rows.engines.treating import fitting, labelled_tuples, treated_values
@@ -169,8 +169,3 @@ def _expr(sql: str) -> Any:
     from pyspark.sql.functions import expr
 
     return expr(sql)
-
-
-def carried_in(kind: str) -> str:
-    """Return the type in Spark that carries a type."""
-    return carrier(kind)[0]
