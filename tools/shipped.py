@@ -7,10 +7,7 @@ from importlib.metadata import Distribution, distribution
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-NOT_SHIPPED = {
-    "dev",
-    "spark",
-}  # extras that no user installs, and one that has an environment of its own: see docs/spark.md
+NOT_SHIPPED = {"dev", "docs", "spark"}  # extras for developers, and one with an environment of its own: docs/spark.md
 
 
 def shipped() -> dict[str, Distribution]:

@@ -1,16 +1,15 @@
-"""The studio in a real browser: a server of its own for each test that wants one."""
+"""The studio in a real browser: one server, as a user starts it; every test has a session of its own in it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from browser.visits import Studio, serving
 
 
-@pytest.fixture
-def studio(tmp_path: Path) -> Iterator[Studio]:
-    with serving(folder=tmp_path) as running:
+@pytest.fixture(scope="session")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    with serving(folder=tmp_path_factory.mktemp("studio")) as running:
         yield running

@@ -80,3 +80,12 @@ def download(tab: Page, where: str, folder: Path) -> Path:
     with zipfile.ZipFile(archive) as packed:
         packed.extractall(folder / archive.stem)
     return folder / archive.stem
+
+
+def save(tab: Page, part: str, name: str) -> Path:
+    """Save a folder of the release where the studio was started."""
+    tab.locator(f"#folder-{part}").fill(name)
+    tab.locator(".saver").filter(has=tab.locator(f"#folder-{part}")).get_by_role("button", name="Save").click()
+    told = tab.locator(".saver").filter(has=tab.locator(f"#folder-{part}")).get_by_role("status")
+    expect(told).to_contain_text("Saved: ")
+    return Path(told.inner_text().removeprefix("Saved: "))

@@ -1,4 +1,4 @@
-"""What else is done by hand: a file dropped, hierarchies of ARX in and out, outliers step by step, a run left alone."""
+"""What else is done by hand: a file dropped, databases, a project of ARX, outliers step by step, a run left alone."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import re
 import sqlite3
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+import arx_projects
 from browser import journey
 from browser.visits import Studio, visiting
+from postgres import PASSWORD, Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # on a busy machine
 
@@ -60,12 +63,47 @@ def test_a_table_is_chosen_from_a_database_in_a_file(browser: Browser, studio: S
         assert seen.said == []
 
 
+def test_a_table_is_taken_from_a_database(browser: Browser, studio: Studio, server: Server) -> None:
+    server.put("seen_in_a_browser", pa.table({"age": [20 + row % 9 for row in range(60)], "sex": ["f", "m"] * 30}))
+    with visiting(browser, studio.address) as (tab, seen):
+        tab.get_by_label("Address").fill(server.address())
+        tab.get_by_label("Table").fill("no_such_table")
+        tab.get_by_role("button", name="Read it").click()
+        expect(tab.get_by_role("alert")).to_contain_text("could not be opened")
+        tab.get_by_label("Table").fill("seen_in_a_browser")
+        tab.get_by_role("button", name="Read it").click()
+        journey.ready(tab)
+        expect(journey.column(tab, "age")).to_be_visible()
+        journey.go(tab, "Protect")
+        tab.get_by_role("combobox", name="Method").select_option("mdav")
+        journey.run(tab)
+        journey.go(tab, "Release")
+        expect(tab.locator("#lines-command")).to_contain_text("seen_in_a_browser")
+        assert PASSWORD not in tab.evaluate("fetch('/api/session').then(answer => answer.text())")
+        assert PASSWORD not in tab.locator("body").inner_text()
+        assert seen.said == []
+
+
+def test_a_project_of_arx_brings_its_policy_and_hierarchies(browser: Browser, studio: Studio, tmp_path: Path) -> None:
+    project = arx_projects.project(tmp_path, arx_projects.study())
+    with visiting(browser, studio.address) as (tab, seen):
+        journey.open_file(tab, project)
+        journey.go(tab, "Protect")
+        expect(tab.locator("#policy")).to_have_value(re.compile("\nk = 2\n"))
+        journey.go(tab, "Generalize")
+        journey.choose(tab, "zip")
+        expect(tab.get_by_role("region", name="Tree of zip")).to_contain_text("021**")
+        journey.go(tab, "Protect")
+        journey.run(tab)
+        assert seen.said == []
+
+
 def test_outliers_step_by_step_and_a_run_that_is_left_alone(browser: Browser, studio: Studio) -> None:
     with visiting(browser, studio.address) as (tab, seen):
         journey.open_demo(tab)
         journey.go(tab, "Protect")
-        journey.set_field(tab, re.compile("^Refinement"), "4")
-        expect(tab.locator("#policy")).to_have_value(re.compile("refine = 4"))
+        journey.set_field(tab, re.compile("^Refinement"), "2")
+        expect(tab.locator("#policy")).to_have_value(re.compile("refine = 2"))
         tab.locator("#run").click()
         expect(tab.locator(".run .state")).to_have_text("running")
         other = tab.context.new_page()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from browser import axe, journey
-from browser.visits import Seen, Studio, serving, visiting
+from browser.visits import Seen, Studio, visiting
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # on a busy machine
 
@@ -34,10 +33,13 @@ OVERLAP = """() => {
 }"""
 
 
+HIDDEN = "Math.max(0, ...[...document.querySelectorAll('.map .scrolls')].map(e => e.scrollWidth - e.clientWidth))"
+
+
 @pytest.fixture(scope="module")
-def worked(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, Seen, Studio]]:
+def worked(browser: Browser, studio: Studio) -> Iterator[tuple[Page, Seen, Studio]]:
     """A session in which something was done: every step has something to show."""
-    with serving(folder=tmp_path_factory.mktemp("looks")) as studio, visiting(browser, studio.address) as (tab, seen):
+    with visiting(browser, studio.address) as (tab, seen):
         journey.open_demo(tab)
         journey.go(tab, "Protect")
         journey.run(tab)
@@ -47,6 +49,8 @@ def worked(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         tab.locator("table.runs").get_by_role("checkbox").first.check()
         tab.get_by_role("button", name="Draw the lattice").click()
         expect(tab.locator("circle.best")).to_be_visible()
+        tab.get_by_role("button", name="Look for outliers").click()
+        expect(tab.locator("section[aria-labelledby=s-outliers] table")).to_be_visible()
         yield tab, seen, studio
 
 
@@ -70,9 +74,9 @@ def test_axe_finds_nothing(worked: tuple[Page, Seen, Studio], step: str, scheme:
     assert "\n".join(axe.violations(tab, script)) == ""
 
 
-def test_axe_finds_nothing_before_a_table_is_open(browser: Browser, tmp_path: Path) -> None:
+def test_axe_finds_nothing_before_a_table_is_open(browser: Browser, studio: Studio) -> None:
     script = axe.source()
-    with serving(folder=tmp_path) as studio, visiting(browser, studio.address) as (tab, _):
+    with visiting(browser, studio.address) as (tab, _):
         expect(tab.get_by_role("button", name="Start with the demo")).to_be_visible()
         assert "\n".join(axe.violations(tab, script)) == ""
 
@@ -89,6 +93,7 @@ def test_nothing_is_wider_than_the_window_and_nothing_is_cut(
     assert tab.evaluate(WIDE) == []
     assert tab.evaluate(CUT) == []
     assert tab.evaluate(OVERLAP) == []
+    assert tab.evaluate(HIDDEN) == 0
 
 
 def test_the_line_of_navigation_is_one_line(worked: tuple[Page, Seen, Studio]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,15 +13,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from browser import journey
 from browser.visits import Studio, visiting
+from command import content, run
+from kinfold.demo import demo_table
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # on a busy machine
 
 HOUSEHOLDS = 60
-
-
-def kinfold(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    start = [sys.executable, "-c", "from kinfold.cli import main; main()"]
-    return subprocess.run([*start, *arguments], cwd=folder, capture_output=True, text=True, timeout=280, check=False)
 
 
 def households() -> str:
@@ -40,23 +37,23 @@ def same_release(tab: Page, table: Path, folder: Path, *checks: str) -> None:
     journey.go(tab, "Release")
     expect(tab.locator(".kept").first).to_be_visible()
     public = journey.download(tab, "#public", folder)
+    saved = journey.save(tab, "public", f"{os.urandom(4).hex()}-public")
     tab.get_by_label("It stays inside").check()
     internal = journey.download(tab, "#internal", folder)
-    verified = kinfold("verify", str(public), *checks, folder=folder)
-    assert verified.returncode == 0, verified.stdout + verified.stderr
+    verified = run("verify", public, *checks)
+    assert verified.code == 0, verified.out + verified.err
     command = shlex.split(tab.locator("#lines-command").inner_text())
     assert command[:2] == ["kinfold", "anonymize"]
     with tab.expect_download() as waiting:
         tab.get_by_role("link", name="policy.toml", exact=True).click()
     waiting.value.save_as(folder / "policy.toml")
     (folder / command[2]).write_bytes(table.read_bytes())
-    made = kinfold(*command[1:], folder=folder)
-    assert made.returncode == 0, made.stdout + made.stderr
+    with contextlib.chdir(folder):
+        made = run(*command[1:])
+    assert made.code == 0, made.out + made.err
     out = folder / command[command.index("--out") + 1]
-    names = sorted(path.name for path in public.iterdir())
-    assert names == sorted(path.name for path in (out / "public").iterdir())
-    for name in names:
-        assert (public / name).read_bytes() == (out / "public" / name).read_bytes(), name
+    assert content(public) == content(out / "public")
+    assert content(saved) == content(out / "public")
     assert (internal / "policy.toml").exists()
 
 
@@ -92,8 +89,8 @@ def test_the_demo_from_the_first_step_to_the_last(browser: Browser, studio: Stud
         expect(tab.locator(".map svg")).to_be_visible()
         beside_and_map(tab)
         take_a_node(tab)
-        kinfold("demo", "--out", "demo", folder=tmp_path)
-        same_release(tab, tmp_path / "demo" / "patients.csv", tmp_path, "--twice")
+        demo_table(tmp_path / "demo.csv")
+        same_release(tab, tmp_path / "demo.csv", tmp_path, "--twice")
         assert seen.said == []
         assert seen.abroad(studio.root) == []
 

@@ -18,18 +18,34 @@ from playwright.sync_api import Browser, Page, expect
 
 PATIENCE = 120_000  # milliseconds: the machine may be busy, and kernels may be compiled first
 expect.set_options(timeout=PATIENCE)
-ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\S*")
+ADDRESS = re.compile(rb"http://127\.0\.0\.1:\d+/\S*\n")
 
 
-@dataclass
 class Studio:
-    """A server that runs, and the one-time address it gave."""
+    """A server that runs; whenever one of its one-time addresses is used it tells another."""
 
-    address: str
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
+        self.process, self.folder = process, folder
+        self._told = b""
+        self._first: str | None = self._next()
+        self.root = self._first.split("/?")[0]
 
     @property
-    def root(self) -> str:
-        return self.address.split("/?")[0]
+    def address(self) -> str:
+        """An address that nobody has used: each lets one browser in, into a session of its own."""
+        address, self._first = self._first or self._next(), None
+        return address
+
+    def _next(self) -> str:
+        assert self.process.stdout is not None
+        end = time.monotonic() + PATIENCE / 1000
+        while time.monotonic() < end and self.process.poll() is None:
+            if found := ADDRESS.search(self._told):
+                self._told = self._told[found.end() :]
+                return found.group().decode().strip()
+            if select.select([self.process.stdout], [], [], 0.2)[0]:
+                self._told += os.read(self.process.stdout.fileno(), 4096)
+        raise AssertionError(f"the studio gave no address: {self._told.decode()!r}")
 
 
 @contextmanager
@@ -41,21 +57,10 @@ def serving(*arguments: str, folder: Path) -> Iterator[Studio]:
     with (folder / "errors.txt").open("wb") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, cwd=folder, env=environment)
         try:
-            yield Studio(_address(process))
+            yield Studio(process, folder)
         finally:
             process.terminate()
             process.communicate(timeout=60)
-
-
-def _address(process: subprocess.Popen[bytes]) -> str:
-    assert process.stdout is not None
-    told, end = b"", time.monotonic() + PATIENCE / 1000
-    while time.monotonic() < end and process.poll() is None:
-        if select.select([process.stdout], [], [], 0.2)[0]:
-            told += os.read(process.stdout.fileno(), 4096)
-        if found := ADDRESS.search(told.decode()):
-            return found.group()
-    raise AssertionError(f"the studio gave no address: {told.decode()!r}")
 
 
 @dataclass

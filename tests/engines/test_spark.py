@@ -84,12 +84,12 @@ def test_a_stopped_run_goes_on_in_spark_where_it_was(spark: Any) -> None:
         def put(self, name: str, **arrays: Any) -> None:
             self.held[name] = arrays
 
-    from kinfold.rows.engines.spark.session import Session
+    from kinfold.rows.engines.spark.session import RunningSpark
     from kinfold.rows.engines.spark.splitting import split
 
     blocks = [np.arange(start, start + 50) for start in range(0, 400, 50)]
     shelf, heard = Shelf(), []
-    asked = (blocks, halves, lambda *word: heard.append(word), shelf, lambda *given: split(Session(spark), *given))
+    asked = (blocks, halves, lambda *word: heard.append(word), shelf, lambda *given: split(RunningSpark(spark), *given))
     first = workshop.labelled(*asked)
     assert not shelf.given
     again = workshop.labelled(*asked)
@@ -120,7 +120,7 @@ def test_a_task_that_fails_ends_the_run_in_our_words(
     spark: Any, how: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kinfold.methods.blocks.shelf import BARE
-    from kinfold.rows.engines.spark.session import Session
+    from kinfold.rows.engines.spark.session import RunningSpark
     from kinfold.rows.engines.spark.splitting import split
 
     monkeypatch.delenv("KINFOLD_TRACEBACK", raising=False)
@@ -130,7 +130,7 @@ def test_a_task_that_fails_ends_the_run_in_our_words(
             failing(how),
             lambda *_: None,
             BARE,
-            lambda *given: split(Session(spark), *given),
+            lambda *given: split(RunningSpark(spark), *given),
         )
 
 
@@ -222,7 +222,7 @@ def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
     """A job that would take minutes ends within seconds, wherever it is."""
     from kinfold.progress import attended
     from kinfold.rows.engines.connection import watched
-    from kinfold.rows.engines.spark.session import Session
+    from kinfold.rows.engines.spark.session import RunningSpark
 
     started = time.monotonic()
     heard: list[float] = []
@@ -233,7 +233,7 @@ def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
             raise Cancelled("enough")
 
     def work(tell: Any) -> None:
-        session = Session(spark)
+        session = RunningSpark(spark)
         tell("read", 0, 1)
         with session.job():
             spark.range(0, 10**12, 1, 4).selectExpr("sum(id % 7)").collect()
@@ -266,19 +266,25 @@ def command(*arguments: object, settings: Path | None = None) -> subprocess.Pope
     return subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+def started_by(processes: set[int], called: bytes) -> list[int]:
+    """The processes under some, directly or not, that are called so."""
+    parents, said = {}, {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(place.parent.name)] = int(place.read_text().rpartition(")")[2].split()[1])
+            said[int(place.parent.name)] = (place.parent / "cmdline").read_bytes()
+        except (OSError, ValueError):  # it ended meanwhile
+            continue
+    under = set(processes)
+    while more := {each for each, parent in parents.items() if parent in under} - under:
+        under |= more
+    return [each for each in under - processes if called in said.get(each, b"")]
+
+
 def executors(cluster: sparks.Cluster) -> list[int]:
     """The processes that workers of a cluster started for an application."""
     workers = {process.pid for name, process in cluster.processes.items() if name.startswith("worker")}
-    found = []
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(place.read_text().rpartition(")")[2].split()[1])
-            said = (place.parent / "cmdline").read_bytes()
-        except (OSError, ValueError):  # it ended meanwhile
-            continue
-        if parent in workers and b"CoarseGrainedExecutorBackend" in said:
-            found.append(int(place.parent.name))
-    return found
+    return started_by(workers, b"CoarseGrainedExecutorBackend")
 
 
 @pytest.mark.slow
@@ -339,8 +345,9 @@ def test_ctrl_c_ends_the_command_and_leaves_nothing(tmp_path: Path) -> None:
         *("anonymize", data, "--policy", tmp_path / "policy.toml", "--parts", "--out", out),
         *("--engine", "spark", "--master", "local[2]"),
     )
-    time.sleep(25)
-    assert run.poll() is None
+    end = time.monotonic() + 240
+    while not started_by({run.pid}, b"pyspark.daemon") and run.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
     asked = time.monotonic()
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=120)

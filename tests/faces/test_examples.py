@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -35,6 +36,7 @@ from kinfold.methods.generalize.domain import Domain
 from kinfold.models import KAnonymity
 from kinfold.request.policy import Policy
 from kinfold.rows.tally import Tally, of_labels
+from other_tools import MU_ANT, REPORT, SCRIPT
 from postgres import PASSWORD, Server
 
 pytestmark = [pytest.mark.compiled, pytest.mark.slow]
@@ -43,6 +45,7 @@ RUNNABLE = [page for page in PAGES if any(block.kind in KINDS for block in block
 SLOW = ("README.md", "comparing.md", "compare")  # more than a few seconds
 KEYS = ["sex", "education", "zip"]
 DEMO_POLICY = Path(kinfold.__file__).parent / "demo" / "policy.toml"
+POLICY_FILE = re.compile(r"# ([\w-]+\.toml)\n")
 NOT_RUN = 6  # at most so many blocks of all pages
 
 
@@ -56,6 +59,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(folder / "release" / "public" / "release.csv", folder / "released.csv")
     shutil.copy(Path(kinfold.__file__).with_name("checker.py"), folder / "checker.py")
     project(folder, study())
+    for name, text in (("properties.xml", MU_ANT), ("report.html", REPORT), ("protect.R", SCRIPT)):
+        (folder / name).write_text(text, "utf-8")
     _clinic_file(folder / "clinic.db")
     return folder
 
@@ -184,7 +189,9 @@ def run_console(block: Block, folder: Path, _: dict[str, Any]) -> None:
 def run_python(block: Block, folder: Path, names: dict[str, Any]) -> None:
     if ">>>" in block.text:
         parsed = doctest.DocTestParser().get_doctest(block.text, names, "example", None, block.line)
-        assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(parsed).failed == 0
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        assert runner.run(parsed, clear_globs=False).failed == 0
+        names.update(parsed.globs)  # for the blocks below
         return
     code = compile(block.text, f"line {block.line}", "exec")
     for name in {*code.co_names} & GIVEN.keys() - names.keys():
@@ -193,8 +200,15 @@ def run_python(block: Block, folder: Path, names: dict[str, Any]) -> None:
 
 
 def run_policy(block: Block, folder: Path, _: dict[str, Any]) -> None:
-    """Run a policy on the demo table; a part of one goes on top of the demo's, a column elsewhere is only read."""
+    """Run a policy on the demo table; a part of one goes on top of the demo's, a column elsewhere is only read.
+
+    One whose first line names a file (`# hospital.toml`) is written there, for the commands of the page to run.
+    """
     asked = tomllib.loads(block.text)
+    if named := POLICY_FILE.match(block.text):
+        (folder / named[1]).write_text(block.text, "utf-8")
+        Policy.parse(asked)
+        return
     if "privacy" not in asked:
         asked = _on_top(tomllib.loads(DEMO_POLICY.read_text("utf-8")), asked)
     policy = Policy.parse(asked)

@@ -34,6 +34,33 @@ def test_every_item_has_a_verdict_and_a_reason(found: Any) -> None:
     assert sum(found["counts"].values()) == len(items)
 
 
+EXHIBITS = {  # every table, figure and example that a paper numbers
+    "000": ["Table 1", *(f"Table {i}" for i in range(2, 8)), "Figure 1", "Figure 2"],
+    "001": ["Table 1", *(f"Table {i}" for i in range(3, 5)), *(f"Figure {i}" for i in range(1, 7))],
+    "002": [*(f"Figure {i}" for i in range(1, 16)), *(f"Example {i}" for i in range(1, 8))],
+    "003": [*(f"Table {i}" for i in range(1, 4)), *(f"Figure {i}" for i in range(1, 6))],
+    "004": [*(f"Table {i}" for i in range(1, 4)), *(f"Figure {i}" for i in range(1, 8))],
+}
+
+
+@pytest.mark.parametrize("number", PAPERS)
+def test_every_table_figure_and_example_is_listed(number: str, found: Any) -> None:
+    paper = next(each for each in found["papers"] if each["paper"] == number)
+    told = " ".join(f"{each['place']} {each['title']}" for each in paper["exhibits"])
+    told = re.sub(r"Figures (\d+) and (\d+)", r"Figure \1 Figure \2", told)
+    missing = [name for name in EXHIBITS[number] if not re.search(rf"{name}(?!\d)", told)]
+    assert not missing
+
+
+def test_what_comes_out_exactly_is_a_match_and_what_was_made_to_is_none(found: Any) -> None:
+    by_place = {(paper["paper"], each["place"]): each for paper in found["papers"] for each in paper["exhibits"]}
+    exact = [("000", "Definition 5.3"), ("002", "Figure 9B"), ("003", "Table 2"), ("003", "Table 3")]
+    for place in exact:
+        assert by_place[place]["verdict"] == "match", place
+    made = [item for each in by_place.values() for item in each["items"] if item["guard"]]
+    assert {item["verdict"] for item in made} == {"not-computable"}
+
+
 def test_nothing_that_should_match_does_not(found: Any) -> None:
     assert found["failed"] == 0
     assert found["counts"]["match"] > 50

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { PRINTED, repainted } from "../../src/kinfold/studio/static/repaint.js";
+import { placesOf } from "../../src/kinfold/studio/static/falling_line.js";
 import { atLeast } from "../../src/kinfold/studio/static/risk_curve.js";
 import { shortcutOf } from "../../src/kinfold/studio/static/keys.js";
 import { listed, stageTold } from "../../src/kinfold/studio/static/words.js";
@@ -43,8 +44,8 @@ test("risk falls from all records to none", () => {
 });
 
 test("keys are shortcuts only with their command", () => {
-  const key = (key, more = {}) =>
-    shortcutOf({ key, code: "", ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more });
+  const key = (pressed, more = {}) =>
+    shortcutOf({ key: pressed, code: "", ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more });
   assert.equal(key("z"), null);
   assert.equal(key("z", { ctrlKey: true }), "undo");
   assert.equal(key("Z", { metaKey: true, shiftKey: true }), "redo");
@@ -98,4 +99,26 @@ test("a role has a key, and names are read as a list", () => {
   assert.equal(listed(["a", "b", "c"]), "a, b and c");
   assert.equal(listed([]), "");
   assert.equal(addressOf("generalize", "a/b #1"), "#generalize/a%2Fb%20%231");
+});
+
+test("a curve falls from its first loss to its last, above its bound", () => {
+  const free = placesOf(
+    [
+      [0, 1],
+      [2, 0.8],
+      [4, 0.6],
+    ],
+    null,
+  );
+  assert.match(free.path, /^M52\.0 14\.0H208\.0V70\.0H364\.0V126\.0$/);
+  assert.equal(free.bound, null);
+  const bounded = placesOf(
+    [
+      [0, 1],
+      [4, 0.6],
+    ],
+    0.5,
+  );
+  assert.ok(bounded.bound > bounded.last[1], "the bound is below the line");
+  assert.deepEqual(placesOf([[0, 1]], null).last, [52, 14]);
 });

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any
 
@@ -100,13 +102,27 @@ def test_every_method_keeps_its_promises_in_blocks(method: str, kind: str) -> No
 @pytest.mark.parametrize("more", [{}, {"refine_steps": 50}, {"t": 0.15}, {"t": 0.15, "refine_steps": 500}])
 @pytest.mark.parametrize("kind", ["plain", "mixed", "nulls"])
 def test_the_number_of_threads_changes_nothing(kind: str, more: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
+    found, pools = [], []
+    monkeypatch.setattr(workshop, "ThreadPoolExecutor", counting(pools))
+    monkeypatch.setattr(large, "ThreadPoolExecutor", counting(pools))
     for threads in (1, 2, 5):
-        monkeypatch.setattr(workshop, "threads", lambda threads=threads: threads)
-        monkeypatch.setattr(large, "THREADS", threads)
-        found.append(kinfold.anonymize(table(kind), asked("mdav", kind, **more)).labels)
+        limited = asked("mdav", kind, **more) | {"engine": {"threads": threads}}
+        found.append(kinfold.anonymize(table(kind), limited).labels)
+        assert set(pools) <= {threads}
+        assert pools or threads == 1
+        pools.clear()
     assert (found[0] == found[1]).all()
     assert (found[0] == found[2]).all()
+
+
+def counting(pools: list[int]) -> Callable[[int], ThreadPoolExecutor]:
+    """Return what opens a pool of threads, and writes down how many it has."""
+
+    def opened(threads: int) -> ThreadPoolExecutor:
+        pools.append(threads)
+        return ThreadPoolExecutor(threads)
+
+    return opened
 
 
 @pytest.mark.compiled

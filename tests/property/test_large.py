@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kinfold.kernels import sweeps
+from kinfold.methods.blocks.workshop import at_most
 from kinfold.methods.partition import large
 from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.gaps import Gaps, split
@@ -41,12 +42,12 @@ def test_a_large_table_costs_less_after_each_round_and_keeps_k():
     assert found.steps == 6
 
 
-def test_the_number_of_threads_changes_nothing(monkeypatch):
+def test_the_number_of_threads_changes_nothing():
     start = sorted_start(X, 4)
     labels = []
     for threads in (1, 2):
-        monkeypatch.setattr(large, "THREADS", threads)
-        labels.append(improve(X, start, 4, steps=9, seed=3).labels)
+        with at_most(threads):
+            labels.append(improve(X, start, 4, steps=9, seed=3).labels)
     assert (labels[0] == labels[1]).all()
 
 

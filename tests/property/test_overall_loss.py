@@ -1,4 +1,4 @@
-"""The one loss for every method: by hand as docs/measures.md has it, against its exact twin, and its laws."""
+"""The one loss for every method: by hand as docs/measures/overall.md has it, against its exact twin, and its laws."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NESTED = {"type": "nominal", **AREAS}
 
 
 BY_HAND: list[tuple[dict[str, Any], list[Any], list[Any], Any, Any]] = [
-    # those of docs/measures.md
+    # those of docs/measures/overall.md
     (NUMBER, [1, 3, 11, 13], [2, 2, 12, 12], Fraction(4, 104), 1),
     (NOMINAL, ["f", "f", "m", "m"], ["f", "f", "f", "m"], Fraction(1, 4), Fraction(1, 4)),
     (SCALE, ["low", "mid", "high", "top"], ["mid", "mid", "high", "low"], Fraction(1 + 3, 4 * 4), Fraction(1, 2)),
@@ -71,8 +71,8 @@ def test_the_loss_of_a_column_is_that_of_a_count_by_hand() -> None:
 
 
 def examples() -> list[list[str]]:
-    """The rows of the worked examples in docs/measures.md."""
-    page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text("utf-8")
+    """The rows of the worked examples in docs/measures/overall.md."""
+    page = (Path(__file__).parents[2] / "docs" / "measures" / "overall.md").read_text("utf-8")
     lines = page.partition("| column | original | released | loss |\n")[2].partition("\n\n")[0].splitlines()[1:]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 

@@ -1,4 +1,4 @@
-"""Slow twin of the loss of a column: one cell at a time, in exact fractions, straight from docs/measures.md.
+"""Slow twin of the loss of a column: one cell at a time, in exact fractions, straight from docs/measures/overall.md.
 
 A released cell is None (null), GONE (its record was left out), "*", or a value or statement of its column. A column is
 described by what its cells can be; statements come as the set of the values that they cover.

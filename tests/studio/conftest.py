@@ -11,8 +11,8 @@ from studio.visitor import Visitor, studio
 
 
 @pytest.fixture(scope="module")
-def made() -> Iterator[Studio]:
-    with studio() as server:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    with studio(workspace=tmp_path_factory.mktemp("workspace")) as server:
         yield server
 
 

@@ -318,6 +318,7 @@ def test_a_bug_is_told_by_its_place_and_never_by_a_value(
     def broken(*_: object) -> None:
         raise KeyError("secret-value")
 
+    visitor.decide(privacy__k=3)  # the risk that was told when the table was opened is another one
     monkeypatch.setattr("kinfold.studio.source_routes.risk_of_columns", broken)
     with caplog.at_level(logging.DEBUG):
         answer = visitor.ask("GET", "/api/risk")

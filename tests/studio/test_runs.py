@@ -13,7 +13,7 @@ import pytest
 
 import kinfold
 from command import content, run
-from kinfold.demo import demo_policy
+from kinfold.demo import demo_policy, demo_table
 from kinfold.studio.allowances import Limits
 from kinfold.studio.serving import Studio
 from studio.tables import households
@@ -77,6 +77,26 @@ def test_a_table_of_households_goes_the_whole_way(made: Studio, tmp_path: Path) 
     public = unpacked(visitor, done["id"], "public", tmp_path / "studio")
     assert content(public) == content(release / "public")
     assert run("verify", public, "--rows-only", "--twice").code == 0
+
+
+def test_a_folder_is_saved_in_the_workspace_and_nowhere_else(made: Studio, demo: Visitor, tried: str) -> None:
+    public = f"/api/runs/{tried}/public/save"
+    told = demo.post(public)
+    place = made.sessions.workspace / "patients-public"
+    assert told == {"folder": "patients-public", "path": str(place)}
+    assert demo.get("/api/session")["workspace"] == str(made.sessions.workspace)
+    assert kinfold.verify(place).holds
+    assert demo.ask("POST", public).status == 409  # nothing is overwritten
+    demo.post(f"/api/runs/{tried}/internal/save", {"folder": "kept inside"})
+    inside = made.sessions.workspace / "kept inside"
+    assert sorted(path.name for path in inside.iterdir()) == ["audit.json", "policy.toml", "report.html"]
+    assert oct(inside.stat().st_mode & 0o777) == "0o700"
+    (made.sessions.workspace / "link").symlink_to(made.sessions.workspace.parent / "elsewhere")
+    assert demo.ask("POST", public, {"folder": "link"}).status == 409
+    for name in ("../out", "/tmp/out", "a/b", "..", ".hidden", "a\\b", "C:x", "a\nb", " ", "x" * 300):
+        assert demo.ask("POST", public, {"folder": name}).status == 422, name
+    assert sorted(path.name for path in made.sessions.workspace.iterdir()) == ["kept inside", "link", "patients-public"]
+    assert demo.ask("POST", f"/api/runs/{tried}/secret/save").status == 404
 
 
 def test_what_is_known_of_a_run(demo: Visitor, tried: str) -> None:
@@ -264,18 +284,25 @@ def _states(visitor: Visitor, idents: list[str]) -> list[str]:
 
 
 def test_refinement_by_the_clock_is_repeated_by_its_steps(made: Studio, tmp_path: Path) -> None:
+    table = b"".join(each + b"\n" for each in demo_rows(tmp_path).split(b"\n")[:300])
     visitor = Visitor.let_in(made)
-    visitor.demo()
-    visitor.post("/api/decision", {"set": {"method.refine": 3}, "unset": ["columns.charge.t", "columns.disease.l"]})
+    visitor.opened("patients.csv", table)
+    visitor.post("/api/policy", {"text": demo_policy()}, method="PUT")
+    visitor.post("/api/decision", {"set": {"method.refine": 1}, "unset": ["columns.charge.t", "columns.disease.l"]})
     done = visitor.run()
     assert done["state"] == "done", done["problems"]
     shares = [share for _, share in done["curve"]]
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] < 1
-    table = next(path for path in made.sessions.folder.rglob("patients.csv"))
-    release = as_the_command_does(visitor, done["id"], table.read_bytes(), "patients.csv", tmp_path)
+    assert done["name"] == "mdav, k = 5, refined 1 s"
+    release = as_the_command_does(visitor, done["id"], table, "patients.csv", tmp_path)
     public = unpacked(visitor, done["id"], "public", tmp_path / "studio")
     assert content(public)["release.csv"] == content(release / "public")["release.csv"]
+
+
+def demo_rows(folder: Path) -> bytes:
+    demo_table(folder / "all.csv")
+    return (folder / "all.csv").read_bytes()
 
 
 def test_the_demo_of_the_studio_is_the_demo_of_the_command(demo: Visitor) -> None:

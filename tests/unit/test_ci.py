@@ -1,4 +1,4 @@
-"""What CI promises: a missing browser or database fails the run, and is never a skip there."""
+"""What CI promises: a missing browser, database or node fails the run, and is never a skip there."""
 
 from __future__ import annotations
 
@@ -50,8 +50,15 @@ def test_the_run_of_ci_fails_and_says_so_where_no_browser_can_be_had(tmp_path: P
     for name in ("chromium", "initdb"):
         (tools / name).symlink_to(str(shutil.which("true")))
     ran = _run(tmp_path, tools)
-    assert ran.returncode == 0
-    assert "no node" in ran.stderr  # the studio's page is then not judged by axe-core, and the run says so
+    assert ran.returncode == 1
+    assert "no node" in ran.stderr
+    for name in ("node", "npm"):
+        (tools / name).symlink_to(str(shutil.which("true")))
+    ran = _run(tmp_path, tools)
+    assert ran.returncode == 1
+    assert "no axe-core" in ran.stderr
+    (tmp_path / "Makefile").write_text("test axe:\n\t@:\n")
+    assert _run(tmp_path, tools).returncode == 0
 
 
 def _run(folder: Path, tools: Path) -> subprocess.CompletedProcess[str]:

@@ -58,10 +58,20 @@ def test_a_value_of_ours_is_shown_with_the_decimals_of_theirs():
         (Expectation("0.50", "differs", reading="0.60"), 0.6, False),
         (Expectation("0.50", "differs", reading="0.60"), 0.61, True),
         (Expectation("0.50", "differs", reading="0.60"), 0.5, True),
+        (Expectation("0.50", "guard"), 0.5, False),
+        (Expectation("0.50", "guard"), 0.51, True),
+        (Expectation("lost", "guard", reading="3"), 3, False),
+        (Expectation("lost", "guard", reading="3"), 4, True),
     ],
 )
 def test_a_cell_fails_below_what_is_due_and_off_a_known_reading(expected, ours, failed):
     assert judged(KEY, expected, ours).failed is failed
+
+
+def test_a_value_that_was_made_to_come_out_is_no_match_with_the_paper():
+    cell = judged(KEY, Expectation("0.50", "guard", why="the hierarchy was chosen for it"), 0.5)
+    assert (cell.verdict, cell.guard, cell.ours) == ("not-computable", True, 0.5)
+    assert cell.reason == "the hierarchy was chosen for it"
 
 
 def exhibit(work, **more) -> Exhibit:

@@ -10,6 +10,7 @@ from kinfold.cli.escapes import Commands
 from kinfold.cli.hierarchies import convert, hierarchy, lattice
 from kinfold.cli.measuring import compare, measure
 from kinfold.cli.on_this_machine import studio, warmup
+from kinfold.cli.policies import schema, template
 from kinfold.cli.releasing import anonymize, verify
 from kinfold.cli.reproducing import reproduce
 from kinfold.cli.starting import demo, profile
@@ -17,7 +18,7 @@ from kinfold.cli.terminal import out
 
 COMMANDS = (
     *(demo, profile, anonymize, verify, measure, compare),
-    *(lattice, convert, hierarchy, reproduce, studio, warmup),
+    *(lattice, convert, hierarchy, template, schema, reproduce, studio, warmup),
 )
 
 app = typer.Typer(

@@ -1,4 +1,4 @@
-"""The commands about generalization: `lattice`, `hierarchy`, and `convert` for projects of ARX."""
+"""The commands about generalization: `lattice`, `hierarchy`, and `convert` for what other tools know."""
 
 from __future__ import annotations
 
@@ -37,19 +37,20 @@ def lattice(
 
 
 def convert(
-    project: Annotated[Path, typer.Argument(help="Project of ARX (.deid).", show_default=False)],
-    out_: Annotated[Path, typer.Option("--out", help="New folder for data and policy.", show_default=False)],
+    project: Annotated[
+        Path, typer.Argument(help="Of ARX (.deid), µ-ANT (.xml) or sdcMicro (report or script).", show_default=False)
+    ],
+    out_: Annotated[Path, typer.Option("--out", help="New folder for policy and data.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Turn a project of ARX into data, a policy and hierarchies, and say what could not be carried over.
+    """Turn what ARX, µ-ANT or sdcMicro know of a table into a policy, and say what could not be carried over.
 
     Example: `kinfold convert study.deid --out study`
     """
-    from kinfold.interchange import convert as carry_over
-    from kinfold.interchange import read_deid
+    from kinfold.interchange import converted
 
     with errors():
-        made = carry_over(read_deid(project))
+        made = converted(project)
         made.write(out_)
         if json:
             print_json({"folder": str(out_), "hierarchies": list(made.hierarchies), "notes": list(made.notes)})

@@ -15,6 +15,9 @@ from kinfold.request.methods import AUTO
 def studio(
     data: Annotated[Path | None, typer.Argument(help="A table to begin with.", show_default=False)] = None,
     port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port; any free one.", show_default=False)] = None,
+    workspace: Annotated[
+        Path | None, typer.Option(help="Folder to save releases in; this one.", show_default=False)
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
     """Do the whole job in a browser, on this machine alone: look, generalize, protect, explore, release.
@@ -29,7 +32,7 @@ def studio(
                 raise
             what = "the studio needs packages that are not installed"
             raise PolicyError(what, fix="pip install 'kinfold[studio]'") from None
-        serve(data, port, lambda line: out.print(line, soft_wrap=True), browser=browser)
+        serve(data, port, lambda line: out.print(line, soft_wrap=True), browser=browser, workspace=workspace)
 
 
 def warmup(

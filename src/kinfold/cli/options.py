@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kinfold.errors import PolicyError, Problem
-from kinfold.release.certification import policy_in
-from kinfold.release.inspection import public_part, read_certificate
-from kinfold.request.policy import Policy, parse_toml, read_toml
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.schema import ROLE_SYNONYMS
+
+if TYPE_CHECKING:
+    from kinfold.request.policy import Policy
 
 FLAGS = {
     "privacy.k": "-k",
@@ -28,6 +28,8 @@ def policy_from(
     file: Path | None, roles: Mapping[str, str | None], keys: Mapping[str, Any], settings: Sequence[str]
 ) -> Policy:
     """Return the policy of a command: `roles` are comma-separated lists, `keys` dotted, `settings` are key=value."""
+    from kinfold.request.policy import read_toml
+
     values: dict[str, Any] = read_toml(file) if file else {}
     _add_roles(values, roles)
     given = {key: value for key, value in keys.items() if value is not None}
@@ -40,6 +42,9 @@ def verifying(
     data: Path | DatabaseAddress, file: Path | None, keys: Mapping[str, Any], settings: Sequence[str]
 ) -> Policy | None:
     """Return what a release is judged by beside its certificate: a file, or the certificate with keys set anew."""
+    from kinfold.release.certification import policy_in
+    from kinfold.release.inspection import public_part, read_certificate
+
     if file is not None:
         return policy_from(file, {}, keys, settings)
     if given := [key for key, value in keys.items() if value is not None]:
@@ -53,6 +58,8 @@ def _set(
     values: dict[str, Any], settings: Sequence[str], file: Path | None, flags: Mapping[str, str] | None = None
 ) -> Policy:
     """Put single keys on top; what is wrong is told by the option that said it."""
+    from kinfold.request.policy import Policy
+
     options = dict(flags or {})
     for setting in settings:
         key, mark, text = setting.partition("=")
@@ -102,6 +109,8 @@ def _section(values: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     """Read a value as TOML does; what is no TOML value is text."""
+    from kinfold.request.policy import parse_toml
+
     try:
         return parse_toml(f"value = {text}")["value"]
     except (ValueError, RecursionError):

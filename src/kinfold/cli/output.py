@@ -12,8 +12,6 @@ from rich.text import Text
 
 from kinfold.cli.escapes import plain
 from kinfold.cli.terminal import digits, out
-from kinfold.models import Finding
-from kinfold.models.verdict import Verdict
 from kinfold.release.report.wording import percent, plural, share
 
 if TYPE_CHECKING:
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
     from kinfold.evaluation import Measures
     from kinfold.interchange import Conversion
     from kinfold.methods.generalize.lattice import Lattice
+    from kinfold.models import Finding
+    from kinfold.models.verdict import Verdict
     from kinfold.profiling.profile import Profile
     from kinfold.release.release import Release
     from kinfold.rows.databases.address import DatabaseAddress
@@ -150,12 +150,12 @@ def tell_conversion(made: Conversion, folder: Path) -> None:
     """Print what could not be carried over, where the files are, and how to go on."""
     for note in made.notes:
         out.print(Text(f"  note: {note}", style="yellow"), soft_wrap=True)
-    out.print(f"  the data       {folder / 'data.csv'}, as it was: it must not leave", soft_wrap=True)
-    out.print(
-        f"  the policy     {folder / 'policy.toml'}, with {plural(len(made.hierarchies), 'hierarchy', 'hierarchies')}",
-        soft_wrap=True,
-    )
-    run = f"kinfold anonymize {folder / 'data.csv'} --policy {folder / 'policy.toml'} --out release"
+    data = "DATA" if made.data is None else str(folder / "data.csv")
+    if made.data is not None:
+        out.print(f"  the data       {data}, as it was: it must not leave", soft_wrap=True)
+    held = f", with {plural(len(made.hierarchies), 'hierarchy', 'hierarchies')}" if made.data is not None else ""
+    out.print(f"  the policy     {folder / 'policy.toml'}{held}", soft_wrap=True)
+    run = f"kinfold anonymize {data} --policy {folder / 'policy.toml'} --out release"
     out.print()
     out.print(f"check the policy, then: {run}", soft_wrap=True)
 

@@ -62,8 +62,8 @@ def reads(command: Callable[..., None]) -> Callable[..., None]:
         table, query = (given.pop(key) for key in CHOICES)
         with errors():
             named = {key: located(given[key]) for key in TABLES if given.get(key) is not None}
-            first = next(iter(named))
-            named[first] = narrowed(named[first], table, query)
+            for first in [*named][:1]:  # a command may have none
+                named[first] = narrowed(named[first], table, query)
         command(**given | named, source=source)
 
     return signed(wrapped, command, ("source",), {**OPTIONS, **CHOICES})

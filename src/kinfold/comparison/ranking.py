@@ -14,7 +14,7 @@ from kinfold.comparison.outcome import Outcome, Setting
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.measures.catalogue import CATALOGUE
 from kinfold.release.report.chart import Picture
-from kinfold.release.report.risk_utility import Trial, pareto, picture
+from kinfold.release.report.risk_utility import WIDTH, Trial, pareto, picture
 from kinfold.release.report.wording import percent, plural, share
 from kinfold.rows.displayed import Displayed
 
@@ -50,10 +50,10 @@ class Comparison(Displayed):
         several = len({r.setting.t for r in self.ranked}) > 1
         return [Trial(_name(r.setting, several), r.setting.k, r.risk, r.loss) for r in self.ranked]
 
-    def map(self) -> Picture:
-        """Return the R-U map."""
+    def map(self, width: int = WIDTH) -> Picture:
+        """Return the R-U map, its plot so many pixels wide."""
         risk, loss = self.titles
-        return picture(self.trials(), f"risk: {risk.lower()}", f"loss: {loss.lower()}")
+        return picture(self.trials(), f"risk: {risk.lower()}", f"loss: {loss.lower()}", width)
 
     def display(self) -> tuple[str, dict[str, Any]]:
         """Return what a notebook shows."""

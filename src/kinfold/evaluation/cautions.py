@@ -17,7 +17,7 @@ import numpy as np
 
 from kinfold.errors import plural
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
-from kinfold.measures.dominance import Sorted, dominated, within_percent
+from kinfold.measures.dominance import Sorted, given_away
 from kinfold.request.binding import BoundPolicy
 from kinfold.request.encoding import Measured
 from kinfold.request.terms import reading_of
@@ -36,8 +36,7 @@ def dominance(pair: Pair) -> Iterator[str]:
         classes = Sorted.of(pair.masked)
         for column in averaged:
             values = column.attribute.numbers  # type: ignore[union-attr]
-            shown = int(dominated(classes, values, 1, DOMINANT).sum())
-            told = int(within_percent(classes, values, NEAR).sum())
+            shown, told = (int(marked.sum()) for marked in given_away(classes, values, DOMINANT, NEAR))
             if shown:
                 yield (
                     f"'{column.name}': one record makes more than {DOMINANT:g}% of the total in "

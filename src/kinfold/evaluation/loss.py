@@ -72,7 +72,7 @@ def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]], names: l
     sheet.write("sse_ratio", lambda: continuous.ratio(lost(), varied()))
     sheet.write("normalized_sse", lambda: continuous.normalized_sse(*tables(), weight))
     filled = remembered(lambda: _filled(*tables(), weight))
-    moments = remembered(lambda: tuple(Moments.of(table, weight) for table in filled()))
+    moments = remembered(lambda: (Moments.of(filled()[0], weight), Moments.of(filled()[1], weight)))
     sheet.write("il1", lambda: variation.il1(*tables(), weight))
     for name in ("il2", "il3", "il4", "il5"):
         formula = getattr(variation, name)
@@ -81,7 +81,7 @@ def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]], names: l
     sheet.write("il", lambda: variation.il(_whole(parts)))
     sheet.write("il1s", lambda: variation.il1s(*tables(), weight))
     sheet.write("eigenvalues", lambda: variation.eigenvalue_shift(*moments()))
-    sheet.write("pil", lambda: asdict(pil(*filled(), weight)))
+    sheet.write("pil", lambda: asdict(pil(*filled(), weight, moments())))
 
 
 def _each(names: list[str], tables: tuple[Floats, Floats], weight: Ints | None) -> dict[str, float]:

@@ -18,6 +18,7 @@ from kinfold.measures import NotApplicable
 from kinfold.measures.grouping import alike
 from kinfold.request.encoding import Attribute, Coded, Measured, records_of
 from kinfold.rows.engines import Engine
+from kinfold.rows.schema import Column
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -199,12 +200,7 @@ def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows
     records = records_of(attributes)
     kept = np.zeros(records, np.bool_)
     kept[rows] = True
-    readable = {
-        a.bound.name: schema[a.bound.name]
-        if isinstance(a, Measured) and (schema[a.bound.name].storage.kind.measured or schema[a.bound.name].date_format)
-        else None
-        for a in attributes
-    }
+    readable = {a.bound.name: _readable(a, schema[a.bound.name]) for a in attributes}
     table = engine.collect(released, readable)
     columns = []
     for attribute in attributes:
@@ -216,6 +212,14 @@ def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows
         else:
             columns.append(_labelled(attribute, column, kept, rows))
     return Pair(tuple(columns), kept)
+
+
+def _readable(attribute: Attribute, released: Column) -> Column | None:
+    """Return the released column where it still is what it was, numbers or dates: a year is no date of its own."""
+    if not isinstance(attribute, Measured):
+        return None
+    same = released.storage.kind is attribute.bound.kind or bool(released.date_format)
+    return released if same else None
 
 
 def _labelled(attribute: Attribute, column: Any, kept: NDArray[np.bool_], rows: NDArray[np.intp]) -> PairedColumn:

@@ -18,18 +18,35 @@ from kinfold.hierarchy.hierarchy import TOP, Hierarchy
 CALENDAR = ("day", "month", "quarter", "year", "decade")
 
 
-def by_mask(values: Iterable[str], characters: int, where: str = "the hierarchy") -> Hierarchy:
+def by_mask(
+    values: Iterable[str], characters: int, where: str = "the hierarchy", sparse: Iterable[str] = ()
+) -> Hierarchy:
     """Replace the last characters by stars, one more at each level.
+
+    `sparse` are beginnings that stand for too few people to be shown: where no more than that is left of a value, zeros
+    are, so that all such areas are one.
 
     >>> by_mask(["02138", "02139"], 2).labels.tolist()
     [['02138', '0213*', '021**', '*'], ['02139', '0213*', '021**', '*']]
+    >>> by_mask(["03601", "05901"], 4, sparse=["036", "059"]).labels[1].tolist()
+    ['05901', '0590*', '000**', '00***', '0****', '*']
     """
     if characters < 1:
         raise PolicyError(f"{where}: mask is {characters}", fix="mask at least one character")
     ordered = sorted(set(values))
     longest = max(map(len, ordered), default=0)
     steps = range(1, min(characters, longest) + 1)
-    return Hierarchy.of([[value, *(_masked(value, hidden, longest) for hidden in steps)] for value in ordered], where)
+    few = tuple(sparse)
+    rows = [
+        [value, *(_masked(_or_zeros(value, few, hidden), hidden, longest) for hidden in steps)] for value in ordered
+    ]
+    return Hierarchy.of(rows, where)
+
+
+def _or_zeros(value: str, sparse: tuple[str, ...], hidden: int) -> str:
+    """Return a value, or zeros where no more than a sparse beginning of it would be shown."""
+    few = any(value.startswith(part) and len(value) - hidden <= len(part) for part in sparse)
+    return "0" * len(value) if few else value
 
 
 def _masked(value: str, hidden: int, longest: int) -> str:

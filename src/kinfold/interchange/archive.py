@@ -3,7 +3,7 @@
 size       every part is read to its bound and no further, whatever its header claims; all parts share one bound too
 methods    stored and deflated, which can be read piece by piece; no passwords
 names      a name is looked up in the archive and never used as a path
-XML        by defusedxml: a document type is refused, and with it every entity, so that nothing can expand or reach out
+XML        see `xml_document`
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ import zlib
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from xml.etree.ElementTree import Element, ParseError
-
-from defusedxml import DTDForbidden
-from defusedxml.ElementTree import fromstring
+from xml.etree.ElementTree import Element
 
 from kinfold.errors import DataError
+from kinfold.interchange.xml_document import LARGEST_XML, xml_root
 
 # Far above what ARX writes, far below what would exhaust a machine.
 LARGEST = 1 << 30  # bytes, of all parts together
-LARGEST_XML = 1 << 24  # bytes, of one document
 MOST_PARTS = 10_000
 
 READABLE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -90,12 +87,4 @@ class Archive:
 
     def xml(self, name: str) -> Element:
         """Return the root of a part that is XML without a document type."""
-        data, where = self.part(name, LARGEST_XML), f"'{name}' in {self.name}"
-        try:
-            root: Element = fromstring(data, forbid_dtd=True)
-        except DTDForbidden:
-            what = f"{where} declares a document type, which ARX never writes"
-            raise DataError(what, fix="do not trust this file") from None
-        except (ParseError, ValueError, LookupError):
-            raise DataError(f"{where} is not XML", fix="check that the file is whole") from None
-        return root
+        return xml_root(self.part(name, LARGEST_XML), f"'{name}' in {self.name}")

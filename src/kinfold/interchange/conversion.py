@@ -1,4 +1,4 @@
-"""From a project of ARX to a folder that kinfold runs on: the data, a policy, and a file for each hierarchy.
+"""From the files of another tool to a folder that kinfold runs on: a policy, and of ARX data and hierarchies too.
 
     promises    k, l and t as ARX words them; other models are left out, and said
     columns     role and kind; hierarchies of quasi-identifiers, and of confidential columns whose distance needs one
@@ -21,9 +21,10 @@ from kinfold.disk import exchange, scratch
 from kinfold.errors import PolicyError
 from kinfold.hierarchy import Hierarchy, write_arx
 from kinfold.interchange.criteria import privacy_keys
+from kinfold.interchange.described import Described
 from kinfold.interchange.policy_columns import PolicyColumns
 from kinfold.interchange.project import Project
-from kinfold.interchange.toml import policy_text
+from kinfold.interchange.toml import line_of, policy_text
 from kinfold.rows.schema import Role
 
 SEPARATORS = ",;\t|"  # that kinfold tells apart by itself
@@ -35,7 +36,7 @@ OBJECTIVES = {"precision": "prec", "discernab": "discernibility", "loss": "granu
 class Conversion:
     """What goes into the folder, and what could not be carried over."""
 
-    data: bytes
+    data: bytes | None  # None: the table stands elsewhere
     policy: str  # TOML
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)  # by the name of the file
     notes: tuple[str, ...] = ()
@@ -63,8 +64,10 @@ class Conversion:
                 scratch.remove(beside)
 
     def _fill(self, folder: Path) -> None:
-        (folder / "data.csv").write_bytes(self.data)
         (folder / "policy.toml").write_text(self.policy, encoding="utf-8")
+        if self.data is None:
+            return
+        (folder / "data.csv").write_bytes(self.data)
         (folder / "hierarchies").mkdir()
         for name, hierarchy in self.hierarchies.items():
             write_arx(hierarchy, folder / "hierarchies" / name)
@@ -80,8 +83,18 @@ def convert(project: Project) -> Conversion:
     left = [f"left out, for kinfold has no such model: {text}" for text in project.others]
     notes = [*project.notes, *asked.notes, *left, *notes, *columns.notes]
     notes += _to_mend(project)
-    policy = policy_text(project, {"privacy": asked.privacy, "method": method, "columns": columns.keys}, notes)
-    return Conversion(_data(project), policy, columns.files, tuple(notes))
+    named = f" '{line_of(project.name)}'" if project.name else ""
+    head = f"From the project{named} of ARX {line_of(project.version)}. Check every role."
+    sections = {"privacy": asked.privacy, "method": method, "columns": columns.keys}
+    comments = {attribute.name: f"ARX: {attribute.datatype}" for attribute in project.attributes}
+    return Conversion(_data(project), policy_text(head, sections, comments, notes), columns.files, tuple(notes))
+
+
+def of_description(described: Described) -> Conversion:
+    """Return the policy for a table that stands elsewhere, and what there is to say of it."""
+    notes = (*described.notes, *described.to_mend())
+    sections = {**described.sections, "columns": described.columns}
+    return Conversion(None, policy_text(described.head, sections, described.comments, notes), notes=notes)
 
 
 def _to_mend(project: Project) -> list[str]:

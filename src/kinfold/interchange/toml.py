@@ -1,33 +1,32 @@
-"""The policy of a converted project as a TOML file, with comments on where each part comes from."""
+"""A converted policy as a TOML file, with comments on where each part comes from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tomlkit
 from tomlkit.items import Table
 
-from kinfold.interchange.project import Project
-
 INLINE = ("hierarchy", "levels")
+Sections: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
-def policy_text(project: Project, sections: Mapping[str, Mapping[str, Any]], notes: Sequence[str]) -> str:
-    """Return the text of the policy; what could not be carried over stands at its top."""
+def policy_text(head: str, sections: Sections, comments: Mapping[str, str], notes: Sequence[str]) -> str:
+    """Return the text of a policy; what could not be carried over stands at its top, comments beside the roles."""
     document = tomlkit.document()
-    named = f" '{_line(project.name)}'" if project.name else ""
-    document.add(tomlkit.comment(f"From the project{named} of ARX {_line(project.version)}. Check every role."))
+    document.add(tomlkit.comment(line_of(head)))
     for note in notes:
-        document.add(tomlkit.comment(f"note: {_line(note)}"))
+        document.add(tomlkit.comment(f"note: {line_of(note)}"))
     document.add(tomlkit.nl())
-    for name in ("privacy", "method"):
-        document.add(name, _table(sections[name]))
+    for name, keys in sections.items():
+        if name != "columns":
+            document.add(name, _table(keys))
     columns = tomlkit.table(is_super_table=True)
-    for attribute in project.attributes:
-        table = _table(sections["columns"][attribute.name])
-        table["role"].comment(f"ARX: {attribute.datatype}")
-        columns.add(attribute.name, table)
+    for name, keys in sections["columns"].items():
+        table = _table(keys)
+        table["role"].comment(line_of(comments[name]))
+        columns.add(name, table)
     document.add("columns", columns)
     return tomlkit.dumps(document)
 
@@ -44,6 +43,6 @@ def _table(keys: Mapping[str, Any]) -> Table:
     return table
 
 
-def _line(text: str) -> str:
+def line_of(text: str) -> str:
     """Put a text on one line, without characters that a comment must not have."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:200]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinfold.measures.arrays import Floats, NotApplicable, filled, numbers, paired, total
+from kinfold.measures.arrays import Flags, Floats, NotApplicable, filled, numbers, paired, total
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -76,10 +76,12 @@ def normalized_sse(original: ArrayLike, released: ArrayLike, weight: ArrayLike |
     known = ~np.isnan(x)
     if not known.any():
         raise NotApplicable("every original value is missing")
-    low = np.min(x, axis=0, where=known, initial=np.inf)
-    spread = np.max(x, axis=0, where=known, initial=-np.inf) - low
+    low, high = _limits(x, known)
+    spread = high - low
     varied = spread > 0
-    gap = np.where(varied, (x - y) / np.where(varied, spread, 1.0), x != y)
+    gap = (x - y) / np.where(varied, spread, 1.0)
+    if not varied.all():
+        gap = np.where(varied, gap, x != y)
     gap[np.isnan(y)] = 1.0
     gap[~known] = np.nan
     return float(total(gap**2, weight).sum() / filled(known, weight).sum())
@@ -102,10 +104,14 @@ def column_means(x: Floats, weight: ArrayLike | None = None) -> Floats:
     """Mean of the known values of each column, exact for a constant column; 0 for a column without any."""
     known = ~np.isnan(x)
     means = total(x, weight) / np.maximum(filled(known, weight), 1.0)
-    where: Any = True if known.all() else known  # a mask takes ten times as long
-    low = np.min(x, axis=0, where=where, initial=np.inf)
-    high = np.max(x, axis=0, where=where, initial=-np.inf)
+    low, high = _limits(x, known)
     return np.asarray(np.where(low == high, low, means), np.float64)
+
+
+def _limits(x: Floats, known: Flags) -> tuple[Floats, Floats]:
+    """Return the least and the largest of the known values of each column."""
+    where: Any = True if known.all() else known  # a mask takes ten times as long
+    return np.min(x, axis=0, where=where, initial=np.inf), np.max(x, axis=0, where=where, initial=-np.inf)
 
 
 def column_deviations(x: Floats, means: Floats, weight: ArrayLike | None = None) -> Floats:

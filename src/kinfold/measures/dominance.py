@@ -99,6 +99,20 @@ def within_percent(classes: ArrayLike | Sorted, values: ArrayLike, p: float = 10
     return here.by_label(here.sums(value) < p / 100.0 * first)
 
 
+def given_away(classes: ArrayLike | Sorted, values: ArrayLike, k: float = 75.0, p: float = 10.0) -> tuple[Flags, Flags]:
+    """Return `dominated` by one value and `within_percent`, both from one look at the values.
+
+    >>> [each.tolist() for each in given_away([0, 0, 0, 1, 1, 1], [80.0, 15.0, 5.0, 40.0, 30.0, 30.0])]
+    [[True, False], [True, False]]
+    """
+    here = Sorted.of(classes)
+    value = here.absolute(values)
+    totals = here.sums(value)
+    first = here.take_largest(value)
+    here.take_largest(value)
+    return here.by_label(first > k / 100.0 * totals), here.by_label(here.sums(value) < p / 100.0 * first)
+
+
 def singled_out(classes: ArrayLike, column: ArrayLike) -> int:
     """Return how many records are alone in their class with their value of another released column, 0 to n.
 

@@ -57,24 +57,36 @@ def found_by_rank(
 
 
 class _Ranks(NamedTuple):
-    """The distinct values of a released column in order, and how many records hold one of them or a lower one."""
+    """The values of a released column in order, and how many records hold each or one before it: None for one each."""
 
     values: Floats
-    until: Ints
+    until: Ints | None
 
     @classmethod
     def of(cls, column: Floats, weight: Ints | None) -> _Ranks:
         known = ~np.isnan(column)
+        column = column if known.all() else column[known]
         if weight is None:
-            values, held = np.unique(column[known], return_counts=True)
-        else:
-            values, place = np.unique(column[known], return_inverse=True)
-            held = np.bincount(place, weight[known]).astype(np.int64)
-        return cls(values, np.cumsum(held))
+            return cls(np.sort(column), None)
+        values, place = np.unique(column, return_inverse=True)
+        return cls(values, np.cumsum(np.bincount(place, weight[known]).astype(np.int64)))
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.values) if self.until is None else int(self.until[-1])
+
+    def ties(self, values: Floats) -> tuple[Ints, Ints]:
+        """The first and the last rank of each of these values, counted from 0."""
+        first, past = (np.searchsorted(self.values, values, side=side) for side in ("left", "right"))
+        if self.until is None:
+            return first, past - 1
+        return np.concatenate([[0], self.until[:-1]])[first], self.until[first] - 1
 
     def at(self, rank: Ints) -> Floats:
         """The value of each rank, counted from 0."""
-        return np.asarray(self.values[np.searchsorted(self.until, rank, side="right")], np.float64)
+        place = rank if self.until is None else np.searchsorted(self.until, rank, side="right")
+        return np.asarray(self.values[place], np.float64)
 
 
 def _inside_ranks(x: Floats, y: Floats, ranks: _Ranks, percents: Sequence[float]) -> Floats:
@@ -82,9 +94,7 @@ def _inside_ranks(x: Floats, y: Floats, ranks: _Ranks, percents: Sequence[float]
     inside, known = np.zeros(len(x)), np.flatnonzero(~np.isnan(y))
     if known.size == 0:
         return inside
-    place, n = np.searchsorted(ranks.values, y[known]), int(ranks.until[-1])
-    last = ranks.until[place] - 1  # of a tie
-    first = np.concatenate([[0], ranks.until[:-1]])[place]
+    n, (first, last) = ranks.records, ranks.ties(y[known])
     for percent in percents:
         reach = int(percent * n / 200.0)
         low, high = ranks.at(np.maximum(first - reach, 0)), ranks.at(np.minimum(last + reach, n - 1))

@@ -54,10 +54,16 @@ class Pil:
     correlations: float | None
 
 
-def pil(original: ArrayLike, released: ArrayLike, weight: ArrayLike | None = None) -> Pil:
+def pil(
+    original: ArrayLike,
+    released: ArrayLike,
+    weight: ArrayLike | None = None,
+    moments: tuple[Moments, Moments] | None = None,
+) -> Pil:
     """Return the probabilistic loss of quantiles, means, variances, covariances and correlations, 0 to 1 each.
 
-    `weight` is how many records each row stands for, where equal rows are given once.
+    `weight` is how many records each row stands for, where equal rows are given once; `moments` are those of both
+    tables, where they are known.
 
     >>> x = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0], [6.0, 4.0]])
     >>> pil(x, x)
@@ -66,7 +72,7 @@ def pil(original: ArrayLike, released: ArrayLike, weight: ArrayLike | None = Non
     0.357
     """
     (x, records), (y, after_records) = _complete(original, weight), _complete(released, weight)
-    before, after = Moments.of(x, records), Moments.of(y, after_records)
+    before, after = moments or (Moments.of(x, records), Moments.of(y, after_records))
     scale = np.where(before.constant, 1.0, np.sqrt(before.variances))
     z = (x - before.means) / scale
     n, counted = _weighed(z, records)
@@ -99,7 +105,7 @@ def gaussian_density(ranked: Floats, at: Floats, records: Floats | None = None) 
     spread = min(deviation, (high - low) / 1.34) or deviation
     width = 0.9 * spread * n**-0.2
     step = max(1, len(ranked) // ENOUGH) if records is None else 1
-    ranked = ranked[step // 2 :: step]
+    ranked = np.ascontiguousarray(ranked[step // 2 :: step])
     weight = np.ones(len(ranked)) if records is None else records
     found = []
     for point in at:

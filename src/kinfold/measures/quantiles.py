@@ -21,10 +21,14 @@ def quantiles(ranked: Floats, shares: Sequence[float] | Floats, records: NDArray
     >>> quantiles(np.array([1.0, 3.0]), [0.5, 0.75], records=np.array([3, 1])).tolist()
     [1.0, 1.5]
     """
-    until = np.arange(1, len(ranked) + 1) if records is None else np.cumsum(records)
-    rank = np.asarray(shares, np.float64) * (float(until[-1]) - 1.0)
+    until = None if records is None else np.cumsum(records)
+    last = (len(ranked) if until is None else until[-1]) - 1
+    rank = np.asarray(shares, np.float64) * float(last)
     below = np.floor(rank)
-    low, high = (
-        ranked[np.searchsorted(until, np.minimum(at, until[-1] - 1), side="right")] for at in (below, below + 1)
-    )
+    low, high = (ranked[_place(np.minimum(at, last), until)] for at in (below, below + 1))
     return np.asarray(low + (high - low) * (rank - below), np.float64)
+
+
+def _place(rank: Floats, until: NDArray[Any] | None) -> NDArray[np.intp]:
+    """Return the place of the value that each rank falls on."""
+    return rank.astype(np.intp) if until is None else np.searchsorted(until, rank, side="right")

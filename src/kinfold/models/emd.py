@@ -149,9 +149,16 @@ def present(spread: Spread) -> tuple[Spread, Ints]:
     totals = spread.totals()
     held = totals > 0
     number = np.cumsum(held) - 1
-    order = np.lexsort((spread.code, spread.group))
-    code = number[spread.code[order]]
-    return Spread(spread.group[order], code, spread.count[order], spread.values[held]), totals[held]
+    if not _in_order(spread):
+        order = np.lexsort((spread.code, spread.group))
+        spread = Spread(spread.group[order], spread.code[order], spread.count[order], spread.values)
+    return Spread(spread.group, number[spread.code], spread.count, spread.values[held]), totals[held]
+
+
+def _in_order(spread: Spread) -> bool:
+    """Whether cells are sorted by class and value, as an engine counts them."""
+    step = np.diff(spread.group)
+    return bool(((step > 0) | ((step == 0) & (np.diff(spread.code) >= 0))).all())
 
 
 def _steps(spread: Spread, values: int) -> tuple[Ints, Ints]:

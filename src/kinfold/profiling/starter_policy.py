@@ -6,8 +6,9 @@ Tables of labels that are long stand in files of their own, in a folder beside t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import tomlkit
 from tomlkit.items import Table
@@ -24,21 +25,33 @@ else may know it), confidential (to be protected from inference), other (release
 a column would be generalized: by method = "lattice" and its like, or with average = "generalize" in the column."""
 PEOPLE = "a person has several rows: k counts people, not rows"
 HOUSEHOLDS = "several rows share each of its values, as people of a household do: with this line k counts those"
+TextOf: TypeAlias = Callable[[str], str]  # a policy, given the folder of its hierarchies
+
 LONGEST = 60  # characters of a file's name
 
 
-def starter(profile: Profile, k: int | None = None, folder: str | None = None) -> str:
+@dataclass(frozen=True)
+class PolicyForm:
+    """What a policy says beside what is found in the table: its head, its sections, and further keys of columns."""
+
+    head: str = HEAD
+    sections: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"method": {"name": "auto"}})
+    columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def starter(profile: Profile, k: int | None = None, folder: str | None = None, form: PolicyForm | None = None) -> str:
     """Return the text of a policy for the profiled table; long tables of labels are in a folder, if it has a name."""
+    form = form or PolicyForm()
     document = tomlkit.document()
-    for line in HEAD.splitlines():
-        document.add(tomlkit.comment(line))
+    for line in form.head.splitlines():
+        document.add(tomlkit.comment(line) if line else tomlkit.nl())
     document.add(tomlkit.nl())
     if written := worth_writing(profile.source):
         document.add("source", tomlkit.item(written))
-    document.add("privacy", _privacy(profile, k or profile.k))
-    method = tomlkit.table()
-    method.add("name", "auto")
-    document.add("method", method)
+    document.add("privacy", _privacy(profile, {"k": k or profile.k, **form.sections.get("privacy", {})}))
+    for name, keys in form.sections.items():
+        if name != "privacy":
+            document.add(name, _section(keys))
     if profile.sampling_weights is not None:
         report = tomlkit.table()
         report.add("sampling_weights", profile.sampling_weights)
@@ -47,9 +60,22 @@ def starter(profile: Profile, k: int | None = None, folder: str | None = None) -
     columns = tomlkit.table(is_super_table=True)
     files = {} if folder is None else {name: f"{folder}/{file}" for name, file, _ in hierarchy_files(profile)}
     for column in profile.columns:
-        columns.add(column.name, _column(column, files.get(column.name)))
+        columns.add(column.name, _column(column, files.get(column.name), form.columns.get(column.name, {})))
     document.add("columns", columns)
     return tomlkit.dumps(document)
+
+
+def _section(keys: Mapping[str, Any]) -> Table:
+    table = tomlkit.table()
+    for key, value in keys.items():
+        table.add(key, _inline(value) if isinstance(value, Mapping) else value)
+    return table
+
+
+def _inline(keys: Mapping[str, Any]) -> Any:
+    inline = tomlkit.inline_table()
+    inline.update(keys)
+    return inline
 
 
 def hierarchy_files(profile: Profile) -> Iterator[tuple[str, str, Rows]]:
@@ -64,9 +90,8 @@ def hierarchy_files(profile: Profile) -> Iterator[tuple[str, str, Rows]]:
             yield column.name, f"{file}.csv", column.hierarchy.rows
 
 
-def _privacy(profile: Profile, k: int) -> Table:
-    table = tomlkit.table()
-    table.add("k", k)
+def _privacy(profile: Profile, said: Mapping[str, Any]) -> Table:
+    table = _section(said)
     table["k"].comment("at least so many records share each combination of quasi-identifiers")
     if profile.unit is not None and profile.unit.people:
         table.add("unit", profile.unit.column)
@@ -76,13 +101,15 @@ def _privacy(profile: Profile, k: int) -> Table:
     return table
 
 
-def _column(column: ColumnProfile, file: str | None) -> Table:
+def _column(column: ColumnProfile, file: str | None, further: Mapping[str, Any]) -> Table:
     table = tomlkit.table()
     table.add(tomlkit.comment(f"{column.reason}; {column.distinct:,} values, {column.missing:,} missing"))
     table.add("role", column.role)
     if column.role == Role.IDENTIFIER:
         return table
     table.add("type", column.kind)
+    for key, value in further.items():
+        table.add(key, value)
     if column.order:
         table.add("order", _listed(column.order))
         table["order"].comment("from the lowest to the highest")
@@ -114,8 +141,7 @@ def _hierarchy(hierarchy: ProposedHierarchy, file: str | None) -> Any:
             rows.append(_listed(row))
         levels.add("levels", rows)
         return levels
-    keys = tomlkit.inline_table()
-    keys.update({"file": file} if file is not None else dict(hierarchy.keys))
+    keys = _inline({"file": file} if file is not None else hierarchy.keys)
     keys.comment(hierarchy.told)
     return keys
 

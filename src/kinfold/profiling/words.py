@@ -124,6 +124,15 @@ def hints(name: str) -> frozenset[Hint]:
     return frozenset(Hint(meaning) for meaning in WORDS if _pattern(meaning).search(read))
 
 
+def mentions(name: str, words: str) -> bool:
+    """Whether one of some words stands in a name.
+
+    >>> mentions("Home-State", "state region"), mentions("estate", "state")
+    (True, False)
+    """
+    return re.search("|".join(map(_part, words.split())), _read(name)) is not None
+
+
 def _read(name: str) -> str:
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{6})(?=ID$)", "_", name)  # PatientId, PATIENTID; not COVID
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", parted).translate(MARKS)).casefold()

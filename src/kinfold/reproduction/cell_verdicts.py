@@ -5,12 +5,13 @@
     differs         neither
     not-computable  ours is missing, or is of a stand-in for data that was never published
 
-A cell fails if its verdict is worse than what is due, or if a reading is known and ours does not equal it.
+A cell fails if its verdict is worse than what is due, or if a reading is known and ours does not equal it. A guard is
+not-computable, and fails if ours is not what it was.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Comparandum:
     verdict: str
     reason: str
     failed: bool = False
+    guard: bool = False  # ours was made to come out, or is ours alone: no verdict on the paper
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cell as JSON shows it."""
@@ -45,11 +47,16 @@ class Comparandum:
             "verdict": self.verdict,
             "reason": self.reason,
             "failed": self.failed,
+            "guard": self.guard,
         }
 
 
 def judged(key: Key, expected: Expectation, ours: Ours) -> Comparandum:
     """Return the verdict on one cell."""
+    if expected.due == "guard":
+        changed = compared(expected.reading or expected.printed, ours) != "match"
+        kept = not_computable(key, expected, expected.why, ours)
+        return replace(kept, guard=True, failed=changed)
     verdict = compared(expected.printed, ours)
     known = expected.reading is None or compared(expected.reading, ours) == "match"
     failed = ORDER.index(verdict) > ORDER.index(expected.due) or not known

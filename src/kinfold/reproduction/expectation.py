@@ -6,7 +6,9 @@ and the tests read the same table:
 
     printed     as it stands in the paper, digits and all
     reading     what it has to be where the print is wrong or where ours is known to differ; ours must equal it
-    due         the least verdict that is no failure: match, close (within 3 %), differs
+    due         the least verdict that is no failure: match, close (within 3 %), differs; or guard, where the value was
+                made to come out (a property of a stand-in, a hierarchy that was chosen for it) or is ours alone: no
+                verdict on the paper, which is not-computable there, but ours must stay as it is
     why         the reason where it is not a match
 """
 
@@ -19,11 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from kinfold.reproduction.bench import Bench
 
-Due: TypeAlias = Literal["match", "close", "differs"]
+Due: TypeAlias = Literal["match", "close", "differs", "guard"]
 Key: TypeAlias = tuple[str, str]  # row and column
 Ours: TypeAlias = float | int | str | bool
 
 PRINTED = "the paper's own table"
+NO_NUMBERS = "nothing to compute"
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,12 @@ class Paper:
 def expect(cells: Mapping[Key, str], due: Due = "match", why: str = "") -> dict[Key, Expectation]:
     """Return expectations of one kind for a grid of printed values."""
     return {key: Expectation(printed, due, why=why) for key, printed in cells.items()}
+
+
+def mentioned(place: str, title: str, why: str) -> Exhibit:
+    """Return an exhibit that has no values of its own, such as a drawing: listed, with the reason."""
+    expected = {("", "value"): Expectation("no number", "differs", why=why)}
+    return Exhibit(place, title, expected, lambda _: Worked({}), NO_NUMBERS)
 
 
 def grid(rows: Mapping[str, Mapping[str, Any]]) -> dict[Key, Any]:

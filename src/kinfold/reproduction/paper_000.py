@@ -22,7 +22,18 @@ from kinfold.measures.variation import Moments, il, il1, il2, il3, il4, il5
 from kinfold.methods.aggregate import convex_median, mode, ordinal_median
 from kinfold.methods.partition.mdav import mdav
 from kinfold.reproduction.bench import Bench, class_means, lost, standardized
-from kinfold.reproduction.expectation import Due, Exhibit, Expectation, Key, Ours, Paper, Plot, Worked, expect
+from kinfold.reproduction.expectation import (
+    Due,
+    Exhibit,
+    Expectation,
+    Key,
+    Ours,
+    Paper,
+    Plot,
+    Worked,
+    expect,
+    mentioned,
+)
 from kinfold.reproduction.printed import cells, columns, examples, rows, table
 from kinfold.reproduction.stand_ins import SCALES, housing_survey
 from kinfold.rows.points import Nested, Ordered, Points
@@ -161,6 +172,28 @@ def _medians(name: str, average: Callable[..., Codes]) -> Callable[[Bench], Work
     return work
 
 
+def _eq_1(_: Bench) -> Worked:
+    return Worked({("8 categories", "largest distance"): float(Ordered(8).gaps(0)[7] ** 0.5)})
+
+
+def _figure_2(_: Bench) -> Worked:
+    """Return both medians of {1, 2, 2, 5, 6}, and draw the frequencies that they are medians of."""
+    values = np.array([1, 2, 2, 5, 6], np.int32)
+    one = np.zeros(len(values), np.int32)
+    frequency = np.bincount(values, minlength=8)
+    left, right = np.maximum.accumulate(frequency), np.maximum.accumulate(frequency[::-1])[::-1]
+    sides = {"f, of the median": frequency, "f', of the convex median": np.minimum(left, right)}
+    points = [
+        {"x": code, "y": int(count), "series": name, "panel": "S = {1, 2, 2, 5, 6}"}
+        for name, counts in sides.items()
+        for code, count in enumerate(counts)
+    ]
+    row = "{1, 2, 2, 5, 6} on the scale 0 to 7"
+    found = {"median": ordinal_median(values, one, 8), "convex median": convex_median(values, one, 8)}
+    drawn = Plot("Figure 2: frequencies", "category", "frequency", points)
+    return Worked({(row, name): int(codes[0]) for name, codes in found.items()}, (drawn,))
+
+
 def survey_losses(name: str, k: int) -> dict[str, float]:
     """Return the measures of one row of Tables 4 to 7, on the stand-in."""
     every, sizes = housing_survey()
@@ -281,6 +314,7 @@ PAPER = Paper(
     "Domingo-Ferrer & Torra 2005: Ordinal, continuous and heterogeneous k-anonymity through microaggregation",
     (
         Exhibit("Lemma 4.1", "Generalizations of c categories", examples("000", "Lemma 4.1"), _lemma, "counted"),
+        mentioned("Figure 1", "The records of Table 1", "a drawing of Table 1, which is recoded in Section 4"),
         Exhibit("Section 4", "Global recoding of Table 1", examples("000", "Section 4"), _section_4),
         Exhibit(
             "Definition 5.2", "Median", examples("000", "Definition 5.2"), _medians("Definition 5.2", ordinal_median)
@@ -291,6 +325,8 @@ PAPER = Paper(
             examples("000", "Definition 5.3"),
             _medians("Definition 5.3", convex_median),
         ),
+        Exhibit("Eq. (1)", "Distance of ordinal categories", examples("000", "Eq. (1)"), _eq_1, "counted"),
+        Exhibit("Figure 2", "Frequencies of median and convex median", examples("000", "Figure 2"), _figure_2),
         Exhibit("Table 2", "Information loss", TABLE_2, _table_2, "Census, 1,080 records", CENSUS),
         Exhibit("Table 3", "Probabilistic information loss", TABLE_3, _table_3, "Census, 1,080 records", CENSUS),
         Exhibit(

@@ -25,7 +25,7 @@ from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.methods.generalize.mu_argus import MuArgus, Ranks, combinations_tested, find_outliers, mu_argus
 from kinfold.models import KAnonymity
 from kinfold.reproduction.bench import Bench
-from kinfold.reproduction.expectation import Exhibit, Expectation, Key, Ours, Paper, Plot, Worked, expect
+from kinfold.reproduction.expectation import Exhibit, Expectation, Key, Ours, Paper, Plot, Worked, expect, mentioned
 from kinfold.reproduction.printed import cells, columns, examples, rows, table, value
 from kinfold.rows.tally import Tally
 
@@ -327,12 +327,16 @@ def _figure_15(_: Bench) -> Worked:
     return Worked(values)
 
 
+STEPS = "an algorithm, printed as steps; what it makes of the printed table is compared in"
+
 PAPER = Paper(
     "002",
     "Sweeney 2002: Achieving k-anonymity privacy protection using generalization and suppression",
     (
-        Exhibit("Figure 1", "A 2-anonymous table", examples("002", "Figure 1"), _figure_1),
-        Exhibit("Example 2", "Every value occurs at least k times", examples("002", "Example 2"), _example_2),
+        Exhibit("Figure 1", "Example 1, a 2-anonymous table", examples("002", "Figure 1"), _figure_1),
+        Exhibit(
+            "Example 2", "Theorem 1: every value occurs at least k times", examples("002", "Example 2"), _example_2
+        ),
         Exhibit("Figures 2 and 3", "Hierarchies, suppression on top", examples("002", "Figures 2 and 3"), _hierarchies),
         Exhibit(
             "Figure 4",
@@ -346,7 +350,14 @@ PAPER = Paper(
         Exhibit("Example 5", "Prec at its ends", examples("002", "Example 5"), _example_5),
         Exhibit("Example 6", "Prec of the tables of Figure 4", examples("002", "Example 6"), _example_6),
         Exhibit("Definition 6", "k-minimal distortion", examples("002", "Definition 6"), _definition_6),
+        mentioned("Figure 5", "MinGen", f"{STEPS} Figure 7"),
+        mentioned(
+            "Figure 6",
+            "Hierarchies of BirthDate and Gender",
+            "lost in the scan; what follows from them is in Figures 7 and 10",
+        ),
         Exhibit("Figure 7", "Example 7, MinGen at cell level", examples("002", "Figure 7"), _figure_7),
+        mentioned("Figure 8", "Datafly", f"{STEPS} Figures 9 and 10"),
         Exhibit("Figure 9A", "Datafly before the first step", examples("002", "Figure 9A"), _figure_9_a),
         Exhibit(
             "Figure 9B",
@@ -357,6 +368,7 @@ PAPER = Paper(
         Exhibit(
             "Figure 10", "Datafly's release", expect(tuples("figure_10")) | examples("002", "Figure 10"), _figure_10
         ),
+        mentioned("Figure 11", "mu-Argus", f"{STEPS} Figures 13 to 15"),
         Exhibit("Figure 12", "Combinations that the program tests", examples("002", "Figure 12"), _figure_12),
         Exhibit("Figure 13", "mu-Argus: Most x More", examples("002", "Figure 13"), _figure_13),
         Exhibit("Figure 14", "mu-Argus: combinations that are too rare", figure_14(), _figure_14),

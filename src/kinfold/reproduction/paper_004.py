@@ -23,7 +23,18 @@ from kinfold.methods.partition.t_first import t_first
 from kinfold.methods.partition.t_merge import t_merge
 from kinfold.models.emd import ordered
 from kinfold.reproduction.bench import Bench, class_means, standardized
-from kinfold.reproduction.expectation import Due, Exhibit, Expectation, Key, Ours, Paper, Plot, Worked, expect
+from kinfold.reproduction.expectation import (
+    Due,
+    Exhibit,
+    Expectation,
+    Key,
+    Ours,
+    Paper,
+    Plot,
+    Worked,
+    expect,
+    mentioned,
+)
 from kinfold.reproduction.printed import cells, columns, examples, table
 from kinfold.reproduction.stand_ins import patients
 from kinfold.rows.tally import of_labels
@@ -268,10 +279,13 @@ def _sizes_exhibit(number: int, due: Due, why: str = "") -> Exhibit:
 
 STAND_IN = "a generated stand-in for the discharges, 23,435 records, seed 2010"
 
+DRAWN = "a drawing without numbers; what it shows is computed in"
+
 PAPER = Paper(
     "004",
     "Soria-Comas, Domingo-Ferrer, Sánchez & Martínez 2015: t-Closeness through microaggregation",
     (
+        mentioned("Figure 1", "The cluster of least EMD", f"{DRAWN} Proposition 1"),
         Exhibit(
             "Proposition 1",
             "Lower bound of the EMD, every cluster tried",
@@ -279,6 +293,7 @@ PAPER = Paper(
             _propositions(min, "Proposition 1"),
             source="all ranks 1 to n",
         ),
+        mentioned("Figure 2", "The cluster of greatest EMD", f"{DRAWN} Proposition 2"),
         Exhibit(
             "Proposition 2",
             "Upper bound of the EMD, every cluster of one record a subset tried",
@@ -286,6 +301,7 @@ PAPER = Paper(
             _propositions(max, "Proposition 2"),
             source="all ranks 1 to n",
         ),
+        mentioned("Figures 3 and 4", "Clusters with an extra record", f"{DRAWN} Section 7 and Table 3"),
         Exhibit("Eq. (4)", "Cluster size, floor or ceiling", examples("004", "Eq. (4)"), _eq_4),
         Exhibit(
             "Section 7",

@@ -25,7 +25,7 @@ def hierarchy_of(bound: BoundColumn, values: Sequence[str] | Texts) -> Hierarchy
     if not len(values) and (spec.levels, spec.tree, spec.file) == (None, None, None):
         return Hierarchy.of([("", TOP)])  # of nothing but nulls: there is nothing to generalize
     if spec.mask is not None:
-        return by_mask(values, spec.mask, where)
+        return by_mask(values, spec.mask, where, spec.sparse)
     if spec.intervals is not None:
         return by_intervals(_numeric(values, where), spec.intervals, spec.origin, where, (spec.bottom, spec.top))
     if spec.dates is not None:

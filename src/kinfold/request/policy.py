@@ -16,7 +16,7 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import tomlkit
 from pydantic import (
@@ -49,7 +49,9 @@ def _role(value: Any) -> Any:
 
 def _texts(value: Any) -> Any:
     # Categories written as numbers in TOML or Python mean the text of the number.
-    return [_text(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return value
+    return [item if isinstance(item, list | dict) else _text(item) for item in value]  # a list is no category
 
 
 def _text(item: Any) -> str:
@@ -90,13 +92,17 @@ def _method(value: Any) -> Any:
     raise ValueError(f"no method {value!r}{did_you_mean(str(value), known)}; known are {', '.join(known)}")
 
 
-Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Written: TypeAlias = str | float | bool  # a category as TOML may write it
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts, json_schema_input_type=tuple[Written, ...])]
 Whole = Annotated[StrictInt, BeforeValidator(_whole)]
 Number = Annotated[float, Field(strict=True)]  # "0.2" and true are none
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]
-Limit = Annotated[float | str, PlainValidator(_limit)]  # of a date an ISO text
-Names = Annotated[dict[str, str], BeforeValidator(_names), Field(min_length=1)]
+Limit = Annotated[float | str, PlainValidator(_limit, json_schema_input_type=float | str)]  # of a date an ISO text
+Names = Annotated[
+    dict[str, str], BeforeValidator(_names, json_schema_input_type=dict[str, Written]), Field(min_length=1)
+]
+Listed: TypeAlias = Written | tuple[Written, ...]  # one is taken for a list of one
 
 
 class _Section(BaseModel):
@@ -131,6 +137,7 @@ class Method(_Section):
     limit: dict[str, Annotated[Number, Field(ge=0, le=1)]] | None = None  # local-suppression: share of cells, by column
     block: Annotated[Whole, Field(ge=0)] | None = None  # records that are partitioned together, at most; 0: all of them
     seed: Annotated[Whole, Field(ge=0)] = 0
+    normalized: StrictBool | None = None  # approximate: distances of attributes as shares of their joint entropy; ours
     several_starts: bool | None = None  # promises: also from other classes than the method's; None: where it is auto
 
     @property
@@ -157,14 +164,18 @@ class Method(_Section):
         for key, owners in methods.strangers(self.name).items():
             if self.model_dump()[key] is not None:
                 known = " or ".join(f'name = "{name}"' for name in owners)
-                raise ValueError(f"{key} are for {known}, and the method is {self.name}")
+                are = "are" if key.endswith("s") else "is"
+                raise ValueError(f"{key} {are} for {known}, and the method is {self.name}")
         return self
 
 
 class HierarchySpec(_Section):
     """How a column's hierarchy is made: exactly one of mask, intervals, dates, levels, file and tree."""
 
+    FORMS: ClassVar = ("mask", "intervals", "dates", "levels", "file", "tree")
+
     mask: Annotated[Whole, Field(ge=1)] | None = None
+    sparse: tuple[str, ...] = ()  # mask: beginnings that stand for too few people to be shown; zeros are shown instead
     intervals: tuple[Number, ...] | None = None
     origin: Number = 0.0
     top: Number | None = None  # intervals: one open interval from here up
@@ -176,9 +187,10 @@ class HierarchySpec(_Section):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        forms = ("mask", "intervals", "dates", "levels", "file", "tree")
-        if sum(getattr(self, form) is not None for form in forms) != 1:
-            raise ValueError(f"a hierarchy has exactly one of {', '.join(forms)}")
+        if sum(getattr(self, form) is not None for form in self.FORMS) != 1:
+            raise ValueError(f"a hierarchy has exactly one of {', '.join(self.FORMS)}")
+        if self.sparse and self.mask is None:
+            raise ValueError("sparse are beginnings of values that a mask hides, and there is none")
         if (self.top is not None or self.bottom is not None) and self.intervals is None:
             raise ValueError("top and bottom are where the intervals at the ends open, and there are none")
         return self
@@ -234,10 +246,14 @@ class Rule(_Section):
 class Source(_Section):
     """How the table is written, where reading it plainly would mistake it."""
 
-    na: Annotated[Texts, BeforeValidator(source_keys.listed)] = ()
+    na: Annotated[Texts, BeforeValidator(source_keys.listed, json_schema_input_type=Listed)] = ()
     decimal: Literal[".", ","] = "."
     thousands: Annotated[str, BeforeValidator(source_keys.thousands)] = ""
-    dates: Annotated[tuple[str, ...], AfterValidator(source_keys.dates), BeforeValidator(source_keys.listed)] = ()
+    dates: Annotated[
+        tuple[str, ...],
+        AfterValidator(source_keys.dates),
+        BeforeValidator(source_keys.listed, json_schema_input_type=str | tuple[str, ...]),
+    ] = ()
     encoding: Annotated[str | None, BeforeValidator(source_keys.encoding)] = None
     separator: Annotated[str | None, BeforeValidator(source_keys.separator)] = None
     sheet: str | Annotated[Whole, Field(ge=1)] | None = None

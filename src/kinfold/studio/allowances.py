@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MB, GB = 1 << 20, 1 << 30
+MB, GB = 10**6, 10**9
 
 
 @dataclass(frozen=True)

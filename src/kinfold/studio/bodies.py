@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON of a bounded size, and files of a bounded size in a bounded time."""
+"""What requests bring: JSON of a bounded size, files of a bounded size in a bounded time, numbers in the address."""
 
 from __future__ import annotations
 
@@ -82,6 +82,14 @@ async def pieces(request: Request, limits: Limits, most: int) -> AsyncIterator[b
             raise _too_large(most)
         if chunk:
             yield chunk
+
+
+def whole(request: Request, name: str, default: int, most: int) -> int:
+    """Return a whole number that the address of a request says, at most so large."""
+    text = request.query_params.get(name, str(default))
+    if not text.isdecimal() or len(text) > 12:
+        raise Refused(400, f"{name} is no whole number", "give one from 0 up")
+    return min(int(text), most)
 
 
 def _too_large(most: int) -> Refused:

@@ -65,7 +65,8 @@ class DatabaseRoutes:
             raise Refused(404, "the file has no such table", "choose one of its tables")
         rows = f"table={quote(_quoted(str(name)), safe='')}"
         asked = f"sqlite:///{quote(str(held.path))}?{rows}"
-        path = held.path.with_name(clean_name(f"{name}.parquet"))
+        file = clean_name(f"{name}.parquet")
+        path = place_for(session, file) if held.kind == "given" else held.path.with_name(file)
         shown = f"sqlite:///{quote(held.name)}?{rows}"
         table = Opened(str(name), path, "database", held.size, address=shown, asked=asked)
         session.source = None  # the file stays where the table is read from

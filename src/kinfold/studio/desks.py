@@ -64,6 +64,13 @@ class Desks:
         self._limits = limits
         self._open: OrderedDict[object, Desk] = OrderedDict()
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._coming: set[asyncio.Task[None]] = set()
+
+    def prepare(self, owner: object, path: Path, form: Form) -> None:
+        """Begin to open a large table before anybody asks."""
+        task = asyncio.get_running_loop().create_task(self.ask(owner, path, form, lambda _engine, _frame: None))
+        self._coming.add(task)
+        task.add_done_callback(self._coming.discard)
 
     async def ask(
         self, owner: object, path: Path, form: Form, question: Callable[[Engine, Any], Answer], key: Any = None

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from kinfold.evaluation.chosen_columns import risk_of_columns
 from kinfold.flow import MISSING, looked_at, open_engine, rows_of
 from kinfold.hierarchy import by_rows, write_arx
 from kinfold.profiling.profile import ColumnProfile, Profile, profile
 from kinfold.profiling.starter_policy import hierarchy_files, starter
 from kinfold.release.report.distributions import MOST_LABELS, bins, edges_of
-from kinfold.request.policy import Policy
+from kinfold.request.policy import Policy, parse_toml
 from kinfold.rows.engines import Engine
-from kinfold.rows.schema import Column, Kind
+from kinfold.rows.schema import Column, Kind, Role
 from kinfold.studio.worker import Tell
 
 FIRST = 200  # rows that are at hand without opening the table again
@@ -44,13 +45,16 @@ def open_table(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
         schema = engine.schema(frame)
         columns = [_column(engine, frame, each, schema[each.name]) for each in found.columns]
         first = engine.page(frame, 0, FIRST)
+        policy = policy or (_starter(found, Path(request["workspace"])) if request["fresh"] else None)
+        risk = _risk(engine, frame, policy) if policy else None
     facts = {
         **{key: value for key, value in found.to_dict().items() if key != "columns"},
         "options": asdict(form),
         "columns": columns,
         "first": first,
         "path": str(source),
-        "policy": policy or (_starter(found, Path(request["workspace"])) if request["fresh"] else None),
+        "policy": policy,
+        "risk": risk,
     }
     (folder / "opening.json").write_text(json.dumps(facts, allow_nan=False), encoding="utf-8")
     return {}
@@ -68,8 +72,6 @@ def _fetch(address: str, into: Path) -> None:
 
 
 def _source_of(policy: str | None) -> dict[str, Any]:
-    from kinfold.request.policy import parse_toml
-
     return dict(parse_toml(policy).get("source", {})) if policy else {}
 
 
@@ -86,6 +88,14 @@ def _unpacked(source: Path, workspace: Path, policy: str | None) -> tuple[Path, 
         (workspace / HIERARCHIES).mkdir(exist_ok=True)
         shutil.copyfile(file, workspace / HIERARCHIES / file.name)
     return into / "data.csv", (into / "policy.toml").read_text("utf-8")
+
+
+def _risk(engine: Engine, frame: Any, policy: str) -> dict[str, Any]:
+    """Return the risk that a page shows first: it is at hand while the table is open here."""
+    asked = Policy.parse(parse_toml(policy))
+    roles = {name: column.role for name, column in asked.columns.items()}
+    quasi = [name for name in engine.schema(frame).names if roles.get(name) is Role.QUASI]
+    return risk_of_columns(engine, frame, quasi, asked.privacy.k)
 
 
 def _starter(found: Profile, workspace: Path) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import zipfile
-from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -14,17 +11,20 @@ from starlette.routing import Route
 
 from kinfold.comparison import Comparison, Outcome, Setting, rank
 from kinfold.errors import Unreachable
+from kinfold.release.report.risk_utility import WIDTH
 from kinfold.studio import runs
-from kinfold.studio.bodies import json_of
+from kinfold.studio.bodies import json_of, whole
 from kinfold.studio.deciding import changed_text, policy_of, rewrite
 from kinfold.studio.decision_routes import attached, changes_in, self_contained
 from kinfold.studio.guard import session_of
+from kinfold.studio.handing_out import packed, saved
 from kinfold.studio.mishaps import Refused, told
 from kinfold.studio.runs_made import drawn
 from kinfold.studio.sessions import Sessions, StudioSession, Tried, read_json
 
 REPORT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"  # besides the page's own
 PARTS = ("public", "internal")
+NARROWEST, WIDEST = 180, 1200  # pixels of the map
 PIECES = ("verdict", "classes", "records", "measures")
 
 
@@ -51,6 +51,7 @@ class RunRoutes:
             Route(f"{one}/attack", self.attack),
             Route(f"{one}/policy.toml", self.policy),
             Route(f"{one}/{{part}}.zip", self.download),
+            Route(f"{one}/{{part}}/save", self.save, methods=["POST"]),
             Route(f"{one}/{{part}}/report.html", self.report),
             Route(f"{one}/{{piece}}", self.piece),
         ]
@@ -94,7 +95,7 @@ class RunRoutes:
         """Make the policy of a run the policy."""
         session, run = _run(request)
         await json_of(request, session.limits)
-        what = f"the policy of {runs.name_of(run)}"
+        what = f"the policy of {runs.name_of(session, run)}"
         return JSONResponse({"version": await rewrite(self.sessions, session, run.text, what, "run")})
 
     async def verify(self, request: Request) -> Response:
@@ -108,7 +109,8 @@ class RunRoutes:
         """Put everything that was tried on one map."""
         session = session_of(request)
         asked = {key: request.query_params.get(key) or None for key in ("risk", "loss")}
-        return JSONResponse(await asyncio.to_thread(mapped, session, asked["risk"], asked["loss"]))
+        width = min(max(whole(request, "width", WIDTH, WIDEST), NARROWEST), WIDEST)
+        return JSONResponse(await asyncio.to_thread(mapped, session, asked["risk"], asked["loss"], width))
 
     async def columns(self, request: Request) -> Response:
         """List the columns of a run in brief."""
@@ -149,8 +151,17 @@ class RunRoutes:
         """Hand out a folder of the release."""
         session, run = _run(request, finished=True)
         part = _part(request)
-        packed = await asyncio.to_thread(_packed, run.errand.folder / "release" / part, session.folder)
-        return attached(packed, f"{session.table.name.rpartition('.')[0]}-{part}.zip", "application/zip")
+        archive = await asyncio.to_thread(packed, run.errand.folder / "release" / part, session.folder)
+        return attached(archive, f"{runs.stem(session)}-{part}.zip", "application/zip")
+
+    async def save(self, request: Request) -> Response:
+        """Write a folder of the release into the workspace."""
+        session, run = _run(request, finished=True)
+        part = _part(request)
+        name = str((await json_of(request, session.limits)).get("folder") or f"{runs.stem(session)}-{part}")
+        folder = run.errand.folder / "release" / part
+        place = await asyncio.to_thread(saved, folder, session.folder, self.sessions.workspace, name)
+        return JSONResponse({"folder": place.name, "path": str(place)})
 
     async def report(self, request: Request) -> Response:
         """Show a report page, which has no script and loads nothing."""
@@ -171,18 +182,18 @@ def _part(request: Request) -> str:
     return part
 
 
-def mapped(session: StudioSession, risk: str | None, loss: str | None) -> dict[str, Any]:
+def mapped(session: StudioSession, risk: str | None, loss: str | None, width: int = WIDTH) -> dict[str, Any]:
     """Return the R-U map of the runs that are done, by the first risk and loss that all of them have."""
     done = [run for run in session.runs.values() if run.errand.state == "done"]
     failed = [
-        {"run": run.errand.ident, "name": runs.name_of(run), "reason": run.errand.problems[0]["what"]}
+        {"run": run.errand.ident, "name": runs.name_of(session, run), "reason": run.errand.problems[0]["what"]}
         for run in session.runs.values()
         if run.errand.state == "failed" and run.errand.problems
     ]
     if not done:
         return {"points": [], "failed": failed, "chart": None, "advice": None, "risk": None, "loss": None}
     try:
-        found = rank([_outcome(run) for run in done], risk, loss)
+        found = rank([_outcome(session, run) for run in done], risk, loss)
     except Unreachable as error:
         return {"points": [], "failed": failed, "chart": None, "advice": None, "problems": told(error)}
     points = [
@@ -192,12 +203,12 @@ def mapped(session: StudioSession, risk: str | None, loss: str | None) -> dict[s
         for each in found.ranked
     ]
     told_ = {key: value for key, value in found.to_dict().items() if key not in ("settings", "failed")}
-    return {**told_, "points": points, "failed": failed, "chart": _chart(found, points)}
+    return {**told_, "points": points, "failed": failed, "chart": _chart(found, points, width)}
 
 
-def _chart(found: Comparison, points: list[dict[str, Any]]) -> dict[str, Any]:
+def _chart(found: Comparison, points: list[dict[str, Any]], width: int) -> dict[str, Any]:
     """Return the map with the run of each of its points."""
-    chart, left = drawn(found.map()), list(points)
+    chart, left = drawn(found.map(width)), list(points)
     for row in chart["spec"]["data"]["values"]:
         point = next(each for each in left if (each["risk"], each["loss"]) == (row["risk"], row["loss"]))
         left.remove(point)
@@ -205,10 +216,10 @@ def _chart(found: Comparison, points: list[dict[str, Any]]) -> dict[str, Any]:
     return chart
 
 
-def _outcome(run: Tried) -> Outcome:
+def _outcome(session: StudioSession, run: Tried) -> Outcome:
     measures = read_json(run.errand.folder / "facts.json")["measures"]
     setting = Setting(str((run.errand.summary or {})["method"]), run.asked["k"], run.asked["t"])
-    return Outcome(setting, {**measures, "run": run.errand.ident, "name": runs.name_of(run)})
+    return Outcome(setting, {**measures, "run": run.errand.ident, "name": runs.name_of(session, run)})
 
 
 def repeating(session: StudioSession, run: Tried) -> str:
@@ -220,17 +231,3 @@ def repeating(session: StudioSession, run: Tried) -> str:
         steps = read_json(run.errand.folder / "facts.json")["steps"]
         return changed_text(text, {("method", "refine_steps"): steps or 0})
     return text
-
-
-def _packed(folder: Path, workspace: Path) -> bytes:
-    """Return a folder as a ZIP archive; paths of this server in the policy start from it, their files come along."""
-    packed, hierarchies = io.BytesIO(), workspace / "hierarchies"
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(folder.iterdir()):
-            content = path.read_bytes()
-            if path.name == "policy.toml" and str(workspace).encode() in content:
-                content = content.replace(f"{workspace}/".encode(), b"")
-                for file in sorted(hierarchies.glob("*.csv")):
-                    archive.write(file, f"hierarchies/{file.name}")
-            archive.writestr(path.name, content)
-    return packed.getvalue()

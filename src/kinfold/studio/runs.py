@@ -6,6 +6,7 @@ import shlex
 import shutil
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from kinfold.request.policy import Policy
@@ -14,6 +15,7 @@ from kinfold.studio.deciding import changed_text, checked, policy_of
 from kinfold.studio.errands import Errand
 from kinfold.studio.mishaps import Refused
 from kinfold.studio.sessions import Sessions, StudioSession, Tried
+from kinfold.studio.tables import clean_name
 
 
 def begin(sessions: Sessions, session: StudioSession, changes: Mapping[Key, Any]) -> Tried:
@@ -98,11 +100,20 @@ def _asked(policy: Policy) -> dict[str, Any]:
     }
 
 
-def name_of(run: Tried) -> str:
-    """Return a run in a few words: the method that was taken, and what was asked."""
+def name_of(session: StudioSession, run: Tried) -> str:
+    """Return a run in a few words; of several that read alike each but the first has its number."""
+    alike = [other for other in session.runs.values() if _in_words(other) == _in_words(run)]
+    number = alike.index(run) + 1 if run in alike else 1
+    return _in_words(run) if number == 1 else f"{_in_words(run)} ({number})"
+
+
+def _in_words(run: Tried) -> str:
+    """Return the method that was taken, and what was asked."""
     method = (run.errand.summary or {}).get("method", run.asked["method"])
     levels = "".join(f", {key} = {run.asked[key]:g}" for key in ("t", "l") if run.asked[key] is not None)
-    return f"{method}, k = {run.asked['k']}{levels}"
+    refined = run.asked["refine"]
+    spent = f", refined {refined:g} s" if isinstance(refined, float) and refined else ", refined" if refined else ""
+    return f"{method}, k = {run.asked['k']}{levels}{spent}"
 
 
 def run_told(sessions: Sessions, session: StudioSession, run: Tried, *, brief: bool = False) -> dict[str, Any]:
@@ -114,7 +125,7 @@ def run_told(sessions: Sessions, session: StudioSession, run: Tried, *, brief: b
         "queued": sessions.errands.before(errand),
         "method": (errand.summary or {}).get("method"),
         "asked": dict(run.asked),
-        "name": name_of(run),
+        "name": name_of(session, run),
         "problems": errand.problems,
         "summary": errand.summary,
         "stale": stale,
@@ -135,6 +146,11 @@ def found(session: StudioSession, ident: str) -> Tried:
     if ident not in session.runs:
         raise Refused(404, "there is no such run in this session", "see the list of runs")
     return session.runs[ident]
+
+
+def stem(session: StudioSession) -> str:
+    """Return the name of the table without its ending."""
+    return Path(clean_name(session.table.name)).stem or "table"
 
 
 def again(session: StudioSession) -> dict[str, str]:

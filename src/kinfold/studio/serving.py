@@ -30,11 +30,10 @@ from kinfold.studio.errands import Errand
 from kinfold.studio.guard import Guard
 from kinfold.studio.hierarchy_routes import HierarchyRoutes
 from kinfold.studio.look_routes import LookRoutes
-from kinfold.studio.mishaps import Refused
+from kinfold.studio.mishaps import Refused, told
 from kinfold.studio.run_routes import RunRoutes
-from kinfold.studio.sessions import Sessions, StudioSession
-from kinfold.studio.source_routes import SourceRoutes, opened_by_command
-from kinfold.studio.tables import opened
+from kinfold.studio.sessions import Opened, Sessions, StudioSession
+from kinfold.studio.source_routes import SourceRoutes, opened_by_command, taken_in
 
 HERE = "127.0.0.1"
 LOOK = 20.0  # seconds between two looks for idle sessions
@@ -45,9 +44,11 @@ CHARTS = "/vega.js"
 class Studio:
     """One server: its sessions, its interface, its pages."""
 
-    def __init__(self, port: int, limits: Limits | None = None, data: Path | None = None) -> None:
+    def __init__(
+        self, port: int, limits: Limits | None = None, data: Path | None = None, workspace: Path | None = None
+    ) -> None:
         self.limits = limits or Limits()
-        self.sessions = Sessions(self.limits)
+        self.sessions = Sessions(self.limits, workspace)
         self.data, self.port = data, port
         self._charts: Errand | None = None
         self._pages = Environment(
@@ -98,9 +99,16 @@ class Studio:
     def _open_data(self, session: StudioSession) -> None:
         """Open in a new session the table that the command named."""
         assert self.data is not None  # noqa: S101  or nobody would ask
-        task = asyncio.get_running_loop().create_task(opened(self.sessions, session, opened_by_command(self.data)))
+        task = asyncio.get_running_loop().create_task(self._opened(session, opened_by_command(self.data)))
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
+
+    async def _opened(self, session: StudioSession, table: Opened) -> None:
+        try:
+            await taken_in(self.sessions, session, table)
+        except Refused as error:  # nobody waits for an answer: the page shows it
+            table.state, table.problems, session.source = "failed", [*told(error)], table
+            session.changed()
 
     @contextlib.asynccontextmanager
     async def _life(self, _: Any) -> AsyncIterator[None]:
@@ -159,12 +167,21 @@ def server_of(app: ASGIApp) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def serve(data: Path | None, port: int | None, say: Callable[[str], None], *, browser: bool = True) -> None:
+def serve(
+    data: Path | None,
+    port: int | None,
+    say: Callable[[str], None],
+    *,
+    browser: bool = True,
+    workspace: Path | None = None,
+) -> None:
     """Serve until somebody stops it; `say` tells the address, a new one whenever one is used."""
     if data is not None and not data.is_file():
         raise DataError(f"no such file: '{data}'", fix="check the path")
+    if workspace is not None and not workspace.is_dir():
+        raise PolicyError(f"no such folder: '{workspace}'", fix="name one that is there: --workspace DIR")
     with bound(port) as listener:
-        studio = Studio(listener.getsockname()[1], data=None if data is None else data.absolute())
+        studio = Studio(listener.getsockname()[1], None, None if data is None else data.absolute(), workspace)
         address = studio.address()
         say(f"the studio is at {address}")
         say("it is for this machine alone and lets one browser in; Ctrl-C ends it and forgets the data")

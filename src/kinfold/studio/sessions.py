@@ -128,8 +128,9 @@ class StudioSession:
 class Sessions:
     """Every session of the server, by the mark in its cookie; of the mark only a digest is kept."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, workspace: Path | None = None) -> None:
         self.limits = limits
+        self.workspace = (workspace or Path.cwd()).absolute()  # where releases are saved, and nothing else
         self.errands, self.desks = Errands(limits), Desks(limits)
         scratch.sweep(PREFIX)
         self.folder = scratch.make(PREFIX)

@@ -16,7 +16,7 @@ from kinfold.evaluation.chosen_columns import risk_of_columns
 from kinfold.flow import fit
 from kinfold.request.policy_text import Key
 from kinfold.rows.schema import Role
-from kinfold.studio.bodies import json_of, saved
+from kinfold.studio.bodies import json_of, saved, whole
 from kinfold.studio.database_routes import is_sqlite, tables_in
 from kinfold.studio.deciding import changed_text, policy_of, taken, usable
 from kinfold.studio.guard import session_of
@@ -62,12 +62,7 @@ class SourceRoutes:
         path = place_for(session, request.query_params.get("name", ""))
         size = await saved(request, session.limits, path)
         table = Opened(clean_name(path.name), path, "file", size)
-        if is_sqlite(path.name):
-            tables = await tables_in(path)
-            await let_go(self.sessions, session)
-            table.state, table.tables, session.source = "choosing", tables, table
-            return JSONResponse({"version": session.changed()})
-        return JSONResponse({"version": await opened(self.sessions, session, table)})
+        return JSONResponse({"version": await taken_in(self.sessions, session, table)})
 
     async def options(self, request: Request) -> Response:
         """Read the table otherwise; a null goes back to guessing."""
@@ -95,7 +90,7 @@ class SourceRoutes:
         """Return some rows as text."""
         session = session_of(request)
         facts = session.table.facts
-        start, many = _whole(request, "from", 0, 10**12), _whole(request, "count", 100, MOST_ROWS)
+        start, many = whole(request, "from", 0, 10**12), whole(request, "count", 100, MOST_ROWS)
         if start + many <= FIRST or facts["rows"] <= FIRST:
             cells = facts["first"][start : start + many]
         else:
@@ -112,6 +107,9 @@ class SourceRoutes:
             quasi = [str(name) for name in (await json_of(request, session.limits)).get("quasi", [])]
         quasi = [name for name in session.columns if name in set(quasi)]
         k = policy.privacy.k
+        known = session.table.facts.get("risk")
+        if known and (known["quasi"], known["k"]) == (quasi, k):  # looked at when the table was opened
+            return JSONResponse(known)
         key = ("risk", tuple(quasi), k)
         return JSONResponse(
             await self._ask(session, lambda engine, frame: risk_of_columns(engine, frame, quasi, k), key)
@@ -133,11 +131,14 @@ class SourceRoutes:
         return await self.sessions.desks.ask(session, session.table.path, form, question, key)
 
 
-def _whole(request: Request, name: str, default: int, most: int) -> int:
-    text = request.query_params.get(name, str(default))
-    if not text.isdecimal() or len(text) > 12:
-        raise Refused(400, f"{name} is no whole number", "give one from 0 up")
-    return min(int(text), most)
+async def taken_in(sessions: Sessions, session: StudioSession, table: Opened) -> int:
+    """Open a file, or ask which of its tables where it is one of SQLite."""
+    if not is_sqlite(table.name):
+        return await opened(sessions, session, table)
+    tables = await tables_in(table.path)
+    await let_go(sessions, session)
+    table.state, table.tables, session.source = "choosing", tables, table
+    return session.changed()
 
 
 def opened_by_command(path: Path) -> Opened:

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from kinfold.profiling.source_guess import worth_writing
-from kinfold.request.policy import parse_toml
+from kinfold.request.policy import Policy, parse_toml
 from kinfold.request.policy_text import Key, edited
 from kinfold.studio.errands import Errand
 from kinfold.studio.sessions import Opened, Sessions, StudioSession, read_json
 
 LONGEST_NAME = 120
 NAMELESS = "table.csv"
+LARGE = 100_000  # rows: such a table is open before somebody asks for its rows, for that takes seconds
 
 
 def clean_name(name: str) -> str:
@@ -96,6 +97,9 @@ def _told(
         if table.kind == "demo" and not written:
             sessions.demo = table.facts
             _share_demo(sessions)
+        if table.facts["rows"] > LARGE:
+            form = Policy.parse({"privacy": {"k": 2}, "source": dict(table.read)}).source.form
+            sessions.desks.prepare(session, table.path, form)
         shutil.rmtree(errand.folder, ignore_errors=True)
     elif errand.over:
         table.state, table.problems = "failed", errand.problems

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -86,8 +88,26 @@ def in_threads(orders: Orders, hall: Hall) -> list[list[Labelled]]:
     return hall.run(lambda at: orders.made(at, partial(hall.part, at)))
 
 
+_allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
+
+
+@contextmanager
+def at_most(many: int | None) -> Iterator[None]:
+    """Let so many blocks be worked on at a time for the length of a `with` block; None: as there are cores."""
+    before = _allowed.set(many)
+    try:
+        yield
+    finally:
+        _allowed.reset(before)
+
+
 def threads() -> int:
-    """Return how many blocks are worked on at a time."""
+    """Return how many blocks are worked on at a time: as many as somebody allows, else one for each core."""
+    return _allowed.get() or cores()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

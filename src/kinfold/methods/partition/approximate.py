@@ -46,6 +46,7 @@ METHOD = Declaration(
     summary="groups on the key attributes of the dependency tree (paper 001)",
     page="approximate",
     kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "means"),
+    keys=("normalized",),
     cost=(0.15, 1.1),
     order=4,
 )
@@ -73,7 +74,7 @@ def approximate(
 
 def run(records: Points, task: Task, progress: Progress) -> Labels:
     """Return the classes of a task."""
-    return approximate(records, task.k, progress=progress)
+    return approximate(records, task.k, normalized=bool(task.method.normalized), progress=progress)
 
 
 def project(points: Points, attributes: Sequence[int]) -> Points:

@@ -25,7 +25,7 @@ import numpy as np
 from kinfold import kernels
 from kinfold.methods.annealing import Budget, Mark, Refinement
 from kinfold.methods.blocks.shelf import BARE, Shelf
-from kinfold.methods.blocks.workshop import threads
+from kinfold.methods.blocks.workshop import cores, threads
 from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.gaps import Gaps, renumbered
 from kinfold.methods.partition.oracle import Oracle
@@ -49,8 +49,7 @@ NEAR = 12  # groups next to a group that are known to its records
 TRIED = 3  # of them are tried for a record, the nearest
 LOOKS = 12  # times a record is looked at in one sweep, on average, at most
 ENOUGH = 0.005  # a round of sweeps that gains less is the last
-THREADS = threads()
-BATCH = max(4, 2 * THREADS)  # blocks between two looks at the clock
+BATCH = max(4, 2 * cores())  # blocks between two looks at the clock
 TRIES = 10  # moves tried for each record of a block under promises
 SHELVED = "refinement"
 
@@ -117,7 +116,7 @@ class Work:
     def run(self, blocks: list[Rows]) -> list[float]:
         """Work on these blocks, some at a time; return what each changed of the cost."""
         work = self._sweep if self.sweeping else self._wander if self.required else self._search
-        with ThreadPoolExecutor(THREADS) as pool:
+        with ThreadPoolExecutor(threads()) as pool:
             return list(pool.map(work, blocks))
 
     def state(self, steps: int, lowest: float, spent: float) -> dict[str, NDArray[np.generic]]:

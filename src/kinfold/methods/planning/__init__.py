@@ -5,6 +5,7 @@ The policy holds a method's name only; what there is under that name is in the r
 
 from __future__ import annotations
 
+from kinfold.methods.blocks.workshop import at_most
 from kinfold.methods.planning.choice import chosen
 from kinfold.methods.planning.generalizing import generalize
 from kinfold.methods.planning.microaggregation import microaggregate
@@ -18,4 +19,5 @@ FAMILIES = {"partition": microaggregate, "generalize": generalize}
 def plan(task: Task) -> Plan:
     """Return what to do to each row and each column."""
     method, reason = chosen(task)
-    return FAMILIES[method.family](task, method, reason)
+    with at_most(task.policy.request.engine.threads):
+        return FAMILIES[method.family](task, method, reason)

@@ -13,7 +13,7 @@ from kinfold.release.report.chart import Picture
 from kinfold.release.report.map_labels import Point, Spot, places
 from kinfold.release.report.wording import plural, visible
 
-WIDTH = 474  # of the plot, as in charts/risk_utility.json
+WIDTH = 474  # of the plot where nobody asks for another
 
 
 @dataclass(frozen=True)
@@ -40,22 +40,25 @@ def _beats(one: Trial, other: Trial) -> bool:
     return no_worse and (one.risk < other.risk or one.loss < other.loss)
 
 
-def picture(trials: Sequence[Trial], risk: str = "disclosure risk", loss: str = "information lost") -> Picture:
-    """Return the map of the trials; `risk` and `loss` name what was measured."""
+def picture(
+    trials: Sequence[Trial], risk: str = "disclosure risk", loss: str = "information lost", width: int = WIDTH
+) -> Picture:
+    """Return the map of the trials; `risk` and `loss` name what was measured, `width` is the plot's in pixels."""
     most_risk, most_loss = _top([trial.risk for trial in trials]), _top([trial.loss for trial in trials])
     best = pareto(trials)
     order = sorted(range(len(trials)), key=lambda i: not best[i])  # the front first
     named = [trials[i] for i in order]
 
     def points(height: int) -> list[Point]:
-        return [(WIDTH * trial.loss / most_loss, height * (1 - trial.risk / most_risk)) for trial in named]
+        return [(width * trial.loss / most_loss, height * (1 - trial.risk / most_risk)) for trial in named]
 
-    height, found = places(points, [_name(trial) for trial in named], WIDTH)
+    height, found = places(points, [_name(trial) for trial in named], width)
     rows = [
         _row(trial, best[i], point, place)
         for i, trial, point, place in zip(order, named, points(height), found, strict=True)
     ]
     settings = {
+        "width": width,
         "height": height,
         "encoding.x.title": f"{loss} →",
         "encoding.y.title": f"↑ {risk}",

@@ -32,8 +32,8 @@ export function forgetRun(id) {
 }
 
 /** Make the policy of a run the policy. */
-export async function takeRun(run) {
-  if (await attempt(() => send("POST", `/api/runs/${run.id}/take`))) tell(`The policy is now that of ${run.name}.`);
+export async function takeRun({ id, name }) {
+  if (await attempt(() => send("POST", `/api/runs/${id}/take`))) tell(`The policy is now that of ${name}.`);
 }
 
 /** Begin a longer look, kept under a name; what it finds is `jobOf(name)`. */

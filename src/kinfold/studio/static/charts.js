@@ -13,10 +13,18 @@ function vega() {
     const script = document.createElement("script");
     script.src = "/vega.js";
     script.addEventListener("load", () => resolve());
-    script.addEventListener("error", () => reject(new Error("the charts could not be loaded")));
+    script.addEventListener("error", () => {
+      bundle = null; // the next chart asks again
+      reject(new Error("the charts could not be loaded"));
+    });
     document.head.append(script);
   });
   return bundle;
+}
+
+/** Fetch the bundle ahead of the first chart; where that fails the chart says so. */
+export function expectCharts() {
+  vega().catch(() => {});
 }
 
 /** A chart: its specification, words for those who do not see it, and what a click on a datum does. */

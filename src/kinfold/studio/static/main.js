@@ -72,6 +72,7 @@ async function begin() {
   if (!named.step) history.replaceState(null, "", addressOf(app.step));
   addEventListener("hashchange", arrive);
   addEventListener("keydown", shortcuts);
+  addEventListener("resize", redraw); // the map fills the room that there is
   listen();
   redraw();
 }

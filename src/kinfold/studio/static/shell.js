@@ -18,6 +18,8 @@ const PATHS = {
   dark: ["M20 14A8.5 8.5 0 1 1 10 4a7 7 0 0 0 10 10z"],
 };
 
+const LOOKS = { auto: "Colours as the system has them", light: "Light colours", dark: "Dark colours" };
+
 /** The page around a step. */
 export function shell(step) {
   return [
@@ -79,8 +81,7 @@ function tools() {
     tool("redo", again.next ? `Redo: ${again.next}` : "Nothing to redo", !again.steps, redo),
     tool(
       theme,
-      { auto: "Colours as the system has them", light: "Light colours", dark: "Dark colours" }[theme] +
-        "; press to change",
+      `${LOOKS[theme]}; press to change`,
       false,
       repaint,
       "optional",
@@ -159,7 +160,7 @@ function notices() {
     h(
       "div",
       { key: notice.id, class: `notice ${notice.wrong ? "wrong" : ""}`, role: notice.wrong ? "alert" : null },
-      h("p", {}, notice.text, notice.fix ? [" ", h("span", { class: "fix" }, notice.fix)] : null),
+      h("p", {}, notice.text, notice.fix ? [joint(notice.text), h("span", { class: "fix" }, notice.fix)] : null),
       h(
         "button",
         { type: "button", class: "icon", "aria-label": "Dismiss", on: { click: () => dismiss(notice) } },
@@ -168,6 +169,11 @@ function notices() {
     ),
   );
   return h("div", { class: "notices" }, shown);
+}
+
+// What to do follows what is wrong, which may be a sentence by itself.
+function joint(text) {
+  return /[.!?]$/.test(text) ? " " : ": ";
 }
 
 function announced() {

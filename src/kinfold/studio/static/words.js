@@ -53,8 +53,19 @@ export function stageTold(stage) {
   return STAGES[stage] ?? STAGES.plan;
 }
 
-/** Names in a sentence: a, b and c. */
+const LONGEST = 40; // letters of a name within a sentence
+const MOST = 8; // names within a sentence
+
+/** A name as a sentence has it: of a very long one the beginning. */
+export function shortName(name) {
+  const letters = [...name];
+  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : name;
+}
+
+/** Names in a sentence: a, b and c; of very many the first, and how many more. */
 export function listed(names) {
-  if (names.length < 2) return names.join("");
-  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+  const some = names.length > MOST + 1 ? [...names.slice(0, MOST), `${names.length - MOST} more`] : names;
+  const short = some.map(shortName);
+  if (short.length < 2) return short.join("");
+  return `${short.slice(0, -1).join(", ")} and ${short.at(-1)}`;
 }

@@ -31,7 +31,7 @@ from kinfold.rows.engines.spark.counting import SHORT, Counts
 from kinfold.rows.engines.spark.frame import Distributed
 from kinfold.rows.engines.spark.gathering import brought
 from kinfold.rows.engines.spark.moments import moments_of
-from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.session import RunningSpark
 from kinfold.rows.engines.spark.splitting import split
 from kinfold.rows.engines.treating import classes_after
 from kinfold.rows.engines.value_sql import changes, fresh_values, told
@@ -49,7 +49,7 @@ class Spark:
     """One run in a session of Spark. Close it, or use it in a `with` block: what it held in memory goes with it."""
 
     def __init__(self, spark: Any, resources: Resources) -> None:
-        self._session = Session(spark)
+        self._session = RunningSpark(spark)
         self._here = DuckDB(replace(resources, on_disk=True))
         self._db = self._here.database
         self._counts = Counts(self._session, self._db)

@@ -27,7 +27,7 @@ from kinfold.rows.engines.parts import is_many, parts_of, require_same
 from kinfold.rows.engines.source import Format, check_names, format_of
 from kinfold.rows.engines.spark.carried import carrier, outward, schema_in_words, type_here
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
-from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.session import RunningSpark
 from kinfold.rows.engines.spark.surveying import Survey, surveyed
 from kinfold.rows.source_form import Form
 
@@ -43,7 +43,7 @@ def is_parquet(source: Any, form: Form) -> bool:
     return format_of(path).format is Format.PARQUET
 
 
-def taken(session: Session, db: Database, local: Frame, table: str) -> Distributed:
+def taken(session: RunningSpark, db: Database, local: Frame, table: str) -> Distributed:
     """Hand the rows of a table of the embedded engine to Spark; the table goes."""
     kinds = dict(zip(local.columns, local.types, strict=True))
     values = ", ".join(f"{outward(c, kind)} AS {c}" for c, kind in kinds.items())
@@ -55,7 +55,7 @@ def taken(session: Session, db: Database, local: Frame, table: str) -> Distribut
     return Distributed(rows, replace(local, table=table, order=PLACE))
 
 
-def read_frame(session: Session, frame: Any, table: str) -> Distributed:
+def read_frame(session: RunningSpark, frame: Any, table: str) -> Distributed:
     """Take a frame of Spark, in the order in which it stands now.
 
     It is computed once. Where what was computed is lost with an executor the run ends: computed again, rows might
@@ -83,7 +83,7 @@ def _by_partition(numbered: Any) -> list[tuple[int, int]]:
     return sorted(zip(found["part"], found["count"], strict=True))
 
 
-def _placed(session: Session, numbered: Any, counts: Sequence[tuple[int, int]]) -> Any:
+def _placed(session: RunningSpark, numbered: Any, counts: Sequence[tuple[int, int]]) -> Any:
     """Number the rows of all partitions, one after the other."""
     from pyspark.sql.functions import broadcast, expr
 
@@ -98,7 +98,7 @@ def _placed(session: Session, numbered: Any, counts: Sequence[tuple[int, int]]) 
     return within.join(broadcast(beside), "part").withColumn(PLACE, place).drop("at", "part", "before")
 
 
-def read_parquet(session: Session, source: Path, form: Form, table: str) -> Distributed:
+def read_parquet(session: RunningSpark, source: Path, form: Form, table: str) -> Distributed:
     """Let Spark read Parquet; parts in the order of their names."""
     files = parts_of(source) if form.parts and is_many(source) else [source]
     looks = _looked_at(session, files)
@@ -113,7 +113,7 @@ def read_parquet(session: Session, source: Path, form: Form, table: str) -> Dist
     return _in_order(session, rows, replace(first.frame, table=table, checksum=_checksum(looks)), counts)
 
 
-def _looked_at(session: Session, files: Sequence[Path]) -> list[Survey]:
+def _looked_at(session: RunningSpark, files: Sequence[Path]) -> list[Survey]:
     """Let executors look at every file, and raise the first problem."""
     paths = [str(file.absolute()) for file in files]
     with session.job():
@@ -147,7 +147,7 @@ def _checksum(looks: Sequence[Survey]) -> str:
     return hashlib.sha256("".join(f"{look.checksum}  {look.name}\n" for look in looks).encode()).hexdigest()
 
 
-def _scanned(session: Session, paths: Sequence[str]) -> Any:
+def _scanned(session: RunningSpark, paths: Sequence[str]) -> Any:
     """Return a frame of Spark over files: their columns by number, the file, and the row within it."""
     from pyspark.sql.functions import col
 
@@ -166,7 +166,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _in_order(session: Session, rows: Any, seen: Frame, counts: dict[str, int]) -> Distributed:
+def _in_order(session: RunningSpark, rows: Any, seen: Frame, counts: dict[str, int]) -> Distributed:
     """Return the rows in the types that carry theirs, each with its place."""
     from pyspark.sql.functions import broadcast, col, expr
 

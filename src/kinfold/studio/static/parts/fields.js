@@ -101,7 +101,7 @@ export function problemList(problems, heading) {
   if (!problems.length) return null;
   return h(
     "div",
-    { class: "warnings wrong" },
+    { class: "warnings wrong", role: "alert" },
     h("h3", {}, heading),
     h(
       "ul",

@@ -16,7 +16,7 @@ export function method(complete, methods) {
       {
         id: "f-method-name",
         label: "Method",
-        hint: sentenceOf(chosen),
+        hint: sentenceOf(complete.method.name),
         problems: refused("method", "name"),
       },
       select(methodChoices(methods), complete.method.name, (event) => change(event.target.value, methods)),
@@ -50,9 +50,11 @@ export function method(complete, methods) {
   );
 }
 
-function sentenceOf(method) {
-  const needs = wordsOf().methods?.find((one) => one.name === method?.name)?.needs ?? [];
-  const said = method?.summary ?? "";
+function sentenceOf(name) {
+  const told = wordsOf().methods?.find((one) => one.name === name);
+  const said = told?.sentence ?? "";
+  const needs = told?.needs ?? [];
+  if (!said) return "";
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}.${needs.length ? ` Needs ${needs.join("; ")}.` : ""}`;
 }
 
@@ -70,11 +72,11 @@ function methodChoices(methods) {
   return names.includes("auto") ? names : ["auto", ...names];
 }
 
-function refinement(method) {
-  const value = method.refine;
-  const fixed = method.refine_steps !== null && method.refine_steps !== undefined;
+function refinement(decided) {
+  const value = decided.refine;
+  const fixed = decided.refine_steps !== null && decided.refine_steps !== undefined;
   const hint = fixed
-    ? `Repeats ${method.refine_steps} steps, as method.refine_steps says.`
+    ? `Repeats ${decided.refine_steps} steps, as method.refine_steps says.`
     : (wordsOf().keys?.refine ?? "Seconds spent on better classes; 0 is none, auto goes by the size of the table.");
   return numberField({ path: ["method", "refine"], label: "Refinement, in seconds", hint, value, type: "text" });
 }

@@ -4,6 +4,7 @@ import { beginJob, jobOf } from "../actions.js";
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { decide } from "../store.js";
+import { shortName } from "../words.js";
 import { problemList } from "./fields.js";
 import { button } from "./sections.js";
 
@@ -72,7 +73,12 @@ function combinations(found) {
   const rows = found
     .slice(0, 12)
     .map((one) =>
-      h("tr", {}, h("td", {}, one.columns.join(" + ")), h("td", { class: "number" }, plural(one.records, "record"))),
+      h(
+        "tr",
+        {},
+        h("td", {}, one.columns.map(shortName).join(" + ")),
+        h("td", { class: "number" }, plural(one.records, "record")),
+      ),
     );
   const more =
     found.length > 12
@@ -81,7 +87,7 @@ function combinations(found) {
   return [
     h(
       "table",
-      { class: "tight" },
+      { class: "tight wraps" },
       h(
         "thead",
         {},

@@ -89,9 +89,9 @@ function status(draft) {
 
 function messages(problems) {
   const jump = (line) => {
-    const area = document.getElementById("policy");
-    area.focus();
-    area.setSelectionRange(...rangeOf(area.value, line));
+    const editor = document.getElementById("policy");
+    editor.focus();
+    editor.setSelectionRange(...rangeOf(editor.value, line));
   };
   const items = problems.map((problem) =>
     h(

@@ -1,15 +1,16 @@
 // The files of a release, what may leave and what must not apart; and the lines that make it again.
 
+import { send } from "../api.js";
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
-import { app, note, tell } from "../store.js";
+import { app, attempt, note, tell } from "../store.js";
 import { button } from "./sections.js";
 
 const INSIDE =
   "The internal folder compares with the original records, and holds the policy and the seed. " +
   "Whoever has it can undo part of the protection: keep it where the original is kept.";
 
-/** The folders, to be downloaded. */
+/** The folders, to be downloaded or saved. */
 export function files(run, session) {
   const base = `/api/runs/${run.id}`;
   const sure = app.ui.sure ?? false;
@@ -33,6 +34,7 @@ export function files(run, session) {
           "See its report",
         ),
       ),
+      saver(run, "public", session),
     ),
     h(
       "div",
@@ -65,6 +67,7 @@ export function files(run, session) {
           "See its report",
         ),
       ),
+      sure ? saver(run, "internal", session) : null,
     ),
     decisions(session.log ?? []),
     h(
@@ -74,6 +77,36 @@ export function files(run, session) {
       ": the policy, with the log of decisions.",
     ),
   ];
+}
+
+// Into the folder in which the studio was started: a name, and nothing that has it already.
+function saver(run, part, session) {
+  const key = `save ${part}`;
+  const proposed = `${session.source.name.replace(/\.[^.]*$/, "")}-${part}`;
+  const submit = async (event) => {
+    event.preventDefault();
+    const folder = event.target.elements.folder.value.trim();
+    const done = await attempt(() => send("POST", `/api/runs/${run.id}/${part}/save`, { folder }));
+    if (done) note({ [`saved ${run.id} ${part}`]: done.path });
+  };
+  const at = app.ui[`saved ${run.id} ${part}`];
+  return h(
+    "form",
+    { class: "line saver", on: { submit } },
+    h("label", { for: `folder-${part}` }, "or save it as the folder"),
+    h("input", {
+      type: "text",
+      id: `folder-${part}`,
+      name: "folder",
+      required: true,
+      autocomplete: "off",
+      spellcheck: "false",
+      value: app.ui[key] ?? proposed,
+      on: { input: (event) => note({ [key]: event.target.value }) },
+    }),
+    h("button", { class: `button ${part === "public" ? "" : "danger"}`, type: "submit" }, "Save"),
+    h("p", { class: "soft small where", role: "status" }, at ? `Saved: ${at}` : `in ${session.workspace}`),
+  );
 }
 
 function decisions(log) {

@@ -9,9 +9,23 @@ import { STATES } from "../words.js";
 import { told } from "./fields.js";
 import { button } from "./sections.js";
 
+const AROUND = 92; // pixels of the map that are not its plot
+const STEP = 20; // pixels by which it grows, so that not every pixel of a window asks for a new one
+let last = null;
+
+/** The map as the server drew it, for the room that there is; while the window changes, the one before. */
+export function mapNow() {
+  if (!app.session.runs.length) last = null;
+  const zoom = Number(getComputedStyle(document.documentElement).getPropertyValue("--zoom")) || 1;
+  const room = (document.querySelector("main .matter")?.clientWidth ?? innerWidth - 32) / zoom;
+  const width = Math.min(Math.floor((room - AROUND) / STEP) * STEP, 760);
+  last = look(`/api/map?width=${Math.max(width, 0)}`).value ?? last;
+  return last;
+}
+
 /** The map. */
 export function runMap() {
-  const map = look("/api/map").value;
+  const map = mapNow();
   if (!map?.points?.length) return h("p", { class: "soft" }, "The map has its first point when a run is done.");
   const front = map.points.filter((point) => point.pareto).length;
   const label = `Risk and loss of ${map.points.length} runs; ${front} that no other beats. The table has the same.`;
@@ -38,7 +52,7 @@ function pick(points, datum) {
 
 /** The table: which run is shown, and which one beside it. */
 export function runTable(runs, shown, beside) {
-  const points = new Map((look("/api/map").value?.points ?? []).map((point) => [point.run, point]));
+  const points = new Map((mapNow()?.points ?? []).map((point) => [point.run, point]));
   const rows = runs.map((run) => runRow(run, points.get(run.id), shown, beside));
   const heads = [
     ["run", ""],

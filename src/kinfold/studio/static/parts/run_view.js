@@ -1,8 +1,8 @@
 // A run as it goes: how far, how long, and the loss as it falls.
 
 import { cancel, run } from "../actions.js";
-import { chart } from "../charts.js";
 import { h } from "../dom.js";
+import { fallingLine } from "../falling_line.js";
 import { duration, share } from "../numbers.js";
 import { addressOf, app, look, note } from "../store.js";
 import { STATES, stageTold } from "../words.js";
@@ -114,46 +114,15 @@ export function lossCurve(one) {
 }
 
 function drawn(one, curve, bound) {
-  const values = curve.map(([seconds, loss]) => ({ seconds, loss }));
-  const layers = [
-    {
-      data: { values },
-      mark: { type: "line", interpolate: "step-after", color: "#175a6b", strokeWidth: 2 },
-      encoding: {
-        x: { field: "seconds", type: "quantitative", title: "seconds", axis: { tickCount: 5, format: "~g" } },
-        y: {
-          field: "loss",
-          type: "quantitative",
-          title: "loss, as a share of the first",
-          scale: { zero: false, nice: true },
-          axis: { tickCount: 4, format: "~%", titleAngle: 0, titleAlign: "left", titleX: -48, titleY: -12 },
-        },
-      },
-    },
-  ];
-  if (bound !== null)
-    layers.push({
-      data: { values: [{ bound }] },
-      mark: { type: "rule", color: "#a8361f", strokeDash: [4, 3] },
-      encoding: { y: { field: "bound", type: "quantitative" } },
-    });
-  const last = values.at(-1);
+  const [zero, first] = curve[0]; // the search begins there: what was before is reading, or compiling
+  const [end, last] = curve.at(-1);
   const least = bound ? `; no classes can reach below ${share(bound)}` : "";
-  const label = `Loss fell to ${share(last.loss)} of that of the first classes in ${duration(last.seconds)}${least}`;
+  const label = `Loss fell to ${share(last / first)} of that of the first classes in ${duration(end - zero)}${least}`;
+  const points = curve.map(([seconds, loss]) => [seconds - zero, loss]);
   return h(
     "figure",
-    { class: "curve" },
+    { class: "curve", key: `curve ${one.id}` },
     h("figcaption", { class: "small" }, label),
-    chart({
-      key: `curve ${one.id}`,
-      label,
-      spec: {
-        height: 130,
-        padding: { left: 52, right: 12, top: 22, bottom: 34 },
-        autosize: "none",
-        width: 360,
-        layer: layers,
-      },
-    }),
+    fallingLine(points, bound, label),
   );
 }

@@ -4,14 +4,14 @@ import { h } from "../dom.js";
 import { STEPS } from "../words.js";
 
 /** The head of a step: where we are, what about, and the one sentence that matters. */
-export function head(step, title, verdict = null) {
+export function head(step, title, sentence = null) {
   const index = STEPS.findIndex((known) => known.id === step);
   return h(
     "header",
     {},
     h("p", { class: "kicker" }, `Step ${index + 1} of ${STEPS.length}, ${STEPS[index].name}`),
     h("h1", { tabindex: "-1", dir: "auto" }, title),
-    verdict,
+    sentence,
   );
 }
 

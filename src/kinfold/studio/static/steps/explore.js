@@ -6,9 +6,9 @@ import { latticePart } from "../parts/lattice.js";
 import { outliersPart } from "../parts/outliers.js";
 import { classesOf, columnsOf, sideBySide, summaryOf } from "../parts/run_details.js";
 import { attackOf, recordsOf } from "../parts/run_risk.js";
-import { chosenRuns, runMap, runTable } from "../parts/run_table.js";
+import { chosenRuns, mapNow, runMap, runTable } from "../parts/run_table.js";
 import { head, nothingOpen, section, verdict } from "../parts/sections.js";
-import { app, look } from "../store.js";
+import { app } from "../store.js";
 
 /** The step as it stands. */
 export function exploreStep() {
@@ -49,7 +49,7 @@ function sentence(session) {
     return verdict("Nothing to compare yet.", [
       "Run the policy in the step before. Other values of k give the map more points.",
     ]);
-  const map = look("/api/map").value;
+  const map = mapNow();
   return verdict(map?.choice ?? `${plural(done, "run")} to compare.`, [map?.price]);
 }
 

@@ -64,7 +64,7 @@ function list(columns, chosen) {
           "aria-current": column === chosen ? "true" : null,
         },
         h("span", { class: "dot", "aria-hidden": "true" }),
-        h("span", { class: "grow", dir: "auto" }, column.name),
+        h("span", { class: "grow", dir: "auto", title: column.name }, column.name),
         h("span", { class: "soft small" }, column.declared?.hierarchy ? nameOf(column.declared.hierarchy) : ""),
         h("span", { class: "aside" }, ` ${column.role ?? "no role"}`),
       ),

@@ -9,7 +9,7 @@ import { longTable } from "../parts/long_table.js";
 import { reading } from "../parts/reading.js";
 import { button, head, numbers, section, verdict } from "../parts/sections.js";
 import { app, attempt, look } from "../store.js";
-import { listed } from "../words.js";
+import { listed, shortName } from "../words.js";
 
 /** The step as it stands. */
 export function openStep() {
@@ -119,7 +119,8 @@ function warnings(source) {
   );
 }
 
-function combinations(found) {
+function combinations(all) {
+  const found = all.filter((one) => one.unique > 0);
   if (!found.length) return h("p", { class: "soft" }, "No combination of columns singles anybody out.");
   const rows = found.map((one) =>
     h(
@@ -127,7 +128,7 @@ function combinations(found) {
       { class: "meter" },
       h("strong", { class: "number" }, share(one.unique)),
       h("span", { class: "track", "aria-hidden": "true" }, h("i", { style: { "--share": `${100 * one.unique}%` } })),
-      h("span", {}, one.columns.join(" + ")),
+      h("span", {}, one.columns.map(shortName).join(" + ")),
     ),
   );
   return h("ul", { class: "plain" }, rows);

@@ -1,5 +1,6 @@
 // Step 3: what is promised, how it is made, the policy beside it, and the run.
 
+import { expectCharts } from "../charts.js";
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { problemList } from "../parts/fields.js";
@@ -14,6 +15,7 @@ import { app, look } from "../store.js";
 export function protectStep() {
   const { session } = app;
   if (session.state !== "ready") return [head("protect", "Protect"), nothingOpen()];
+  expectCharts(); // they are wanted next
   const check = look("/api/check");
   const problems = check.value?.problems ?? [];
   const { complete } = session.policy;

@@ -1,0 +1,109 @@
+"""Templates: each binds to the demo table, and what comes out is verified and keeps what the rule names."""
+
+from __future__ import annotations
+
+import csv
+import re
+import tomllib
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import kinfold
+from command import run
+from kinfold.demo.table import patients
+from kinfold.profiling.frameworks import NO_ADVICE, framework, frameworks
+from kinfold.profiling.frameworks.fitting import fitted
+from kinfold.profiling.frameworks.skeleton import skeleton
+from kinfold.request.policy import Policy
+
+NAMES = ("gdpr", "hipaa", "hipaa-expert", "wp216")
+pytestmark = pytest.mark.compiled
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo table, every fifth record: the way is the same."""
+    path = tmp_path_factory.mktemp("templates") / "patients.csv"
+    from pyarrow import csv as writer
+
+    writer.write_csv(patients().take(list(range(0, 1000, 5))), path)
+    return path
+
+
+def test_they_are_listed() -> None:
+    listed = run("template")
+    assert listed.code == 0
+    assert tuple(line.split()[0] for line in listed.out.splitlines()) == NAMES == tuple(frameworks())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_table_it_parses_and_says_that_it_is_no_legal_advice(name: str) -> None:
+    ran = run("template", name)
+    assert ran.code == 0
+    policy = Policy.parse(tomllib.loads(ran.out))
+    assert not policy.columns
+    assert NO_ADVICE.splitlines()[0] in ran.out
+    uncommented = re.sub(r"^# ?(?=\[columns|\w+ = )", "", ran.out, flags=re.MULTILINE)
+    assert Policy.parse(tomllib.loads(uncommented)).columns["name"].role == "identifier"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fitted_to_a_table_it_runs_to_a_verified_release(name: str, table: Path, tmp_path: Path) -> None:
+    policy, out = tmp_path / "policy.toml", tmp_path / "out"
+    written = run("template", name, table, "--out", policy)
+    assert written.code == 0, written.err
+    assert NO_ADVICE.splitlines()[0] in policy.read_text("utf-8")
+    done = run("anonymize", table, "--policy", policy, "--out", out, "--json")
+    assert done.code == 0, done.err
+    assert run("verify", out / "public", "--twice").code == 0
+    assert run("template", name, table, "--out", policy).code == 2  # it is not overwritten
+
+
+def released(folder: Path) -> list[dict[str, str]]:
+    with (folder / "public/release.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_safe_harbor_keeps_three_digits_years_and_ages_up_to_89(tmp_path: Path) -> None:
+    table = tmp_path / "seen.csv"
+    people = [
+        (f"P{i}", 60 + i % 40, ("02138", "02139", "03601", "05901")[i % 4], f"2023-0{i % 9 + 1}-11") for i in range(80)
+    ]
+    lines = [f"{name},{age},{zip_},{day},town{age % 3}" for name, age, zip_, day in people]
+    table.write_text("\n".join(["name,age,zip,seen,city", *lines]) + "\n", "utf-8")
+    policy = tmp_path / "policy.toml"
+    assert run("template", "hipaa", table, "--out", policy).code == 0
+    done = run("anonymize", table, "--policy", policy, "--out", tmp_path / "out", "--json")
+    assert done.code == 0, done.err
+    rows = released(tmp_path / "out")
+    assert len(rows) == 80
+    assert rows[0].keys() == {"age", "zip", "seen"}
+    assert {row["zip"] for row in rows} == {"021**", "000**"}  # 036 and 059: too few people
+    assert {row["seen"] for row in rows} == {"2023"}
+    assert max(int(row["age"]) for row in rows) == 90
+
+
+def test_loss_of_dates_that_became_years_is_no_difference_of_days(table: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(fitted(framework("hipaa"), kinfold.profile(table)), "utf-8")
+    loss = kinfold.anonymize(table, policy).measures.to_dict()["loss"]
+    assert loss["sse_ratio"] is None  # no column is released as numbers or dates
+    assert 0 < loss["by_column"]["admission"] <= 1
+
+
+def test_what_no_rule_places_is_as_the_profile_has_it() -> None:
+    codes = pa.table({"sex": ["f", "m"] * 30, "job": ["a", "b", "c"] * 20, "disease": ["flu", "cold"] * 30})
+    text = fitted(framework("hipaa"), kinfold.profile(codes))
+    policy = Policy.parse(tomllib.loads(text))
+    assert {name for name, column in policy.columns.items() if column.role == "quasi-identifier"} == {"sex", "job"}
+    assert policy.method.levels == {"sex": 0, "job": 0}
+    assert kinfold.anonymize(codes, policy).verdict.k >= 2
+
+
+def test_a_template_that_is_not_there_is_told_with_those_that_are() -> None:
+    ran = run("template", "hippa")
+    assert ran.code == 2
+    assert "hipaa, hipaa-expert" in ran.err
+    assert skeleton(framework("gdpr")).count("recital 26") == 1

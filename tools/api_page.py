@@ -1,0 +1,159 @@
+"""The page of kinfold in Python, from the docstrings.
+
+python -m tools.api_page            writes docs/api.md
+python -m tools.api_page --check    ends with code 1 where the page is not what the docstrings say
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import kinfold
+
+PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+FUNCTIONS = ("anonymize", "verify", "measure", "profile", "compare")
+VALUES = ("kinfold.Release", "kinfold.models.verdict.Verdict", "kinfold.evaluation.Measures", "kinfold.Policy")
+MEMBERS = {
+    "Release": ("frame", "labels", "made_by", "save"),
+    "Verdict": ("holds", "require", "to_dict"),
+    "Measures": ("to_dict", "risk_by_record", "statistics"),
+    "Policy": ("load", "parse", "of", "toml"),
+}
+MODELS = ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")
+FORMULAS = (
+    *("disclosure", "attacker", "uniques", "linkage", "interval", "inference", "dominance", "overall", "continuous"),
+    *("variation", "probabilistic", "propensity", "categorical", "generalized", "utility"),
+)
+HEAD = """\
+# Python
+
+Every public name, from the docstrings; made by `make docs`. `import kinfold` costs next to nothing: what a name needs
+is loaded when it is first used.
+
+```python
+>>> import kinfold
+>>> import numpy as np
+>>> from kinfold.methods.partition.requirement import Requirement
+>>> from kinfold.rows.tally import Tally, of_labels
+>>> release = kinfold.anonymize("patients.csv", quasi=["age", "sex"], confidential=["disease"], k=5, l=2, others="drop")
+>>> release.verdict.k, release.verdict.holds, len(release.labels)
+(5, True, 1000)
+```
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    parts = [
+        HEAD,
+        "## Functions\n",
+        *(_told(f"kinfold.{name}", getattr(kinfold, name)) for name in FUNCTIONS),
+        "## Values\n",
+        *(_value(path) for path in VALUES),
+        "## Errors\n\nAll are a `KinfoldError`; each has an exit code, a place and what to do.\n",
+        _errors(),
+        "## Partitioners\n\n`x` is an array of floats, records by attributes, standardized by the caller.\n",
+        *(_told(f"kinfold.partition.{name}", getattr(kinfold.partition, name)) for name in kinfold.partition.__all__),
+        "## Models\n\nPredicates on a tally; what each promises is on [its page](models.md).\n",
+        *(_told(f"kinfold.models.{name}", getattr(_module("kinfold.models"), name)) for name in MODELS),
+        "## Formulas\n\nPure functions of arrays in `kinfold.measures`; examples: [measures](measures.md).\n",
+        "| function | what |\n| --- | --- |",
+        *(f"| `{name}.{each.__name__}` | {_first(each)} |" for name in FORMULAS for each in _functions(name)),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _told(name: str, what: Callable[..., Any]) -> str:
+    """Return one function or class: its signature, its words, its examples."""
+    words, example = _split(inspect.getdoc(what) or "")
+    module, _, bare = name.rpartition(".")
+    code = f"```python\n>>> from {module} import {bare}\n{example}\n```\n" if example else ""
+    return f"### `{name}`\n\n```py\n{_signature(bare, what)}\n```\n\n{words}\n\n{_keywords(what)}{code}"
+
+
+def _signature(name: str, what: Callable[..., Any]) -> str:
+    """Return the signature without the keys of a policy, which have a line of their own."""
+    found = inspect.signature(what)
+    kept = [
+        each for each in found.parameters.values() if each.kind != each.KEYWORD_ONLY or each.annotation != each.empty
+    ]
+    text = str(found.replace(parameters=kept)).replace("'", "") if kept else "()"
+    return name + re.sub(r" = <function \w+ at 0x[0-9a-f]+>", " = ...", text)
+
+
+def _keywords(what: Callable[..., Any]) -> str:
+    """Return the keys that a call takes beside its own parameters."""
+    if inspect.isclass(what):
+        return ""
+    keys, common = _keys(what), _keys(kinfold.anonymize)
+    own = (
+        [key for key in keys if key not in common]
+        if what is not kinfold.anonymize and set(common) <= set(keys)
+        else keys
+    )
+    rest = [] if len(own) == len(keys) else ["those of `anonymize`"]
+    said = " and ".join([*([", ".join(f"`{key}`" for key in own)] if own else []), *rest])
+    return f"Keywords, most as in [the policy file](policy.md): {said}.\n\n" if said else ""
+
+
+def _keys(what: Callable[..., Any]) -> list[str]:
+    every = inspect.signature(what).parameters.values()
+    return [each.name for each in every if each.kind == each.KEYWORD_ONLY and each.annotation == each.empty]
+
+
+def _value(path: str) -> str:
+    """Return a class and its members that are for users."""
+    module, _, name = path.rpartition(".")
+    what = getattr(_module(module), name)
+    rows = [f"| `{member}` | {_first(getattr(what, member))} |" for member in MEMBERS[name]]
+    return "\n".join([f"### `{name}`\n", _first(what), "", "| member | what |", "| --- | --- |", *rows, ""])
+
+
+def _errors() -> str:
+    """Return the errors as a table."""
+    errors = _module("kinfold.errors")
+    names = [name for name in kinfold.__all__ if inspect.isclass(getattr(errors, name, None))]
+    rows = [f"| `{name}` | {getattr(errors, name).exit_code} | {_first(getattr(errors, name))} |" for name in names]
+    return "\n".join(["| error | exit code | when |", "| --- | --- | --- |", *rows, ""])
+
+
+def _functions(module: str) -> Iterator[Callable[..., Any]]:
+    """Yield the public functions that a module of measures defines."""
+    found = _module(f"kinfold.measures.{module}")
+    for name, each in vars(found).items():
+        if inspect.isfunction(each) and each.__module__ == found.__name__ and not name.startswith("_"):
+            yield each
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+def _split(doc: str) -> tuple[str, str]:
+    """Tell the words of a docstring from its example."""
+    words, mark, example = doc.partition(">>> ")
+    return words.strip(), (mark + example).strip()
+
+
+def _first(what: Any) -> str:
+    """Return the first sentence or line of a docstring, for a cell of a table."""
+    doc = inspect.getdoc(what.func if hasattr(what, "func") else what) or ""
+    return " ".join(doc.partition("\n\n")[0].split()).replace("|", "\\|")
+
+
+def main() -> None:
+    """Write the page, or compare it."""
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(page(), "utf-8")
+    elif PAGE.read_text("utf-8") != page():
+        sys.exit("docs/api.md is not what the docstrings say; make it anew with make docs")
+
+
+if __name__ == "__main__":
+    main()
