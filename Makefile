@@ -92,7 +92,7 @@ docs: $(SITE)  ## what pages take from the code (methods, the policy, Python), t
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.api_page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "build/site/index.html (its search wants a server: $(BIN)/python -m http.server -d build/site)"
+	@echo "build/site/index.html"
 
 pictures: $(READY)  ## the pictures of the documentation: docs/images/*.svg
 	$(BIN)/python -m tools.pictures
