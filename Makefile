@@ -70,7 +70,7 @@ coverage: $(READY)  ## lines and branches that the tests run, kernels with the c
 FUZZ ?= 60  # seconds a reader
 fuzz: $(READY)  ## let atheris, which is installed here, look for inputs that the readers do not expect
 	@$(PIP) "atheris>=3,<4" || { echo "atheris does not install here: the fuzzing of make test has to do"; exit 2; }
-	@for reader in csv policy hierarchy project certificate; do \
+	@for reader in csv policy hierarchy project settings certificate; do \
 		echo "$$reader: $(FUZZ) seconds" && $(BIN)/python -m tools.fuzz $$reader $(FUZZ) || exit 1; done
 
 mutation: $(READY)  ## plant small mistakes in what judges a release; the tests must notice 95 of 100
