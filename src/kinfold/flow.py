@@ -66,18 +66,24 @@ MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV 
 def heeding(way: Callable[Asked, Release]) -> Callable[Asked, Release]:
     """Do the whole way in a thread of its own where somebody listens, so that what the listener raises ends it at once.
 
-    Not where somebody is asked questions: the answers come from the calling thread.
+    Not where somebody is asked questions: the answers come from the calling thread. A way that fails leaves no rows
+    behind, in memory or on disk, however long its exception is held.
     """
 
     @wraps(way)
     def heeded(*args: Asked.args, **given: Asked.kwargs) -> Release:
-        listener: Any = given.get("progress")
-        if listener is None or given.get("ask") is not None:
-            return way(*args, **given)
         from kinfold.rows.engines.connection import watched
 
         with watched() as watch:
-            return attended(lambda tell: way(*args, **{**given, "progress": tell}), listener, watch)  # type: ignore[arg-type]
+
+            def tidy(**more: Any) -> Release:
+                with watch.closing_on_error():
+                    return way(*args, **{**given, **more})
+
+            listener: Any = given.get("progress")
+            if listener is None or given.get("ask") is not None:
+                return tidy()
+            return attended(lambda tell: tidy(progress=tell), listener, watch)
 
     return heeded
 
@@ -320,11 +326,9 @@ def open_engine(policy: Policy | None = None, source: Any = None) -> Any:
     from kinfold.rows.engines.duckdb import DuckDB
     from kinfold.rows.resources import Resources, is_large
 
-    if policy is None:
-        return DuckDB(Resources(on_disk=is_large(source)))
-    limits = policy.engine.resources
-    if policy.engine.name == "spark" or frames.is_spark(source):
-        return clusters.opened(source, policy.engine.master, limits)
+    limits = Resources() if policy is None else policy.engine.resources
+    if frames.is_spark(source) or (policy is not None and policy.engine.name == "spark"):
+        return clusters.opened(source, None if policy is None else policy.engine.master, limits)
     return DuckDB(replace(limits, on_disk=limits.memory is not None or is_large(source)))
 
 
