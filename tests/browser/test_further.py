@@ -99,7 +99,8 @@ def test_outliers_step_by_step_and_a_run_that_is_left_alone(browser: Browser, st
         journey.set_field(tab, re.compile("^Refinement"), "2")
         expect(tab.locator("#policy")).to_have_value(re.compile("refine = 2"))
         tab.locator("#run").click()
-        expect(tab.locator(".run .state")).to_have_text("running")
+        expect(tab.locator(".curve svg")).to_be_visible()  # the loss, as it falls
+        assert tab.locator(".run .state").inner_text() == "running"
         other = tab.context.new_page()
         tab.close()
         other.goto(studio.root + "/")
