@@ -24,6 +24,7 @@ from kinfold.rows.engines.spark.java import java_home
 from kinfold.rows.resources import Resources
 
 PATIENCE = 120.0  # seconds for a part of a cluster to start on a loaded machine
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of Java: what runs for seconds is not worth compiling well
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
 
@@ -49,7 +50,9 @@ def session() -> Any:
     require()
     from kinfold.rows.engines.spark.session import opened
 
-    return opened("local[2]", Resources())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", LIGHT)
+        return opened("local[2]", Resources())
 
 
 class Cluster:
@@ -79,7 +82,7 @@ class Cluster:
             "SPARK_HOME": str(spark),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
-        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
+        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m", "JDK_JAVA_OPTIONS": LIGHT}
         with (self.folder / f"{name}.log").open("wb") as log:
             command = [str(spark / "bin" / "spark-class"), what, *options]
             self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, env=environment)

@@ -326,11 +326,9 @@ def open_engine(policy: Policy | None = None, source: Any = None) -> Any:
     from kinfold.rows.engines.duckdb import DuckDB
     from kinfold.rows.resources import Resources, is_large
 
-    if policy is None:
-        return DuckDB(Resources(on_disk=is_large(source)))
-    limits = policy.engine.resources
-    if policy.engine.name == "spark" or frames.is_spark(source):
-        return clusters.opened(source, policy.engine.master, limits)
+    limits = Resources() if policy is None else policy.engine.resources
+    if frames.is_spark(source) or (policy is not None and policy.engine.name == "spark"):
+        return clusters.opened(source, None if policy is None else policy.engine.master, limits)
     return DuckDB(replace(limits, on_disk=limits.memory is not None or is_large(source)))
 
 

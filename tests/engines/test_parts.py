@@ -144,7 +144,6 @@ def test_the_command_reads_parts_within_limits(folder: Path, tmp_path: Path) -> 
         ("memory", "plenty", "engine.memory"),
         ("threads", 0, "engine.threads"),
         ("name", "abacus", "engine.name"),
-        ("name", "spark", "there is no engine 'spark'"),
         ("spill", "/no/such/folder", "cannot make a temporary folder"),
     ],
 )

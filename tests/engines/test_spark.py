@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,8 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import kinfold
+import sparks
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
 from kinfold.methods.blocks import workshop
 from kinfold.rows.engines.spark import java
@@ -79,12 +84,12 @@ def test_a_stopped_run_goes_on_in_spark_where_it_was(spark: Any) -> None:
         def put(self, name: str, **arrays: Any) -> None:
             self.held[name] = arrays
 
-    from kinfold.rows.engines.spark.session import Session
+    from kinfold.rows.engines.spark.session import RunningSpark
     from kinfold.rows.engines.spark.splitting import split
 
     blocks = [np.arange(start, start + 50) for start in range(0, 400, 50)]
     shelf, heard = Shelf(), []
-    asked = (blocks, halves, lambda *word: heard.append(word), shelf, lambda *given: split(Session(spark), *given))
+    asked = (blocks, halves, lambda *word: heard.append(word), shelf, lambda *given: split(RunningSpark(spark), *given))
     first = workshop.labelled(*asked)
     assert not shelf.given
     again = workshop.labelled(*asked)
@@ -115,7 +120,7 @@ def test_a_task_that_fails_ends_the_run_in_our_words(
     spark: Any, how: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kinfold.methods.blocks.shelf import BARE
-    from kinfold.rows.engines.spark.session import Session
+    from kinfold.rows.engines.spark.session import RunningSpark
     from kinfold.rows.engines.spark.splitting import split
 
     monkeypatch.delenv("KINFOLD_TRACEBACK", raising=False)
@@ -125,7 +130,7 @@ def test_a_task_that_fails_ends_the_run_in_our_words(
             failing(how),
             lambda *_: None,
             BARE,
-            lambda *given: split(Session(spark), *given),
+            lambda *given: split(RunningSpark(spark), *given),
         )
 
 
@@ -217,7 +222,7 @@ def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
     """A job that would take minutes ends within seconds, wherever it is."""
     from kinfold.progress import attended
     from kinfold.rows.engines.connection import watched
-    from kinfold.rows.engines.spark.session import Session
+    from kinfold.rows.engines.spark.session import RunningSpark
 
     started = time.monotonic()
     heard: list[float] = []
@@ -228,7 +233,7 @@ def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
             raise Cancelled("enough")
 
     def work(tell: Any) -> None:
-        session = Session(spark)
+        session = RunningSpark(spark)
         tell("read", 0, 1)
         with session.job():
             spark.range(0, 10**12, 1, 4).selectExpr("sum(id % 7)").collect()
@@ -241,3 +246,111 @@ def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
     while spark.sparkContext.statusTracker().getActiveJobsIds() and time.monotonic() < end:
         time.sleep(0.1)
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+
+
+def written(folder: Path, table: pa.Table, many: int = 4) -> Path:
+    folder.mkdir()
+    step = -(-table.num_rows // many)
+    for number in range(many):
+        parquet.write_table(table.slice(number * step, step), folder / f"part-{number}.parquet")
+    return folder
+
+
+def command(*arguments: object, settings: Path | None = None) -> subprocess.Popen[str]:
+    """Start the command in a process of its own; a folder of settings is whoever runs the cluster's."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1]), "KINFOLD_TRACEBACK": ""}
+    environment["JDK_JAVA_OPTIONS"] = sparks.LIGHT
+    if settings is not None:
+        environment["SPARK_CONF_DIR"] = str(settings)
+    called = [sys.executable, "-c", "from kinfold.cli import main; main()", *map(str, arguments)]
+    return subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def started_by(processes: set[int], called: bytes) -> list[int]:
+    """The processes under some, directly or not, that are called so."""
+    parents, said = {}, {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(place.parent.name)] = int(place.read_text().rpartition(")")[2].split()[1])
+            said[int(place.parent.name)] = (place.parent / "cmdline").read_bytes()
+        except (OSError, ValueError):  # it ended meanwhile
+            continue
+    under = set(processes)
+    while more := {each for each, parent in parents.items() if parent in under} - under:
+        under |= more
+    return [each for each in under - processes if called in said.get(each, b"")]
+
+
+def executors(cluster: sparks.Cluster) -> list[int]:
+    """The processes that workers of a cluster started for an application."""
+    workers = {process.pid for name, process in cluster.processes.items() if name.startswith("worker")}
+    return started_by(workers, b"CoarseGrainedExecutorBackend")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_cluster_of_two_workers_of_which_one_is_killed(tmp_path: Path) -> None:
+    """A real master and two workers; an executor that dies midway costs time, and nothing else."""
+    data = written(tmp_path / "data", people(), 2)
+    settings = tmp_path / "settings"
+    settings.mkdir()
+    (settings / "spark-defaults.conf").write_text("spark.executor.memory 512m\nspark.sql.shuffle.partitions 2\n")
+    (tmp_path / "policy.toml").write_text(POLICY)
+    asked = (data, "--policy", tmp_path / "policy.toml", "--parts", "--json")
+    kinfold.anonymize(data, {**policy(), "source": {"parts": True}}).save(tmp_path / "here")
+    with sparks.cluster(2) as cluster:
+        there = command(
+            *("anonymize", *asked, "--out", tmp_path / "there", "--engine", "spark", "--master", cluster.address),
+            settings=settings,
+        )
+        killed, end = [], time.monotonic() + 300
+        while there.poll() is None and time.monotonic() < end:
+            running = executors(cluster)
+            if not killed and len(running) == 2:
+                time.sleep(1)
+                os.kill(running[0], signal.SIGKILL)
+                killed = running
+            time.sleep(0.2)
+        out, err = there.communicate(timeout=300)
+    assert there.returncode == 0, err
+    assert len(killed) == 2
+    assert err == ""  # no word of Spark's on the terminal
+    assert json.loads(out)["k"] >= 6
+    files = [(tmp_path / place / "public" / "release.csv").read_bytes() for place in ("here", "there")]
+    assert files[0] == files[1]
+
+
+POLICY = """
+[privacy]
+k = 6
+[method]
+name = "mdav"
+block = 500
+[columns]
+age = { role = "quasi" }
+pay = { role = "quasi" }
+area = { role = "quasi", type = "nominal" }
+disease = { role = "confidential", type = "nominal" }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_ctrl_c_ends_the_command_and_leaves_nothing(tmp_path: Path) -> None:
+    sparks.require()
+    data = written(tmp_path / "data", people(200_000), 2)
+    (tmp_path / "policy.toml").write_text(POLICY.replace("block = 500", "block = 2000"))
+    out = tmp_path / "out"
+    run = command(
+        *("anonymize", data, "--policy", tmp_path / "policy.toml", "--parts", "--out", out),
+        *("--engine", "spark", "--master", "local[2]"),
+    )
+    end = time.monotonic() + 240
+    while not started_by({run.pid}, b"pyspark.daemon") and run.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    asked = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=120)
+    assert run.returncode == 130, err
+    assert time.monotonic() - asked < 20  # two seconds on a machine that has nothing else to do
+    assert not out.exists()

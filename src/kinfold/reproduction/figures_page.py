@@ -11,6 +11,7 @@ from kinfold.errors import PolicyError
 from kinfold.release.report.chart import Picture, draw
 from kinfold.release.report.reproduction_page import reproduction_page
 from kinfold.reproduction.cell_verdicts import number, shown
+from kinfold.reproduction.expectation import NO_NUMBERS
 
 if TYPE_CHECKING:
     from kinfold.reproduction.cell_verdicts import Comparandum
@@ -36,7 +37,8 @@ def page(found: Reproduction) -> str:
     for (paper, exhibits), told in zip(found.papers, facts["papers"], strict=True):
         for each, shown_ in zip(exhibits, told["exhibits"], strict=True):
             name = f"{paper.number}-{each.exhibit.place}"
-            shown_ |= {"name": name, "grid": _grid(each.cells), "reasons": _reasons(each)}
+            grid = None if each.exhibit.source == NO_NUMBERS else _grid(each.cells)
+            shown_ |= {"name": name, "grid": grid, "reasons": _reasons(each)}
             charts[name] = list(_drawn(each, f"paper-{paper.number}-{len(charts)}"))
     return reproduction_page(facts, charts)
 

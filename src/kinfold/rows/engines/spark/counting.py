@@ -14,7 +14,7 @@ from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.spark.carried import inward
 from kinfold.rows.engines.spark.frame import Distributed
-from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.session import RunningSpark
 from kinfold.rows.engines.tallying import keys_of
 
 SHORT = 20_000  # rows of a table that is tallied by all its columns at once
@@ -26,7 +26,7 @@ WEIGHT = "n"
 class Counts:
     """The tallies of the tables of a run."""
 
-    def __init__(self, session: Session, db: Database) -> None:
+    def __init__(self, session: RunningSpark, db: Database) -> None:
         self._session, self._db = session, db
         self._made: dict[str, list[Frame]] = {}
         self._rows: dict[str, int] = {}

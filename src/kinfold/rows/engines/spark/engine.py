@@ -6,7 +6,9 @@ code that answers it there; so both engines give the same answers. Tuples live t
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -29,7 +31,7 @@ from kinfold.rows.engines.spark.counting import SHORT, Counts
 from kinfold.rows.engines.spark.frame import Distributed
 from kinfold.rows.engines.spark.gathering import brought
 from kinfold.rows.engines.spark.moments import moments_of
-from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.session import RunningSpark
 from kinfold.rows.engines.spark.splitting import split
 from kinfold.rows.engines.treating import classes_after
 from kinfold.rows.engines.value_sql import changes, fresh_values, told
@@ -47,7 +49,7 @@ class Spark:
     """One run in a session of Spark. Close it, or use it in a `with` block: what it held in memory goes with it."""
 
     def __init__(self, spark: Any, resources: Resources) -> None:
-        self._session = Session(spark)
+        self._session = RunningSpark(spark)
         self._here = DuckDB(replace(resources, on_disk=True))
         self._db = self._here.database
         self._counts = Counts(self._session, self._db)
@@ -55,6 +57,7 @@ class Spark:
         self._schemas: dict[str, Schema] = {}
         self._recoded: dict[str, AfterRecoding] = {}
         self._kept: list[Any] = []
+        self._discard = weakref.finalize(self, _forget, self._kept)
 
     def __enter__(self) -> Self:
         return self
@@ -63,11 +66,9 @@ class Spark:
         self.close()
 
     def close(self) -> None:
-        """Forget every row; the session stays."""
+        """Forget every row; the session stays. Done by itself when nobody holds the engine any more."""
         self._here.close()
-        for rows in self._kept:
-            rows.unpersist()
-        self._kept.clear()
+        self._discard()
 
     def _named(self) -> str:
         return f"s{next(self._numbers)}"
@@ -82,11 +83,10 @@ class Spark:
         if isinstance(source, pa.Table) or (isinstance(source, Path) and not intake.is_parquet(source, form)):
             local = self._here.read(source, missing, form)
             return intake.taken(self._session, self._db, local, self._named())
-        if isinstance(source, Path | intake.ClusterPath):
+        if isinstance(source, Path):
             frame = intake.read_parquet(self._session, source, form, self._named())
         else:
             frame = intake.read_frame(self._session, source, self._named())
-            self._kept.append(frame.rows)
         given = {key: getattr(frame.seen.form, key) or getattr(form, key) for key in FOUND}
         return self._plain(replace(frame, seen=replace(frame.seen, form=replace(form, **given))), missing)
 
@@ -291,6 +291,14 @@ class Spark:
     def hand_out(self, frame: Distributed, schema: Schema, fitted: Callable[[str], str], *, ordered: bool) -> Any:
         """Hand out every row, a batch at a time, in types that somebody takes."""
         return self._here.hand_out(self._brought(frame), schema, fitted, ordered=ordered)
+
+
+def _forget(kept: list[Any]) -> None:
+    """Let Spark forget what it holds in memory for a run; a frame made of it can still be computed."""
+    for rows in kept:
+        with suppress(Exception):  # of a session that is gone
+            rows.unpersist()
+    kept.clear()
 
 
 def _seen(frame: Distributed | Frame) -> Frame:

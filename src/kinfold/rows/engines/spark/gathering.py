@@ -9,12 +9,12 @@ from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.spark.carried import inward
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
-from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.session import RunningSpark
 
 PART = 2_000_000  # rows that are under way at a time
 
 
-def brought(session: Session, db: Database, frame: Distributed, names: Sequence[str]) -> Frame:
+def brought(session: RunningSpark, db: Database, frame: Distributed, names: Sequence[str]) -> Frame:
     """Return some columns of a table as a table of the embedded engine."""
     seen = frame.seen
     columns = [seen.at(name) for name in names]

@@ -1,19 +1,19 @@
 """Taking in: files, frames, and frames of Spark itself.
 
-Parquet      by Spark, one file or many, wherever it reads from; files on this machine are looked at first, each by an
-             executor: its columns, its types, its rows, its checksum
+Parquet      by Spark, one file or many; each is looked at first by an executor: its columns, its types, its rows, its
+             checksum
 other files  by the embedded engine, which then hands the rows to Spark: CSV has no types, and one reader judges it
 frames       Arrow as it is; a frame of Spark as it is, in the order in which it stands
 
-A path is a path: no pattern, nothing out of folder names. An address that only Spark can read (`hdfs://`, `s3a://`) is
-taken where `source.parts` says so.
+A path is a path: no pattern, nothing out of folder names, no address. What lies where only Spark reads comes as its
+frame.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -27,7 +27,7 @@ from kinfold.rows.engines.parts import is_many, parts_of, require_same
 from kinfold.rows.engines.source import Format, check_names, format_of
 from kinfold.rows.engines.spark.carried import carrier, outward, schema_in_words, type_here
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
-from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.session import RunningSpark
 from kinfold.rows.engines.spark.surveying import Survey, surveyed
 from kinfold.rows.source_form import Form
 
@@ -35,24 +35,15 @@ WIDTH = 33  # bits of a row's number within its partition, as Spark gives them
 UNKNOWN = ("TIME", "TIMESTAMP_NS", "UUID")  # what Parquet has and Spark does not read
 
 
-@dataclass(frozen=True)
-class ClusterPath:
-    """An address that Spark reads, and nobody else here."""
-
-    address: str
-
-
 def is_parquet(source: Any, form: Form) -> bool:
-    """Whether Spark reads a source itself: files of Parquet, or what lies where only Spark reads."""
-    if isinstance(source, ClusterPath):
-        return True
+    """Whether Spark reads a source itself: files of Parquet."""
     if not isinstance(source, Path):
         return False
     path = parts_of(source)[0] if form.parts and is_many(source) else source
     return format_of(path).format is Format.PARQUET
 
 
-def taken(session: Session, db: Database, local: Frame, table: str) -> Distributed:
+def taken(session: RunningSpark, db: Database, local: Frame, table: str) -> Distributed:
     """Hand the rows of a table of the embedded engine to Spark; the table goes."""
     kinds = dict(zip(local.columns, local.types, strict=True))
     values = ", ".join(f"{outward(c, kind)} AS {c}" for c, kind in kinds.items())
@@ -64,8 +55,12 @@ def taken(session: Session, db: Database, local: Frame, table: str) -> Distribut
     return Distributed(rows, replace(local, table=table, order=PLACE))
 
 
-def read_frame(session: Session, frame: Any, table: str) -> Distributed:
-    """Take a frame of Spark, in the order in which it stands now."""
+def read_frame(session: RunningSpark, frame: Any, table: str) -> Distributed:
+    """Take a frame of Spark, in the order in which it stands now.
+
+    It is computed once. Where what was computed is lost with an executor the run ends: computed again, rows might
+    come in another order, or be others.
+    """
     from pyspark.sql.functions import col, monotonically_increasing_id
 
     names = tuple(frame.columns)
@@ -74,7 +69,7 @@ def read_frame(session: Session, frame: Any, table: str) -> Distributed:
     plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
     carried = [col(f"c{i}").cast(carrier(kind)[0]).alias(f"c{i}") for i, kind in enumerate(types)]
     with session.job():
-        numbered = plain.select(*carried, monotonically_increasing_id().alias("at")).persist()
+        numbered = plain.select(*carried, monotonically_increasing_id().alias("at")).localCheckpoint()
         rows = _placed(session, numbered, _by_partition(numbered))
     seen = Frame(table, names, types, typed=True, order=PLACE)
     return Distributed(rows, seen)
@@ -88,7 +83,7 @@ def _by_partition(numbered: Any) -> list[tuple[int, int]]:
     return sorted(zip(found["part"], found["count"], strict=True))
 
 
-def _placed(session: Session, numbered: Any, counts: Sequence[tuple[int, int]]) -> Any:
+def _placed(session: RunningSpark, numbered: Any, counts: Sequence[tuple[int, int]]) -> Any:
     """Number the rows of all partitions, one after the other."""
     from pyspark.sql.functions import broadcast, expr
 
@@ -103,24 +98,22 @@ def _placed(session: Session, numbered: Any, counts: Sequence[tuple[int, int]]) 
     return within.join(broadcast(beside), "part").withColumn(PLACE, place).drop("at", "part", "before")
 
 
-def read_parquet(session: Session, source: Path | ClusterPath, form: Form, table: str) -> Distributed:
+def read_parquet(session: RunningSpark, source: Path, form: Form, table: str) -> Distributed:
     """Let Spark read Parquet; parts in the order of their names."""
-    if isinstance(source, ClusterPath):
-        return _read_there(session, source, table)
     files = parts_of(source) if form.parts and is_many(source) else [source]
     looks = _looked_at(session, files)
     first = looks[0]
     for each in looks[1:]:
         require_same(first.frame, each.frame, first.name, each.name)
     _refuse_unknown(first)
-    rows = _scanned(session, [str(file.absolute()) for file in files], glob=False)
+    rows = _scanned(session, [str(file.absolute()) for file in files])
     counts = {str(file.absolute()): look.rows for file, look in zip(files, looks, strict=True)}
     if not sum(counts.values()):
         raise DataError(f"'{source.name}' has no rows", fix="give a table with at least one row")
     return _in_order(session, rows, replace(first.frame, table=table, checksum=_checksum(looks)), counts)
 
 
-def _looked_at(session: Session, files: Sequence[Path]) -> list[Survey]:
+def _looked_at(session: RunningSpark, files: Sequence[Path]) -> list[Survey]:
     """Let executors look at every file, and raise the first problem."""
     paths = [str(file.absolute()) for file in files]
     with session.job():
@@ -154,13 +147,12 @@ def _checksum(looks: Sequence[Survey]) -> str:
     return hashlib.sha256("".join(f"{look.checksum}  {look.name}\n" for look in looks).encode()).hexdigest()
 
 
-def _scanned(session: Session, paths: Sequence[str], *, glob: bool) -> Any:
+def _scanned(session: RunningSpark, paths: Sequence[str]) -> Any:
     """Return a frame of Spark over files: their columns by number, the file, and the row within it."""
     from pyspark.sql.functions import col
 
-    reader = session.spark.read.option("recursiveFileLookup", "true").option("mergeSchema", "false")
-    if not glob:
-        reader = reader.option("__globPaths__", "false")
+    options = {"recursiveFileLookup": "true", "mergeSchema": "false", "__globPaths__": "false"}
+    reader = session.spark.read.options(**options)  # nothing out of folder names; a name is no pattern
     with session.job():
         rows = reader.parquet(*paths)
         about = rows.metadataColumn("_metadata")
@@ -174,7 +166,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _in_order(session: Session, rows: Any, seen: Frame, counts: dict[str, int]) -> Distributed:
+def _in_order(session: RunningSpark, rows: Any, seen: Frame, counts: dict[str, int]) -> Distributed:
     """Return the rows in the types that carry theirs, each with its place."""
     from pyspark.sql.functions import broadcast, col, expr
 
@@ -198,18 +190,3 @@ def _in_order(session: Session, rows: Any, seen: Frame, counts: dict[str, int]) 
 
 def _path_in(address: str) -> str:
     return unquote(urlsplit(address).path)
-
-
-def _read_there(session: Session, source: ClusterPath, table: str) -> Distributed:
-    """Read what lies where only Spark reads."""
-    rows = _scanned(session, [source.address], glob=True)
-    with session.job():
-        names = tuple(session.spark.read.option("recursiveFileLookup", "true").parquet(source.address).columns)
-        found = rows.groupBy("file").count().toArrow().to_pydict()
-    check_names(names, "the table")
-    fields = rows.schema.fields[: len(names)]
-    types = tuple(type_here(field.dataType.simpleString(), name) for field, name in zip(fields, names, strict=True))
-    counts = {_path_in(file): count for file, count in zip(found["file"], found["count"], strict=True)}
-    if not counts:
-        raise DataError("the table has no rows", fix="give a table with at least one row")
-    return _in_order(session, rows, Frame(table, names, types, typed=True), counts)

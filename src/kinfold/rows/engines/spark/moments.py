@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.rows.engines.spark.frame import Distributed
-from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.session import RunningSpark
 
 Floats = NDArray[np.float64]
 
 
-def moments_of(session: Session, frame: Distributed, values: Sequence[str]) -> tuple[int, Floats, Floats]:
+def moments_of(session: RunningSpark, frame: Distributed, values: Sequence[str]) -> tuple[int, Floats, Floats]:
     """Return how many rows have a finite number in every column, given as SQL, and their means and covariances."""
     names = [f"x{i}" for i in range(len(values))]
     finite = {x: f"CASE WHEN isfinite({v}) THEN {v} END" for x, v in zip(names, values, strict=True)}

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
-from kinfold.rows.engines.spark.carried import carrier, key, outward, schema_in_words
+from kinfold.rows.engines.spark.carried import key, outward, schema_in_words
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
-from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.session import RunningSpark
 from kinfold.rows.engines.treating import fitting, labelled_tuples, treated_values
 from kinfold.rows.recoding import Keep, Recoding, Replace
 from kinfold.rows.schema import Schema
@@ -63,7 +63,7 @@ def _class_values(recoding: Recoding) -> pa.Table:
     return pa.table({"id": np.arange(classes, dtype=np.int32)} | {f"v{i}": each for i, each in enumerate(fresh)})
 
 
-def by_tuple(session: Session, db: Database, frame: Distributed, recoding: Recoding, how: Treated) -> Any:
+def by_tuple(session: RunningSpark, db: Database, frame: Distributed, recoding: Recoding, how: Treated) -> Any:
     """Join what becomes of each tuple."""
     named = labelled_tuples(db, recoding)
     fresh = [f"{outward(sql, how.fresh.types[name])} AS f{i}" for i, (name, sql) in enumerate(how.fresh.values.items())]
@@ -80,7 +80,7 @@ def by_tuple(session: Session, db: Database, frame: Distributed, recoding: Recod
     return _kept(frame, how).join(beside, _same(frame.seen, named), "inner")
 
 
-def by_place(session: Session, db: Database, frame: Distributed, recoding: Recoding, how: Treated) -> Any:
+def by_place(session: RunningSpark, db: Database, frame: Distributed, recoding: Recoding, how: Treated) -> Any:
     """Join the class of each row, and the values of the classes; where rows only stay, nothing is joined."""
     rows = _kept(frame, how)
     if recoding.kept.all() and not how.fresh.values:
@@ -112,7 +112,7 @@ def released(frame: Distributed, rows: Any, how: Treated, table: str) -> Distrib
     return Distributed(rows.selectExpr(*columns, PLACE).persist(), seen, dense=False)
 
 
-def labels_by_row(session: Session, db: Database, frame: Distributed, recoding: Recoding) -> NDArray[np.int32]:
+def labels_by_row(session: RunningSpark, db: Database, frame: Distributed, recoding: Recoding) -> NDArray[np.int32]:
     """Return the label of each row, in the order of the rows."""
     named = labelled_tuples(db, recoding)
     keys = [f"{outward(c, kind)} AS m{i}" for i, (c, kind) in enumerate(zip(named.columns, named.types, strict=True))]
@@ -126,7 +126,7 @@ def labels_by_row(session: Session, db: Database, frame: Distributed, recoding: 
     return np.asarray(found.column("label").to_numpy()[order], np.int32)
 
 
-def places_of(session: Session, frame: Distributed) -> NDArray[np.int64]:
+def places_of(session: RunningSpark, frame: Distributed) -> NDArray[np.int64]:
     """Return the places of all rows, in order."""
     with session.job():
         found = frame.rows.select(PLACE).toArrow().column(0).to_numpy()
@@ -144,7 +144,7 @@ def _kept(frame: Distributed, how: Treated) -> Any:
     return frame.rewritten(quoted, seen.types, seen.table, seen).rows if quoted else frame.rows
 
 
-def _handed(session: Session, arrow: pa.Table, kinds: Mapping[str, str]) -> Any:
+def _handed(session: RunningSpark, arrow: pa.Table, kinds: Mapping[str, str]) -> Any:
     """Hand a map to Spark; every executor gets a copy unless it is large."""
     from pyspark.sql.functions import broadcast
 
@@ -169,8 +169,3 @@ def _expr(sql: str) -> Any:
     from pyspark.sql.functions import expr
 
     return expr(sql)
-
-
-def carried_in(kind: str) -> str:
-    """Return the type in Spark that carries a type."""
-    return carrier(kind)[0]

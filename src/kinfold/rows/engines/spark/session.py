@@ -40,7 +40,7 @@ UNREADABLE = ("CANNOT_READ_FILE", "FAILED_READ_FILE", "not a Parquet file", "Par
 _tags = count()
 
 
-class Session:
+class RunningSpark:
     """Spark, and the jobs of one run in it: they can be stopped, and say how far they are."""
 
     def __init__(self, spark: Any) -> None:

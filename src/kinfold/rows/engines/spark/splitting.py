@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from kinfold.rows.engines.spark.session import Session
+from kinfold.rows.engines.spark.session import RunningSpark
 
 WAVES = 2  # bundles for each core of the cluster that are under way at a time
 
 
-def split(session: Session, orders: Any, hall: Any) -> list[Any]:
+def split(session: RunningSpark, orders: Any, hall: Any) -> list[Any]:
     """Return what is made of every bundle."""
     found = {at: made for at in range(orders.many) if (made := orders.known(at)) is not None}
     todo = [at for at in range(orders.many) if at not in found]
@@ -33,14 +33,14 @@ def split(session: Session, orders: Any, hall: Any) -> list[Any]:
     return [found[at] for at in range(orders.many)]
 
 
-def _cores(session: Session) -> int:
+def _cores(session: RunningSpark) -> int:
     try:
         return int(session.spark.sparkContext.defaultParallelism)
     except Exception:  # a session that only connects to a cluster does not know
         return 8
 
 
-def _wave(session: Session, bundles: list[Any]) -> list[Any]:
+def _wave(session: RunningSpark, bundles: list[Any]) -> list[Any]:
     from pyspark.cloudpickle import dumps
 
     packed = pa.table({"at": pa.array(range(len(bundles)), pa.int32()), "held": [dumps(each) for each in bundles]})

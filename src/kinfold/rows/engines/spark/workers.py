@@ -14,7 +14,7 @@ import pyarrow as pa
 MISFIT = "kinfold: a value does not fit its type"  # what an executor says of it: no value
 
 
-class Misfit(Exception):  # noqa: N818  a word that travels
+class DoesNotFit(Exception):  # noqa: N818  a word that travels
     """A value does not fit the type that it should have."""
 
 
@@ -44,7 +44,7 @@ def _computed(db: Any, query: str, batch: pa.RecordBatch) -> list[pa.RecordBatch
     try:
         found: list[pa.RecordBatch] = db.sql(query).to_arrow_table().combine_chunks().to_batches()
     except duckdb.ConversionException:  # whose message quotes the value
-        raise Misfit(MISFIT) from None
+        raise DoesNotFit(MISFIT) from None
     finally:
         db.unregister("batch")
     return found
