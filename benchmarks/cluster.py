@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from benchmarks.measuring import Row, exponent
 
-# Measured, by the number of records, on two cores of a machine with some fifteen other programs at work
+# Measured, by the number of records, on two cores of a machine with seven to seventeen other programs at work
 WHOLE = {100_000: 3.6, 1_000_000: 12.1, 10_000_000: 72.4, 30_000_000: 167.3}  # lattice, file to folder: seconds
 SAVED = {10_000_000: 18.4, 30_000_000: 55.7}  # of these: writing the file, and verifying it
 CLASSES = {100_000: 4.5, 1_000_000: 23.0, 10_000_000: 236.0}  # mdav in blocks, refined: making the classes
