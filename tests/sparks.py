@@ -25,6 +25,10 @@ from kinfold.rows.resources import Resources
 
 PATIENCE = 120.0  # seconds for a part of a cluster to start on a loaded machine
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of Java: what runs for seconds is not worth compiling well
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}  # nor are queries
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
 
@@ -52,7 +56,10 @@ def session() -> Any:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", LIGHT)
-        return opened("local[2]", Resources())
+        found = opened("local[2]", Resources())
+    for key, value in INTERPRETED.items():
+        found.conf.set(key, value)
+    return found
 
 
 class Cluster:

@@ -23,7 +23,7 @@ from kinfold.methods.blocks import workshop
 from kinfold.rows.engines.spark import java
 from kinfold.rows.engines.spark.java import java_home
 
-RECORDS = 2_400
+RECORDS = 2_000
 
 
 def people(records: int = RECORDS, seed: int = 1) -> pa.Table:
@@ -52,7 +52,7 @@ def bundles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("bundles")
-@pytest.mark.parametrize(("method", "privacy"), [("mdav", {}), ("k-first", {"t": 0.35}), ("v-mdav", {"l": 2})])
+@pytest.mark.parametrize(("method", "privacy"), [("mdav", {}), ("k-first", {"t": 0.35})])
 def test_blocks_make_the_same_classes_on_either_engine(
     spark: Any, method: str, privacy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,13 +62,10 @@ def test_blocks_make_the_same_classes_on_either_engine(
     asked["privacy"] |= privacy
     one = kinfold.anonymize(people(), asked)
     assert one.plan.blocks > 3
-    for waves in (1, 50):
-        monkeypatch.setattr(splitting, "WAVES", waves)
-        other = kinfold.anonymize(people(), {**asked, "engine": {"name": "spark"}})
-        assert one.labels.tolist() == other.labels.tolist()
-        assert one.measures.to_dict() == other.measures.to_dict()
-        if method != "mdav":
-            break
+    monkeypatch.setattr(splitting, "WAVES", 1 if method == "mdav" else 50)  # however many are under way at a time
+    other = kinfold.anonymize(people(), {**asked, "engine": {"name": "spark"}})
+    assert one.labels.tolist() == other.labels.tolist()
+    assert one.measures.to_dict() == other.measures.to_dict()
 
 
 @pytest.mark.usefixtures("bundles")

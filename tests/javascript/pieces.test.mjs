@@ -4,7 +4,7 @@ import { PRINTED, repainted } from "../../src/kinfold/studio/static/repaint.js";
 import { placesOf } from "../../src/kinfold/studio/static/falling_line.js";
 import { atLeast } from "../../src/kinfold/studio/static/risk_curve.js";
 import { shortcutOf } from "../../src/kinfold/studio/static/keys.js";
-import { listed, stageTold } from "../../src/kinfold/studio/static/words.js";
+import { listed, shortName, stageTold } from "../../src/kinfold/studio/static/words.js";
 import { idOf, listTyped, told, typed } from "../../src/kinfold/studio/static/parts/fields.js";
 import { numbersTyped, wayOf } from "../../src/kinfold/studio/static/parts/builders.js";
 import { moved } from "../../src/kinfold/studio/static/parts/recoding.js";
@@ -121,4 +121,12 @@ test("a curve falls from its first loss to its last, above its bound", () => {
   );
   assert.ok(bounded.bound > bounded.last[1], "the bound is below the line");
   assert.deepEqual(placesOf([[0, 1]], null).last, [52, 14]);
+});
+
+test("a sentence stays a sentence, however long or many the names are", () => {
+  assert.equal(shortName("x".repeat(40)), "x".repeat(40));
+  assert.equal(shortName("x".repeat(41)), `${"x".repeat(39)}…`);
+  const names = Array.from({ length: 12 }, (_, index) => `n${index}`);
+  assert.equal(listed(names), "n0, n1, n2, n3, n4, n5, n6, n7 and 4 more");
+  assert.equal(listed(names.slice(0, 9)), "n0, n1, n2, n3, n4, n5, n6, n7 and n8");
 });

@@ -39,7 +39,7 @@ def test_without_a_database_tests_are_skipped_but_fail_in_ci(monkeypatch: pytest
 def test_the_run_of_ci_fails_and_says_so_where_no_browser_can_be_had(tmp_path: Path) -> None:
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
-    (tmp_path / "Makefile").write_text("test:\n\t@:\n")
+    (tmp_path / "Makefile").write_text("test spark:\n\t@:\n")
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("bash", "env", "dirname", "make"):
@@ -47,7 +47,7 @@ def test_the_run_of_ci_fails_and_says_so_where_no_browser_can_be_had(tmp_path: P
     ran = _run(tmp_path, tools)
     assert ran.returncode == 1
     assert "no chromium" in ran.stderr
-    for name in ("chromium", "initdb"):
+    for name in ("chromium", "initdb", "java"):
         (tools / name).symlink_to(str(shutil.which("true")))
     ran = _run(tmp_path, tools)
     assert ran.returncode == 1
@@ -57,7 +57,7 @@ def test_the_run_of_ci_fails_and_says_so_where_no_browser_can_be_had(tmp_path: P
     ran = _run(tmp_path, tools)
     assert ran.returncode == 1
     assert "no axe-core" in ran.stderr
-    (tmp_path / "Makefile").write_text("test axe:\n\t@:\n")
+    (tmp_path / "Makefile").write_text("test spark axe:\n\t@:\n")
     assert _run(tmp_path, tools).returncode == 0
 
 

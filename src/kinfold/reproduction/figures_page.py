@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +97,18 @@ def _picture(plot: Plot, panel: str, points: Sequence[Mapping[str, Any]]) -> Pic
     settings["encoding.x.title"] = plot.x or panel
     settings["encoding.y.title" if plot.chart == "reproduced_matrix" else "title.subtitle"] = plot.y
     if plot.log:
-        settings |= {"encoding.y.scale": {"type": "log"}}
+        settings |= {"encoding.y.scale": {"type": "log"}, "encoding.y.axis": {"values": _powers(points)}}
     return Picture(plot.chart, points, title, _described(points), settings)
+
+
+def _powers(points: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return the powers of ten that an axis over these points marks.
+
+    >>> _powers([{"y": 0.07}, {"y": 51.0}])
+    [0.01, 0.1, 1.0, 10.0, 100.0]
+    """
+    logs = [log10(point["y"]) for point in points if point["y"] > 0]
+    return [10.0**power for power in range(floor(min(logs)), ceil(max(logs)) + 1)]
 
 
 def _with_lines(points: Sequence[Mapping[str, Any]]) -> list[dict[str, object]]:

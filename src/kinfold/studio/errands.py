@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from kinfold.studio.allowances import Limits
+from kinfold.studio.allowances import MB, Limits
 from kinfold.studio.mishaps import Refused
 from kinfold.studio.worker_pool import WorkerPool, kill
 
 State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 
 OVER: tuple[State, ...] = ("done", "failed", "cancelled")
-ANSWERED: tuple[State, ...] = ("done", "failed")  # by the worker itself
+LARGE = 20 * MB  # of a table: what a run on one leaves in memory goes with its process
 GONE = {
     "what": "the run was ended from outside, most likely for want of memory",
     "fix": "give it more memory, or fewer records at a time",
@@ -134,9 +134,9 @@ class Errands:
     async def cancel(self, errand: Errand) -> None:
         """End an errand: at once, wherever it is."""
         self.drop(errand)
-        if errand.process is not None:
+        if (process := errand.process) is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(errand.process.wait(), 2.0)
+                await asyncio.wait_for(process.wait(), 2.0)
 
     async def forget(self, owner: object) -> None:
         """End everything that is done for a session."""
@@ -184,8 +184,9 @@ class Errands:
         except (OSError, ValueError):
             errand.problems = errand.problems or [GONE]
         finally:
-            if errand.process is not None:
-                await self.pool.give_back(errand.process, fit=errand.lane == "look" and errand.state in ANSWERED)
+            process, errand.process = errand.process, None  # which may do another: nobody ends it for this one any more
+            if process is not None:
+                await self.pool.give_back(process, fit=_fit(errand))
             shutil.rmtree(errand.folder / "scratch", ignore_errors=True)
             if not errand.over:
                 errand.problems = errand.problems or [GONE]
@@ -204,3 +205,11 @@ class Errands:
             if errand.over:
                 return  # the last word: whoever asked is told once the process is gone
             errand.told(errand)
+
+
+def _fit(errand: Errand) -> bool:
+    """Whether the process of an errand may do another: a look that the worker answered, a run that went well."""
+    if errand.lane == "look":
+        return errand.state in ("done", "failed")
+    source = Path(str(errand.request["source"]))
+    return errand.state == "done" and source.is_file() and source.stat().st_size <= LARGE

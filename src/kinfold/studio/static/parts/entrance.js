@@ -7,7 +7,7 @@ import { app, attempt, complain, note, refresh } from "../store.js";
 import { field, problemList } from "./fields.js";
 import { button, head, section, verdict } from "./sections.js";
 
-const FORMATS = "CSV, Parquet, JSON, Excel, Stata, SPSS, SAS, SQLite, DuckDB, or a project of ARX.";
+const FORMATS = "CSV, Parquet, JSON, Excel, Stata, SPSS, SAS, SQLite, or a project of ARX.";
 
 /** The step as it is without a table. */
 export function entrance(session) {
