@@ -31,6 +31,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 Levels: TypeAlias = tuple[int, ...]
 
 FEW = 3000  # rows up to which numpy is as fast as a kernel, and nobody waits for a compiler
+CELLS = 1_000_000  # of a spread that are looked at together
 MOST_KEYS = 2**62  # tuples that one whole number can tell apart
 
 
@@ -166,15 +167,25 @@ def numbered(keys: Ints, space: int) -> tuple[Ints, int]:
 def merged(spread: Spread, into: Ints, classes: int) -> Spread:
     """Return the spread after class i has become part of class `into[i]`, in the order of classes, then codes."""
     width = max(len(spread.values), 1)
-    cell = into[spread.group] * width + spread.code
-    if classes * width <= 8 * len(cell):
-        count = np.bincount(cell, spread.count, classes * width)
-        cell = np.flatnonzero(count)
-        count = count[cell]
+    if classes * width <= 8 * len(spread.group):
+        total = _added(spread, into, np.zeros(classes * width, np.int64))
+        cell = np.flatnonzero(total)
+        count = total[cell]
     else:
-        cell, inverse = np.unique(cell, return_inverse=True)
-        count = np.bincount(inverse, spread.count, len(cell))
-    return Spread(cell // width, cell % width, count.astype(np.int64), spread.values)
+        cell, inverse = np.unique(into[spread.group] * width + spread.code, return_inverse=True)
+        count = np.bincount(inverse, spread.count, len(cell)).astype(np.int64)
+    group = cell // width
+    cell %= width
+    return Spread(group, cell, count, spread.values)
+
+
+def _added(spread: Spread, into: Ints, total: Ints) -> Ints:
+    """Add the counts of cells to those of the classes they become part of; some at a time, for cells can be many."""
+    width = max(len(spread.values), 1)
+    for start in range(0, len(spread.group), CELLS):
+        part = slice(start, start + CELLS)
+        np.add.at(total, into[spread.group[part]] * width + spread.code[part], spread.count[part])
+    return total
 
 
 def _gathered(into: Ints, rows: Ints, sizes: Ints, classes: int) -> tuple[Ints, Ints]:
