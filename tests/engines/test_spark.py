@@ -224,6 +224,10 @@ def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
     started = time.monotonic()
     heard: list[float] = []
 
+    def lasting(batches: Any) -> Any:
+        time.sleep(600)
+        yield from batches
+
     def listen(*_: Any) -> None:
         heard.append(time.monotonic())
         if len(heard) > 3:
@@ -233,7 +237,7 @@ def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
         session = RunningSpark(spark)
         tell("read", 0, 1)
         with session.job():
-            spark.range(0, 10**12, 1, 4).selectExpr("sum(id % 7)").collect()
+            spark.range(2).mapInArrow(lasting, "id bigint").collect()
 
     with watched() as watch, pytest.raises(Cancelled):
         attended(work, listen, watch)

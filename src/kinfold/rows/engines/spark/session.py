@@ -32,7 +32,7 @@ from kinfold.rows.resources import Resources
 INSTALL = "install it: pip install 'kinfold[spark]'"
 HERE = "local[*]"
 PREFIX = "kinfold-spark-"
-LEAST = "1g"  # of a driver that is started here, where nobody says
+LEAST, MOST, SHARE = 1 << 30, 8 << 30, 4  # bytes of Spark on this machine where nobody says: a part of its memory
 DEAD = "Spark ended, or lost the way to this process; nothing was released"
 LOST = "a task failed on the cluster again and again, or executors were lost; nothing was released"
 UNREADABLE = ("CANNOT_READ_FILE", "FAILED_READ_FILE", "not a Parquet file", "ParquetDecodingException", "FileNotFound")
@@ -72,6 +72,8 @@ class RunningSpark:
     def job(self) -> Iterator[None]:
         """Run something that a signal, or whoever listens, may stop; what goes wrong is told in our words."""
         self.spark.addTag(self._tag)
+        with suppress(Exception):  # of a session that only connects to a cluster: it does so by itself
+            self.spark.sparkContext.setInterruptOnCancel(True)
         self._running += 1
         try:
             with quietly(), undisturbed(self.interrupt), in_our_words():
@@ -143,10 +145,16 @@ def _settings(master: str, resources: Resources) -> dict[str, str]:
     if here or master.startswith(("spark://127.0.0.1:", "spark://localhost:")):
         told |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if resources.memory or here:
-        told["spark.driver.memory"] = f"{resources.memory >> 20}m" if resources.memory else LEAST
+        told["spark.driver.memory"] = f"{(resources.memory or _share()) >> 20}m"
     if here:  # executors elsewhere spill where their machines say
         told |= {"spark.local.dir": str(_private(resources.spill)), "spark.sql.shuffle.partitions": _cores(master)}
     return told
+
+
+def _share() -> int:
+    """Return how many bytes Spark gets of this machine."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else LEAST
+    return min(max(whole // SHARE, LEAST), MOST)
 
 
 def _cores(master: str) -> str:
