@@ -70,7 +70,7 @@ coverage: $(READY)  ## lines and branches that the tests run, kernels with the c
 FUZZ ?= 60  # seconds a reader
 fuzz: $(READY)  ## let atheris, which is installed here, look for inputs that the readers do not expect
 	@$(PIP) "atheris>=3,<4" || { echo "atheris does not install here: the fuzzing of make test has to do"; exit 2; }
-	@for reader in csv policy hierarchy project certificate; do \
+	@for reader in csv policy hierarchy project settings certificate; do \
 		echo "$$reader: $(FUZZ) seconds" && $(BIN)/python -m tools.fuzz $$reader $(FUZZ) || exit 1; done
 
 mutation: $(READY)  ## plant small mistakes in what judges a release; the tests must notice 95 of 100
@@ -92,7 +92,7 @@ docs: $(SITE)  ## what pages take from the code (methods, the policy, Python), t
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.api_page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "build/site/index.html (its search wants a server: $(BIN)/python -m http.server -d build/site)"
+	@echo "build/site/index.html"
 
 pictures: $(READY)  ## the pictures of the documentation: docs/images/*.svg
 	$(BIN)/python -m tools.pictures

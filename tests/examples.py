@@ -75,6 +75,24 @@ def helped() -> Iterator[tuple[str, Command]]:
             yield name, Command(shlex.split(line))
 
 
+def agree(told: list[str], shown: list[str]) -> bool:
+    """Say whether what was told is what is shown, where a line of three dots stands for any number of lines."""
+    parts: list[list[str]] = [[]]
+    for line in shown:
+        parts[-1].append(line) if line != "..." else parts.append([])
+    first, last = parts[0], parts[-1]
+    if len(parts) == 1:
+        return told == shown
+    place = len(first)
+    if told[:place] != first or (last and told[-len(last) :] != last):
+        return False
+    for part in parts[1:-1]:
+        while place <= len(told) and told[place : place + len(part)] != part:
+            place += 1
+        place += len(part)
+    return place <= len(told) - len(last)
+
+
 def without_seconds(lines: list[str]) -> list[str]:
     """Leave out how long something took."""
     return [SECONDS.sub("s", line.rstrip()) for line in lines if line.strip()]

@@ -16,6 +16,8 @@ from typing import Any
 
 import kinfold
 
+SHORT = 90  # a longer signature has a line for each parameter
+SEPARATOR = re.compile(r", (?=\*|\w+:)")
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 FUNCTIONS = ("anonymize", "verify", "measure", "profile", "compare")
 VALUES = ("kinfold.Release", "kinfold.models.verdict.Verdict", "kinfold.evaluation.Measures", "kinfold.Policy")
@@ -83,8 +85,11 @@ def _signature(name: str, what: Callable[..., Any]) -> str:
     kept = [
         each for each in found.parameters.values() if each.kind != each.KEYWORD_ONLY or each.annotation != each.empty
     ]
-    text = str(found.replace(parameters=kept)).replace("'", "") if kept else "()"
-    return name + re.sub(r" = <function \w+ at 0x[0-9a-f]+>", " = ...", text)
+    text = name + re.sub(r" = <function \w+ at 0x[0-9a-f]+>", " = ...", str(found.replace(parameters=kept)))
+    if len(text) <= SHORT:
+        return text.replace("'", "")
+    inside, _, result = text[len(name) + 1 :].rpartition(") -> ")
+    return f"{name}(\n    {SEPARATOR.sub(chr(44) + chr(10) + '    ', inside)},\n) -> {result}".replace("'", "")
 
 
 def _keywords(what: Callable[..., Any]) -> str:

@@ -45,6 +45,7 @@ def _seeds(readers: Any, name: str) -> list[bytes]:
         "policy": [readers.POLICY.encode()],
         "hierarchy": [b"02138;0213*;*\n02139;0213*;*\n"],
         "project": [readers.packed(readers.study())],
+        "settings": list(readers.SETTINGS),
         "certificate": [readers.sealed(readers.certificate())],
     }[name]
 

@@ -56,7 +56,10 @@ def page(packages: dict[str, Distribution]) -> str:
             "",
             "What kinfold needs at run time (with its extras), as its metadata say; made by `make licences`,",
             "which fails where one is unknown or binds whoever uses kinfold. kinfold itself is under the MIT licence.",
+            "What is installed on your machine says it, too:",
             "",
+            *("```python", ">>> from importlib.metadata import metadata"),
+            *(">>> metadata('kinfold')['License-Expression']", "'MIT'", "```", ""),
             *("| package | version | licence |", "| --- | --- | --- |", *rows, ""),
             *(["## Explained", "", *notes, ""] if notes else []),
         ]

@@ -33,6 +33,8 @@ def page() -> str:
             "*generalizes* goes up the hierarchies. What `auto` takes is in [the policy file](../policy.md#methods).",
             "",
             *("| name | what it is | family | needs |", "| --- | --- | --- | --- |", *rows, ""),
+            *("```python", ">>> from kinfold.request.methods import registry", ">>> list(registry())"),
+            *(str(list(registry())), "```", ""),
         ]
     )
 

@@ -128,7 +128,12 @@ def _heading(run: Run) -> str:
     told = f"""# What was tried
 
 Written by `make trust` on {datetime.now(UTC):%Y-%m-%d}; every number was counted by that run, which took
-{_time(run.seconds)} with {run.workers} workers. What a release promises is in [promise.md](promise.md)."""
+{_time(run.seconds)} with {run.workers} workers. What a release promises is in [promise.md](promise.md).
+The two judges that were asked each time can be asked about a release of your own:
+
+```console
+$ kinfold verify release/public --twice
+```"""
     if run.scale < FULL:
         told += f"\n\n**A run at scale {run.scale:g}.** The full one has {FULL:g}, and 10,000 releases."
     if run.failed:

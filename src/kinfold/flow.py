@@ -66,18 +66,24 @@ MISSING = ("",)  # an empty text is a missing value, whatever the source: a CSV 
 def heeding(way: Callable[Asked, Release]) -> Callable[Asked, Release]:
     """Do the whole way in a thread of its own where somebody listens, so that what the listener raises ends it at once.
 
-    Not where somebody is asked questions: the answers come from the calling thread.
+    Not where somebody is asked questions: the answers come from the calling thread. A way that fails leaves no rows
+    behind, in memory or on disk, however long its exception is held.
     """
 
     @wraps(way)
     def heeded(*args: Asked.args, **given: Asked.kwargs) -> Release:
-        listener: Any = given.get("progress")
-        if listener is None or given.get("ask") is not None:
-            return way(*args, **given)
         from kinfold.rows.engines.connection import watched
 
         with watched() as watch:
-            return attended(lambda tell: way(*args, **{**given, "progress": tell}), listener, watch)  # type: ignore[arg-type]
+
+            def tidy(**more: Any) -> Release:
+                with watch.closing_on_error():
+                    return way(*args, **{**given, **more})
+
+            listener: Any = given.get("progress")
+            if listener is None or given.get("ask") is not None:
+                return tidy()
+            return attended(lambda tell: tidy(progress=tell), listener, watch)
 
     return heeded
 

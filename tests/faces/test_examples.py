@@ -1,7 +1,8 @@
 """Every example of README, docs and --help runs, on the demo table, and prints what it shows.
 
 A page is gone through from top to bottom in one folder that holds the demo (`kinfold demo`): patients.csv, policy.toml
-and release, but those that the page itself makes; and in one Python, with the names below.
+and release, but those that the page itself makes; and in one Python, which has no name but those
+that the page itself has made.
 """
 
 from __future__ import annotations
@@ -15,27 +16,22 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import kinfold
 from arx_projects import project, study
 from command import run
-from examples import KINDS, PAGES, ROOT, Block, Command, blocks, commands, helped, without_seconds
+from examples import KINDS, PAGES, ROOT, Block, Command, agree, blocks, commands, helped, without_seconds
 from kinfold.demo import show
 from kinfold.demo.table import patients
-from kinfold.hierarchy import TOP, Hierarchy, by_mask
-from kinfold.methods.generalize.domain import Domain
-from kinfold.models import KAnonymity
 from kinfold.request.policy import Policy
-from kinfold.rows.tally import Tally, of_labels
 from other_tools import MU_ANT, REPORT, SCRIPT
 from postgres import PASSWORD, Server
 
@@ -43,10 +39,16 @@ pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
 RUNNABLE = [page for page in PAGES if any(block.kind in KINDS for block in blocks(page))]
 SLOW = ("README.md", "comparing.md", "compare")  # more than a few seconds
-KEYS = ["sex", "education", "zip"]
 DEMO_POLICY = Path(kinfold.__file__).parent / "demo" / "policy.toml"
 POLICY_FILE = re.compile(r"# ([\w-]+\.toml)\n")
-NOT_RUN = 6  # at most so many blocks of all pages
+NOT_RUN = {  # by page, how many blocks the tests cannot run; each says why above it, and the site shows that
+    "README.md": 1,  # the tests themselves
+    "docs/guides/hundred-million-rows.md": 1,
+    "docs/guides/pipeline.md": 1,  # for another machine
+    "docs/methods/blocks.md": 1,  # a run that somebody stops
+    "docs/spark.md": 4,  # Java, a cluster, a session: tests/engines/test_spark.py has these
+    "docs/studio.md": 1,
+}
 
 
 @pytest.fixture(scope="module")
@@ -132,10 +134,8 @@ def check(command: Command, folder: Path) -> None:
     code, said, errors = ran(command, folder)
     assert code == command.code, (command.words, said, errors)
     if command.shown:
-        told, shown = without_seconds(said.splitlines()), without_seconds(command.shown)
-        if shown[-1] == "...":  # and so on
-            told, shown = told[: len(shown) - 1], shown[:-1]
-        assert told == shown
+        told, shown = without_seconds((said or errors).splitlines()), without_seconds(command.shown)
+        assert agree(told, shown), (told, shown)
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,6 @@ def run_python(block: Block, folder: Path, names: dict[str, Any]) -> None:
         names.update(parsed.globs)  # for the blocks below
         return
     code = compile(block.text, f"line {block.line}", "exec")
-    for name in {*code.co_names} & GIVEN.keys() - names.keys():
-        names[name] = GIVEN[name]()
     exec(code, names)
 
 
@@ -235,50 +233,25 @@ RUNNERS: dict[str, Callable[[Block, Path, dict[str, Any]], None]] = {
 }
 
 
-def frame() -> pd.DataFrame:
-    return patients().to_pandas()
-
-
-def standardized() -> np.ndarray:
-    numbers = frame()[["age", "charge"]].to_numpy(float)[:300]
-    return (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
-
-
-def hierarchies() -> dict[str, Hierarchy]:
-    table = frame()
-    values = {name: sorted({*table[name].dropna()}) for name in KEYS}
-    flat = {name: Hierarchy.of([(text, TOP) for text in values[name]]) for name in ("sex", "education")}
-    return {**flat, "zip": by_mask(values["zip"], 5)}
-
-
-def tally() -> Tally:
-    table = frame()
-    tuples = [tuple(None if pd.isna(value) else value for value in row) for row in table[KEYS].to_numpy(object)]
-    place = {held: i for i, held in enumerate(dict.fromkeys(tuples))}
-    found = of_labels(np.array([place[held] for held in tuples]), {"charge": table["charge"].to_numpy()})
-    keys = {name: np.array([held[a] for held in place], object) for a, name in enumerate(KEYS)}
-    return Tally(keys, found.sizes, found.spreads)
-
-
-GIVEN: dict[str, Callable[[], Any]] = {  # names that examples take for granted
-    "frame": frame,
-    "policy": lambda: "policy.toml",
-    "original": lambda: "patients.csv",
-    "released": lambda: "released.csv",
-    "x": standardized,
-    "wage": lambda: frame()["charge"].to_numpy()[:300],
-    "tally": tally,
-    "hierarchies": hierarchies,
-    "models": lambda: [KAnonymity(5)],
-    "domain": lambda: Domain.of_tally(tally(), hierarchies()),
-}
-
-
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
-    every = [(page.name, block) for page in PAGES for block in blocks(page)]
-    assert len([name for name, block in every if block.why is not None]) <= NOT_RUN
-    fenced = [(name, block.line) for name, block in every if block.kind not in KINDS and "kinfold " in block.text]
+    every = [(str(page.relative_to(ROOT)), block) for page in PAGES for block in blocks(page)]
+    assert Counter(name for name, block in every if block.why is not None) == NOT_RUN
+    fenced = [
+        (name, block.line)
+        for name, block in every
+        if block.kind not in KINDS and block.why is None and "kinfold " in block.text
+    ]
     assert fenced == []  # a command in a fence without a kind would not be run
+
+
+def test_what_is_left_out_of_an_output_may_be_anything_and_nothing_else_may() -> None:
+    told = ["a", "b", "c", "d"]
+    assert all(
+        agree(told, shown) for shown in (told, ["a", "..."], ["...", "c", "..."], ["...", "d"], ["a", "...", "d"])
+    )
+    assert not any(
+        agree(told, shown) for shown in (["a"], ["b", "..."], ["...", "c"], ["...", "c", "b", "..."], [*told, "e"])
+    )
 
 
 def test_a_wrong_example_is_noticed(tmp_path: Path) -> None:

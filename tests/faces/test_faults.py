@@ -18,11 +18,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from command import content, run, text
 from kinfold.disk import scratch
 from kinfold.release import folder as release_folder
+from kinfold.rows import resources
 from ledger import tally_up
 from processes import Command, ending, gone, start
 
@@ -265,6 +269,46 @@ def test_a_temporary_folder_that_gets_full(desk: Path, disk: Callable[[str], Pat
     assert "set TMPDIR to another folder" in command.said
     assert content(desk / "out") == before
     assert list(place.iterdir()) == []
+
+
+LARGE = ("--identifier", "name", "--quasi", "age", "--confidential", "disease", "-k", "3", "--method", "lattice")
+TREE = ("--set", "columns.age.hierarchy={intervals=[5,10,50]}", "--memory", "600MB")
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table whose rows take some megabytes on disk."""
+    chance, n = np.random.default_rng(0), 200_000
+    ages, ill = chance.integers(20, 90, n), chance.choice(["a", "b", "c"], n)
+    table = pa.table({"name": [f"{SECRET}{i:07d}" for i in range(n)], "age": ages, "disease": ill})
+    place = tmp_path_factory.mktemp("large") / "table.parquet"
+    parquet.write_table(table, place)
+    return place
+
+
+@pytest.mark.parametrize("size", ["512k", "1m", "2m"])
+def test_too_little_disk_for_the_spill(large: Path, tmp_path: Path, disk: Callable[[str], Path], size: str) -> None:
+    before, place = large.read_bytes(), disk(size)
+    ran = run("anonymize", large, *LARGE, *TREE, "--spill", place, "--out", tmp_path / "out")
+    assert ran.code == 4, ran.err
+    assert "the disk is full that rows are spilled to" in ran.err
+    assert "engine.spill" in ran.err
+    assert SECRET not in ran.err
+    assert list(place.iterdir()) == []
+    assert not (tmp_path / "out").exists()
+    assert large.read_bytes() == before
+
+
+def test_a_limit_of_memory_that_is_too_small(large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "SHARE", 0.003)  # of what was asked: as if the table were a hundred times as large
+    before = large.read_bytes()
+    ran = run("anonymize", large, *LARGE, *TREE, "--spill", tmp_path, "--out", tmp_path / "out")
+    assert ran.code == 4, ran.err
+    assert "not enough memory" in ran.err
+    assert "engine.memory" in ran.err
+    assert SECRET not in ran.err
+    assert list(tmp_path.iterdir()) == []
+    assert large.read_bytes() == before
 
 
 def test_a_disk_that_is_read_only(desk: Path, disk: Callable[[str], Path]) -> None:

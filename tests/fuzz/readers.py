@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,9 +20,10 @@ import arx_projects
 from kinfold import flow
 from kinfold.errors import KinfoldError
 from kinfold.hierarchy import read_arx
-from kinfold.interchange import convert, read_deid
+from kinfold.interchange import convert, converted, read_deid
 from kinfold.release.inspection import check_folder
 from kinfold.request.policy import Policy
+from other_tools import MU_ANT, REPORT, SCRIPT
 
 MARKER = "Xanthippe"  # planted in the data: no message may tell it
 
@@ -87,6 +89,14 @@ def read_project(data: bytes) -> None:
         _allowed(lambda: convert(read_deid(path)).write(path.parent / "converted"))
 
 
+def read_settings(data: bytes) -> None:
+    """Convert settings of µ-ANT, or a report or script of sdcMicro; what is made of them is a policy."""
+    with _file("settings", data) as path:
+        made = _allowed(lambda: converted(path))
+        if made is not None:
+            Policy.parse(tomllib.loads(made.policy))
+
+
 def read_certificate(data: bytes) -> None:
     """Verify a release that is whole but for this certificate."""
     with _file("certificate.json", data) as path:
@@ -99,8 +109,12 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "policy": read_policy,
     "hierarchy": read_hierarchy,
     "project": read_project,
+    "settings": read_settings,
     "certificate": read_certificate,
 }
+
+
+SETTINGS = tuple(text.encode() for text in (MU_ANT, REPORT, SCRIPT))
 
 
 def certificate(**changed: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fuzz.readers import (
     MARKER,
     POLICY,
+    SETTINGS,
     TABLE,
     certificate,
     packed,
@@ -22,6 +23,7 @@ from fuzz.readers import (
     read_hierarchy,
     read_policy,
     read_project,
+    read_settings,
     sealed,
     study,
 )
@@ -141,6 +143,17 @@ def test_any_project_of_arx(data: st.DataObject) -> None:
         st.sampled_from([b"", b"<a/>", b"<!DOCTYPE x>", b"&#0;", b"-1", b"1e999", b";", b"\xff\xfe", b'"'])
     )
     read_project(packed({**PARTS, name: whole[:start] + junk + whole[end:]}))
+
+
+@some(60)
+@given(st.data())
+def test_any_settings_of_other_tools(data: st.DataObject) -> None:
+    whole = data.draw(st.sampled_from(SETTINGS))
+    start = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(start, min(start + 60, len(whole))))
+    odd = [b"", b"<a/>", b"<li>", b"&#0;", b"nan", b"1e999", b'"', b"c(", b")", b"\xff\xfe", b"\0", b"createSdcObj("]
+    junk = data.draw(st.sampled_from(odd))
+    read_settings(whole[:start] + junk + whole[end:])
 
 
 @some(30)

@@ -271,6 +271,7 @@ def test_borders_win_back_most_of_what_blocks_lose() -> None:
     assert better < whole + 0.5 * (cut_up - whole)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("t", [0.1, 0.3])
 def test_borders_keep_promises(t: float) -> None:
     random = np.random.default_rng(6)

@@ -5,14 +5,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kinfold.errors import DataError, Unreachable
+from kinfold.errors import Unreachable
+from kinfold.measures.grouping import group_rows
 from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice import lattice
-from kinfold.methods.generalize.mingen_cell import bound, mingen_cell
+from kinfold.methods.generalize.loss import CellLoss
+from kinfold.methods.generalize.mingen_cell import bound, mingen_cell, released_by
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from kinfold.reproduction.paper_002 import figure_7
-from kinfold.rows.tally import Tally
 from reference import cell_level, full_domain
 
 seeds = st.integers(0, 10**6)
@@ -88,8 +89,35 @@ def test_cell_level_loses_less_than_the_best_full_domain_node():
     assert mingen_cell(table, MODELS["k"]).loss < lattice(table, MODELS["k"]).best.loss
 
 
-def test_rows_that_stand_for_several_records_are_refused():
-    table = full_domain.random_domain(1)
-    several = Domain(table.names, table.hierarchies, table.codes, Tally({}, np.full(len(table), 2)))
-    with pytest.raises(DataError, match="several records"):
-        mingen_cell(several, [KAnonymity(2)])
+@pytest.mark.compiled
+@pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
+@given(seed=seeds, rows=st.integers(20, 80))
+@settings(max_examples=10, deadline=None)
+def test_tuples_that_stand_for_several_records_keep_the_promises_of_these(models, seed, rows):
+    records = full_domain.random_domain(seed, rows=rows)
+    into, first = group_rows(records.codes)
+    codes = np.ascontiguousarray(records.codes[first])
+    tuples = Domain(records.names, records.hierarchies, codes, records.tally.merge(into, {}))
+    try:
+        found = mingen_cell(tuples, models)
+    except Unreachable:
+        assume(False)
+        raise
+    each = released_by(records, found.labels[into])  # the same classes, record by record
+    assert each.holds(models)
+    assert found.generalization.holds(models)
+    assert found.loss == pytest.approx(CellLoss.of(records, "granularity").cells(each.levels, each.suppressed))
+    assert found.loss <= mingen_cell(tuples, models, steps=0).loss + 1e-9
+    assert bound(records, models) - 1e-9 <= found.loss
+
+
+def test_rebuilding_tuples_wins_back_what_merging_them_loses():
+    records = full_domain.random_domain(8, rows=400)
+    into, first = group_rows(records.codes)
+    tuples = Domain(
+        records.names, records.hierarchies, np.ascontiguousarray(records.codes[first]), records.tally.merge(into, {})
+    )
+    assert len(tuples) < len(records)
+    merged, rebuilt = (mingen_cell(tuples, MODELS["k"], steps=steps).loss for steps in (0, None))
+    apart = mingen_cell(records, MODELS["k"]).loss
+    assert apart <= rebuilt < merged

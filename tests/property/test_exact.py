@@ -89,6 +89,7 @@ def test_safe_prices_are_below_the_cost_of_every_group():
             assert safe[list(group)].sum() <= pair_cost(gaps.pairs, group) + 1e-9
 
 
+@pytest.mark.compiled
 def test_stars_are_better_than_nearest_records_and_columns_better_than_stars():
     x = np.random.default_rng(2).standard_t(3, size=(60, 3))
     gaps = Gaps.of(Points.of(x))

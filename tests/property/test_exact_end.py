@@ -45,6 +45,7 @@ def test_no_division_into_classes_loses_less(seed: int, method: str) -> None:
     tally_up("optima compared with brute force")
 
 
+@pytest.mark.compiled
 def test_the_steps_that_are_recorded_repeat_it() -> None:
     table = numbers(5, 80, columns=3)
     release = released(table, 3, name="mdav", refine="exact", seed=4)
@@ -56,6 +57,7 @@ def test_the_steps_that_are_recorded_repeat_it() -> None:
     assert (again.labels == release.labels).all()
 
 
+@pytest.mark.compiled
 def test_it_never_loses_more_than_refinement_by_size() -> None:
     table = numbers(6, 90)
     losses = [
@@ -66,6 +68,7 @@ def test_it_never_loses_more_than_refinement_by_size() -> None:
     assert losses[2] < losses[0]
 
 
+@pytest.mark.compiled
 def test_the_same_steps_give_the_same_classes_whatever_the_clock_says() -> None:
     x = np.random.default_rng(7).normal(size=(60, 2))
     start = mdav_plain(x, 3)

@@ -30,6 +30,7 @@ def mixed(n: int) -> Points:
 X = np.random.default_rng(0).normal(size=(6000, 3))
 
 
+@pytest.mark.compiled
 def test_a_large_table_costs_less_after_each_round_and_keeps_k():
     start = sorted_start(X, 5)
     found = improve(X, start, 5, steps=6)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kinfold.errors import Unreachable
@@ -13,6 +13,7 @@ from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.methods.generalize import local_suppression as module
 from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.local_suppression import Distinct, Search, counted, local_suppression
+from kinfold.methods.generalize.mingen_cell import released_by
 from kinfold.methods.generalize.patterns import cheapest
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from kinfold.rows.tally import of_labels
@@ -50,6 +51,26 @@ def rows_of(domain: Domain, blank: np.ndarray | None = None) -> list[tuple[int |
 
 def written(found: module.Suppressed) -> list[tuple[int | None, ...]]:
     return rows_of(found.generalization.domain, found.generalization.levels > 0)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
+@given(seed=seeds, rows=st.integers(20, 200))
+@settings(max_examples=10, deadline=None)
+def test_tuples_that_stand_for_several_records_keep_the_promises_of_these(models, seed, rows):
+    records = table(seed, rows)
+    tuples = Distinct.of(records)
+    try:
+        found = local_suppression(tuples.domain, models, search=BRIEF)
+    except Unreachable:
+        assume(False)
+        raise
+    each = released_by(records, found.labels[tuples.tuple])  # the same classes, record by record
+    assert each.holds(models)
+    missing = records.codes == [len(hierarchy) for hierarchy in records.hierarchies]
+    assert found.cells.tolist() == ((each.levels > 0) & ~missing).sum(axis=0).tolist()
+    apart = local_suppression(records, models, search=BRIEF)
+    assert found.cells.sum() <= 2 * apart.cells.sum() + rows // 4
 
 
 @given(seeds, st.integers(4, 7), st.integers(2, 3), st.sampled_from([(1.0, 1.0, 1.0), (1.0, 2.5, 0.5)]))

@@ -133,6 +133,7 @@ def test_a_refusal_has_its_counts() -> None:
         kinfold.anonymize(table(1), asked("mdav", "refuse", {}))
 
 
+@pytest.mark.compiled
 def test_records_that_lack_what_nobody_else_lacks_get_company() -> None:
     """Nobody lacks more than they do: others come to them, as few as k wants."""
     wage = [None, *range(100)]
@@ -152,6 +153,7 @@ def test_too_few_records_even_together_are_said() -> None:
         kinfold.anonymize(source, policy)
 
 
+@pytest.mark.compiled
 def test_columns_may_answer_differently() -> None:
     """Who lacks what may not be blanked is left out; nobody else loses that value."""
     source = pa.table({"age": [None, *range(40)], "wage": [*range(39), None, None]})

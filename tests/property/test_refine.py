@@ -50,6 +50,7 @@ def test_the_cost_told_is_the_sse_of_the_labels(table, steps):
     assert found.cost == pytest.approx(found.history[-1].cost, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.compiled
 @given(table=tables(60), steps=st.integers(1, 500), seed=st.integers(0, 5))
 @settings(deadline=None, max_examples=20)
 def test_the_same_seed_and_steps_give_the_same_labels(table, steps, seed):
@@ -70,6 +71,7 @@ def test_mixed_records_are_refined_by_the_same_search(seed, k):
     assert np.bincount(labels).min() >= k
 
 
+@pytest.mark.compiled
 def test_refinement_reaches_the_optimum_of_most_small_tables():
     reached = 0
     for seed in range(60):
@@ -83,6 +85,7 @@ def test_refinement_reaches_the_optimum_of_most_small_tables():
     assert reached >= 58
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9, 1e60])
 @pytest.mark.parametrize("outlier", [1.0, 1e4, 1e9])
 @pytest.mark.parametrize("k", [2, 5])

@@ -1,4 +1,4 @@
-"""One studio for all tests of a module that need no limits of their own."""
+"""One studio for all tests that need no limits of their own; each has a session, or shares one with its module."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from kinfold.studio.allowances import Limits
 from kinfold.studio.serving import Studio
 from studio.visitor import Visitor, studio
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    with studio(workspace=tmp_path_factory.mktemp("workspace")) as server:
+    with studio(Limits(sessions=1000), workspace=tmp_path_factory.mktemp("workspace")) as server:
         yield server
 
 

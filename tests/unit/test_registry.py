@@ -7,6 +7,8 @@ import importlib
 import inspect
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import kinfold
@@ -15,6 +17,7 @@ from kinfold.errors import PolicyError
 from kinfold.kernels import MODULES
 from kinfold.methods.planning import FAMILIES, refinement
 from kinfold.methods.planning.warming import kernels_of
+from kinfold.reproduction.stand_ins import census_extract
 from kinfold.request import methods
 from kinfold.request.methods import Declaration, module_of, names, registry
 from kinfold.request.policy import Method, Policy
@@ -163,6 +166,20 @@ def test_a_declaration_may_be_on_one_line() -> None:
     assert methods._declaration(text, Path()) == Declaration(
         name="toy", family="partition", summary="a toy", page="toy"
     )
+
+
+def test_a_key_of_its_own_reaches_the_method() -> None:
+    codes = census_extract(400, 0.5)
+    frame = pa.table({f"a{i}": column.astype(np.int64) for i, column in enumerate(codes.T)})
+    columns = {name: {"role": "quasi-identifier", "type": "continuous"} for name in frame.column_names}
+    asked = {"privacy": {"k": 10}, "columns": columns, "method": {"name": "approximate"}}
+    losses = {
+        normalized: kinfold.anonymize(
+            frame, {**asked, "method": {**asked["method"], "normalized": normalized}}
+        ).measures.to_dict()["loss"]["sse_ratio"]
+        for normalized in (False, True)
+    }
+    assert losses[True] < losses[False] == kinfold.anonymize(frame, asked).measures.to_dict()["loss"]["sse_ratio"]
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name != "lattice"])

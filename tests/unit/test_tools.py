@@ -43,6 +43,16 @@ def test_the_lock_holds_what_the_project_asks_for_in_the_versions_that_it_allows
         assert locked.get(canonicalize_name(need.name), "nothing") in need.specifier, f"run `make lock`: {need}"
 
 
+def test_the_lock_of_the_site_holds_what_it_asks_for_and_agrees_with_the_other() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    site, locked = (
+        dict(checksums((ROOT / "requirements" / name).read_text()).keys()) for name in ("docs.txt", "dev.txt")
+    )
+    for need in map(Requirement, extras["docs"]):
+        assert site.get(canonicalize_name(need.name), "nothing") in need.specifier, f"run `make lock`: {need}"
+    assert {name: site[name] for name in site.keys() & locked} == {name: locked[name] for name in site.keys() & locked}
+
+
 def test_what_is_shipped_is_free_and_known() -> None:
     assert problems({name: licence(package) for name, package in shipped().items()}) == []
 

@@ -58,7 +58,7 @@ def flow() -> Sheet:
 def choose() -> Sheet:
     """From what you have to what to ask for."""
     sheet = Sheet(860, 470, "Which promise and which method: a decision tree")
-    _question(sheet, (300, 20), "Is a column confidential?", 260)
+    _question(sheet, (290, 20), "Is a column confidential?", 280)
     _branch(sheet, (340, 58), (150, 104), "no")
     _answer(sheet, (60, 108), ("k alone",))
     _branch(sheet, (520, 58), (600, 104), "yes")
@@ -68,7 +68,7 @@ def choose() -> Sheet:
     _branch(sheet, (690, 146), (740, 190), "numbers")
     _answer(sheet, (650, 194), ("k and t", "t = 0.2 to 0.3"))
     sheet.line((20, 252), (840, 252), "#d5dade")
-    _question(sheet, (300, 270), "Must every value stay literally true?", 260)
+    _question(sheet, (265, 270), "Must every value stay literally true?", 330)
     _branch(sheet, (340, 308), (160, 350), "no: near is enough")
     _branch(sheet, (520, 308), (600, 350), "yes")
     _answer(sheet, (50, 354), ("mdav, refined", "under a t: t-first", "one column: univariate"))

@@ -12,6 +12,7 @@ from rich.text import Text
 from kinfold.cli.terminal import digits, out
 from kinfold.errors import plural
 from kinfold.reproduction.cell_verdicts import number, shown
+from kinfold.reproduction.expectation import NO_NUMBERS
 
 if TYPE_CHECKING:
     from kinfold.reproduction import Reproduced, Reproduction
@@ -43,6 +44,9 @@ def _tell_exhibit(found: Reproduced) -> None:
     counts = ", ".join(f"{count:,} {name}" for name, count in found.counts.items())
     head = Text.assemble((exhibit.place, "bold"), f"  {exhibit.title}: ", (counts, STYLES[verdict]))
     out.print(head, soft_wrap=True)
+    if exhibit.source == NO_NUMBERS:
+        out.print(Text(f"  {found.cells[0].reason}", style="dim"), soft_wrap=True)
+        return
     out.print(Text(f"  data: {exhibit.source}", style="dim"), soft_wrap=True)
     if len(found.cells) > MOST_CELLS and (grid := _grid(found.cells)) is not None:
         out.print(Padding(grid, (0, 0, 0, 2), expand=False))

@@ -20,6 +20,9 @@ from kinfold.hierarchy.hierarchy import TOP
 Rows: TypeAlias = list[tuple[str, ...]]
 
 RARE, SELDOM = 0.01, 0.05  # shares of the records below which a value is under `rare`, then under `other`
+MOST_COUNTRIES = (
+    600  # values: of more the most cannot be countries, however they are spelt, and each is looked for in a long list
+)
 
 # Chapters of ICD-10 by the first category of each, and how the chapter is cited (WHO, version 2019).
 CHAPTERS = {
@@ -100,6 +103,8 @@ def by_country(counts: Mapping[str, int]) -> Rows:
 
     Nothing where not nine records in ten hold a country, or the package that knows countries is not there.
     """
+    if len(counts) > MOST_COUNTRIES:
+        return []
     region = _regions()
     found = {value: region(value.replace("-", " ").replace("_", " ").strip()) for value in counts}
     held = sum(n for value, n in counts.items() if found[value])

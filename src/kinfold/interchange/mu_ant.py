@@ -14,6 +14,7 @@ is confidential. The ontologies (OWL) of semantic columns are not read.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -134,7 +135,10 @@ class _Reading:
     def _number(self, protections: dict[str, Element], protection: str, key: str) -> float | None:
         named = [each for each in protections.values() if each.get("protection", "").strip().lower() == protection]
         try:
-            return float(named[0].get(key, "")) if named else None
+            number = float(named[0].get(key, "")) if named else None
         except ValueError:
+            number = math.nan
+        if number is not None and not math.isfinite(number):
             self.problems.append(Problem(f"{self.where}: {key} of {protection} is no number", f'write {key}="3"'))
             return None
+        return number

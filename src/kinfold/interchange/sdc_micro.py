@@ -51,7 +51,7 @@ TOLD = {
 }
 NAME = r"[A-Za-z.][\w.]*"
 ASSIGNED = re.compile(rf"({NAME})\s*(?:<-|=)\s*(c\([^()]*\)|\"[^\"\n]*\"|'[^'\n]*')")
-SIZES = re.compile(r"\b(?:kAnon|localSuppression|microaggregation)\s*\([^()]*?\b(?:k|aggr)\s*=\s*(\d+)")
+SIZES = re.compile(r"\b(?:kAnon|localSuppression|microaggregation)\s*\([^()]*?\b(?:k|aggr)\s*=\s*(\d{1,9})")
 
 
 class _Lines(HTMLParser):
@@ -61,19 +61,23 @@ class _Lines(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.text = ""
+        self.parts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:  # noqa: ARG002
         """Begin a line."""
-        self.text += "\n" if tag in self.BLOCKS else ""
+        self._line(tag)
 
     def handle_endtag(self, tag: str) -> None:
         """End a line."""
-        self.text += "\n" if tag in self.BLOCKS else ""
+        self._line(tag)
 
     def handle_data(self, data: str) -> None:
         """Add text."""
-        self.text += data
+        self.parts.append(data)
+
+    def _line(self, tag: str) -> None:
+        if tag in self.BLOCKS:
+            self.parts.append("\n")
 
 
 def is_sdc_micro(text: str) -> bool:
@@ -85,7 +89,7 @@ def read_sdc_micro(text: str, where: str) -> Described:
     """Return what a report or a script says."""
     plain = _plain(text)
     reported = dict(_reported(plain))
-    chosen = reported or _scripted(plain, where)
+    chosen = reported if any(reported.values()) else _scripted(plain, where)
     if not any(chosen.values()):
         what = f"{where} names no variables"
         raise DataError(what, fix='name them in createSdcObj, as in keyVars = c("age", "sex"), or use report(sdc)')
@@ -104,19 +108,19 @@ def _plain(text: str) -> str:
         return text
     page = _Lines()
     page.feed(text)
-    return page.text
+    return "".join(page.parts)
 
 
 def _reported(text: str) -> Iterator[tuple[str, list[str]]]:
     """Yield what a report lists, by the argument that it is of."""
     lines = [line.strip().lstrip("-* ").replace("**", "") for line in text.splitlines()]
-    for place, line in enumerate(lines):
+    for line in lines:
         label, colon, names = line.partition(":")
         if colon and label in LABELS:
             yield LABELS[label], [name for part in names.split("|") if (name := part.strip(" *_")) and name != "NULL"]
-        if DELETED in line:
-            listed = next((each for each in lines[place + 1 :] if each), "")
-            yield "excludeVars", [name for part in listed.split("|") if (name := part.strip(" *"))]
+    deleted = next((place for place, line in enumerate(lines) if DELETED in line), len(lines))
+    listed = next((line for line in lines[deleted + 1 :] if line), "")
+    yield "excludeVars", [name for part in listed.split("|") if (name := part.strip(" *"))]
 
 
 def _scripted(text: str, where: str) -> dict[str, list[str]]:

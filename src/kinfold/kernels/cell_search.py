@@ -9,6 +9,7 @@
 
 What a class is made of is one number, the sum of its records' weights, and `holds` says for each number whether such
 a class keeps the promises. For k-anonymity alone every weight is 1 and the number is the size.
+A record here may stand for many that are equal and stay together: `stands` says for how many.
 
 Only the steps and the random stream decide, never a clock.   Ties: the first found.
 """
@@ -51,11 +52,13 @@ class CellClasses(NamedTuple):
 
     records: Nodes  # (n, q) what each record says
     weight: Ints  # (n) what each adds to the make-up of its class
+    stands: Ints  # (n) for how many each stands
     holds: NDArray[np.uint8]  # 1 if a class of this make-up keeps the promises, else 0
     label: Rows  # (n)
     after: Rows  # (n) the next record of the same class, -1 at the end
     head: Rows  # (g) the first record of a class, -1 if it is empty
     size: Ints  # (g)
+    mass: Ints  # (g) how many records it stands for
     said: Nodes  # (g, q) what each class says
     near: Rows  # (n, t) records near each record
     free: Rows  # (n) the empty classes, as many of it as `unused` says
@@ -70,31 +73,34 @@ class Parts(NamedTuple):
     part: Ints  # the part of each
     into: Ints
     size: Ints  # of each part
+    mass: Ints  # of each part
     made: Ints  # the make-up of each part
     says: Nodes
     chosen: Ints  # the classes taken apart
     pooled: Any  # (1) how many classes, and how many records they have
 
 
-def classes_of(records: Nodes, weight: Ints, holds: NDArray[Any], near: Rows, stream: Ints) -> CellClasses:
+def classes_of(
+    records: Nodes, weight: Ints, stands: Ints, holds: NDArray[Any], near: Rows, stream: Ints
+) -> CellClasses:
     """Return room for a partition of these records; the labels are for the caller to fill, the rest for `lay_out`."""
     n, q = records.shape
     label, after, head, free = (np.zeros(n, np.int32) for _ in range(4))
-    return CellClasses(
-        *(records, weight, holds.astype(np.uint8), label, after, head, np.zeros(n, np.int64)),
-        *(np.zeros((n, q), np.int32), near, free, np.zeros(1, FREE).view(np.recarray), stream),
-    )
+    size, mass, said = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, q), np.int32)
+    unused, kept = np.zeros(1, FREE).view(np.recarray), holds.astype(np.uint8)
+    held = (records, weight, stands, kept, label, after, head)
+    return CellClasses(*held, size, mass, said, near, free, unused, stream)
 
 
 def parts_of(pool: int, attributes: int) -> Parts:
     """Return room for a step that takes up to so many records apart."""
-    records, part, into, size, made = (np.zeros(pool, np.int64) for _ in range(5))
+    records, part, into, size, mass, made = (np.zeros(pool, np.int64) for _ in range(6))
     says, chosen = np.zeros((pool, attributes), np.int32), np.zeros(FEWEST + MORE, np.int64)
-    return Parts(records, part, into, size, made, says, chosen, np.zeros(1, POOLED).view(np.recarray))
+    return Parts(records, part, into, size, mass, made, says, chosen, np.zeros(1, POOLED).view(np.recarray))
 
 
 _ONE = np.zeros((1, 1), np.int32)
-_CLASSES = classes_of(_ONE, np.zeros(1, np.int64), np.zeros(1), _ONE, np.ones(2, np.int64))
+_CLASSES = classes_of(_ONE, np.zeros(1, np.int64), np.ones(1, np.int64), np.zeros(1), _ONE, np.ones(2, np.int64))
 _PARTS = parts_of(1, 1)
 
 
@@ -111,6 +117,7 @@ def lay_out(c: CellClasses, f: Forest) -> None:
     n = c.label.size
     c.head[:] = -1
     c.size[:] = 0
+    c.mass[:] = 0
     for record in range(n - 1, -1, -1):
         g = c.label[record]
         if c.size[g] == 0:
@@ -120,6 +127,7 @@ def lay_out(c: CellClasses, f: Forest) -> None:
         c.after[record] = c.head[g]
         c.head[g] = record
         c.size[g] += 1
+        c.mass[g] += c.stands[record]
     c.unused[0].classes = 0
     for g in range(n - 1, -1, -1):
         if c.size[g] == 0:
@@ -133,7 +141,7 @@ def class_cost(c: CellClasses, f: Forest, g: int) -> float:
     while i >= 0:
         made += c.weight[i]
         i = c.after[i]
-    return float(c.size[g] * (said(f, c.said[g]) + (0.0 if c.holds[made] else MISSED)))
+    return float(c.mass[g] * (said(f, c.said[g]) + (0.0 if c.holds[made] else MISSED)))
 
 
 @inner
@@ -188,10 +196,11 @@ def _distinct(c: CellClasses, p: Parts) -> int:
                 break
         if p.part[i] < 0:
             p.part[i] = parts
-            p.size[parts], p.made[parts] = 0, 0
+            p.size[parts], p.mass[parts], p.made[parts] = 0, 0, 0
             p.says[parts] = c.records[p.pool[i]]
             parts += 1
         p.size[p.part[i]] += 1
+        p.mass[p.part[i]] += c.stands[p.pool[i]]
         p.made[p.part[i]] += c.weight[p.pool[i]]
     return parts
 
@@ -199,8 +208,8 @@ def _distinct(c: CellClasses, p: Parts) -> int:
 @inner
 def _price(c: CellClasses, f: Forest, p: Parts, one: int, other: int) -> float:
     both = joined(f, p.says[one], p.says[other])
-    lost = p.size[one] * said(f, p.says[one]) + p.size[other] * said(f, p.says[other])
-    change = (p.size[one] + p.size[other]) * both - lost
+    lost = p.mass[one] * said(f, p.says[one]) + p.mass[other] * said(f, p.says[other])
+    change = (p.mass[one] + p.mass[other]) * both - lost
     noise = LOWEST + SPREAD * draw(c.stream)
     return float(change * (HALF * noise if c.holds[p.made[one] + p.made[other]] else noise))
 
@@ -224,6 +233,7 @@ def _merged(c: CellClasses, f: Forest, p: Parts, parts: int) -> None:
             break
         widen(f, p.says[other], p.says[one])
         p.size[other] += p.size[one]
+        p.mass[other] += p.mass[one]
         p.made[other] += p.made[one]
         p.size[one] = 0
         for x in range(parts):
@@ -239,6 +249,7 @@ def _merged(c: CellClasses, f: Forest, p: Parts, parts: int) -> None:
 def _restate(c: CellClasses, f: Forest, p: Parts) -> None:
     """Say of each part no more than covers its records."""
     p.size[:] = 0
+    p.mass[:] = 0
     p.made[:] = 0
     for i in range(p.pooled[0].records):
         x = p.part[i]
@@ -247,6 +258,7 @@ def _restate(c: CellClasses, f: Forest, p: Parts) -> None:
         else:
             widen(f, p.says[x], c.records[p.pool[i]])
         p.size[x] += 1
+        p.mass[x] += c.stands[p.pool[i]]
         p.made[x] += c.weight[p.pool[i]]
 
 
@@ -287,9 +299,9 @@ def _cost(c: CellClasses, f: Forest, p: Parts) -> float:
     total = 0.0
     for x in range(p.pooled[0].records):
         if p.size[x] > 0:
-            total += p.size[x] * said(f, p.says[x])
+            total += p.mass[x] * said(f, p.says[x])
             if not c.holds[p.made[x]]:
-                total += MISSED * p.size[x]
+                total += MISSED * p.mass[x]
     return total
 
 
@@ -309,7 +321,7 @@ def cost(c: CellClasses, f: Forest, p: Parts) -> float:
         if 0 < c.size[g] <= p.pool.size:
             total += class_cost(c, f, g)
         elif c.size[g] > 0:
-            total += c.size[g] * said(f, c.said[g])
+            total += c.mass[g] * said(f, c.said[g])
     return total
 
 
@@ -326,7 +338,7 @@ def _replace(c: CellClasses, p: Parts) -> None:
         if p.into[x] < 0:
             c.unused[0].classes -= 1
             p.into[x] = c.free[c.unused[0].classes]
-            c.size[p.into[x]] = p.size[x]
+            c.size[p.into[x]], c.mass[p.into[x]] = p.size[x], p.mass[x]
             c.said[p.into[x]] = p.says[x]
         c.label[record] = p.into[x]
         c.after[record] = c.head[p.into[x]]

@@ -6,7 +6,8 @@
     close   the records of a class go to the open classes that cost each of them least, if less is lost in all
     join    a record goes to an open class in which it loses less, if its own keeps k without it
 
-A sweep does all three for every group, the cheapest patterns first. Only k is asked of a class here.
+A sweep does all three for every group, the cheapest patterns first. Only k is asked of a class here. A record here may
+stand for many that are equal and stay together: `stands` says for how many, and sizes count them all.
 
 Cost: O(patterns · records) a sweep.   Ties: the first pattern, the first record.
 """
@@ -38,6 +39,7 @@ class PatternGroups(NamedTuple):
     pattern: Rows  # (groups)
     price: Floats  # (patterns, kinds) what a record of each kind loses; kinds differ in what is missing already
     kind: Rows  # (n)
+    stands: Rows  # (n) for how many each record stands
     at: Rows  # (n) the group that is the class of each record
     size: Rows  # (groups) of the class, 0 where the group is none
     seen: Rows  # (groups) room: members of a group by the class that they are in
@@ -49,7 +51,7 @@ class PatternGroups(NamedTuple):
 def example() -> PatternGroups:
     """Return the smallest value, to compile for."""
     rows, ints = np.zeros(1, np.int32), np.zeros(1, np.int64)
-    return PatternGroups(np.zeros((1, 1), np.int32), ints, rows, rows, np.zeros((1, 1)), *(rows,) * 7)
+    return PatternGroups(np.zeros((1, 1), np.int32), ints, rows, rows, np.zeros((1, 1)), *(rows,) * 8)
 
 
 @entry(np.zeros((1, 1), np.int32), np.zeros(1, np.int64), np.zeros(1, np.int32))
@@ -76,9 +78,9 @@ def _lost(g: PatternGroups, record: int) -> float:
 
 @inner
 def _move(g: PatternGroups, record: int, into: int) -> None:
-    g.size[g.at[record]] -= 1
+    g.size[g.at[record]] -= g.stands[record]
     g.at[record] = into
-    g.size[into] += 1
+    g.size[into] += g.stands[record]
 
 
 @inner
@@ -88,7 +90,7 @@ def _count(g: PatternGroups, h: int) -> None:
         own = g.at[g.member[place]]
         g.seen[own], g.taken[own] = 0, 0
     for place in range(g.start[h], g.start[h + 1]):
-        g.seen[g.at[g.member[place]]] += 1
+        g.seen[g.at[g.member[place]]] += g.stands[g.member[place]]
 
 
 @inner
@@ -100,11 +102,11 @@ def _gainers(g: PatternGroups, h: int, k: int) -> tuple[int, float]:
         own = g.at[record]
         gain = _lost(g, record) - g.price[p, g.kind[record]]
         spare = g.seen[own] if g.seen[own] == g.size[own] else g.size[own] - k
-        if gain > ROUNDING and g.taken[own] < spare:
-            g.taken[own] += 1
+        if gain > ROUNDING and g.taken[own] + g.stands[record] <= spare:
+            g.taken[own] += g.stands[record]
             g.come[many] = record
             many += 1
-            gained += gain
+            gained += g.stands[record] * gain
     return many, gained
 
 
@@ -115,8 +117,9 @@ def _cheapest_other(g: PatternGroups, h: int, k: int) -> tuple[int, float]:
     for place in range(g.start[h], g.start[h + 1]):
         record = g.member[place]
         own = g.at[record]
-        more = g.price[p, g.kind[record]] - _lost(g, record)
-        if not g.comes[record] and -ROUNDING <= more < least and g.taken[own] < g.size[own] - k:
+        more = g.stands[record] * (g.price[p, g.kind[record]] - _lost(g, record))
+        spared = g.taken[own] + g.stands[record] <= g.size[own] - k
+        if not g.comes[record] and -ROUNDING <= more < least and spared:
             best, least = record, more
     return best, least
 
@@ -137,21 +140,32 @@ def _smallest_loss(g: PatternGroups, h: int) -> tuple[int, float]:
 @inner
 def _called(g: PatternGroups, record: int, many: int) -> int:
     """Let one more record come."""
-    g.taken[g.at[record]] += 1
+    g.taken[g.at[record]] += g.stands[record]
     g.comes[record] = 1
     g.come[many] = record
     return many + 1
 
 
 @inner
+def _all(g: PatternGroups, many: int) -> int:
+    """Return for how many records those stand who come."""
+    records = 0
+    for i in range(many):
+        records += g.stands[g.come[i]]
+    return records
+
+
+@inner
 def _asked(g: PatternGroups, h: int, k: int, many: int, gained: float) -> tuple[int, float]:
     """Ask others to come until there are k, while it is worth it; return how many come and what is gained in all."""
+    records = _all(g, many)
     for i in range(many):
         g.comes[g.come[i]] = 1
-    while many < k and gained > ROUNDING:
+    while records < k and gained > ROUNDING:
         record, more = _cheapest_other(g, h, k)
         if record >= 0:
             many = _called(g, record, many)
+            records += g.stands[record]
             gained -= more
             continue
         own, more = _smallest_loss(g, h)
@@ -161,6 +175,7 @@ def _asked(g: PatternGroups, h: int, k: int, many: int, gained: float) -> tuple[
         for place in range(g.start[h], g.start[h + 1]):
             if g.at[g.member[place]] == own:
                 many = _called(g, g.member[place], many)
+                records += g.stands[g.member[place]]
     for i in range(many):
         g.comes[g.come[i]] = 0
     return many, gained
@@ -171,9 +186,9 @@ def _opened(g: PatternGroups, h: int, k: int) -> float:
     """Open a group as a class if less is lost in all, and return how much less."""
     _count(g, h)
     many, gained = _gainers(g, h, k)
-    if 0 < many < k:
+    if many > 0 and _all(g, many) < k:
         many, gained = _asked(g, h, k, many, gained)
-    if many < k or gained <= ROUNDING:
+    if _all(g, many) < k or gained <= ROUNDING:
         return 0.0
     for i in range(many):
         _move(g, g.come[i], h)
@@ -187,9 +202,9 @@ def _joined(g: PatternGroups, h: int, k: int) -> float:
     for place in range(g.start[h], g.start[h + 1]):
         record = g.member[place]
         gain = _lost(g, record) - g.price[p, g.kind[record]]
-        if gain > ROUNDING and g.size[g.at[record]] > k:
+        if gain > ROUNDING and g.size[g.at[record]] - g.stands[record] >= k:
             _move(g, record, h)
-            gained += gain
+            gained += g.stands[record] * gain
     return gained
 
 
@@ -214,7 +229,7 @@ def _closed(g: PatternGroups, own: int) -> float:
             h = _refuge(g, record)
             if h < 0:
                 return 0.0
-            gained += _lost(g, record) - g.price[g.pattern[h], g.kind[record]]
+            gained += g.stands[record] * (_lost(g, record) - g.price[g.pattern[h], g.kind[record]])
             g.come[many] = record
             many += 1
     if gained <= ROUNDING:
@@ -224,12 +239,21 @@ def _closed(g: PatternGroups, own: int) -> float:
     return gained
 
 
+@inner
+def _members(g: PatternGroups, h: int) -> int:
+    """Return how many records a group has."""
+    records = 0
+    for place in range(g.start[h], g.start[h + 1]):
+        records += g.stands[g.member[place]]
+    return records
+
+
 @entry(example(), 1)
 def sweep(g: PatternGroups, k: int) -> float:
     """Open, join and close once for every group, and return how much less is lost."""
     gained = 0.0
     for h in range(g.size.size):
-        if g.start[h + 1] - g.start[h] < k:
+        if _members(g, h) < k:
             continue
         gained += _joined(g, h, k) if g.size[h] > 0 else _opened(g, h, k)
     for h in range(g.size.size):

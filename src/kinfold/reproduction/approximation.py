@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 PARTITIONS: dict[str, Callable[[Floats, int], NDArray[Any]]] = {"MA": mdav, "AMA": approximate}
-OURS = "AMA, normalized distance (ours)"
+OURS = "AMA, normalized (ours)"
 PERCENT = (20, 40, 60, 80, 100)
 SIZES = (5, 10, 20, 50)
 WIDTHS = (5, 6, 7, 8, 9)

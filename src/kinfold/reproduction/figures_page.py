@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from kinfold.errors import PolicyError
 from kinfold.release.report.chart import Picture, draw
 from kinfold.release.report.reproduction_page import reproduction_page
 from kinfold.reproduction.cell_verdicts import number, shown
+from kinfold.reproduction.expectation import NO_NUMBERS
 
 if TYPE_CHECKING:
     from kinfold.reproduction.cell_verdicts import Comparandum
@@ -36,7 +38,8 @@ def page(found: Reproduction) -> str:
     for (paper, exhibits), told in zip(found.papers, facts["papers"], strict=True):
         for each, shown_ in zip(exhibits, told["exhibits"], strict=True):
             name = f"{paper.number}-{each.exhibit.place}"
-            shown_ |= {"name": name, "grid": _grid(each.cells), "reasons": _reasons(each)}
+            grid = None if each.exhibit.source == NO_NUMBERS else _grid(each.cells)
+            shown_ |= {"name": name, "grid": grid, "reasons": _reasons(each)}
             charts[name] = list(_drawn(each, f"paper-{paper.number}-{len(charts)}"))
     return reproduction_page(facts, charts)
 
@@ -94,8 +97,18 @@ def _picture(plot: Plot, panel: str, points: Sequence[Mapping[str, Any]]) -> Pic
     settings["encoding.x.title"] = plot.x or panel
     settings["encoding.y.title" if plot.chart == "reproduced_matrix" else "title.subtitle"] = plot.y
     if plot.log:
-        settings |= {"encoding.y.scale": {"type": "log"}}
+        settings |= {"encoding.y.scale": {"type": "log"}, "encoding.y.axis": {"values": _powers(points)}}
     return Picture(plot.chart, points, title, _described(points), settings)
+
+
+def _powers(points: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return the powers of ten that an axis over these points marks.
+
+    >>> _powers([{"y": 0.07}, {"y": 51.0}])
+    [0.01, 0.1, 1.0, 10.0, 100.0]
+    """
+    logs = [log10(point["y"]) for point in points if point["y"] > 0]
+    return [10.0**power for power in range(floor(min(logs)), ceil(max(logs)) + 1)]
 
 
 def _with_lines(points: Sequence[Mapping[str, Any]]) -> list[dict[str, object]]:

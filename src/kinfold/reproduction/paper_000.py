@@ -173,7 +173,9 @@ def _medians(name: str, average: Callable[..., Codes]) -> Callable[[Bench], Work
 
 
 def _eq_1(_: Bench) -> Worked:
-    return Worked({("8 categories", "largest distance"): float(Ordered(8).gaps(0)[7] ** 0.5)})
+    largest = float(Ordered(8).gaps(0)[7] ** 0.5)
+    told = ("8 categories", "the ends of the scale are at distance 1")
+    return Worked({told: largest == 1}, note=f"They are at distance {largest}.")
 
 
 def _figure_2(_: Bench) -> Worked:

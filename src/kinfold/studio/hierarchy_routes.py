@@ -134,7 +134,7 @@ def _described(values: HeldValues, spec: HierarchySpec | None, proposed: Any) ->
         "rows": rows_of_labels(found) if len(found) <= MOST_ROWS else None,
         "counts": dict(values.counts) if len(values.counts) <= MOST_ROWS else None,
         "problems": problems,
-        "builders": _builders(values, proposed),
+        **_builders(values, proposed, found),
     }
 
 
@@ -202,10 +202,14 @@ def _kept(session: StudioSession, name: str, hierarchy: Hierarchy) -> str:
     return str(Path(HIERARCHIES) / path.name)
 
 
-def _builders(values: HeldValues, proposed: Any) -> list[dict[str, Any]]:
+def _builders(values: HeldValues, proposed: Any, now: Hierarchy) -> dict[str, Any]:
+    """Return what can be built of these values, and which of them it is that stands."""
     found: list[dict[str, Any]] = []
     if proposed is not None and proposed.keys:
         kind = next(iter(proposed.keys))
         found.append({"build": kind, "keys": dict(proposed.keys), "told": proposed.told})
     tables = tables_of_labels(values.counts, values.order)
-    return found + [{"build": name, "told": TOLD[name], "rows": len(rows)} for name, rows in tables.items()]
+    labels = now.labels.tolist()
+    built = next((name for name, rows in tables.items() if by_rows(rows).labels.tolist() == labels), None)
+    offered = [{"build": name, "told": TOLD[name], "rows": len(rows)} for name, rows in tables.items()]
+    return {"builders": found + offered, "built": built}

@@ -45,6 +45,8 @@ LEFT = {
     "t": "Little more is learnt about a person than the whole release tells about everybody.",
     "unit": "The promises hold for people, however many rows each has.",
     "refine": "The same promises with less information lost; it takes the time it is given.",
+    "prove": "So much time, after the run, for a proof of how far the loss may be above the least possible: the bound "
+    "of the search's curve.",
     "suppression": "So many records, or such a share, may be left out where they would cost the others too much.",
 }
 
@@ -111,7 +113,7 @@ def words() -> dict[str, Any]:
             for name, kind in (("k", "k"), ("l", "distinct"), ("t", "t"))
         },
         "l_kinds": {kind: verdict_sentences.meaning_of(kind, "l") for kind in ("distinct", "entropy", "recursive")},
-        "keys": {name: LEFT[name] for name in ("unit", "refine", "suppression")},
+        "keys": {name: LEFT[name] for name in ("unit", "refine", "prove", "suppression")},
         "methods": methods,
         "missing": MISSING,
         "average": AVERAGE,

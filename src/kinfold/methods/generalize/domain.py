@@ -90,6 +90,8 @@ class Domain:
         rows = np.arange(len(self)) if below is None else below.rows
         tally = self.tally if below is None else below.tally
         into, classes = self._merged(rows, levels)
+        if classes == len(rows):  # nothing became one, and classes are numbered as they come: nothing is copied
+            return View(tuple(int(level) for level in levels), rows, Tally({}, tally.sizes, tally.spreads))
         first, sizes = _gathered(into, rows, tally.sizes, classes)
         spreads = {name: merged(spread, into, classes) for name, spread in tally.spreads.items()}
         return View(tuple(int(level) for level in levels), first, Tally({}, sizes, spreads))

@@ -82,12 +82,12 @@ class Suppressed:
         """How many values each column loses; what was missing before does not count."""
         domain = self.generalization.domain
         missing = domain.codes == [len(hierarchy) for hierarchy in domain.hierarchies]
-        return np.asarray(((self.generalization.levels > 0) & ~missing).sum(axis=0))
+        return np.asarray(domain.tally.sizes @ ((self.generalization.levels > 0) & ~missing))
 
     @property
     def shares(self) -> Floats:
         """Which share of its cells each column loses."""
-        return self.cells / max(len(self.generalization.domain), 1)
+        return self.cells / max(self.generalization.domain.records, 1)
 
 
 def local_suppression(
@@ -110,7 +110,7 @@ def local_suppression(
     """
     loss = counted(domain, weights)
     require_reachable(domain, models)
-    if len(domain) <= EXACT:
+    if domain.records <= EXACT and len(domain) == domain.records:
         return within(loss, limits or {}, lambda priced, _: _suppressed(domain, divided(priced, models), exact=True))
     tuples, asked = Distinct.of(domain), search or Search()
     return within(loss, limits or {}, lambda priced, last: tuples.searched(priced, models, asked, rebuild=last))
@@ -134,11 +134,11 @@ def told(found: Suppressed) -> str:
     """Say how many cells are left empty, and in which columns."""
     domain = found.generalization.domain
     parts = [
-        f"'{name}' {cells:,} ({cells / len(domain):.1%})"
+        f"'{name}' {cells:,} ({cells / domain.records:.1%})"
         for name, cells in zip(domain.names, found.cells.tolist(), strict=True)
         if cells
     ]
-    of = f"of {domain.codes.size:,} cells were suppressed"
+    of = f"of {domain.records * len(domain.names):,} cells were suppressed"
     return f"{int(found.cells.sum()):,} {of}" + (f": {', '.join(parts)}" if parts else "")
 
 

@@ -64,9 +64,10 @@ class CellLoss:
     @cached_property
     def steps(self) -> tuple[Floats, ...]:
         """What each attribute adds to the loss of the whole table at each of its levels."""
-        sizes = self.domain.tally.sizes / self.domain.records
+        records = self.domain.records
         tables = zip(self.tables, self.domain.codes.T, self.weights, strict=True)
-        return tuple(weight * (sizes @ table[codes]) for table, codes, weight in tables)
+        held = ((table, np.bincount(codes, self.domain.tally.sizes, len(table)), w) for table, codes, w in tables)
+        return tuple(weight * (counts @ table / records) for table, counts, weight in held)
 
     def plain(self, view: View) -> float:
         """The loss while nothing is suppressed."""

@@ -5,9 +5,10 @@
                         taken apart and put together better (`rebuilding`), by steps that the seed decides
 
 It is microaggregation with another average: a partition, and for each class one statement that is true of all its
-records. Rows must be records, one each, for equal records can end up in different classes. `bound` says what no
-generalization at cell level can get below: each record loses at least what the most telling statement loses that is
-true of it and of enough others.
+records. Rows are records, one each, so that equal records can end up in different classes; of a large table they are
+its distinct tuples with their counts, and equal records stay together. `bound` says what no generalization at cell
+level can get below: each record loses at least what the most telling statement loses that is true of it and of enough
+others.
 
 Paper: Sweeney 2002, sections 3.3 and 3.4. Figure 7's GT is not the optimum; an exact search finds better tables.
 Cost: O(3^n); for large tables about 3 s of merges for 30,000 records, then 0.05 to 0.2 ms a step.
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.errors import DataError, PolicyError, Unreachable
+from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.annealing import Budget
 from kinfold.methods.generalize.cells import Trees
 from kinfold.methods.generalize.domain import Codes, Domain, Floats, Mask
@@ -93,13 +94,14 @@ def mingen_cell(
     ['0213*', '0213*', '0214*', '0214*']
     """
     loss = _checked(domain, models, objective, weights)
-    if len(domain) <= EXACT:
+    exact = domain.records <= EXACT and len(domain) == domain.records
+    if exact:
         labels, taken = divided(loss, models), 0
     else:
         labels, taken = _searched(loss, models, Budget(steps, seconds), seed, progress)
     released = released_by(domain, labels)
     lost = loss.cells(released.levels, released.suppressed)
-    return CellLevel(labels, released, lost, len(domain) <= EXACT, taken)
+    return CellLevel(labels, released, lost, exact, taken)
 
 
 def run(task: Task, domain: Domain) -> Found:
@@ -231,8 +233,6 @@ def _subset_tally(tally: Tally, n: int) -> Tally:
 
 
 def _checked(domain: Domain, models: Models, objective: Objective, weights: Mapping[str, float] | None) -> CellLoss:
-    if (domain.tally.sizes != 1).any():
-        raise DataError("rows stand for several records each", fix="give one row a record at cell level")
     if objective not in ("granularity", "prec"):
         raise PolicyError(f"the objective is {objective!r}", fix="choose granularity or prec at cell level")
     loss = CellLoss.of(domain, objective, weights)
@@ -249,5 +249,6 @@ def require_reachable(domain: Domain, models: Models) -> None:
     )
     if together.any() and all(model.monotone for model in models):
         raise Unreachable(
-            f"all {len(domain)} records as one class do not keep what was asked", fix="ask less, or bring more records"
+            f"all {domain.records} records as one class do not keep what was asked",
+            fix="ask less, or bring more records",
         )

@@ -32,7 +32,7 @@ SWEEPS = 20  # at most: one that gains nothing is the last; not tuned
 def opened(domain: Domain, blank: Mask, k: int, weights: Floats, progress: Progress = silent) -> Ints:
     """Return better classes of records, given which cells are empty in each; every class has at least k records."""
     tuples, _ = group_rows(domain.codes)
-    moving, resting = taking_part(tuples, k)
+    moving, resting = taking_part(tuples, k)  # rows that stand for many records are tuples, each alone: all take part
     groups = _laid_out(domain, blank, moving, weights)
     own = np.full(int(tuples.max()) + 1, -1, np.int64)
     own[tuples[moving]] = groups.group[0]  # the empty pattern is the first
@@ -72,12 +72,13 @@ def _laid_out(domain: Domain, blank: Mask, rows: Ints, weights: Floats) -> Any:
     here = np.array([patterns[_columns(cells)] for cells in used])[each]
     at = group[here, np.arange(len(rows))]
     price, kind = _prices(domain.codes[rows] == [len(path) - 1 for path in domain.paths], weights, patterns)
-    size = np.bincount(at, minlength=groups).astype(np.int32)
+    count = domain.tally.sizes[rows].astype(np.int32)
+    size = np.bincount(at, count, groups).astype(np.int32)
     seen, taken = (np.zeros(groups, np.int32) for _ in range(2))
     come, comes = (np.zeros(len(rows), np.int32) for _ in range(2))
     of_pattern = np.repeat(np.arange(len(patterns), dtype=np.int32), counts)
     return kernels.load("opening").PatternGroups(
-        *(group, start, member, of_pattern, price, kind, at.copy(), size, seen, taken, come, comes)
+        *(group, start, member, of_pattern, price, kind, count, at.copy(), size, seen, taken, come, comes)
     )
 
 

@@ -20,7 +20,7 @@ from kinfold.methods.annealing import Budget, Refinement, Walk
 from kinfold.methods.generalize.cells import Trees
 from kinfold.methods.generalize.domain import Codes, Floats, Mask
 from kinfold.methods.generalize.merging import nearest_classes
-from kinfold.methods.generalize.outliers import Models, failing
+from kinfold.methods.generalize.outliers import Models, asked_k, failing
 from kinfold.progress import Progress, silent
 from kinfold.rows.tally import Ints, Spread, Tally
 
@@ -38,10 +38,13 @@ class MakeUps:
     weight: Ints
     holds: Mask
     pool: int
+    count: Ints  # for how many records each row stands
 
     @classmethod
     def of(cls, tally: Tally, models: Models) -> MakeUps | None:
         """Ask the models about every make-up of up to POOL records; None where there are too many."""
+        if (tally.sizes != 1).any():
+            return cls._of_tuples(tally, models)
         names = [name for name in tally.spreads if any(model.column == name for model in models)]
         value, values = _values(tally, names)
         pool = POOL
@@ -53,7 +56,17 @@ class MakeUps:
         holds = np.zeros((pool + 1) ** values, np.bool_)
         counts = _compositions(pool, values)
         holds[counts @ weight] = ~_missed(tally, models, names, value, counts)
-        return cls(weight[value], holds, pool)
+        return cls(weight[value], holds, pool, tally.sizes)
+
+    @classmethod
+    def _of_tuples(cls, tally: Tally, models: Models) -> MakeUps | None:
+        """Ask about sizes alone, of rows that stand for many records each; None where more than sizes matters."""
+        most = asked_k(models)  # a row that stands for more keeps k as well as one of these
+        if any(model.column is not None for model in models) or POOL * most > MAKE_UPS:
+            return None
+        sizes = np.arange(1, POOL * most + 1, dtype=np.int64)
+        holds = np.concatenate([[False], ~failing(models, Tally({}, sizes))])
+        return cls(np.minimum(tally.sizes, most), holds, POOL, tally.sizes)
 
 
 class Statements:
@@ -67,7 +80,7 @@ class Statements:
         self.trees = trees
         self.parts = cell_search.parts_of(make_ups.pool, records.shape[1])
         near = _near(trees, records)
-        self.classes = cell_search.classes_of(records, make_ups.weight, make_ups.holds, near, stream)
+        self.classes = cell_search.classes_of(records, make_ups.weight, make_ups.count, make_ups.holds, near, stream)
 
     def begin(self, labels: Ints) -> None:
         """Go on from these classes."""

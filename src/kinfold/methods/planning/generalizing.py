@@ -1,7 +1,8 @@
 """Generalization: the distinct tuples of the quasi-identifiers rolled up their hierarchies, outliers suppressed.
 
 leave out     records with a missing value where the policy says `missing = "drop"`; null is a value otherwise
-tally         distinct tuples of hierarchy rows, with the spread of each confidential column
+tally         distinct tuples of hierarchy rows, with the spread of each confidential column; at cell level the records
+              one by one, unless they are many
 search        by the method that the policy names, with every promise in it
 release       the label of each tuple; suppressed records are dropped, or starred
 """
@@ -38,11 +39,15 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = NDArray[np.int64]
 
+ONE_BY_ONE = 100_000  # records up to which methods at cell level may treat equal ones differently
+TOGETHER = f"equal records are treated alike: that is so at cell level in tables of more than {ONE_BY_ONE:,} records"
+
 
 def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that replaces values by coarser, true statements."""
-    _check(task, task.attributes if method.one_by_one else task.tuples.attributes, method)
-    rows = _records(task) if method.one_by_one else _tuples(task)
+    one_by_one = method.one_by_one and task.policy.rows <= ONE_BY_ONE
+    _check(task, task.attributes if one_by_one else task.tuples.attributes, method)
+    rows = _records(task) if one_by_one else _tuples(task)
     if rows.records < task.k:
         raise Unreachable(
             f"k is {task.k}, but there are only {plural(rows.records, 'record')}", fix="lower k, or bring more records"
@@ -52,7 +57,7 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     kept = np.ones(len(rows.domain), np.bool_) if task.starred else ~found.released.suppressed
     labels = np.full(len(rows.gone), LEFT_OUT, np.int32)
     labels[~rows.gone] = np.where(kept, into, LEFT_OUT)[rows.tuple]
-    notes = [*found.notes]
+    notes = [*found.notes, *([TOGETHER] if method.one_by_one and not one_by_one else [])]
     if suppressed := found.released.records_suppressed:
         notes.append(
             plural(suppressed, "record was suppressed", "records were suppressed")
@@ -62,7 +67,7 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
         told = plural(rows.left_out, "record was", "records were")
         notes.append(f"{told} left out because a value is missing, as the policy asks")
     treatments = _treatments(task, rows.attributes, classed)
-    recoding = Recoding(labels, treatments, None if method.one_by_one else task.tuples.frame)
+    recoding = Recoding(labels, treatments, None if one_by_one else task.tuples.frame)
     return Plan(recoding, method.name, reason, tuple(notes), steps=found.steps)
 
 

@@ -54,6 +54,17 @@ class Watch:
         for connection in tuple(self.opened):
             connection.interrupt()
 
+    @contextmanager
+    def closing_on_error(self) -> Iterator[None]:
+        """Close every connection where what is done meanwhile fails; for the thread that uses them."""
+        try:
+            yield
+        except BaseException:
+            for opened in tuple(self.opened):
+                if isinstance(opened, Connection):  # others, such as a session of Spark, outlive a run
+                    opened.close()
+            raise
+
     def share(self) -> float:
         """Return how far the query is that runs now, 0 to 1; 0 where none does."""
         return max((connection.share() for connection in tuple(self.opened)), default=0.0)

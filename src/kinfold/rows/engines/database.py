@@ -31,6 +31,12 @@ class Database:
         self.connection.execute(f"CREATE TABLE {name} AS {query}")
         return name
 
+    def view(self, query: str) -> str:
+        """Name what a query gives, without writing it out: it is asked again by whoever reads it."""
+        name = f"t{next(self.numbers)}"
+        self.connection.execute(f"CREATE VIEW {name} AS {query}")
+        return name
+
     def drop(self, table: str) -> None:
         """Forget a table."""
         self.connection.execute(f"DROP TABLE {table}")

@@ -35,12 +35,12 @@ from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
 from kinfold.rows.engines.reading import read_arrow, read_file, read_part
 from kinfold.rows.engines.released_schema import AfterRecoding, only
-from kinfold.rows.engines.sorted_rows import sorted_counts
+from kinfold.rows.engines.sorted_rows import MANY, sorted_counts
 from kinfold.rows.engines.strips import Strips
 from kinfold.rows.engines.tallying import beside_tuples, classes_of, moments_of, spread_of, tuples_of
-from kinfold.rows.engines.treating import classes_after, fitting, labelled_tuples, treated_values
+from kinfold.rows.engines.treating import class_values, classes_after, fitting, labelled_tuples, treated_values
 from kinfold.rows.engines.value_sql import recode_values
-from kinfold.rows.recoding import Drop, Recoding, Replace
+from kinfold.rows.recoding import LEFT_OUT, Drop, Recoding, Replace
 from kinfold.rows.resources import ANY, Resources
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
 from kinfold.rows.source_form import PLAIN, Form
@@ -231,10 +231,9 @@ class DuckDB:
         """Carry out a recoding: a new table without the dropped columns and rows, in the same order."""
         treated = {name: t for name, t in recoding.columns.items() if not isinstance(t, Drop)}
         values = treated_values(frame, treated, schema)
-        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         fresh = {name: t for name, t in treated.items() if isinstance(t, Replace)}
         with fitting():
-            table = (self._by_place if recoding.tuples is None else self._by_tuple)(frame, recoding, fresh, select)
+            table = (self._by_place if recoding.tuples is None else self._by_tuple)(frame, recoding, fresh, values)
         labelled = frozenset(name for name, treatment in fresh.items() if not treatment.as_stored)
         found = replace(
             frame,
@@ -250,23 +249,32 @@ class DuckDB:
         self._recoded[table] = AfterRecoding(found, schema, treated, classes)
         return found
 
-    def _by_place(self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], select: str) -> str:
+    def _by_place(
+        self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], values: Mapping[str, str]
+    ) -> str:
         """Put what becomes of each row beside it."""
+        select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
         labels = pa.array(np.maximum(recoding.labels, 0))
-        values = {f"v{i}": t.values.take(labels) for i, t in enumerate(fresh.values())}
-        with self._db.registered(pa.table({"kept": recoding.kept} | values)) as view:
+        beside = {f"v{i}": t.values.take(labels) for i, t in enumerate(fresh.values())}
+        with self._db.registered(pa.table({"kept": recoding.kept} | beside)) as view:
             return self._db.table(f"SELECT {select} FROM {frame.table} s POSITIONAL JOIN {view} n WHERE n.kept")
 
-    def _by_tuple(self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], select: str) -> str:
-        """Join what becomes of each tuple; where rows stood is noted, for a join may come in any order."""
-        values = {f"v{i}": t.values for i, t in enumerate(fresh.values())}
-        classes = max((len(each) for each in values.values()), default=int(recoding.labels.max(initial=0)) + 1)
+    def _by_tuple(
+        self, frame: Frame, recoding: Recoding, fresh: Mapping[str, Replace], values: Mapping[str, str]
+    ) -> str:
+        """Note the class of each row by a join of its tuple, and where it stood, for a join may come in any order.
+
+        What becomes of a class is written out once, and joined by whoever reads the rows; of few rows at once.
+        """
+        kept = "".join(f"{value} AS c{i}, " for i, (name, value) in enumerate(values.items()) if name not in fresh)
         named = labelled_tuples(self._db, recoding)
         joined = beside_tuples(frame, named, f"*, {frame.order} AS place", "label")
-        with self._db.registered(pa.table({"id": np.arange(classes, dtype=np.int32)} | values)) as view:
-            table = self._db.table(f"SELECT {select}, s.place FROM {joined} JOIN {view} n ON n.id = u.label")
+        rows = self._db.table(f"SELECT {kept}u.label, s.place FROM {joined} WHERE u.label <> {LEFT_OUT}")
         self._db.drop(named.table)
-        return table
+        classes = class_values(self._db, recoding, {name: values[name] for name in fresh}, list(values))
+        columns = [f"{'n' if name in fresh else 's'}.c{i}" for i, name in enumerate(values)]
+        released = f"SELECT {', '.join([*columns, 's.place'])} FROM {rows} s JOIN {classes} n ON n.id = s.label"
+        return self._db.view(released) if self._db.count(rows) > MANY else self._db.table(released)
 
     def by_row(self, frame: Frame, recoding: Recoding) -> Recoding:
         """Return the recoding with a label for each row, where it has one for each tuple."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -37,6 +37,15 @@ def labelled_tuples(db: Database, recoding: Recoding) -> Frame:
     tuples: Frame = recoding.tuples
     with db.registered(pa.table({"label": recoding.labels})) as view:
         return replace(tuples, table=db.table(f"SELECT * FROM {tuples.table} POSITIONAL JOIN {view}"))
+
+
+def class_values(db: Database, recoding: Recoding, values: Mapping[str, str], columns: Sequence[str]) -> str:
+    """Make a table of what becomes of each class, by its number; a column is called by its place among all."""
+    held = {f"v{i}": t.values for i, t in enumerate(t for t in recoding.columns.values() if isinstance(t, Replace))}
+    many = max((len(each) for each in held.values()), default=int(recoding.labels.max(initial=0)) + 1)
+    changed = (f"{value} AS c{columns.index(name)}" for name, value in values.items())
+    with db.registered(pa.table({"id": np.arange(many, dtype=np.int32)} | held)) as view:
+        return db.table(f"SELECT {', '.join(['n.id', *changed])} FROM {view} n")
 
 
 def classes_after(db: Database, frame: Frame, recoding: Recoding, values: Mapping[str, str]) -> Frame | None:

@@ -24,14 +24,21 @@ export function wayOf(spec) {
   return ["mask", "intervals", "dates", "levels", "tree", "file"].find((key) => key in spec) ?? "levels";
 }
 
+// A table of labels may be one that was built of the values: by their codes, their order, how rare they are.
+function wayNow({ spec, built }) {
+  const way = wayOf(spec);
+  return ["levels", "file"].includes(way) ? (built ?? way) : way;
+}
+
 /** The way of a specification, in a word or two. */
 export function nameOf(spec) {
-  return NAMES[wayOf(spec)] ?? "";
+  const way = wayOf(spec);
+  return way === "levels" || way === "file" ? "own levels" : (NAMES[way] ?? "");
 }
 
 /** The ways to choose from, as radio buttons; choosing one decides it. */
 export function ways(hierarchy, change) {
-  const now = wayOf(hierarchy.spec);
+  const now = wayNow(hierarchy);
   const offered = hierarchy.builders.map((builder) => [
     builder.build,
     NAMES[builder.build] ?? builder.build,

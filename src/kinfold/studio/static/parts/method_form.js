@@ -23,6 +23,15 @@ export function method(complete, methods) {
     ),
     refinement(complete.method),
     generalizes
+      ? null
+      : numberField({
+          path: ["method", "prove"],
+          label: "Proof, in seconds",
+          hint: wordsOf().keys?.prove,
+          value: complete.method.prove,
+          min: 0,
+        }),
+    generalizes
       ? numberField({
           path: ["method", "suppression"],
           label: "Records that may be left out",

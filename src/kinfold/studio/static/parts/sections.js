@@ -16,14 +16,19 @@ export function head(step, title, sentence = null) {
 }
 
 /** The sentence that matters, and some that go with it. */
-export function verdict(headline, further = [], broken = false) {
-  const sentences = further.filter(Boolean).map((sentence) => h("p", {}, together(sentence)));
+export function verdict(headline, further = [], broken = false, old = false) {
+  const sentences = further.filter(Boolean).map((sentence) => h("p", {}, begun(together(sentence))));
   return h(
     "div",
-    { class: `verdict ${broken ? "broken" : ""}` },
-    h("p", { class: "headline" }, together(headline)),
+    { class: `verdict ${broken ? "broken" : ""} ${old ? "old" : ""}`, "aria-busy": old ? "true" : null },
+    h("p", { class: "headline" }, begun(together(headline))),
     sentences,
   );
+}
+
+// A sentence may begin with a number in words.
+function begun(sentence) {
+  return sentence.startsWith("above ") ? `A${sentence.slice(1)}` : sentence;
 }
 
 /** A sentence in which a letter, its sign and its number stay on one line: k = 10. */

@@ -75,7 +75,14 @@ function sentence(session, risk) {
       `Whoever knows them finds a person with a chance of ${chanceTold(risk)}.`,
     ],
     risk.below_k > 0,
+    isOld(session, risk),
   );
+}
+
+// The sentence is about the roles before: the one about the new ones is being worked out.
+function isOld(session, risk) {
+  const quasi = session.columns.filter((column) => column.role === "quasi-identifier").map((column) => column.name);
+  return JSON.stringify(quasi) !== JSON.stringify(risk.quasi) || risk.k !== session.policy.complete.privacy.k;
 }
 
 function aloneTold(risk) {

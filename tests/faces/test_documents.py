@@ -1,0 +1,92 @@
+"""The documentation as a whole: no link is broken, no page is without an example, no measure without its page."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from documents import DOCUMENTS, anchors, broken, links, prose
+from examples import PAGES, ROOT, blocks
+from kinfold.measures.catalogue import CATALOGUE
+from kinfold.request.methods import registry
+from tools import api_page
+
+DOCS = ROOT / "docs"
+MEASURES = sorted((DOCS / "measures").glob("*.md"))
+MODELS = sorted((DOCS / "models").glob("*.md"))
+METHODS = sorted({DOCS / "methods" / f"{method.page}.md" for method in registry().values()})
+TEN_LINES = set((DOCS / "decisions").glob("?-*.md"))  # records of choices, with nothing to run
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def test_no_link_of_any_document_is_broken() -> None:
+    assert {name(page): found for page in DOCUMENTS if (found := broken(page))} == {}
+
+
+def test_a_broken_link_is_noticed(tmp_path: Path) -> None:
+    """A file that is not there, a heading that is not there; not what stands in code."""
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One `two`, three\n[a](nowhere.md) [b](#one-two-three) [c](#four) `[d](e.md)`\n```\n[f](g.md)\n```\n"
+    )
+    assert broken(page) == ["nowhere.md", "#four"]
+    assert anchors(page) == {"one-two-three"}
+
+
+def test_every_page_has_an_example() -> None:
+    without = {page for page in PAGES if not blocks(page)}
+    assert {name(page) for page in without - TEN_LINES} == set()
+
+
+@pytest.mark.parametrize("page", [*MODELS, *METHODS, *MEASURES], ids=name)
+def test_a_page_of_a_model_a_method_or_a_measure_has_output_a_picture_and_says_when_not_to_use_it(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert any(">>>" in block.text for block in blocks(page)), "no example with its output"
+    assert re.search(r"!\[[^\]]+\]\(\.\./(images|charts)/", text), "no picture"
+    assert re.search(r"(?i)\*\*when\s+not", text), "it does not say when not to use it"
+    assert "**Cost" in text or "| cost |" in text or "seconds" in text, "it does not say what it costs"
+
+
+def test_every_measure_has_one_page_with_its_definition_and_the_list_leads_there() -> None:
+    told = {page: re.findall(r"^\| (.+?) \|", page.read_text("utf-8"), re.MULTILINE) for page in MEASURES}
+    listed = dict(
+        re.findall(
+            r"^\| `([\w.]+)` \| [^|]+ \| \[[^\]]+\]\(measures/([\w-]+)\.md\) \|$", _text("measures.md"), re.MULTILINE
+        )
+    )
+    assert set(listed) == set(CATALOGUE)
+    for key, page in listed.items():
+        cells = told[DOCS / "measures" / f"{page}.md"]
+        assert any(re.search(rf"`{re.escape(key)}[`.]", cell) for cell in cells), f"{key} is not defined on its page"
+
+
+def _text(path: str) -> str:
+    return (DOCS / path).read_text("utf-8")
+
+
+def test_every_picture_is_shown_somewhere_and_says_in_words_what_it_shows() -> None:
+    shown = {(page.parent / link).resolve() for page in DOCUMENTS for link in links(page)}
+    assert {path.name for path in (DOCS / "images").glob("*.svg") if path not in shown} == set()
+    assert [name(page) for page in DOCUMENTS if "![](" in page.read_text("utf-8")] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_lists_and_tables_stand_apart_from_the_lines_above_them(page: Path) -> None:
+    """The site wants an empty line there, the repository does not: without it a list becomes one paragraph."""
+    lines = prose(page).splitlines()
+    near = [
+        below
+        for above, below in pairwise(lines)
+        if re.match(r"(- |1\. |\| )", below) and above.strip() and not re.match(r"\s*(- |\d+\. |\||<!--)|  ", above)
+    ]
+    assert near == []
+
+
+def test_the_page_of_kinfold_in_python_is_what_the_docstrings_say() -> None:
+    assert api_page.PAGE.read_text("utf-8") == api_page.page(), "make it anew with make docs"
