@@ -1,13 +1,13 @@
 """A framework fitted to a table: every column in the role that the framework asks for, with the reason as a comment.
 
 1. every column by the first of the framework's rules that fits what the profile found; else as the profile proposes
-2. where no column is a quasi-identifier by these rules, those of the profile are
+2. where no column is a quasi-identifier by these rules, the coarsest of the profile's is
 3. a lattice with fixed levels names one for each quasi-identifier
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +20,7 @@ from kinfold.profiling.words import hints, mentions
 from kinfold.rows.schema import Role
 
 OLD = 89  # years: above them HIPAA makes one group
+NEEDED = "not asked for: a policy has at least one quasi-identifier, and this tells the fewest people apart"
 LEVELS = "lattice"  # the method that releases levels as they are named
 
 
@@ -28,9 +29,7 @@ def fitted(framework: Framework, profile: Profile, folder: str | None = None) ->
     ruled = [(column, rule_for(framework, column)) for column in profile.columns]
     columns = [_in_role(framework, column, rule) for column, rule in ruled]
     if not any(column.role == Role.QUASI for column in columns):
-        columns = [
-            before if before.role == Role.QUASI else now for before, now in zip(profile.columns, columns, strict=True)
-        ]
+        columns = _with_one(profile.columns, columns)
     further = {column.name: dated(rule.get("keys", {})) for column, rule in ruled}
     sections = {name: dict(keys) for name, keys in framework.policy.items()}
     if sections["method"]["name"] == LEVELS:
@@ -38,6 +37,16 @@ def fitted(framework: Framework, profile: Profile, folder: str | None = None) ->
         profile = replace(profile, unit=None)  # it counts rows
     form = PolicyForm(framework.head, sections, further)
     return starter(replace(profile, columns=tuple(columns)), folder=folder, form=form)
+
+
+def _with_one(before: Sequence[ColumnProfile], columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
+    """Return columns with one quasi-identifier, which a policy needs: the one that tells the fewest people apart."""
+    candidates = [column for column in before if column.role == Role.QUASI]
+    chosen = min(candidates, key=lambda column: column.distinct, default=None)
+    if chosen is None:
+        return list(columns)
+    told = f"{NEEDED}; {chosen.reason}"
+    return [replace(chosen, reason=told) if column.name == chosen.name else column for column in columns]
 
 
 def rule_for(framework: Framework, column: ColumnProfile) -> Mapping[str, Any]:
