@@ -56,7 +56,7 @@ def session() -> Any:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", LIGHT)
-        found = opened("local[2]", Resources())
+        found = opened("local[2]", Resources(memory=1 << 30))
     for key, value in INTERPRETED.items():
         found.conf.set(key, value)
     return found

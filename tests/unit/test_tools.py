@@ -43,6 +43,15 @@ def test_the_lock_holds_what_the_project_asks_for_in_the_versions_that_it_allows
         assert locked.get(canonicalize_name(need.name), "nothing") in need.specifier, f"run `make lock`: {need}"
 
 
+def test_the_lock_of_spark_holds_what_its_extra_asks_for() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    locked = dict(checksums((ROOT / "requirements" / "spark.txt").read_text()).keys()) | dict(
+        checksums(LOCK.read_text()).keys()
+    )
+    for need in map(Requirement, extras["spark"]):
+        assert locked.get(canonicalize_name(need.name), "nothing") in need.specifier, need
+
+
 def test_the_lock_of_the_site_holds_what_it_asks_for_and_agrees_with_the_other() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     site, locked = (

@@ -24,7 +24,7 @@ from kinfold.rows.engines.treating import fitting, labelled_tuples, treated_valu
 from kinfold.rows.recoding import Keep, Recoding, Replace
 from kinfold.rows.schema import Schema
 
-BROADCAST = 2_000_000  # rows of a map that every executor gets; a larger one is joined as Spark likes
+BROADCAST = 500_000  # rows of a map that every executor gets; a larger one is joined as Spark likes
 
 
 class Fresh(NamedTuple):

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -32,7 +33,8 @@ from kinfold.rows.resources import Resources
 INSTALL = "install it: pip install 'kinfold[spark]'"
 HERE = "local[*]"
 PREFIX = "kinfold-spark-"
-LEAST = "1g"  # of a driver that is started here, where nobody says
+LEAST, MOST, SHARE = 1 << 30, 8 << 30, 4  # bytes of Spark on this machine where nobody says: a part of its memory
+PATIENCE, OFTEN = 60.0, 0.2  # seconds that a job has to end, and between two words to it
 DEAD = "Spark ended, or lost the way to this process; nothing was released"
 LOST = "a task failed on the cluster again and again, or executors were lost; nothing was released"
 UNREADABLE = ("CANNOT_READ_FILE", "FAILED_READ_FILE", "not a Parquet file", "ParquetDecodingException", "FileNotFound")
@@ -45,16 +47,21 @@ class RunningSpark:
 
     def __init__(self, spark: Any) -> None:
         self.spark, self._tag = spark, f"kinfold-{os.getpid()}-{next(_tags)}"
-        self._running = 0
+        self._running, self._stopped = 0, False
         join_watch(self)
 
     def interrupt(self) -> None:
-        """Let every job of this run end here; from a thread of its own, for the caller may be within a job."""
+        """Let the job of this run end here; from a thread of its own, for the caller may be within one."""
+        self._stopped = True
         threading.Thread(target=self._interrupt, daemon=True).start()
 
     def _interrupt(self) -> None:
+        """Stop the job again and again until it is over: one that is about to start cannot be stopped yet."""
+        end = time.monotonic() + PATIENCE
         with suppress(Exception):  # of a session that is gone
-            self.spark.interruptTag(self._tag)
+            while self._running and time.monotonic() < end:
+                self.spark.interruptTag(self._tag)
+                time.sleep(OFTEN)
 
     def share(self) -> float:
         """Return how far the stages are that run now, 0 to 1; 0 where none does, or nobody can tell."""
@@ -72,12 +79,16 @@ class RunningSpark:
     def job(self) -> Iterator[None]:
         """Run something that a signal, or whoever listens, may stop; what goes wrong is told in our words."""
         self.spark.addTag(self._tag)
+        with suppress(Exception):  # of a session that only connects to a cluster: it does so by itself
+            self.spark.sparkContext.setInterruptOnCancel(True)
         self._running += 1
         try:
+            if self._stopped:
+                raise Cancelled("stopped between two jobs")
             with quietly(), undisturbed(self.interrupt), in_our_words():
                 yield
         finally:
-            self._running -= 1
+            self._running, self._stopped = self._running - 1, False
             with suppress(Exception):
                 self.spark.removeTag(self._tag)
 
@@ -143,10 +154,16 @@ def _settings(master: str, resources: Resources) -> dict[str, str]:
     if here or master.startswith(("spark://127.0.0.1:", "spark://localhost:")):
         told |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if resources.memory or here:
-        told["spark.driver.memory"] = f"{resources.memory >> 20}m" if resources.memory else LEAST
+        told["spark.driver.memory"] = f"{(resources.memory or _share()) >> 20}m"
     if here:  # executors elsewhere spill where their machines say
         told |= {"spark.local.dir": str(_private(resources.spill)), "spark.sql.shuffle.partitions": _cores(master)}
     return told
+
+
+def _share() -> int:
+    """Return how many bytes Spark gets of this machine."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else LEAST
+    return min(max(whole // SHARE, LEAST), MOST)
 
 
 def _cores(master: str) -> str:
