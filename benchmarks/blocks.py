@@ -21,8 +21,8 @@ from kinfold.methods.annealing import Budget
 from kinfold.methods.blocks.borders import across
 from kinfold.methods.blocks.cutting import cut
 from kinfold.methods.blocks.layers import layers
-from kinfold.methods.blocks.shelf import BARE
-from kinfold.methods.blocks.workshop import Labelled, labelled
+from kinfold.methods.blocks.parallel_blocks import Labelled, labelled
+from kinfold.methods.blocks.saved_stages import BARE
 from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.large import Work, search_rounds
 from kinfold.methods.partition.refine import blocks_by_size

@@ -12,7 +12,7 @@ import pytest
 from kinfold.errors import DataError, KinfoldError, PolicyError
 from kinfold.rows.databases import postgresql
 from kinfold.rows.databases.address import DatabaseAddress, located, narrowed
-from kinfold.rows.databases.intake import RowsAt
+from kinfold.rows.databases.row_import import RowsAt
 from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.rows.schema import Storage
 from postgres import Server

@@ -19,7 +19,7 @@ from pyarrow import parquet
 import kinfold
 import sparks
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
-from kinfold.methods.blocks import workshop
+from kinfold.methods.blocks import parallel_blocks
 from kinfold.rows.engines.spark import java
 from kinfold.rows.engines.spark.java import java_home
 
@@ -48,7 +48,7 @@ def policy(method: str = "mdav", **more: Any) -> dict[str, Any]:
 @pytest.fixture
 def bundles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every block be a bundle of its own, as those of a large table are."""
-    monkeypatch.setattr(workshop, "BUNDLE", 100)
+    monkeypatch.setattr(parallel_blocks, "BUNDLE", 100)
 
 
 @pytest.mark.usefixtures("bundles")
@@ -87,9 +87,9 @@ def test_a_stopped_run_goes_on_in_spark_where_it_was(spark: Any) -> None:
     blocks = [np.arange(start, start + 50) for start in range(0, 400, 50)]
     shelf, heard = Shelf(), []
     asked = (blocks, halves, lambda *word: heard.append(word), shelf, lambda *given: split(RunningSpark(spark), *given))
-    first = workshop.labelled(*asked)
+    first = parallel_blocks.labelled(*asked)
     assert not shelf.given
-    again = workshop.labelled(*asked)
+    again = parallel_blocks.labelled(*asked)
     assert shelf.given
     assert [part.labels.tolist() for part in first] == [part.labels.tolist() for part in again]
     assert heard[-1] == (400, 400)
@@ -109,20 +109,20 @@ def failing(how: str) -> Any:
 
 def halves(rows: Any) -> Any:
     many = len(rows)
-    return lambda _: workshop.Labelled(np.arange(many, dtype=np.int32) // 2)
+    return lambda _: parallel_blocks.Labelled(np.arange(many, dtype=np.int32) // 2)
 
 
 @pytest.mark.parametrize(("how", "told"), [("raises", "it cannot be done"), ("dies", "nothing was released")])
 def test_a_task_that_fails_ends_the_run_in_our_words(
     spark: Any, how: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kinfold.methods.blocks.shelf import BARE
+    from kinfold.methods.blocks.saved_stages import BARE
     from kinfold.rows.engines.spark.session import RunningSpark
     from kinfold.rows.engines.spark.splitting import split
 
     monkeypatch.delenv("KINFOLD_TRACEBACK", raising=False)
     with pytest.raises(Unreachable, match=told):
-        workshop.labelled(
+        parallel_blocks.labelled(
             [np.arange(5)],
             failing(how),
             lambda *_: None,

@@ -17,7 +17,7 @@ import pytest
 import kinfold
 from command import content, run, text
 from kinfold.disk.saved_work import WORD, SavedWork, place_of
-from kinfold.methods.blocks import workshop
+from kinfold.methods.blocks import parallel_blocks
 from kinfold.methods.planning import refinement
 from processes import PATIENCE, Command, ending, gone, start
 
@@ -34,10 +34,10 @@ BLOCKS = ("--set", "method.block=50", "--set", "method.refine_steps=12")
 # Blocks are saved one by one, rounds are small, and a step that is named never ends, once it is said that it has begun.
 SMALL = f"""
 import sys, threading
-from kinfold.methods.blocks import workshop
+from kinfold.methods.blocks import parallel_blocks
 from kinfold.methods.partition import large
 from kinfold.methods.planning import refinement
-workshop.BUNDLE, refinement.SMALL, large.PROMISED, large.BATCH = {BUNDLE}, 100, 100, 4
+parallel_blocks.BUNDLE, refinement.SMALL, large.PROMISED, large.BATCH = {BUNDLE}, 100, 100, 4
 from kinfold.disk import saved_work
 put = saved_work.SavedWork.put
 told, lock = [], threading.Lock()
@@ -211,7 +211,7 @@ def test_a_listener_that_raises_ends_the_run_and_it_can_be_resumed(desk: Path, t
 def test_a_run_that_a_listener_ends_leaves_no_thread_at_work(
     desk: Path, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workshop, "BUNDLE", BUNDLE)
+    monkeypatch.setattr(parallel_blocks, "BUNDLE", BUNDLE)
     monkeypatch.setattr(refinement, "SMALL", 100)
     before, asked = threading.active_count(), {"method": "mdav", "block": 50}
 

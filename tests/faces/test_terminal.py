@@ -18,7 +18,7 @@ from rich.text import Text
 from command import Ran, run, text
 from kinfold.cli import app as application
 from kinfold.cli import output, terminal
-from kinfold.cli.escapes import Terminal, plain, plain_json
+from kinfold.cli.terminal_escapes import Terminal, plain, plain_json
 
 EVIL = "a\x1b[2J\x07\x9b31m\u202e\u2066\u200b\u2028\u00adb"
 ANYTHING = st.text(st.characters(exclude_categories=()))

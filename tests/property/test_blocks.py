@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import kinfold
-from kinfold.methods.blocks import borders, workshop
+from kinfold.methods.blocks import borders, parallel_blocks
 from kinfold.methods.blocks.cutting import cut
 from kinfold.methods.blocks.layers import layers
 from kinfold.methods.partition import large
@@ -34,7 +34,7 @@ PARTITIONERS = [name for name, each in registry().items() if each.family == "par
 @pytest.fixture(autouse=True)
 def many_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let some blocks be worth a thread of their own."""
-    monkeypatch.setattr(workshop, "BUNDLE", 100)
+    monkeypatch.setattr(parallel_blocks, "BUNDLE", 100)
 
 
 def table(kind: str, n: int = N) -> pd.DataFrame:
@@ -103,7 +103,7 @@ def test_every_method_keeps_its_promises_in_blocks(method: str, kind: str) -> No
 @pytest.mark.parametrize("kind", ["plain", "mixed", "nulls"])
 def test_the_number_of_threads_changes_nothing(kind: str, more: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found, pools = [], []
-    monkeypatch.setattr(workshop, "ThreadPoolExecutor", counting(pools))
+    monkeypatch.setattr(parallel_blocks, "ThreadPoolExecutor", counting(pools))
     monkeypatch.setattr(large, "ThreadPoolExecutor", counting(pools))
     for threads in (1, 2, 5):
         limited = asked("mdav", kind, **more) | {"engine": {"threads": threads}}

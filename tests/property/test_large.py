@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kinfold.kernels import sweeps
-from kinfold.methods.blocks.workshop import at_most
+from kinfold.methods.blocks.parallel_blocks import at_most
 from kinfold.methods.partition import large
 from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.gaps import Gaps, split

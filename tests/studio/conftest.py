@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kinfold.studio.allowances import Limits
+from kinfold.studio.server_limits import Limits
 from kinfold.studio.serving import Studio
 from studio.visitor import Visitor, studio
 

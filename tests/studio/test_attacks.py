@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kinfold.studio.allowances import Limits
+from kinfold.studio.server_limits import Limits
 from kinfold.studio.serving import HERE, Studio
 from studio.tables import MARKUP, SCRIPT, hostile
 from studio.visitor import Visitor, studio, token_in, wait_for

@@ -14,7 +14,7 @@ import pytest
 import kinfold
 from command import content, run
 from kinfold.demo import demo_policy, demo_table
-from kinfold.studio.allowances import Limits
+from kinfold.studio.server_limits import Limits
 from kinfold.studio.serving import Studio
 from studio.tables import households
 from studio.visitor import Visitor, studio, wait_for
@@ -227,7 +227,7 @@ def test_a_run_is_ended_within_two_seconds_and_can_be_run_again(made: Studio) ->
 
 def _process(made: Studio, ident: str) -> int:
     session = [*made.sessions][-1]  # the youngest
-    process = session.runs[ident].errand.process
+    process = session.runs[ident].job.process
     assert process is not None
     return process.pid
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from kinfold.studio.allowances import Limits
+from kinfold.studio.server_limits import Limits
 from kinfold.studio.serving import HERE, Studio, bound, server_of
 
 PATIENCE = 120.0  # seconds that something may take on a busy machine

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from kinfold.disk.undisturbed import undisturbed
+from kinfold.disk.deferred_signals import undisturbed
 
 
 @pytest.fixture

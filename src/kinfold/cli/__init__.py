@@ -7,7 +7,7 @@ def main() -> None:
     """Run the command line."""
     import signal
 
-    from kinfold.cli.concealing import conceal_arguments
+    from kinfold.cli.password_concealment import conceal_arguments
 
     conceal_arguments()
     if hasattr(signal, "pthread_sigmask"):  # signals wait until `stopping` listens, which takes a while to load

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from kinfold.cli.escapes import Commands
 from kinfold.cli.hierarchies import convert, hierarchy, lattice
 from kinfold.cli.measuring import compare, measure
 from kinfold.cli.on_this_machine import studio, warmup
@@ -15,6 +14,7 @@ from kinfold.cli.releasing import anonymize, verify
 from kinfold.cli.reproducing import reproduce
 from kinfold.cli.starting import demo, profile
 from kinfold.cli.terminal import out
+from kinfold.cli.terminal_escapes import Commands
 
 COMMANDS = (
     *(demo, profile, anonymize, verify, measure, compare),

@@ -9,7 +9,7 @@ import typer
 
 from kinfold.cli import output
 from kinfold.cli.arguments import QUESTIONS, UNASKED, Data, Json, PolicyFile, Settings, SourceOptions, table
-from kinfold.cli.gathering import Gathered, gathers
+from kinfold.cli.gathered_options import Gathered, gathers
 from kinfold.cli.options import numbers, policy_from
 from kinfold.cli.source_options import TableSource, reads
 from kinfold.cli.terminal import Bar, errors, print_json

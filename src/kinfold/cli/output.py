@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from kinfold.cli.escapes import plain
 from kinfold.cli.terminal import digits, out
+from kinfold.cli.terminal_escapes import plain
 from kinfold.release.report.wording import percent, plural, share
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from kinfold.cli.arguments import (
     Values,
     table,
 )
-from kinfold.cli.gathering import Gathered, gathers
+from kinfold.cli.gathered_options import Gathered, gathers
 from kinfold.cli.options import policy_from, verifying
 from kinfold.cli.source_options import TableSource, reads
 from kinfold.cli.terminal import Bar, asking, errors, print_json

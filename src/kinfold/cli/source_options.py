@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinfold.cli.gathering import signed
+from kinfold.cli.gathered_options import signed
 from kinfold.cli.terminal import errors
 from kinfold.rows.databases.address import DatabaseAddress, located, narrowed
 

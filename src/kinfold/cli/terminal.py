@@ -16,9 +16,9 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 from rich.text import Text
 
 from kinfold.cli.bugs import bug, traceback_wanted
-from kinfold.cli.concealing import without_passwords
-from kinfold.cli.escapes import Terminal, plain, plain_json
 from kinfold.cli.memory import leave, short_of_memory
+from kinfold.cli.password_concealment import without_passwords
+from kinfold.cli.terminal_escapes import Terminal, plain, plain_json
 from kinfold.disk.journal import Journal, heard
 from kinfold.errors import Cancelled, KinfoldError, plural
 

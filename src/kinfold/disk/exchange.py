@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kinfold.disk import journal
-from kinfold.disk.undisturbed import undisturbed
+from kinfold.disk.deferred_signals import undisturbed
 
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100

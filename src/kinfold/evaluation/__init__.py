@@ -15,7 +15,7 @@ import numpy as np
 
 from kinfold.evaluation.answers import answer
 from kinfold.evaluation.cautions import dominance, protected_by_k_alone, singling
-from kinfold.evaluation.held import held_in
+from kinfold.evaluation.confidential_by_class import held_in
 from kinfold.evaluation.loss import loss
 from kinfold.evaluation.pairing import Pair, Tables
 from kinfold.evaluation.plausibility import Plausibility, plausibility

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.evaluation.label_coverage import Spans, own_places, spans_of
-from kinfold.evaluation.meetings import Meetings, met
 from kinfold.evaluation.pairing import PairedColumn
+from kinfold.evaluation.value_transitions import Meetings, met
 from kinfold.hierarchy import TOP
 from kinfold.measures.overall import WeighedColumn, lost_numbers, lost_statements, squared_errors
 from kinfold.request.encoding import SECONDS, Coded, Measured

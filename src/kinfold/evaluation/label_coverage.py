@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.evaluation.meetings import met
 from kinfold.evaluation.pairing import GONE, PairedColumn
+from kinfold.evaluation.value_transitions import met
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.request.encoding import Coded, Measured, as_text, leaves_of
 from kinfold.rows.points import Scale

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.methods.blocks.shelf import BARE, Shelf
-from kinfold.methods.blocks.workshop import Split, in_threads
+from kinfold.methods.blocks.parallel_blocks import Split, in_threads
+from kinfold.methods.blocks.saved_stages import BARE, Shelf
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness
 from kinfold.progress import Progress, silent

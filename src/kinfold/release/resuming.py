@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kinfold import __version__
 from kinfold.errors import PolicyError, Problem
-from kinfold.methods.blocks.shelf import BARE, Shelf
+from kinfold.methods.blocks.saved_stages import BARE, Shelf
 
 if TYPE_CHECKING:
     from kinfold.disk.saved_work import SavedWork

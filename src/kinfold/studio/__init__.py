@@ -2,7 +2,7 @@
 
 serving      one server on the loopback interface; guard: who may speak to it; limits: how much
 sessions     what each browser works on: a table, a policy with its history, runs; all in one folder, forgotten with it
-errands      what takes longer, each in a process of its own (worker, openings, runs_made, looks); a bounded queue
+jobs      what takes longer, each in a process of its own (worker, openings, runs_made, looks); a bounded queue
 desks        open tables, for what is asked at once
 *_routes     the interface, see docs/studio-interface.md
 """

@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from kinfold.rows.databases.address import POSTGRESQL, DatabaseAddress, located, narrowed
-from kinfold.studio.bodies import json_of
+from kinfold.studio.error_answers import Refused
 from kinfold.studio.guard import session_of
-from kinfold.studio.mishaps import Refused
+from kinfold.studio.request_bodies import json_of
 from kinfold.studio.sessions import Opened, Sessions
 from kinfold.studio.tables import clean_name, opened, place_for
 

@@ -12,10 +12,10 @@ from starlette.routing import Route
 from kinfold.hierarchy import read_arx
 from kinfold.hierarchy.regrouping import rows_of_labels
 from kinfold.request.policy_text import Key, edited
-from kinfold.studio.bodies import json_of
-from kinfold.studio.deciding import checked, decide, policy_of, rewrite, travel
+from kinfold.studio.error_answers import Misfit, Refused
 from kinfold.studio.guard import session_of
-from kinfold.studio.mishaps import Misfit, Refused
+from kinfold.studio.policy_decisions import checked, decide, policy_of, rewrite, travel
+from kinfold.studio.request_bodies import json_of
 from kinfold.studio.sessions import Sessions, StudioSession
 
 LONGEST_STEP = 40

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kinfold.studio.mishaps import Refused, status_of, told
+from kinfold.studio.error_answers import Refused, status_of, told
 from kinfold.studio.sessions import Sessions, StudioSession
 
 HARMLESS = ("GET", "HEAD")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kinfold.disk import exchange, scratch
-from kinfold.studio.mishaps import Refused
+from kinfold.studio.error_answers import Refused
 from kinfold.studio.tables import clean_name
 
 INTERNAL = "internal"

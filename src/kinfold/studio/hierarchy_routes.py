@@ -20,13 +20,13 @@ from kinfold.profiling.proposed_hierarchies import WRITTEN
 from kinfold.request.hierarchy_trial import HeldValues, held_values, spec_of, tried
 from kinfold.request.policy import HierarchySpec, Policy
 from kinfold.request.policy_text import Key
-from kinfold.studio.bodies import json_of, text_of
-from kinfold.studio.deciding import decide, policy_of, usable
 from kinfold.studio.decision_routes import attached
+from kinfold.studio.error_answers import Refused, told
 from kinfold.studio.guard import session_of
-from kinfold.studio.mishaps import Refused, told
-from kinfold.studio.openings import HIERARCHIES
+from kinfold.studio.policy_decisions import decide, policy_of, usable
+from kinfold.studio.request_bodies import json_of, text_of
 from kinfold.studio.sessions import Sessions, StudioSession
+from kinfold.studio.table_opening import HIERARCHIES
 from kinfold.studio.tables import clean_name
 
 MOST_ROWS = 2_000  # of labels that a page gets one by one

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kinfold.studio.mishaps import Refused
+from kinfold.studio.error_answers import Refused
 
 LOG = "#: "  # before a decision at the end of a project file: a comment to whoever reads it as a policy
 HEAD = "# decisions, the first one first; the lines above are the policy"

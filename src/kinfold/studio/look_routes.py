@@ -13,12 +13,12 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from kinfold.studio import runs
-from kinfold.studio.bodies import json_of
-from kinfold.studio.deciding import policy_of
-from kinfold.studio.errands import Errand
+from kinfold.studio.background_jobs import Job
+from kinfold.studio.choice_wording import now, words
+from kinfold.studio.error_answers import Refused
 from kinfold.studio.guard import session_of
-from kinfold.studio.mishaps import Refused
-from kinfold.studio.phrases import now, words
+from kinfold.studio.policy_decisions import policy_of
+from kinfold.studio.request_bodies import json_of
 from kinfold.studio.sessions import Sessions, StudioSession, read_json
 from kinfold.studio.state import shown
 
@@ -72,18 +72,18 @@ class LookRoutes:
 
     async def look(self, request: Request) -> Response:
         """Tell how a look goes, and what was seen."""
-        errand = _errand(request)
-        told: dict[str, Any] = {**errand.progress(), "kind": errand.kind, "problems": errand.problems, "result": None}
-        if errand.state == "done":
-            told["result"] = read_json(errand.folder / "result.json")
+        job = _job(request)
+        told: dict[str, Any] = {**job.progress(), "kind": job.kind, "problems": job.problems, "result": None}
+        if job.state == "done":
+            told["result"] = read_json(job.folder / "result.json")
         return JSONResponse(told)
 
     async def cancel(self, request: Request) -> Response:
         """End a look."""
         await json_of(request, session_of(request).limits)
-        errand = _errand(request)
-        await self.sessions.errands.cancel(errand)
-        return JSONResponse({"state": errand.state})
+        job = _job(request)
+        await self.sessions.jobs.cancel(job)
+        return JSONResponse({"state": job.state})
 
     async def events(self, request: Request) -> Response:
         """Tell what happens, as it happens."""
@@ -122,7 +122,7 @@ def _event(name: str, data: Any) -> str:
     return f"event: {name}\ndata: {json.dumps(data)}\n\n"
 
 
-def _errand(request: Request) -> Errand:
+def _job(request: Request) -> Job:
     looks = session_of(request).looks
     if request.path_params["job"] not in looks:
         raise Refused(404, "there is no such look in this session", "begin one")

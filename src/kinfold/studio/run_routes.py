@@ -13,13 +13,13 @@ from kinfold.comparison import Comparison, Outcome, Setting, rank
 from kinfold.errors import Unreachable
 from kinfold.release.report.risk_utility import WIDTH
 from kinfold.studio import runs
-from kinfold.studio.bodies import json_of, whole
-from kinfold.studio.deciding import changed_text, policy_of, rewrite
 from kinfold.studio.decision_routes import attached, changes_in, self_contained
+from kinfold.studio.error_answers import Refused, told
 from kinfold.studio.guard import session_of
 from kinfold.studio.handing_out import packed, saved
-from kinfold.studio.mishaps import Refused, told
-from kinfold.studio.runs_made import drawn
+from kinfold.studio.policy_decisions import changed_text, policy_of, rewrite
+from kinfold.studio.request_bodies import json_of, whole
+from kinfold.studio.run_results import drawn
 from kinfold.studio.sessions import Sessions, StudioSession, Tried, read_json
 
 REPORT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"  # besides the page's own
@@ -70,7 +70,7 @@ class RunRoutes:
         body = await json_of(request, session.limits)
         changes = changes_in(body) if body.get("set") or body.get("unset") else {}
         run = runs.begin(self.sessions, session, changes)
-        return JSONResponse({"id": run.errand.ident}, 202)
+        return JSONResponse({"id": run.job.ident}, 202)
 
     async def look(self, request: Request) -> Response:
         """Tell how a run goes."""
@@ -80,16 +80,16 @@ class RunRoutes:
     async def forget(self, request: Request) -> Response:
         """Forget a run, and end it first."""
         session, run = _run(request)
-        await self.sessions.errands.cancel(run.errand)
-        runs.forget(session, run.errand.ident)
+        await self.sessions.jobs.cancel(run.job)
+        runs.forget(session, run.job.ident)
         return JSONResponse({"version": session.changed()})
 
     async def cancel(self, request: Request) -> Response:
         """End a run."""
         session, run = _run(request)
         await json_of(request, session.limits)
-        await self.sessions.errands.cancel(run.errand)
-        return JSONResponse({"state": run.errand.state})
+        await self.sessions.jobs.cancel(run.job)
+        return JSONResponse({"state": run.job.state})
 
     async def take(self, request: Request) -> Response:
         """Make the policy of a run the policy."""
@@ -102,7 +102,7 @@ class RunRoutes:
         """Ask both checkers again about the file as written."""
         session, run = _run(request, finished=True)
         await json_of(request, session.limits)
-        more = {"release": str(run.errand.folder / "release"), "rows_only": run.asked["unit"] is not None}
+        more = {"release": str(run.job.folder / "release"), "rows_only": run.asked["unit"] is not None}
         return JSONResponse({"job": runs.look(self.sessions, session, "verify", more).ident}, 202)
 
     async def map(self, request: Request) -> Response:
@@ -115,14 +115,14 @@ class RunRoutes:
     async def columns(self, request: Request) -> Response:
         """List the columns of a run in brief."""
         _, run = _run(request, finished=True)
-        found = read_json(run.errand.folder / "columns.json")
+        found = read_json(run.job.folder / "columns.json")
         brief = ("name", "role", "kind", "treatment", "lost", "changed")
         return JSONResponse({"columns": [{key: column[key] for key in brief} for column in found.values()]})
 
     async def column(self, request: Request) -> Response:
         """Show a column before and after."""
         _, run = _run(request, finished=True)
-        found = read_json(run.errand.folder / "columns.json")
+        found = read_json(run.job.folder / "columns.json")
         name = request.query_params.get("column", "")
         if name not in found:
             raise Refused(404, "the table has no such column", "choose one of its columns")
@@ -131,7 +131,7 @@ class RunRoutes:
     async def attack(self, request: Request) -> Response:
         """Show what a linkage attacker gets."""
         _, run = _run(request, finished=True)
-        return FileResponse(run.errand.folder / "attack.json", media_type="application/json")
+        return FileResponse(run.job.folder / "attack.json", media_type="application/json")
 
     async def piece(self, request: Request) -> Response:
         """Show a part of what is known: the verdict, class sizes, records at risk, measures."""
@@ -139,7 +139,7 @@ class RunRoutes:
         session, run = _run(request, finished=True)
         if name not in PIECES:
             raise Refused(404, "there is no such part of a run", f"there are {', '.join(PIECES)}")
-        found = read_json(run.errand.folder / "facts.json")[name]
+        found = read_json(run.job.folder / "facts.json")[name]
         return JSONResponse({**found, "again": runs.again(session)} if name == "verdict" else found)
 
     async def policy(self, request: Request) -> Response:
@@ -151,7 +151,7 @@ class RunRoutes:
         """Hand out a folder of the release."""
         session, run = _run(request, finished=True)
         part = _part(request)
-        archive = await asyncio.to_thread(packed, run.errand.folder / "release" / part, session.folder)
+        archive = await asyncio.to_thread(packed, run.job.folder / "release" / part, session.folder)
         return attached(archive, f"{runs.stem(session)}-{part}.zip", "application/zip")
 
     async def save(self, request: Request) -> Response:
@@ -159,14 +159,14 @@ class RunRoutes:
         session, run = _run(request, finished=True)
         part = _part(request)
         name = str((await json_of(request, session.limits)).get("folder") or f"{runs.stem(session)}-{part}")
-        folder = run.errand.folder / "release" / part
+        folder = run.job.folder / "release" / part
         place = await asyncio.to_thread(saved, folder, session.folder, self.sessions.workspace, name)
         return JSONResponse({"folder": place.name, "path": str(place)})
 
     async def report(self, request: Request) -> Response:
         """Show a report page, which has no script and loads nothing."""
         _, run = _run(request, finished=True)
-        path = run.errand.folder / "release" / _part(request) / "report.html"
+        path = run.job.folder / "release" / _part(request) / "report.html"
         return FileResponse(path, media_type="text/html", headers={"content-security-policy": REPORT})
 
 
@@ -184,11 +184,11 @@ def _part(request: Request) -> str:
 
 def mapped(session: StudioSession, risk: str | None, loss: str | None, width: int = WIDTH) -> dict[str, Any]:
     """Return the R-U map of the runs that are done, by the first risk and loss that all of them have."""
-    done = [run for run in session.runs.values() if run.errand.state == "done"]
+    done = [run for run in session.runs.values() if run.job.state == "done"]
     failed = [
-        {"run": run.errand.ident, "name": runs.name_of(session, run), "reason": run.errand.problems[0]["what"]}
+        {"run": run.job.ident, "name": runs.name_of(session, run), "reason": run.job.problems[0]["what"]}
         for run in session.runs.values()
-        if run.errand.state == "failed" and run.errand.problems
+        if run.job.state == "failed" and run.job.problems
     ]
     if not done:
         return {"points": [], "failed": failed, "chart": None, "advice": None, "risk": None, "loss": None}
@@ -217,9 +217,9 @@ def _chart(found: Comparison, points: list[dict[str, Any]], width: int) -> dict[
 
 
 def _outcome(session: StudioSession, run: Tried) -> Outcome:
-    measures = read_json(run.errand.folder / "facts.json")["measures"]
-    setting = Setting(str((run.errand.summary or {})["method"]), run.asked["k"], run.asked["t"])
-    return Outcome(setting, {**measures, "run": run.errand.ident, "name": runs.name_of(session, run)})
+    measures = read_json(run.job.folder / "facts.json")["measures"]
+    setting = Setting(str((run.job.summary or {})["method"]), run.asked["k"], run.asked["t"])
+    return Outcome(setting, {**measures, "run": run.job.ident, "name": runs.name_of(session, run)})
 
 
 def repeating(session: StudioSession, run: Tried) -> str:
@@ -227,7 +227,7 @@ def repeating(session: StudioSession, run: Tried) -> str:
     method = policy_of(session, run.text)[0].method
     text = self_contained(session, run.text)
     timed = isinstance(method.refine, float) and method.refine > 0 and method.refine_steps is None
-    if timed and run.errand.state == "done":
-        steps = read_json(run.errand.folder / "facts.json")["steps"]
+    if timed and run.job.state == "done":
+        steps = read_json(run.job.folder / "facts.json")["steps"]
         return changed_text(text, {("method", "refine_steps"): steps or 0})
     return text

@@ -11,9 +11,9 @@ from typing import Any
 
 from kinfold.request.policy import Policy
 from kinfold.request.policy_text import Key
-from kinfold.studio.deciding import changed_text, checked, policy_of
-from kinfold.studio.errands import Errand
-from kinfold.studio.mishaps import Refused
+from kinfold.studio.background_jobs import Job
+from kinfold.studio.error_answers import Refused
+from kinfold.studio.policy_decisions import changed_text, checked, policy_of
 from kinfold.studio.sessions import Sessions, StudioSession, Tried
 from kinfold.studio.tables import clean_name
 
@@ -24,28 +24,28 @@ def begin(sessions: Sessions, session: StudioSession, changes: Mapping[Key, Any]
     text = changed_text(policy_text(session), changes) if changes else policy_text(session)
     policy, _ = checked(session, text)
     _make_room(session)
-    errand = _errand(session, "run", text)
-    run = Tried(errand, text, _asked(policy), dict(table.read))
-    session.runs[errand.ident] = run
+    job = _job(session, "run", text)
+    run = Tried(job, text, _asked(policy), dict(table.read))
+    session.runs[job.ident] = run
     try:
-        sessions.errands.submit(errand)
+        sessions.jobs.submit(job)
     except Refused:
-        del session.runs[errand.ident]
-        shutil.rmtree(errand.folder, ignore_errors=True)
+        del session.runs[job.ident]
+        shutil.rmtree(job.folder, ignore_errors=True)
         raise
     session.changed()
     return run
 
 
-def look(sessions: Sessions, session: StudioSession, kind: str, more: Mapping[str, Any]) -> Errand:
+def look(sessions: Sessions, session: StudioSession, kind: str, more: Mapping[str, Any]) -> Job:
     """Queue a longer look at the table by the policy as it stands."""
-    errand = _errand(session, kind, policy_text(session), more)
+    job = _job(session, kind, policy_text(session), more)
     for old in [each for each in session.looks.values() if each.over][: -session.limits.waiting]:
         del session.looks[old.ident]
         shutil.rmtree(old.folder, ignore_errors=True)
-    sessions.errands.submit(errand)
-    session.looks[errand.ident] = errand
-    return errand
+    sessions.jobs.submit(job)
+    session.looks[job.ident] = job
+    return job
 
 
 def policy_text(session: StudioSession) -> str:
@@ -54,30 +54,30 @@ def policy_text(session: StudioSession) -> str:
     return session.history.text
 
 
-def _errand(session: StudioSession, kind: str, text: str, more: Mapping[str, Any] | None = None) -> Errand:
-    """Return an errand on the open table; its policy stands in the session's folder, for its hierarchies do."""
+def _job(session: StudioSession, kind: str, text: str, more: Mapping[str, Any] | None = None) -> Job:
+    """Return a job on the open table; its policy stands in the session's folder, for its hierarchies do."""
     ident = session.number("r" if kind == "run" else "j")
     folder = session.room(ident)
     path = session.folder / f"policy-{ident}.toml"
     path.write_text(text, encoding="utf-8")
     request = {"source": str(session.table.path), "policy": str(path), **(more or {})}
     lane, told = ("run", _run_told) if kind == "run" else ("look", _look_told)
-    return Errand(ident, kind, session, folder, request, partial(told, session), lane)
+    return Job(ident, kind, session, folder, request, partial(told, session), lane)
 
 
-def _run_told(session: StudioSession, errand: Errand) -> None:
-    session.tell("run", errand.progress())
-    if errand.over or errand.stage == "queued":
+def _run_told(session: StudioSession, job: Job) -> None:
+    session.tell("run", job.progress())
+    if job.over or job.stage == "queued":
         session.changed()
 
 
-def _look_told(session: StudioSession, errand: Errand) -> None:
-    session.tell("job", {key: value for key, value in errand.progress().items() if key != "loss"})
+def _look_told(session: StudioSession, job: Job) -> None:
+    session.tell("job", {key: value for key, value in job.progress().items() if key != "loss"})
 
 
 def _make_room(session: StudioSession) -> None:
     """Forget the oldest run that is over where there are too many."""
-    over = [ident for ident, run in session.runs.items() if run.errand.over]
+    over = [ident for ident, run in session.runs.items() if run.job.over]
     if len(session.runs) >= session.limits.runs and over:
         forget(session, over[0])
 
@@ -85,7 +85,7 @@ def _make_room(session: StudioSession) -> None:
 def forget(session: StudioSession, ident: str) -> None:
     """Forget a run that is over, with all it left."""
     run = session.runs.pop(ident)
-    shutil.rmtree(run.errand.folder, ignore_errors=True)
+    shutil.rmtree(run.job.folder, ignore_errors=True)
     (session.folder / f"policy-{ident}.toml").unlink(missing_ok=True)
 
 
@@ -109,7 +109,7 @@ def name_of(session: StudioSession, run: Tried) -> str:
 
 def _in_words(run: Tried) -> str:
     """Return the method that was taken, and what was asked."""
-    method = (run.errand.summary or {}).get("method", run.asked["method"])
+    method = (run.job.summary or {}).get("method", run.asked["method"])
     levels = "".join(f", {key} = {run.asked[key]:g}" for key in ("t", "l") if run.asked[key] is not None)
     refined = run.asked["refine"]
     spent = f", refined {refined:g} s" if isinstance(refined, float) and refined else ", refined" if refined else ""
@@ -118,25 +118,25 @@ def _in_words(run: Tried) -> str:
 
 def run_told(sessions: Sessions, session: StudioSession, run: Tried, *, brief: bool = False) -> dict[str, Any]:
     """Return a run as plain values; in brief without its policy and its curve."""
-    errand = run.errand
+    job = run.job
     stale = session.source is None or dict(session.source.read) != dict(run.read)
     told = {
-        **errand.progress(),
-        "queued": sessions.errands.before(errand),
-        "method": (errand.summary or {}).get("method"),
+        **job.progress(),
+        "queued": sessions.jobs.before(job),
+        "method": (job.summary or {}).get("method"),
         "asked": dict(run.asked),
         "name": name_of(session, run),
-        "problems": errand.problems,
-        "summary": errand.summary,
+        "problems": job.problems,
+        "summary": job.summary,
         "stale": stale,
     }
-    return told if brief else {**told, "policy": run.text, "curve": errand.curve, "bound": errand.bound}
+    return told if brief else {**told, "policy": run.text, "curve": job.curve, "bound": job.bound}
 
 
 def finished(session: StudioSession, ident: str) -> Tried:
     """Return a run that is done, or a refusal."""
     run = found(session, ident)
-    if run.errand.state != "done":
+    if run.job.state != "done":
         raise Refused(409, "this run is not done", "wait for it")
     return run
 

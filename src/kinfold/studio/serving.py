@@ -23,15 +23,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kinfold import __version__
 from kinfold.errors import DataError, PolicyError
-from kinfold.studio.allowances import Limits
+from kinfold.studio.background_jobs import Job
 from kinfold.studio.database_routes import DatabaseRoutes
 from kinfold.studio.decision_routes import DecisionRoutes
-from kinfold.studio.errands import Errand
+from kinfold.studio.error_answers import Refused, told
 from kinfold.studio.guard import Guard
 from kinfold.studio.hierarchy_routes import HierarchyRoutes
 from kinfold.studio.look_routes import LookRoutes
-from kinfold.studio.mishaps import Refused, told
 from kinfold.studio.run_routes import RunRoutes
+from kinfold.studio.server_limits import Limits
 from kinfold.studio.sessions import Opened, Sessions, StudioSession
 from kinfold.studio.source_routes import SourceRoutes, opened_by_command, taken_in
 
@@ -50,7 +50,7 @@ class Studio:
         self.limits = limits or Limits()
         self.sessions = Sessions(self.limits, workspace)
         self.data, self.port = data, port
-        self._charts: Errand | None = None
+        self._charts: Job | None = None
         self._pages = Environment(
             loader=PackageLoader("kinfold.studio"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
         )
@@ -87,13 +87,13 @@ class Studio:
         script = await asyncio.to_thread((made.folder / "vega.js").read_bytes)
         return Response(script, media_type="text/javascript", headers={"cache-control": "private, max-age=3600"})
 
-    def _making_charts(self) -> Errand:
+    def _making_charts(self) -> Job:
         """Make the script once, when somebody asks for it first: it takes some seconds of another process."""
         if self._charts is None:
             folder = self.sessions.folder / secrets.token_hex(4)
             folder.mkdir(mode=0o700)
-            self._charts = Errand("charts", "script", self, folder, {}, lambda _: None)
-            self.sessions.errands.submit(self._charts)
+            self._charts = Job("charts", "script", self, folder, {}, lambda _: None)
+            self.sessions.jobs.submit(self._charts)
         return self._charts
 
     def _open_data(self, session: StudioSession) -> None:
@@ -113,7 +113,7 @@ class Studio:
     @contextlib.asynccontextmanager
     async def _life(self, _: Any) -> AsyncIterator[None]:
         """Prepare a worker; look for idle sessions; forget everything in the end."""
-        await self.sessions.errands.pool.prepare()
+        await self.sessions.jobs.pool.prepare()
         looking = asyncio.get_running_loop().create_task(self._look_for_idle())
         try:
             yield

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from kinfold.disk import scratch
-from kinfold.studio.allowances import Limits
-from kinfold.studio.desks import Desks
-from kinfold.studio.errands import Errand, Errands
+from kinfold.studio.background_jobs import Job, Jobs
+from kinfold.studio.error_answers import Refused
 from kinfold.studio.history import History
-from kinfold.studio.mishaps import Refused
+from kinfold.studio.open_tables import Desks
+from kinfold.studio.server_limits import Limits
 
 PREFIX = "kinfold-studio-"
 MOST_EVENTS = 200  # that a slow reader may be behind
@@ -39,7 +39,7 @@ class Opened:
     state: str = "opening"
     facts: Mapping[str, Any] = field(default_factory=dict)
     problems: list[Mapping[str, Any]] = field(default_factory=list)
-    errand: Errand | None = None
+    job: Job | None = None
     address: str | None = None  # of rows in a database, without a password
     asked: str | None = None  # the same with it, until they are read
     tables: tuple[str, ...] = ()  # of a file of SQLite, to choose from
@@ -50,7 +50,7 @@ class Opened:
 class Tried:
     """One try: the policy it was asked for by, and how it goes."""
 
-    errand: Errand
+    job: Job
     text: str
     asked: Mapping[str, Any]
     read: Mapping[str, Any]
@@ -64,7 +64,7 @@ class StudioSession:
         self.history = History(limits.undo)
         self.source: Opened | None = None
         self.runs: dict[str, Tried] = {}
-        self.looks: dict[str, Errand] = {}
+        self.looks: dict[str, Job] = {}
         self.step = "open"
         self.deciding = asyncio.Lock()  # one decision after the other
         self.version = 1
@@ -79,7 +79,7 @@ class StudioSession:
         return f"{letter}{self._numbers}"
 
     def room(self, ident: str) -> Path:
-        """Make the folder of an errand."""
+        """Make the folder of a job."""
         folder = self.folder / ident
         folder.mkdir(mode=0o700)
         return folder
@@ -131,7 +131,7 @@ class Sessions:
     def __init__(self, limits: Limits, workspace: Path | None = None) -> None:
         self.limits = limits
         self.workspace = (workspace or Path.cwd()).absolute()  # where releases are saved, and nothing else
-        self.errands, self.desks = Errands(limits), Desks(limits)
+        self.jobs, self.desks = Jobs(limits), Desks(limits)
         scratch.sweep(PREFIX)
         self.folder = scratch.make(PREFIX)
         self.begun: list[Callable[[StudioSession], None]] = []  # who wants to know of a new session
@@ -172,7 +172,7 @@ class Sessions:
     async def forget_idle(self) -> None:
         """Forget sessions that nobody has asked for an hour, unless something is still done for them."""
         for mark, session in tuple(self._open.items()):
-            if self.errands.busy(session):
+            if self.jobs.busy(session):
                 session.touched = time.monotonic()
             elif time.monotonic() - session.touched > self.limits.idle_seconds:
                 del self._open[mark]
@@ -181,13 +181,13 @@ class Sessions:
     async def forget(self, session: StudioSession) -> None:
         """End what is done for a session, and remove all it had."""
         session.tell("gone", {})
-        await self.errands.forget(session)
+        await self.jobs.forget(session)
         await self.desks.forget(session)
         await asyncio.to_thread(_remove, session.folder)
 
     async def close(self) -> None:
         """Forget everything."""
-        await self.errands.close()
+        await self.jobs.close()
         await self.desks.close()
         self._open.clear()
         await asyncio.to_thread(scratch.remove, self.folder)
@@ -208,5 +208,5 @@ def _remove(folder: Path) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read what an errand left."""
+    """Read what a job left."""
     return json.loads(path.read_text("utf-8"))

@@ -16,13 +16,13 @@ from kinfold.evaluation.chosen_columns import risk_of_columns
 from kinfold.flow import fit
 from kinfold.request.policy_text import Key
 from kinfold.rows.schema import Role
-from kinfold.studio.bodies import json_of, saved, whole
 from kinfold.studio.database_routes import is_sqlite, tables_in
-from kinfold.studio.deciding import changed_text, policy_of, taken, usable
+from kinfold.studio.error_answers import Misfit, Refused, told
 from kinfold.studio.guard import session_of
-from kinfold.studio.mishaps import Misfit, Refused, told
-from kinfold.studio.openings import FIRST
+from kinfold.studio.policy_decisions import changed_text, policy_of, taken, usable
+from kinfold.studio.request_bodies import json_of, saved, whole
 from kinfold.studio.sessions import Opened, Sessions, StudioSession
+from kinfold.studio.table_opening import FIRST
 from kinfold.studio.tables import clean_name, let_go, opened, place_for
 
 MOST_ROWS = 500  # of a page

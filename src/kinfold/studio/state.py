@@ -9,7 +9,7 @@ from typing import Any
 from kinfold import __version__
 from kinfold.request.methods import registry
 from kinfold.request.policy import Policy
-from kinfold.studio.deciding import policy_of
+from kinfold.studio.policy_decisions import policy_of
 from kinfold.studio.runs import run_told
 from kinfold.studio.sessions import Sessions, StudioSession
 
@@ -49,8 +49,8 @@ def _source(session: StudioSession) -> dict[str, Any] | None:
     if table is None:
         return None
     told: dict[str, Any] = {"name": table.name, "kind": table.kind, "problems": table.problems, "progress": None}
-    if table.state == "opening" and table.errand is not None:
-        told["progress"] = {"stage": table.errand.stage, "share": table.errand.share}
+    if table.state == "opening" and table.job is not None:
+        told["progress"] = {"stage": table.job.stage, "share": table.job.share}
     told |= {"tables": list(table.tables), "address": table.address}
     facts = table.facts
     if facts:

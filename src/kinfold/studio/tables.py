@@ -12,7 +12,7 @@ from typing import Any
 from kinfold.profiling.source_guess import worth_writing
 from kinfold.request.policy import Policy, parse_toml
 from kinfold.request.policy_text import Key, edited
-from kinfold.studio.errands import Errand
+from kinfold.studio.background_jobs import Job
 from kinfold.studio.sessions import Opened, Sessions, StudioSession, read_json
 
 LONGEST_NAME = 120
@@ -56,8 +56,8 @@ def reopen(sessions: Sessions, session: StudioSession, written: Mapping[str, Any
     table = session.source
     if table is None or (dict(written) == dict(table.read) and not guessing and table.state == "ready"):
         return
-    if table.errand is not None and not table.errand.over:
-        sessions.errands.drop(table.errand)
+    if table.job is not None and not table.job.over:
+        sessions.jobs.drop(table.job)
     _begin(sessions, session, table, written, guessing=guessing)
 
 
@@ -76,9 +76,9 @@ def _begin(
     }
     table.asked = None
     told = partial(_told, sessions, session, table, dict(written), guessing)
-    table.errand = Errand(ident, "open", session, session.room(ident), request, told)
+    table.job = Job(ident, "open", session, session.room(ident), request, told)
     table.state, table.problems = "opening", []
-    sessions.errands.submit(table.errand)
+    sessions.jobs.submit(table.job)
 
 
 def _told(
@@ -87,22 +87,22 @@ def _told(
     table: Opened,
     written: Mapping[str, Any],
     guessing: bool,
-    errand: Errand,
+    job: Job,
 ) -> None:
     """Take in how far the opening is, and in the end what was found."""
-    if session.source is not table or table.errand is not errand:
+    if session.source is not table or table.job is not job:
         return
-    if errand.state == "done":
-        _take_facts(session, table, written, guessing, read_json(errand.folder / "opening.json"))
+    if job.state == "done":
+        _take_facts(session, table, written, guessing, read_json(job.folder / "opening.json"))
         if table.kind == "demo" and not written:
             sessions.demo = table.facts
             _share_demo(sessions)
         if table.facts["rows"] > LARGE:
             form = Policy.parse({"privacy": {"k": 2}, "source": dict(table.read)}).source.form
             sessions.desks.prepare(session, table.path, form)
-        shutil.rmtree(errand.folder, ignore_errors=True)
-    elif errand.over:
-        table.state, table.problems = "failed", errand.problems
+        shutil.rmtree(job.folder, ignore_errors=True)
+    elif job.over:
+        table.state, table.problems = "failed", job.problems
     session.changed()
 
 
@@ -110,9 +110,9 @@ def _share_demo(sessions: Sessions) -> None:
     """Give what is known of the demo table to everybody who waits for it."""
     for session in sessions:
         table = session.source
-        if table is not None and table.kind == "demo" and not table.facts and table.errand is not None:
-            errand, table.errand = table.errand, None
-            sessions.errands.drop(errand)
+        if table is not None and table.kind == "demo" and not table.facts and table.job is not None:
+            job, table.job = table.job, None
+            sessions.jobs.drop(job)
             _take_facts(session, table, {}, True, {**sessions.demo, "path": str(table.path)})
             session.changed()
 
@@ -134,10 +134,10 @@ def _take_facts(
 
 async def let_go(sessions: Sessions, session: StudioSession) -> None:
     """Forget the table of a session, its runs and its files."""
-    await sessions.errands.forget(session)
+    await sessions.jobs.forget(session)
     await sessions.desks.forget(session)
     table, session.source = session.source, None
-    gone = [run.errand.folder for run in session.runs.values()] + [look.folder for look in session.looks.values()]
+    gone = [run.job.folder for run in session.runs.values()] + [look.folder for look in session.looks.values()]
     gone += [] if table is None or session.folder not in table.path.parents else [table.path.parent]
     session.runs.clear()
     session.looks.clear()

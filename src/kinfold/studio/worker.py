@@ -1,9 +1,9 @@
-"""A worker: a process that does errands, one at a time. It loads what they need, waits for a line, does it, and tells.
+"""A worker: a process that does jobs, one at a time. It loads what they need, waits for a line, does it, and tells.
 
     in     {"kind": "run", "folder": "…", …}; when that end closes, the server is gone, and so is this
     out    {"event": "progress", …}, …, and last {"event": "done", …} or {"event": "failed", "problems": […]}
 
-Nothing else is written anywhere: what libraries print goes nowhere, for it may hold values of the data. What an errand
+Nothing else is written anywhere: what libraries print goes nowhere, for it may hold values of the data. What a job
 finds out is in files of its folder; temporary files are there as well, and go with it.
 """
 
@@ -28,7 +28,7 @@ DEATH = 1  # prctl: the signal to get when the parent ends
 
 
 def main() -> None:
-    """Do the errands that come in by standard input."""
+    """Do the jobs that come in by standard input."""
     tell = _teller()
     _load()
     lines: Queue[bytes] = Queue()
@@ -39,17 +39,20 @@ def main() -> None:
         scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         tempfile.tempdir = str(scratch)
         tell(_outcome(request, tell))
-        gc.collect()  # of one errand nothing is kept for the next
+        gc.collect()  # of one job nothing is kept for the next
 
 
 def _outcome(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
-    from kinfold.studio import looks, openings, runs_made
-    from kinfold.studio.mishaps import told
+    from kinfold.studio import longer_looks, run_results, table_opening
+    from kinfold.studio.error_answers import told
 
     kinds: Mapping[str, Callable[[Mapping[str, Any], Tell], Mapping[str, Any]]] = {
-        "open": openings.open_table,
-        "run": runs_made.make_run,
-        **{look.__name__: look for look in (looks.lattice, looks.outliers, looks.verify, looks.script)},
+        "open": table_opening.open_table,
+        "run": run_results.make_run,
+        **{
+            look.__name__: look
+            for look in (longer_looks.lattice, longer_looks.outliers, longer_looks.verify, longer_looks.script)
+        },
     }
     try:
         return {"event": "done", **kinds[request["kind"]](request, tell)}
@@ -92,10 +95,6 @@ def _load() -> None:
         import signal
 
         ctypes.CDLL(None).prctl(DEATH, signal.SIGKILL)
-    import kinfold.flow
-    import kinfold.rows.engines.duckdb
-    import kinfold.studio.openings
-    import kinfold.studio.runs_made  # noqa: F401
 
 
 def _listen(lines: Queue[bytes]) -> None:

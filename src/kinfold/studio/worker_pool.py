@@ -1,6 +1,6 @@
-"""Processes that wait for an errand: loading one takes a second or two, so one or two are always at hand.
+"""Processes that wait for a job: loading one takes a second or two, so one or two are always at hand.
 
-A process may do several errands: one that made a run has its kernels and its charts at hand, and makes the next in a
+A process may do several jobs: one that made a run has its kernels and its charts at hand, and makes the next in a
 third of the time. It is ended after some of them, after one on a large table, and wherever one went wrong.
 """
 
@@ -13,7 +13,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 
 KEPT = 2  # processes at hand
-MOST_ERRANDS = 20  # of one process: what libraries keep in memory goes with it
+MOST_JOBS = 20  # of one process: what libraries keep in memory goes with it
 LONGEST_LINE = 8 << 20  # of what a worker tells
 
 
@@ -23,14 +23,14 @@ class WorkerPool:
     def __init__(self) -> None:
         self._ready: list[Process] = []
         self._coming = 0
-        self._done: dict[int, int] = {}  # errands by process
+        self._done: dict[int, int] = {}  # jobs by process
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def take(self) -> Process:
-        """Return a process that waits for an errand, and load another one for the next."""
+        """Return a process that waits for a job, and load another one for the next."""
         alive = [process for process in self._ready if process.returncode is None]
-        process = max(alive, key=self._errands, default=None)  # the one that has the most at hand
+        process = max(alive, key=self._jobs_done, default=None)  # the one that has the most at hand
         self._ready = [each for each in alive if each is not process]
         if not self._ready and not self._coming and not self._closed:
             task = asyncio.get_running_loop().create_task(self.prepare())
@@ -39,23 +39,23 @@ class WorkerPool:
         return process or await _started()
 
     async def give_back(self, given: Process, *, fit: bool) -> None:
-        """Take a process back after an errand, or end it where it is not fit for another, or one of too many."""
+        """Take a process back after a job, or end it where it is not fit for another, or one of too many."""
         process: Process | None = given
-        self._done[given.pid] = self._errands(given) + 1
-        used_up = self._errands(given) >= MOST_ERRANDS or self._closed
+        self._done[given.pid] = self._jobs_done(given) + 1
+        used_up = self._jobs_done(given) >= MOST_JOBS or self._closed
         if fit and not used_up and given.returncode is None:
-            self._ready = sorted([given, *self._ready], key=self._errands, reverse=True)
+            self._ready = sorted([given, *self._ready], key=self._jobs_done, reverse=True)
             process = self._ready.pop() if len(self._ready) > KEPT else None
         if process is not None:
             self._done.pop(process.pid, None)
             await ended(process)
 
-    def _errands(self, process: Process) -> int:
-        """How many errands a process has done."""
+    def _jobs_done(self, process: Process) -> int:
+        """How many jobs a process has done."""
         return self._done.get(process.pid, 0)
 
     async def prepare(self) -> None:
-        """Load a process for the next errand."""
+        """Load a process for the next job."""
         self._coming += 1
         try:
             process = await _started()

@@ -24,7 +24,7 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.methods.annealing import Budget
-from kinfold.methods.blocks.workshop import Hall
+from kinfold.methods.blocks.parallel_blocks import Hall
 from kinfold.methods.partition.gaps import Gaps, renumbered
 from kinfold.methods.partition.large import FEWEST, SEARCHED, SWEPT, neighbourhoods, places, swept, warm_blocks
 from kinfold.methods.partition.search import search

@@ -24,8 +24,8 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.methods.annealing import Budget, Mark, Refinement
-from kinfold.methods.blocks.shelf import BARE, Shelf
-from kinfold.methods.blocks.workshop import cores, threads
+from kinfold.methods.blocks.parallel_blocks import cores, threads
+from kinfold.methods.blocks.saved_stages import BARE, Shelf
 from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.gaps import Gaps, renumbered
 from kinfold.methods.partition.oracle import Oracle

@@ -5,7 +5,7 @@ The policy holds a method's name only; what there is under that name is in the r
 
 from __future__ import annotations
 
-from kinfold.methods.blocks.workshop import at_most
+from kinfold.methods.blocks.parallel_blocks import at_most
 from kinfold.methods.planning.choice import chosen
 from kinfold.methods.planning.generalizing import generalize
 from kinfold.methods.planning.microaggregation import microaggregate

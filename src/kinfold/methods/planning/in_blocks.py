@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from kinfold.errors import Unreachable
 from kinfold.methods.blocks.cutting import cut
 from kinfold.methods.blocks.layers import layers
-from kinfold.methods.blocks.shelf import BARE
+from kinfold.methods.blocks.parallel_blocks import Labelled, Work, labelled
+from kinfold.methods.blocks.saved_stages import BARE
 from kinfold.methods.blocks.size import BlockSize, block_size
-from kinfold.methods.blocks.workshop import Labelled, Work, labelled
 from kinfold.methods.planning.running import partition
 from kinfold.methods.task import Task
 from kinfold.progress import Progress

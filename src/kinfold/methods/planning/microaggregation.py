@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, plural
 from kinfold.methods.averaging import averaged
-from kinfold.methods.blocks.shelf import BARE
+from kinfold.methods.blocks.parallel_blocks import Labelled
+from kinfold.methods.blocks.saved_stages import BARE
 from kinfold.methods.blocks.size import in_words
-from kinfold.methods.blocks.workshop import Labelled
 from kinfold.methods.planning.closeness_advice import advice, only_one_class
 from kinfold.methods.planning.edit_rules import Nudged, Results, Rules, nudged
 from kinfold.methods.planning.in_blocks import Blocks, blocks_of, bordered, mended, partitioned

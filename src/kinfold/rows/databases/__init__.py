@@ -3,5 +3,5 @@
 address      which system, how to get there, which rows
 session      a connection, and what a driver says in our words
 postgresql, sqlite     what each system needs said in its own way
-intake       rows into the engine;   target       a release into a new table, in one transaction
+row_import   rows into the engine;   target       a release into a new table, in one transaction
 """

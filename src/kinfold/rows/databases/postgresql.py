@@ -2,7 +2,7 @@
 
 A query is read inside another one, `SELECT ... FROM (query) AS q`, in a read-only transaction: so it is one statement,
 and one that reads. Rows come as they lie in the table: no scan that starts in the middle, no workers that race.
-`infinity` is no day: the driver would make one of it, so it is looked for after reading (see `intake`).
+`infinity` is no day: the driver would make one of it, so it is looked for after reading (see `row_import`).
 """
 
 from __future__ import annotations

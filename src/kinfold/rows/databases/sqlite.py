@@ -5,7 +5,7 @@ everything else           as text; SQLite has no dates and no decimals, so they 
 bytes                     are no single values
 
 The driver takes a column for what its first rows are, and fails where a later one is something else. So the first row
-that it gets is an example, made up, of what each column holds; it is left out again (see `intake`).
+that it gets is an example, made up, of what each column holds; it is left out again (see `row_import`).
 The file is opened for reading only, and a query is read inside another one, so that it cannot write.
 """
 

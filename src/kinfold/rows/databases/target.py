@@ -21,10 +21,10 @@ from kinfold.disk import journal, scratch
 from kinfold.errors import PolicyError, Problem
 from kinfold.rows.databases import postgresql, sqlite
 from kinfold.rows.databases.address import POSTGRESQL, SQLITE, DatabaseAddress, TableName
-from kinfold.rows.databases.intake import RowsAt, system_of
+from kinfold.rows.databases.row_import import RowsAt, system_of
 from kinfold.rows.databases.session import Session
 from kinfold.rows.engines.expressions import identifier
-from kinfold.rows.engines.handing import Handed
+from kinfold.rows.engines.row_export import Handed
 
 MARK = "released by kinfold"
 

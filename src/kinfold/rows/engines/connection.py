@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from kinfold.disk import scratch
-from kinfold.disk.undisturbed import undisturbed
+from kinfold.disk.deferred_signals import undisturbed
 from kinfold.errors import Cancelled, PolicyError, Unreachable
 from kinfold.rows.resources import ANY, Resources
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kinfold.rows.engines import seeming, type_inference
+from kinfold.rows.engines import seeming_types, type_inference
 from kinfold.rows.engines.database import Database, pieces
 from kinfold.rows.engines.expressions import Frame, Order
-from kinfold.rows.engines.seeming import Look
-from kinfold.rows.engines.strips import Strips
+from kinfold.rows.engines.seeming_types import Look
 from kinfold.rows.engines.type_inference import Stored
+from kinfold.rows.engines.wide_tables import Strips
 from kinfold.rows.schema import Column, Schema
 from kinfold.rows.source_form import pattern
 
@@ -32,7 +32,7 @@ def _described(db: Database, frame: Frame, rows: int) -> list[Column]:
     fractions = db.answers([type_inference.has_fractions(f"c{i}") for i in close], frame.table)
     for i in close:
         found[i]["decimals"] = found[i]["decimals"] if next(fractions) else 0
-    looks = seeming.look(db, frame, found)
+    looks = seeming_types.look(db, frame, found)
     columns = [
         type_inference.column(Stored(name, kind, frame.knows_type(name)), rows, answer, looks.get(i, Look()))
         for i, (name, kind, answer) in enumerate(zip(frame.names, frame.types, found, strict=True))

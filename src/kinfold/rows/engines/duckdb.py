@@ -22,24 +22,24 @@ import pyarrow as pa
 from kinfold.errors import DataError, PolicyError
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.databases.address import DatabaseAddress
-from kinfold.rows.databases.intake import RowsAt, read_database
+from kinfold.rows.databases.row_import import RowsAt, read_database
 from kinfold.rows.engines import expressions, ordering
 from kinfold.rows.engines.connection import DiskFull
 from kinfold.rows.engines.database import PIECE, Database
 from kinfold.rows.engines.describing import SHORT, schema_of
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import string
-from kinfold.rows.engines.handing import Handed, handed
 from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, sizes_in, succession_of
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
 from kinfold.rows.engines.reading import read_arrow, read_file, read_part
 from kinfold.rows.engines.released_schema import AfterRecoding, only
+from kinfold.rows.engines.row_export import Handed, handed
 from kinfold.rows.engines.sorted_rows import MANY, sorted_counts
-from kinfold.rows.engines.strips import Strips
 from kinfold.rows.engines.tallying import beside_tuples, classes_of, moments_of, spread_of, tuples_of
 from kinfold.rows.engines.treating import class_values, classes_after, fitting, labelled_tuples, treated_values
 from kinfold.rows.engines.value_sql import recode_values
+from kinfold.rows.engines.wide_tables import Strips
 from kinfold.rows.recoding import LEFT_OUT, Drop, Recoding, Replace
 from kinfold.rows.resources import ANY, Resources
 from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage

@@ -13,7 +13,7 @@ from typing import Any
 
 from kinfold.rows.date_formats import has_time
 from kinfold.rows.engines.formula_cells import is_formula, string
-from kinfold.rows.engines.seeming import Look
+from kinfold.rows.engines.seeming_types import Look
 from kinfold.rows.schema import Column, Storage
 
 WHOLE = r"[+-]?(0|[1-9][0-9]{0,17})"

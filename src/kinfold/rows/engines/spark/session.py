@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from kinfold.disk import scratch
-from kinfold.disk.undisturbed import undisturbed
+from kinfold.disk.deferred_signals import undisturbed
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
 from kinfold.rows.engines.connection import join_watch
 from kinfold.rows.engines.spark.java import java_home

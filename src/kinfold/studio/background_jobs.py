@@ -1,4 +1,4 @@
-"""Errands: what takes longer than a moment, each in a process of its own, which can be ended at any time.
+"""Jobs: what takes longer than a moment, each in a process of its own, which can be ended at any time.
 
     lanes     runs, and looks that somebody waits for; so many processes each, the others wait in line
     line      bounded, in all and for each session; of those that wait the first goes whose session has nothing going on
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from kinfold.studio.allowances import MB, Limits
-from kinfold.studio.mishaps import Refused
+from kinfold.studio.error_answers import Refused
+from kinfold.studio.server_limits import MB, Limits
 from kinfold.studio.worker_pool import WorkerPool, kill
 
 State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -33,7 +33,7 @@ GONE = {
 
 
 @dataclass(eq=False)
-class Errand:
+class Job:
     """Something to be done for a session: what, how far it is, and what came of it."""
 
     ident: str
@@ -41,7 +41,7 @@ class Errand:
     owner: object  # the session
     folder: Path
     request: Mapping[str, Any]
-    told: Callable[[Errand], None]  # called whenever something changed
+    told: Callable[[Job], None]  # called whenever something changed
     lane: str = "look"
     state: State = "queued"
     stage: str = "queued"
@@ -95,46 +95,46 @@ class Errand:
             self.share = 1.0 if state == "done" else self.share
 
 
-class Errands:
-    """The line of errands, and the processes at work."""
+class Jobs:
+    """The line of jobs, and the processes at work."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._line: list[Errand] = []
-        self._going: set[Errand] = set()
+        self._line: list[Job] = []
+        self._going: set[Job] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.pool = WorkerPool()
         self._closed = False
 
-    def submit(self, errand: Errand) -> None:
-        """Put an errand into the line, or refuse it where that is too long."""
-        mine = [each for each in self._line if each.owner is errand.owner]
+    def submit(self, job: Job) -> None:
+        """Put a job into the line, or refuse it where that is too long."""
+        mine = [each for each in self._line if each.owner is job.owner]
         if len(mine) >= self._limits.waiting:
             raise Refused(429, f"{len(mine)} runs of this session wait already", "wait for one, or cancel one")
         if len(self._line) >= self._limits.queue or self._closed:
             raise Refused(503, f"{len(self._line):,} runs wait already", "try again in a while")
-        self._line.append(errand)
+        self._line.append(job)
         self._start_next()
 
-    def before(self, errand: Errand) -> int:
-        """Return how many of its lane are before an errand in the line."""
-        lane = [each for each in self._line if each.lane == errand.lane]
-        return lane.index(errand) if errand in lane else 0
+    def before(self, job: Job) -> int:
+        """Return how many of its lane are before a job in the line."""
+        lane = [each for each in self._line if each.lane == job.lane]
+        return lane.index(job) if job in lane else 0
 
-    def drop(self, errand: Errand) -> None:
-        """End an errand, and wait for nothing."""
-        if errand in self._line:
-            self._line.remove(errand)
-        if not errand.over:
-            errand.finish("cancelled")
-            errand.told(errand)
-        if errand.process is not None:
-            kill(errand.process)
+    def drop(self, job: Job) -> None:
+        """End a job, and wait for nothing."""
+        if job in self._line:
+            self._line.remove(job)
+        if not job.over:
+            job.finish("cancelled")
+            job.told(job)
+        if job.process is not None:
+            kill(job.process)
 
-    async def cancel(self, errand: Errand) -> None:
-        """End an errand: at once, wherever it is."""
-        self.drop(errand)
-        if (process := errand.process) is not None:
+    async def cancel(self, job: Job) -> None:
+        """End a job: at once, wherever it is."""
+        self.drop(job)
+        if (process := job.process) is not None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), 2.0)
 
@@ -161,55 +161,55 @@ class Errands:
             waiting = [each for each in self._line if each.lane == lane]
             while waiting and len(going) < self._limits.workers:
                 owners = {each.owner for each in going}
-                errand = next((each for each in waiting if each.owner not in owners), waiting[0])
-                waiting.remove(errand)
-                self._line.remove(errand)
-                going.append(errand)
-                self._going.add(errand)
-                self._spawn(self._done(errand))
+                job = next((each for each in waiting if each.owner not in owners), waiting[0])
+                waiting.remove(job)
+                self._line.remove(job)
+                going.append(job)
+                self._going.add(job)
+                self._spawn(self._done(job))
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _done(self, errand: Errand) -> None:
-        """Do an errand from beginning to end."""
-        errand.state, errand.begun = "running", time.monotonic()
+    async def _done(self, job: Job) -> None:
+        """Do a job from beginning to end."""
+        job.state, job.begun = "running", time.monotonic()
         try:
-            errand.told(errand)
-            errand.process = await self.pool.take()
-            if not errand.over:  # cancelled while the process came
-                await self._followed(errand, errand.process)
+            job.told(job)
+            job.process = await self.pool.take()
+            if not job.over:  # cancelled while the process came
+                await self._followed(job, job.process)
         except (OSError, ValueError):
-            errand.problems = errand.problems or [GONE]
+            job.problems = job.problems or [GONE]
         finally:
-            process, errand.process = errand.process, None  # which may do another: nobody ends it for this one any more
+            process, job.process = job.process, None  # which may do another: nobody ends it for this one any more
             if process is not None:
-                await self.pool.give_back(process, fit=_fit(errand))
-            shutil.rmtree(errand.folder / "scratch", ignore_errors=True)
-            if not errand.over:
-                errand.problems = errand.problems or [GONE]
-                errand.finish("failed")
-            self._going.discard(errand)
-            errand.told(errand)
+                await self.pool.give_back(process, fit=_fit(job))
+            shutil.rmtree(job.folder / "scratch", ignore_errors=True)
+            if not job.over:
+                job.problems = job.problems or [GONE]
+                job.finish("failed")
+            self._going.discard(job)
+            job.told(job)
             self._start_next()
 
-    async def _followed(self, errand: Errand, process: asyncio.subprocess.Process) -> None:
+    async def _followed(self, job: Job, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018  pipes, as asked for
-        process.stdin.write(json.dumps({**errand.request, "kind": errand.kind, "folder": str(errand.folder)}).encode())
+        process.stdin.write(json.dumps({**job.request, "kind": job.kind, "folder": str(job.folder)}).encode())
         process.stdin.write(b"\n")
         await process.stdin.drain()
         while line := await process.stdout.readline():
-            errand.hear(json.loads(line))
-            if errand.over:
+            job.hear(json.loads(line))
+            if job.over:
                 return  # the last word: whoever asked is told once the process is gone
-            errand.told(errand)
+            job.told(job)
 
 
-def _fit(errand: Errand) -> bool:
-    """Whether the process of an errand may do another: a look that the worker answered, a run that went well."""
-    if errand.lane == "look":
-        return errand.state in ("done", "failed")
-    source = Path(str(errand.request["source"]))
-    return errand.state == "done" and source.is_file() and source.stat().st_size <= LARGE
+def _fit(job: Job) -> bool:
+    """Whether the process of a job may do another: a look that the worker answered, a run that went well."""
+    if job.lane == "look":
+        return job.state in ("done", "failed")
+    source = Path(str(job.request["source"]))
+    return job.state == "done" and source.is_file() and source.stat().st_size <= LARGE

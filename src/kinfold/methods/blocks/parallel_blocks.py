@@ -25,7 +25,7 @@ from kinfold.errors import Cancelled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kinfold.methods.blocks.shelf import Shelf
+    from kinfold.methods.blocks.saved_stages import Shelf
     from kinfold.progress import Progress
     from kinfold.rows.points import Labels
 

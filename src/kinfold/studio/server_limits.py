@@ -19,8 +19,8 @@ class Limits:
     sessions: int = 100
     streams: int = 6  # of events, in a session
     runs: int = 50  # kept in a session
-    waiting: int = 10  # errands of a session in the queue
-    queue: int = 500  # errands of all sessions
+    waiting: int = 10  # jobs of a session in the queue
+    queue: int = 500  # jobs of all sessions
     workers: int = 2  # processes for runs, and as many for what somebody waits for
     desks: int = 24  # open tables
     desk_bytes: int = 1 * GB  # of their files together

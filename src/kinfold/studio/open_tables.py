@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from kinfold.flow import MISSING, open_engine
 from kinfold.rows.engines import Engine
 from kinfold.rows.source_form import Form
-from kinfold.studio.allowances import Limits
+from kinfold.studio.server_limits import Limits
 
 Answer = TypeVar("Answer")
 

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.text import Text
 from typer.core import TyperGroup
 
-from kinfold.cli.concealing import without_passwords
+from kinfold.cli.password_concealment import without_passwords
 
 
 def plain(text: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
-from kinfold.studio.allowances import GB, MB, Limits
-from kinfold.studio.mishaps import Refused
+from kinfold.studio.error_answers import Refused
+from kinfold.studio.server_limits import GB, MB, Limits
 
 KINDS = ("application/json", "application/octet-stream", "text/csv", "text/plain")
 

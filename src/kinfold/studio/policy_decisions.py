@@ -12,10 +12,10 @@ from typing import Any
 from kinfold.errors import KinfoldError, PolicyError, Problem
 from kinfold.request.policy import Policy
 from kinfold.request.policy_text import Key, edited, read_text
+from kinfold.studio.error_answers import Misfit, Refused
 from kinfold.studio.history import in_words
-from kinfold.studio.mishaps import Misfit, Refused
-from kinfold.studio.openings import HIERARCHIES
 from kinfold.studio.sessions import Sessions, StudioSession
+from kinfold.studio.table_opening import HIERARCHIES
 from kinfold.studio.tables import reopen
 
 FOREIGN = ("engine",)  # sections that are the server's own affair
