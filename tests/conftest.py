@@ -44,6 +44,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kind = TRUSTED.get(item.path.parent.name)
         if kind and not item.get_closest_marker("trust"):
             item.add_marker(pytest.mark.trust(kind))
+        if _on_spark(item):
+            item.add_marker(pytest.mark.slow)
         if PLAIN:
             _as_plain_python(item)
         functions[getattr(item, "obj", None)] = kind
@@ -52,6 +54,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if asked is not None:  # there is no public way to change the settings of a test that has some
             count = _examples(asked.max_examples, kind, everyday=everyday)
             function._hypothesis_internal_use_settings = settings(asked, max_examples=count)
+
+
+def _on_spark(item: pytest.Item) -> bool:
+    """Whether a test starts Spark, which takes seconds, and more for each job."""
+    asked = str(getattr(getattr(item, "callspec", None), "params", {}).get("engine", ""))
+    return "spark" in getattr(item, "fixturenames", ()) or asked.startswith("spark")
 
 
 def _as_plain_python(item: pytest.Item) -> None:

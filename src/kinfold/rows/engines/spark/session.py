@@ -60,8 +60,32 @@ class RunningSpark:
         end = time.monotonic() + PATIENCE
         with suppress(Exception):  # of a session that is gone
             while self._running and time.monotonic() < end:
-                self.spark.interruptTag(self._tag)
+                self._cancel()
                 time.sleep(OFTEN)
+
+    def _cancel(self) -> None:
+        """Stop by the tag of the jobs themselves: that of a session is known to the thread alone that put it there."""
+        context = _context(self.spark)
+        if context is not None:
+            context.cancelJobsWithTag(self._tag)
+        else:
+            self.spark.interruptTag(self._tag)
+
+    def _mark(self) -> None:
+        """Put our tag on the jobs that this thread starts; their tasks are to be interrupted where they are."""
+        context = _context(self.spark)
+        if context is not None:
+            context.addJobTag(self._tag)
+            context.setInterruptOnCancel(True)
+        else:
+            self.spark.addTag(self._tag)
+
+    def _unmark(self) -> None:
+        context = _context(self.spark)
+        if context is not None:
+            context.removeJobTag(self._tag)
+        else:
+            self.spark.removeTag(self._tag)
 
     def share(self) -> float:
         """Return how far the stages are that run now, 0 to 1; 0 where none does, or nobody can tell."""
@@ -78,9 +102,7 @@ class RunningSpark:
     @contextmanager
     def job(self) -> Iterator[None]:
         """Run something that a signal, or whoever listens, may stop; what goes wrong is told in our words."""
-        self.spark.addTag(self._tag)
-        with suppress(Exception):  # of a session that only connects to a cluster: it does so by itself
-            self.spark.sparkContext.setInterruptOnCancel(True)
+        self._mark()
         self._running += 1
         try:
             if self._stopped:
@@ -90,7 +112,15 @@ class RunningSpark:
         finally:
             self._running, self._stopped = self._running - 1, False
             with suppress(Exception):
-                self.spark.removeTag(self._tag)
+                self._unmark()
+
+
+def _context(spark: Any) -> Any:
+    """Return the context of a session in this process; None of one that only connects to a cluster."""
+    try:
+        return spark.sparkContext
+    except Exception:
+        return None
 
 
 def opened(master: str | None, resources: Resources) -> Any:
