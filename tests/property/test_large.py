@@ -43,6 +43,7 @@ def test_a_large_table_costs_less_after_each_round_and_keeps_k():
     assert found.steps == 6
 
 
+@pytest.mark.compiled
 def test_the_number_of_threads_changes_nothing():
     start = sorted_start(X, 4)
     labels = []
