@@ -116,8 +116,8 @@ def search(page: Any, words: str, expected: str) -> None:
     end = time.monotonic() + 60
     while not found.count() and time.monotonic() < end:
         page.fill("input.md-search__input", "")
-        page.fill("input.md-search__input", words)
-        page.wait_for_timeout(500)
+        page.locator("input.md-search__input").press_sequentially(words)
+        page.wait_for_timeout(1000)
     assert found.count()
 
 
