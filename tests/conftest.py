@@ -70,11 +70,11 @@ def _as_plain_python(item: pytest.Item) -> None:
 
 
 def _examples(asked: int, kind: str | None, *, everyday: bool) -> int:
-    """With the compiler off no more than the profile says; in the everyday part a quarter; in the long form more."""
+    """With the compiler off no more than the profile says; in the everyday part an eighth; in the long form more."""
     if PLAIN:
         return min(asked, 8)
     if everyday:
-        return min(asked, max(asked // 4, 10))
+        return min(asked, max(asked // 8, 4))
     return round(asked * MORE) if kind == "properties" and MORE > 1 else asked
 
 

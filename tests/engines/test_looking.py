@@ -61,11 +61,13 @@ def alike(found: Appearance, wanted: Appearance) -> None:
         ), name
 
 
+@pytest.mark.slow
 @given(st.lists(st.none() | st.integers(-30, 30), min_size=1, max_size=40))
 def test_whole_numbers_are_counted_as_by_hand(engine: Any, values: list[int | None]) -> None:
     alike(seen(engine, values, pa.int64()), by_hand(values))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.none() | st.text("ab é", min_size=1, max_size=6).map(lambda text: f"x{text}y"), min_size=1, max_size=40)
 )

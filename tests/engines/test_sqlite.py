@@ -120,6 +120,7 @@ VALUES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kinds=st.lists(st.sampled_from([0, 1, 2, 3]), min_size=1, max_size=3), data=st.data())
 def test_rows_are_those_that_the_standard_library_reads(tmp_path: Path, kinds: list[int], data: st.DataObject) -> None:

@@ -66,6 +66,7 @@ class Words(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 def test_every_setting_is_ranked_or_listed_with_its_reason(compared: tuple[Path, Any]) -> None:
     _, found = compared
     tried = [(each["setting"]["method"], each["setting"]["k"]) for each in found["settings"]]

@@ -26,6 +26,7 @@ def found() -> Any:
     return ran.json
 
 
+@pytest.mark.slow
 def test_every_item_has_a_verdict_and_a_reason(found: Any) -> None:
     items = [item for paper in found["papers"] for exhibit in paper["exhibits"] for item in exhibit["items"]]
     assert {paper["paper"] for paper in found["papers"]} == set(PAPERS)

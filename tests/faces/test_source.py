@@ -70,6 +70,7 @@ def released(desk: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter=";"))
 
 
+@pytest.mark.slow
 def test_policy_options_and_settings_say_the_same(desk: Path) -> None:
     releases = []
     for said in [
@@ -371,12 +372,14 @@ def test_numbers_with_a_point_are_none_where_a_comma_is_declared(tmp_path: Path)
     assert 'say source.decimal = "." (--decimal)' in ran.err
 
 
+@pytest.mark.slow
 def test_a_comparison_reads_the_table_as_it_is_written(desk: Path) -> None:
     methods = ("--methods", "mdav,v-mdav", "--k", "3")
     ran = run("compare", desk / "t.csv", "--policy", desk / "source.toml", *methods, "--out", desk / "c", "--json")
     assert ran.code == 0, ran.err
 
 
+@pytest.mark.slow
 def test_a_hierarchy_of_a_column_with_decimal_commas_has_points(desk: Path) -> None:
     setting = ("--set", "columns.weight.hierarchy.intervals=[0.5, 2]")
     args = ("--policy", desk / "source.toml", "--column", "weight", "--out", desk / "h.csv", *setting)

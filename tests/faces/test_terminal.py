@@ -98,6 +98,7 @@ def commands(folder: Path) -> dict[str, tuple[object, ...]]:
     }
 
 
+@pytest.mark.slow
 def test_no_command_lets_a_control_character_through(tmp_path: Path) -> None:
     for name, command in commands(tmp_path).items():
         ran: Ran = run(*command)

@@ -67,6 +67,7 @@ def test_minimal_generalizations_are_those_below_which_nothing_holds(models, see
     assert [node.levels for node in Lattice(table, models, suppression).minimal()] == minimal
 
 
+@pytest.mark.slow
 @given(seed=seeds, suppression=st.sampled_from([0, 2, 1.0]), objective=st.sampled_from(OBJECTIVES))
 @settings(max_examples=40, deadline=None)
 def test_the_search_with_cuts_bounds_the_optimum_and_finds_it(seed, suppression, objective):
@@ -84,6 +85,7 @@ def test_the_search_with_cuts_bounds_the_optimum_and_finds_it(seed, suppression,
     assert found.loss == pytest.approx(min(every), abs=lattice_cuts.PROVED)
 
 
+@pytest.mark.slow
 @given(seeds, st.integers(2, 4))
 def test_mingen_finds_every_optimum_that_brute_force_finds(seed, k):
     table = full_domain.random_domain(seed)

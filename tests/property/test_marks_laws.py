@@ -50,6 +50,7 @@ def test_marked_numbers_are_those_written_plainly(
         assert (ours.storage, ours.decimals, ours.distinct) == (theirs.storage, theirs.decimals, theirs.distinct)
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(40, 300), deadline=None)
 @given(rows=st.lists(st.tuples(NEARLY, NEARLY), min_size=1, max_size=6))
 def test_both_checkers_read_the_same_text(

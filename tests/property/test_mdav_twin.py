@@ -84,6 +84,7 @@ def test_the_centre_is_the_exact_mean_whatever_left_before(values, data):
     assert centre.numbers()[0] == math.fsum(rest) / len(rest)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=30), st.data())
 @settings(max_examples=300, deadline=None)
 def test_limbs_hold_the_exact_sum_whatever_left_before(values, data):

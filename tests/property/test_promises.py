@@ -57,6 +57,7 @@ def callable_from_here():
     return njit(lambda promises, members, leaves, comes: miss(promises, members, leaves, comes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_a_class_with_one_record_changed_is_read_like_the_changed_class(model):
     from kinfold.methods.partition.requirement import packed

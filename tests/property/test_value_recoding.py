@@ -205,6 +205,7 @@ def test_keys_that_do_not_fit_are_problems_of_the_policy(column: str, keys: dict
     assert "no column 'nobody'" in str(caught.value) or "should" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_command_says_it_and_both_pages_show_it(tmp_path: Path) -> None:
     table().to_csv(tmp_path / "data.csv", index=False)
     policy = tmp_path / "policy.toml"

@@ -93,6 +93,7 @@ def test_no_message_shows_a_record_of_a_file_without_a_header(
     assert not (tmp_path / "out" / "public").exists()
 
 
+@pytest.mark.slow
 def test_a_name_that_the_policy_knows_makes_it_a_header(tmp_path: Path) -> None:
     wide = text(tmp_path, "wide.csv", "city,2019\n" + "Ulm,5\nBonn,6\n" * 4)
     assert run("profile", wide).code == 3

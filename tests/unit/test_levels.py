@@ -37,6 +37,7 @@ def label(text: str, hidden: int) -> str:
     return "*" if hidden == len(text) else text[: len(text) - hidden] + "*" * hidden
 
 
+@pytest.mark.slow
 def test_every_node_is_released_as_plain_masking_and_counting_have_it() -> None:
     for z, s in product(range(HEIGHTS["zip"] + 1), range(HEIGHTS["sex"] + 1)):
         rows = [(label(zip_, z), label(sex, s)) for zip_, sex in zip(ZIPS, SEXES, strict=True)]

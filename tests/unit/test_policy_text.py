@@ -29,6 +29,7 @@ def test_comments_and_order_stay() -> None:
     assert [line for line in lines if line not in before] == ["k = 8 # nobody can be told from at least four others"]
 
 
+@pytest.mark.slow
 @given(name=NAMES, role=st.sampled_from(["identifier", "quasi-identifier", "confidential", "other"]))
 def test_any_name_of_a_column_is_a_key(name: str, role: str) -> None:
     text = edited(demo_policy(), {("columns", name, "role"): role, ("columns", name, "weight"): 2.0})

@@ -78,6 +78,7 @@ def test_what_is_shipped_holds_the_needs_of_needs_and_nothing_of_the_developers(
     assert all(name in names for package in shipped().values() for name, _ in needs(package))
 
 
+@pytest.mark.slow
 def test_the_page_of_licences_lists_every_package() -> None:
     packages = shipped()
     listed = re.findall(r"^\| ([a-z0-9.-]+) \|", (ROOT / "docs" / "licences.md").read_text(), re.MULTILINE)
