@@ -52,7 +52,7 @@ def require() -> Path:
 def session() -> Any:
     """The session of this process, started as a run starts one."""
     require()
-    from kinfold.rows.engines.spark.session import opened
+    from kinfold.rows.engines.spark.running_spark import opened
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", LIGHT)

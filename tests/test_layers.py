@@ -55,7 +55,7 @@ ONLY_IN = {
         "rows/engines/duckdb.py",
         "rows/engines/reading.py",
         "rows/engines/treating.py",
-        "rows/engines/spark/workers.py",
+        "rows/engines/spark/in_executors.py",
     },
     "fastexcel": {"rows/engines/workbooks.py"},
     "loky": {"comparison/workers.py"},

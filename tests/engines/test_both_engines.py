@@ -37,11 +37,11 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
             yield found
         return
     spark = request.getfixturevalue("spark")
-    from kinfold.rows.engines.spark import counting
+    from kinfold.rows.engines.spark import distributed_counts
     from kinfold.rows.engines.spark.engine import Spark
 
     if request.param != "spark":
-        monkeypatch.setattr(counting, "SHORT", 0)
+        monkeypatch.setattr(distributed_counts, "SHORT", 0)
     with Spark(spark, Resources()) as found:
         yield found
 
@@ -233,9 +233,9 @@ def test_generalization_recodes_alike(spark: Any, method: str) -> None:
 
 
 def test_the_whole_way_is_the_same_byte_for_byte(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinfold.rows.engines.spark import counting
+    from kinfold.rows.engines.spark import distributed_counts
 
-    monkeypatch.setattr(counting, "SHORT", 0)
+    monkeypatch.setattr(distributed_counts, "SHORT", 0)
     one, other = (released(people(), policy("lattice"), name=name) for name in ("duckdb", "spark"))
     assert_same(one, other)
     one.save(tmp_path / "duckdb")

@@ -81,7 +81,7 @@ def test_a_stopped_run_goes_on_in_spark_where_it_was(spark: Any) -> None:
         def put(self, name: str, **arrays: Any) -> None:
             self.held[name] = arrays
 
-    from kinfold.rows.engines.spark.session import RunningSpark
+    from kinfold.rows.engines.spark.running_spark import RunningSpark
     from kinfold.rows.engines.spark.splitting import split
 
     blocks = [np.arange(start, start + 50) for start in range(0, 400, 50)]
@@ -117,7 +117,7 @@ def test_a_task_that_fails_ends_the_run_in_our_words(
     spark: Any, how: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kinfold.methods.blocks.saved_stages import BARE
-    from kinfold.rows.engines.spark.session import RunningSpark
+    from kinfold.rows.engines.spark.running_spark import RunningSpark
     from kinfold.rows.engines.spark.splitting import split
 
     monkeypatch.delenv("KINFOLD_TRACEBACK", raising=False)
@@ -219,7 +219,7 @@ def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
     """A job that would take minutes ends within seconds, wherever it is."""
     from kinfold.progress import attended
     from kinfold.rows.engines.connection import watched
-    from kinfold.rows.engines.spark.session import RunningSpark
+    from kinfold.rows.engines.spark.running_spark import RunningSpark
 
     started = time.monotonic()
     heard: list[float] = []

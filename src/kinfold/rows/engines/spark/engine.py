@@ -1,7 +1,7 @@
 """The engine for clusters: the verbs of the seam, on rows in Spark.
 
-What is asked of distinct values is asked of their tally in the embedded engine beside it (see `counting`), by the same
-code that answers it there; so both engines give the same answers. Tuples live there too.
+What is asked of distinct values is asked of their tally in the embedded engine beside it (see `distributed_counts`), by
+the same code that answers it there; so both engines give the same answers. Tuples live there too.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.normalizing import plainly
 from kinfold.rows.engines.released_schema import AfterRecoding
 from kinfold.rows.engines.spark import intake, recoded
-from kinfold.rows.engines.spark.counting import SHORT, Counts
+from kinfold.rows.engines.spark.distributed_counts import SHORT, Counts
 from kinfold.rows.engines.spark.frame import Distributed
 from kinfold.rows.engines.spark.gathering import brought
 from kinfold.rows.engines.spark.moments import moments_of
-from kinfold.rows.engines.spark.session import RunningSpark
+from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.engines.spark.splitting import split
 from kinfold.rows.engines.treating import classes_after
 from kinfold.rows.engines.value_sql import changes, fresh_values, told

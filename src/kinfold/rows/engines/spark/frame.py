@@ -10,8 +10,8 @@ from typing import Any
 
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.spark.carried import inward, key, outward, schema_in_words
-from kinfold.rows.engines.spark.session import quietly
-from kinfold.rows.engines.spark.workers import Computed
+from kinfold.rows.engines.spark.in_executors import Computed
+from kinfold.rows.engines.spark.running_spark import quietly
 
 PLACE = "place"
 

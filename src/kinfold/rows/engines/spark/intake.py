@@ -27,7 +27,7 @@ from kinfold.rows.engines.parts import is_many, parts_of, require_same
 from kinfold.rows.engines.source import Format, check_names, format_of
 from kinfold.rows.engines.spark.carried import carrier, outward, schema_in_words, type_here
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
-from kinfold.rows.engines.spark.session import RunningSpark
+from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.engines.spark.surveying import Survey, surveyed
 from kinfold.rows.source_form import Form
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.rows.engines.spark.frame import Distributed
-from kinfold.rows.engines.spark.session import RunningSpark
+from kinfold.rows.engines.spark.running_spark import RunningSpark
 
 Floats = NDArray[np.float64]
 

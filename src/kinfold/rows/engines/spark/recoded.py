@@ -19,7 +19,7 @@ from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.spark.carried import key, outward, schema_in_words
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
-from kinfold.rows.engines.spark.session import RunningSpark
+from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.engines.treating import fitting, labelled_tuples, treated_values
 from kinfold.rows.recoding import Keep, Recoding, Replace
 from kinfold.rows.schema import Schema

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kinfold.rows.engines.spark.session import RunningSpark
+from kinfold.rows.engines.spark.running_spark import RunningSpark
 
 WAVES = 2  # bundles for each core of the cluster that are under way at a time
 

@@ -25,8 +25,8 @@ from kinfold.disk import scratch
 from kinfold.disk.deferred_signals import undisturbed
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
 from kinfold.rows.engines.connection import join_watch
+from kinfold.rows.engines.spark.in_executors import MISFIT
 from kinfold.rows.engines.spark.java import java_home
-from kinfold.rows.engines.spark.workers import MISFIT
 from kinfold.rows.engines.treating import misfit
 from kinfold.rows.resources import Resources
 

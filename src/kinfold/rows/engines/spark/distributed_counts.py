@@ -14,7 +14,7 @@ from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.spark.carried import inward
 from kinfold.rows.engines.spark.frame import Distributed
-from kinfold.rows.engines.spark.session import RunningSpark
+from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.engines.tallying import keys_of
 
 SHORT = 20_000  # rows of a table that is tallied by all its columns at once
