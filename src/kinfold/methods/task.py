@@ -46,7 +46,7 @@ class Task:
     progress: Progress = silent
     ask: Ask | None = None  # whom to ask for the data holder's choices (mu-argus)
     shelf: Shelf = BARE  # where what was done in blocks is kept for a later run
-    stages: Callable[[str], Progress] | None = None  # who listens to a stage by its name; None: whoever does to all
+    stages: Callable[[str], Progress] | None = None  # the listener of a stage, by its name; None: `progress` hears all
     split: Split = in_threads  # who works on blocks: the engine
 
     @property
@@ -101,7 +101,7 @@ class Task:
         return [model for model in self.models if isinstance(model, TCloseness)]
 
     def stage(self, name: str) -> Progress:
-        """Return who listens to a long stage that is told by its own name."""
+        """Return the listener of a long stage that has a name of its own."""
         return self.progress if self.stages is None else self.stages(name)
 
     def points(self) -> Points:
