@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
 from kinfold.hierarchy import Hierarchy
-from kinfold.models import TCloseness
+from kinfold.models import TCloseness, emd
 from kinfold.rows.tally import of_labels
 from reference import emd as twin
 
@@ -90,3 +90,15 @@ def test_merging_classes_never_takes_them_farther_from_the_table(rows, distance)
 def test_one_class_of_everything_is_at_distance_zero(rows):
     tally, _, _ = tallied([(0, code) for _, code in rows])
     assert [TCloseness(0.5, "x", d).distances(tally).tolist() for d in ("ordered", "equal")] == [[0.0], [0.0]]
+
+
+@settings(max_examples=40, deadline=None)
+@given(records, st.integers(1, 4))
+def test_classes_taken_some_at_a_time_are_as_far_as_all_at_once(rows, at_a_time):
+    tally, _, _ = tallied(rows, NAMES)
+    models = [TCloseness(0.5, "x", distance) for distance in ("ordered", "equal")]
+    models.append(TCloseness(0.5, "x", "hierarchical", Hierarchy.of(TREE)))
+    whole = [model.work(tally).moved.tolist() for model in models]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(emd, "PIECE", at_a_time)
+        assert [model.work(tally).moved.tolist() for model in models] == whole

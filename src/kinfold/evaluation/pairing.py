@@ -139,7 +139,8 @@ class Pair:
         ]
         if not both:
             return None
-        return np.column_stack([x for x, _ in both]), np.column_stack([y for _, y in both])
+        x, y = (np.stack(side).T for side in zip(*both, strict=True))  # column by column, as they are added up
+        return x, y
 
     def only(self, names: Sequence[str]) -> Pair:
         """Return the pair on some columns."""
