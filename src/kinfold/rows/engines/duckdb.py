@@ -157,6 +157,11 @@ class DuckDB:
             del self._counted[key]
         return found
 
+    def forget_counts(self) -> None:
+        """Let go of what was counted; the tuples stay."""
+        self._counted.clear()
+        pa.default_memory_pool().release_unused()
+
     def _spread(self, frame: Frame, tuples: Frame, name: str, how: Reading | Column) -> Spread:
         asked = expressions.number(frame, how) if isinstance(how, Column) else self._exact(frame, name, how)
         return spread_of(self._db, frame, tuples, asked)
