@@ -90,11 +90,12 @@ def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
     counted = db.arrow(f"SELECT CAST(g AS BIGINT) AS g, code, n FROM {joined} ORDER BY g, code")
     held = db.arrow(f"SELECT v FROM {values} ORDER BY code").column(0)
     db.drop(values)
-    columns = []
+    found = []
     while counted.num_columns:  # one by one, so that no more than one is there twice
-        columns.append(counted.column(0).to_numpy())
+        found.append(counted.column(0).to_numpy())
         counted = counted.remove_column(0)
-    return Spread(*columns, _distinct(held))
+    group, code, count = found
+    return Spread(group, code, count, _distinct(held))
 
 
 def beside_tuples(frame: Frame, tuples: Frame, wanted: str, known: str) -> str:
