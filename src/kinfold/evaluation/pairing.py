@@ -116,7 +116,7 @@ class Pair:
         """Class of each original record by its released values, -1 where it was left out."""
         classes = np.full(len(self.kept), -1, np.int64)
         if self.kept.any():
-            classes[self.kept] = alike([column.told_after[self.kept] for column in self.columns])[0]
+            classes[self.kept] = alike([column.told_after for column in self.columns], self.kept)[0]
         return classes
 
     @property
