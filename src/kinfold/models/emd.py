@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,7 +43,7 @@ Numbers: TypeAlias = NDArray[Any]
 SAFE = 2**62  # whole numbers below it leave room for one more addition
 NEAR = 1e-9  # a quotient farther than this from a limit is on its side, however it was rounded
 ROUNDING = 1e-12  # forgiven where sums had to be floats
-PIECE = 2**21  # cells that are worked on at a time, more where one class has more
+PIECE = 2**18  # classes that are worked on at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +140,14 @@ def nested_work(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) ->
     records, height = int(totals.sum()), paths.shape[1]
     if records == 0:
         return ClassDistances(np.zeros(len(sizes), np.int64), sizes, 1)
+    cells = _in_order(spread)
     work: Numbers = np.zeros(len(sizes), np.int64 if 2 * height * records * int(sizes.max()) < SAFE else np.float64)
     for level in range(height):
         label = paths[:, level]
         held = np.bincount(label, totals).astype(work.dtype)
         # a label that the class lacks leaves its whole share of the table to be moved in
         start = work + sizes.astype(work.dtype) * records
-        work = _summed(spread, partial(_at_level, label, held, sizes, records), start)
+        work = _summed(cells, partial(_at_level, label, held, sizes, records), start)
     return ClassDistances(work, sizes, 2 * height * records)
 
 
@@ -163,16 +165,17 @@ def present(spread: Spread) -> tuple[Spread, Ints]:
     totals = spread.totals()
     held = totals > 0
     number = np.cumsum(held) - 1
-    if not _in_order(spread):
-        order = np.lexsort((spread.code, spread.group))
-        spread = Spread(spread.group[order], spread.code[order], spread.count[order], spread.values)
+    spread = _in_order(spread)
     return Spread(spread.group, number[spread.code], spread.count, spread.values[held]), totals[held]
 
 
-def _in_order(spread: Spread) -> bool:
-    """Whether cells are sorted by class and value, as an engine counts them."""
-    step = np.diff(spread.group)
-    return bool(((step > 0) | ((step == 0) & (np.diff(spread.code) >= 0))).all())
+def _in_order(spread: Spread) -> Spread:
+    """Return the cells sorted by class and value, as an engine counts them."""
+    group, code = spread.group, spread.code
+    if ((group[1:] > group[:-1]) | ((group[1:] == group[:-1]) & (code[1:] >= code[:-1]))).all():
+        return spread
+    order = np.lexsort((code, group))
+    return Spread(group[order], code[order], spread.count[order], spread.values)
 
 
 def _steps(spread: Spread, values: int) -> tuple[Ints, Ints]:
@@ -194,22 +197,14 @@ def _gathered(spread: Spread, label: NDArray[np.integer[Any]]) -> tuple[Ints, In
 
 def _summed(spread: Spread, cells: Callable[[Spread], tuple[Ints, Numbers]], total: Numbers) -> Numbers:
     """Add the work of the cells of a spread, some classes at a time, to what their classes have so far."""
-    for piece in _pieces(spread):
+    for piece in _pieces(spread, len(total)):
         np.add.at(total, *cells(piece))  # bincount would add in floats; the whole numbers here can pass 2^53
     return total
 
 
-def _pieces(spread: Spread) -> Iterator[Spread]:
-    """Cut a spread between classes; one whose cells are not in the order of the classes stays whole."""
-    cells = len(spread.group)
-    if cells <= PIECE or not _in_order(spread):
-        yield spread
-        return
-    start = 0
-    while start < cells:
-        stop = min(start + PIECE, cells)
-        if stop < cells:  # on to the end of the class
-            stop = int(np.searchsorted(spread.group, spread.group[stop - 1], side="right"))
+def _pieces(spread: Spread, classes: int) -> Iterator[Spread]:
+    """Cut a spread that is in order between classes."""
+    for start, stop in pairwise(np.searchsorted(spread.group, np.arange(0, classes + PIECE, PIECE))):
         here = slice(start, stop)
-        yield Spread(spread.group[here], spread.code[here], spread.count[here], spread.values)
-        start = stop
+        if start < stop:  # classes may hold nothing
+            yield Spread(spread.group[here], spread.code[here], spread.count[here], spread.values)
