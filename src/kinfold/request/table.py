@@ -5,7 +5,7 @@ Generalization asks for tuples and never for records. Nothing is read before it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ class Tuples:
     attributes: tuple[Attribute, ...]
     tally: Tally
     frame: Any
+    forget: Callable[[], None] = lambda: None  # what was counted; it is counted again when asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Table:
         """The distinct tuples of the quasi-identifiers."""
         columns = self.policy.of(Role.QUASI)
         found = self.engine.distinct(self.frame, [column.name for column in columns])
-        return Tuples(encode(self.engine, found, columns), self._tally(), found)
+        return Tuples(encode(self.engine, found, columns), self._tally(), found, self.engine.forget_counts)
 
     @cached_property
     def attributes(self) -> tuple[Attribute, ...]:
