@@ -161,7 +161,7 @@ class DuckDB:
     def _make_room(self, most: float) -> None:
         """Forget large counts, the oldest first, until those that are left take no more than so many bytes."""
         large = [key for key, held in self._counted.items() if _cells(held) > MODEST]
-        while sum(CELL * _cells(self._counted[key]) for key in large) > most:
+        while large and sum(CELL * _cells(self._counted[key]) for key in large) > most:
             del self._counted[large.pop(0)]
 
     def forget_counts(self) -> None:
