@@ -78,7 +78,7 @@ class Task:
     @property
     def records(self) -> int:
         """How many records there are."""
-        return records_of(self.attributes)
+        return self.policy.rows if isinstance(self.table, Table) else records_of(self.attributes)
 
     @property
     def method(self) -> Method:
@@ -99,6 +99,11 @@ class Task:
     def close(self) -> list[TCloseness]:
         """The promises of t-closeness, each about its column."""
         return [model for model in self.models if isinstance(model, TCloseness)]
+
+    @property
+    def promises(self) -> bool:
+        """Whether something is promised about a confidential column."""
+        return any(model.column is not None for model in self.models)
 
     def stage(self, name: str) -> Progress:
         """Return who listens to a long stage that is told by its own name."""

@@ -6,7 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kinfold.rows.appearance import Appearance, Succession
+from kinfold.rows.engines.regions import Asked, Regions, Route
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Column, Reading, Schema
 from kinfold.rows.source_form import PLAIN, Form
@@ -82,6 +86,15 @@ class Engine(Protocol):
         """Do what is ordered to every bundle of blocks, side by side, and return what is made of each.
 
         `orders` packs each bundle so that it can travel, and keeps what is made; `hall` has this process's threads.
+        """
+
+    def regions(self, frame: Any, asked: Asked, route: Route) -> Regions:
+        """Let every row find its region by the columns that are asked for: numbers, or codes of values."""
+
+    def picked(self, frame: Any, places: NDArray[np.int64], recoding: Recoding | None = None) -> tuple[Any, Any]:
+        """Return the rows that stood at some places, in order, as a frame; and the numbers of the places that have one.
+
+        Of a table that was recoded they are the places in its source; rows that were left out are not there.
         """
 
     def rows(self, frame: Any, schema: Schema | None = None) -> Any:

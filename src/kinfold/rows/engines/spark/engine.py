@@ -25,12 +25,14 @@ from kinfold.rows.engines import expressions
 from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.normalizing import plainly
+from kinfold.rows.engines.regions import Asked, Regions, Route
 from kinfold.rows.engines.released_schema import AfterRecoding
 from kinfold.rows.engines.spark import intake, recoded
 from kinfold.rows.engines.spark.distributed_counts import SHORT, Counts
 from kinfold.rows.engines.spark.frame import Distributed
-from kinfold.rows.engines.spark.gathering import brought
+from kinfold.rows.engines.spark.gathering import brought, picked
 from kinfold.rows.engines.spark.moments import moments_of
+from kinfold.rows.engines.spark.regions_in_spark import RegionsInSpark, regions
 from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.engines.spark.splitting import split
 from kinfold.rows.engines.treating import classes_after
@@ -212,6 +214,20 @@ class Spark:
         """Work on blocks in the executors."""
         return split(self._session, orders, hall)
 
+    def regions(self, frame: Distributed | Frame, asked: Asked, route: Route) -> Regions:
+        """Let every row find its region, where it is."""
+        if isinstance(frame, Frame):
+            return self._here.regions(frame, asked, route)
+        rows = regions(self._session, self._db, frame, asked, route)
+        return RegionsInSpark(self._session, rows, len(asked), self._kept)
+
+    def picked(self, frame: Distributed | Frame, places: Any, recoding: Recoding | None = None) -> tuple[Frame, Any]:
+        """Return the rows that stood at some places, beside Spark, and the numbers of the places that have one."""
+        if isinstance(frame, Frame):
+            return self._here.picked(frame, places, recoding)
+        found, there = picked(self._session, self._db, frame, places)
+        return self._here.described_as(found, self.schema(frame)), there
+
     def rows(self, frame: Distributed | Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""
         local = self._brought(frame)
@@ -268,7 +284,11 @@ class Spark:
         return found
 
     def by_row(self, frame: Distributed | Frame, recoding: Recoding) -> Recoding:
-        """Return the recoding with a label for each row, where it has one for each tuple."""
+        """Return the recoding with a label for each row, brought here where Spark holds them."""
+        if recoding.held is not None and isinstance(frame, Distributed):
+            return replace(
+                recoding, labels=recoded.held_labels(self._session, recoding, self._counts.rows(frame)), held=None
+            )
         if recoding.tuples is None:
             return recoding
         if isinstance(frame, Frame):
