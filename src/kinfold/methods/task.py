@@ -160,6 +160,7 @@ class Plan:
     refined: float = 0.0  # seconds of refinement
     blocks: int = 0  # that the classes were made in, 0 where the table was partitioned as a whole
     told: tuple[str, ...] = ()  # those of the notes that a recipient is told as well: counts, nothing of the original
+    regions: int = 0  # that a far table was parted into, 0 where its records were in one place
 
     def after(self, notes: Sequence[str], told: Sequence[str]) -> Plan:
         """Return the plan with what was said before it."""

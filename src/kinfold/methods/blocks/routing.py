@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.methods.blocks.cutting import column, lowest, spreads
+from kinfold.rows.drawing import hashed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,15 +141,6 @@ def joined(counts: Sequence[int] | NDArray[np.integer], least: int) -> Labels:
         if held >= least:
             number, held = number + 1, 0
     return np.minimum(found, max(number - 1, 0)) if held < least else found
-
-
-def hashed(numbers: NDArray[np.integer], salt: int) -> NDArray[np.uint64]:
-    """Return a hash of each number (splitmix64): the same everywhere, and as good as drawn."""
-    with np.errstate(over="ignore"):
-        x = numbers.astype(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
 
 
 def _of(strata: Labels | None, rows: Rows) -> Labels:

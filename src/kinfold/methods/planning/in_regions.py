@@ -33,14 +33,15 @@ from kinfold.methods.planning.classes import made_of
 from kinfold.methods.planning.closeness_advice import few_classes
 from kinfold.methods.planning.microaggregation import microaggregate, plainly, repaired_told, treatments
 from kinfold.methods.planning.needs import lacking
-from kinfold.methods.planning.region_routes import RegionRoute, RowReader, drawn, layer_count, layers_of, routed
+from kinfold.methods.planning.region_routes import RegionRoute, RowReader, layer_count, layers_of, routed
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.models import Model
 from kinfold.progress import silent
-from kinfold.request.encoding import Attribute, Measured, encode
+from kinfold.request.encoding import Attribute, Measured
 from kinfold.request.methods import Declaration
 from kinfold.request.table import Table
 from kinfold.request.terms import confidential_values
+from kinfold.rows.drawing import drawn
 from kinfold.rows.engines.regions import Asked, LabelledRows, Labelling, Listener, ValueCodes
 from kinfold.rows.recoding import Recoding, Replace
 from kinfold.rows.schema import Column, Role
@@ -146,9 +147,8 @@ def _described(task: Task, table: Table) -> Described:
             asked.append(bound.column)
             mean = _mean(table, bound.column) if bound.request.missing == "mean" and bound.column.nulls else None
         else:
-            values = table.engine.distinct(table.frame, [bound.name])
-            attribute = encode(table.engine, values, [bound])[0]
-            asked.append(ValueCodes(bound.name, values, attribute.codes))  # type: ignore[union-attr]
+            attribute, codes = table.scale(bound)
+            asked.append(codes)
         quasi.append(attribute.take(np.arange(0)))
         imputed.append(mean)
     names = dict.fromkeys(model.column for model in task.models if model.column is not None)
@@ -190,16 +190,8 @@ def _first(models: Sequence[Model], name: str) -> Any:
 
 def _sample(table: Table, asked: Asked, places: Ints) -> pa.Table:
     """Return what regions would be handed, of the records at these places."""
-    engine = table.engine
-    some = engine.picked(table.frame, places)[0]
-    columns = {"place": places}
-    for at, how in enumerate(asked):
-        if isinstance(how, ValueCodes):
-            found = engine.by_row(some, Recoding(how.codes.astype(np.int32), {}, how.values)).labels
-        else:
-            found = engine.collect(some, {how.name: how}).column(0).to_numpy(zero_copy_only=False)
-        columns[f"v{at}"] = found.astype(np.float64)
-    return pa.table(columns)
+    some = table.engine.picked(table.frame, places)[0]
+    return pa.table({"place": places} | {f"v{at}": table.column(some, how) for at, how in enumerate(asked)})
 
 
 def _too_few(counts: Mapping[int, int], k: int) -> bool:
@@ -323,7 +315,8 @@ def _planned(task: Task, made: LabelledRows, told: Sequence[RegionTold], named: 
     name, reason = named
     steps = _limited(task).method.refine_steps or None
     seconds = sum(each.refined for each in told)
-    return Plan(recoding, name, reason, tuple(notes), repaired, name, steps, None, seconds, blocks, (parted,))
+    how = (repaired, name, steps, None, seconds, blocks, (parted,), len(told))
+    return Plan(recoding, name, reason, tuple(notes), *how)
 
 
 def _together(parts: Sequence[Averaged]) -> Averaged:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.methods.blocks.routing import Routes, hashed, joined, routes
+from kinfold.methods.blocks.routing import Routes, joined, routes
 from kinfold.methods.planning.missing import left_out
 from kinfold.request.encoding import Attribute, Measured, measured_of, points, records_of
 
@@ -38,20 +38,7 @@ LEAST = 4  # a region of less than this part of a whole one joins its neighbour
 CLASSES = 20  # of k that a region has room for, at least
 MOST = 1 << 20  # regions of a pattern
 LAYERS, IN_EACH = 32, 100  # at most, and records of the sample in each layer of a region: fewer make ragged cuts
-AT_ONCE = 10_000_000
 BEYOND = 1e100  # numbers are checked by whoever works on a region: until then they need a place only
-SALT = 1 << 40  # another hash than those of the cuts
-
-
-def drawn(records: int, many: int) -> Ints:
-    """Return the places of about so many records, drawn by a hash of the place; all where there are no more."""
-    if records <= many:
-        return np.arange(records, dtype=np.int64)
-    limit, found = np.uint64(2**64 * (many / records)), []
-    for start in range(0, records, AT_ONCE):
-        places = np.arange(start, min(start + AT_ONCE, records), dtype=np.int64)
-        found.append(places[hashed(places, SALT) < limit])
-    return np.concatenate(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,6 +97,9 @@ class Engine(Protocol):
         Of a table that was recoded they are the places in its source; rows that were left out are not there.
         """
 
+    def like(self, frame: Any, by: Sequence[str], some: Any) -> NDArray[np.int64]:
+        """Count the rows that are like each of some rows, which were picked, in all of these columns."""
+
     def rows(self, frame: Any, schema: Schema | None = None) -> Any:
         """Return every column as an Arrow table: as it is stored, or in the type that its values have by a schema."""
 

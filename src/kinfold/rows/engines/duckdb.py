@@ -240,6 +240,11 @@ class DuckDB:
             table = self._db.table(f"SELECT s.* FROM {frame.table} s POSITIONAL JOIN {view} n WHERE n.wanted")
         return self.described_as(replace(frame, table=table, checksum=None), self.schema(frame)), there
 
+    def like(self, frame: Frame, by: Sequence[str], some: Frame) -> Any:
+        """Count the rows that are like each of some rows."""
+        sizes = self.tally(frame, by, {}).sizes.astype(np.int32)
+        return self.by_row(some, Recoding(sizes, {}, self.distinct(frame, by))).labels.astype(np.int64)
+
     def described_as(self, frame: Frame, schema: Schema) -> Frame:
         """Return some rows of a table that is described already: its columns are what they are in the whole."""
         rows = self._db.count(frame.table)

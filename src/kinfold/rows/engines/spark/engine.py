@@ -163,6 +163,8 @@ class Spark:
 
     def alone(self, frame: Distributed, names: Sequence[str]) -> int:
         """Count the rows that are alone with their values of some columns."""
+        if not self._counts.here(frame, names):
+            return self._counts.alone(frame, names)
         return self._here.alone(self._held(frame, names), names)
 
     def pairs(self, frame: Distributed, one: str, other: str) -> tuple[int, int]:
@@ -171,6 +173,8 @@ class Spark:
 
     def sizes(self, frame: Distributed, by: Sequence[str]) -> list[tuple[int, int]]:
         """Count the classes of some columns by their sizes."""
+        if by and not self._counts.here(frame, by):
+            return self._counts.sizes(frame, by)
         return self._here.sizes(self._held(frame, by), by)
 
     def tally(self, frame: Distributed | Frame, by: Sequence[str], of: Mapping[str, Reading | Column]) -> Tally:
@@ -227,6 +231,14 @@ class Spark:
             return self._here.picked(frame, places, recoding)
         found, there = picked(self._session, self._db, frame, places)
         return self._here.described_as(found, self.schema(frame)), there
+
+    def like(self, frame: Distributed | Frame, by: Sequence[str], some: Frame) -> Any:
+        """Count the rows that are like each of some rows: where they are, but of no others."""
+        if isinstance(frame, Frame):
+            return self._here.like(frame, by, some)
+        tuples = self._here.distinct(some, by)
+        sizes = recoded.sizes_of(self._session, self._db, frame, tuples)
+        return self._here.by_row(some, Recoding(sizes, {}, tuples)).labels.astype(np.int64)
 
     def rows(self, frame: Distributed | Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""

@@ -130,16 +130,30 @@ def released(frame: Distributed, rows: Any, how: Treated, table: str) -> Distrib
 
 def labels_by_row(session: RunningSpark, db: Database, frame: Distributed, recoding: Recoding) -> NDArray[np.int32]:
     """Return the label of each row, in the order of the rows."""
+    with session.job():
+        found = _beside(session, db, frame, recoding).select(PLACE, "label").toArrow()
+    order = np.argsort(found.column(PLACE).to_numpy(), kind="stable")
+    return np.asarray(found.column("label").to_numpy()[order], np.int32)
+
+
+def sizes_of(session: RunningSpark, db: Database, frame: Distributed, tuples: Frame) -> NDArray[np.int32]:
+    """Return how many rows have each of some tuples."""
+    numbers = Recoding(np.arange(db.count(tuples.table), dtype=np.int32), {}, tuples)
+    with session.job():
+        found = _beside(session, db, frame, numbers).groupBy("label").count().toArrow()
+    sizes = np.zeros(len(numbers.labels), np.int32)
+    sizes[found.column("label").to_numpy()] = found.column("count").to_numpy()
+    return sizes
+
+
+def _beside(session: RunningSpark, db: Database, frame: Distributed, recoding: Recoding) -> Any:
+    """Return the rows that have one of the tuples, each with its label."""
     named = labelled_tuples(db, recoding)
     keys = [f"{outward(c, kind)} AS m{i}" for i, (c, kind) in enumerate(zip(named.columns, named.types, strict=True))]
     arrow = db.arrow(f"SELECT {', '.join(keys)}, label FROM {named.table}")
     db.drop(named.table)
     told = {f"m{i}": kind for i, kind in enumerate(named.types)} | {"label": "INTEGER"}
-    with session.job():
-        joined = frame.rows.join(handed(session, arrow, told), _same(frame.seen, named), "inner")
-        found = joined.select(PLACE, "label").toArrow()
-    order = np.argsort(found.column(PLACE).to_numpy(), kind="stable")
-    return np.asarray(found.column("label").to_numpy()[order], np.int32)
+    return frame.rows.join(handed(session, arrow, told), _same(frame.seen, named), "inner")
 
 
 def places_of(session: RunningSpark, frame: Distributed) -> NDArray[np.int64]:
