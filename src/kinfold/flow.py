@@ -130,10 +130,7 @@ def anonymize(
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
-    far = planned.regions > 0
-    tables = side_by_side(
-        table, original, recoded, planned.recoding, far=far
-    )  # by record, by tuple, or by some records
+    tables = side_by_side(table, original, recoded, planned.recoding, far=planned.regions > 0)  # as measures take them
     attributes = as_they_came(engine, tables.looked_at, described(table, tables), prepared.changed)
     measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.evaluation.value_counts import Standing
+from kinfold.evaluation.value_counts import RowsForAll
 from kinfold.rows.drawing import drawn, shares
 from kinfold.rows.engines import Engine
 from kinfold.rows.recoding import Recoding
@@ -44,9 +44,9 @@ class Drawn:
             f"estimated from {len(self.weight):,} of {int(self.weight.sum()):,} records, drawn by a hash of their place"
         )
 
-    def standing(self, engine: Engine, whole: Any, *, original: bool) -> Standing:
+    def standing(self, engine: Engine, whole: Any, *, original: bool) -> RowsForAll:
         """Return those that stand for the original, or for the release, which is `whole`."""
-        return Standing(self.original if original else self.released, engine.schema(whole).rows)
+        return RowsForAll(self.original if original else self.released, engine.schema(whole).rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ class Numbers(NamedTuple):
         return np.where(np.isfinite(self.values), self.values, np.nan)
 
 
-class Standing(NamedTuple):
+class RowsForAll(NamedTuple):
     """Rows that stand for all of a far table, and how many rows it has."""
 
     frame: Any
@@ -34,7 +34,7 @@ class Standing(NamedTuple):
 
 
 def value_counts(
-    engine: Engine, frame: Any, bound: BoundColumn, some: Standing | None = None
+    engine: Engine, frame: Any, bound: BoundColumn, some: RowsForAll | None = None
 ) -> Numbers | Counter[str | None]:
     """Count a column as numbers where it can be read as such, else as text.
 
@@ -51,7 +51,7 @@ def value_counts(
     return Counter(dict(zip(tally.keys[bound.name].tolist(), records, strict=True)))
 
 
-def _of_all(counts: NDArray[np.int64], some: Standing | None) -> NDArray[np.int64]:
+def _of_all(counts: NDArray[np.int64], some: RowsForAll | None) -> NDArray[np.int64]:
     """Return how many of all rows hold each value, given how many of some do."""
     if some is None:
         return counts

@@ -125,7 +125,7 @@ class ConfidentialColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class FarColumns:
     """What is known of a far table without its records."""
 
     quasi: tuple[Attribute, ...]  # without records
@@ -135,7 +135,7 @@ class Described:
     imputed: tuple[float | None, ...]
 
 
-def _described(task: Task, table: Table) -> Described:
+def _described(task: Task, table: Table) -> FarColumns:
     """Ask for the distinct values of every column but numbers and dates."""
     quasi: list[Attribute] = []
     asked: list[Column | ValueCodes] = []
@@ -154,7 +154,7 @@ def _described(task: Task, table: Table) -> Described:
     names = dict.fromkeys(model.column for model in task.models if model.column is not None)
     promised = [_confidential(table, name) for name in names]
     asked += [codes for _, codes in promised]
-    return Described(tuple(quasi), tuple(column for column, _ in promised), asked, tuple(task.models), tuple(imputed))
+    return FarColumns(tuple(quasi), tuple(column for column, _ in promised), asked, tuple(task.models), tuple(imputed))
 
 
 def _mean(table: Table, column: Any) -> float:
@@ -173,7 +173,7 @@ def _confidential(table: Table, name: str) -> tuple[ConfidentialColumn, ValueCod
     return ConfidentialColumn(name, values, totals), ValueCodes(name, held, codes)
 
 
-def _route(table: Table, known: Described) -> RegionRoute:
+def _route(table: Table, known: FarColumns) -> RegionRoute:
     """Return the way to the regions, by the cuts of a sample."""
     places = drawn(table.policy.rows, region_routes.DRAWN)
     sample = _sample(table, known.asked, places)
@@ -203,7 +203,7 @@ def _too_few(counts: Mapping[int, int], k: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Promised:
+class PromisedColumn:
     """A confidential column as regions need it: its values that are released, their codes, and how often each is."""
 
     name: str
@@ -219,12 +219,12 @@ class Promised:
         return Requirement(criterion, self.code[codes], Reference(totals))
 
 
-def _reference(column: ConfidentialColumn, released: Mapping[int, int]) -> Promised:
+def _reference(column: ConfidentialColumn, released: Mapping[int, int]) -> PromisedColumn:
     """Return a column without the values that no released record has."""
     totals = np.zeros(len(column.values), np.int64)
     totals[[*released]] = [*released.values()]
     there = totals > 0
-    return Promised(column.name, column.values[there], np.cumsum(there) - 1, totals[there])
+    return PromisedColumn(column.name, column.values[there], np.cumsum(there) - 1, totals[there])
 
 
 def _limited(task: Task) -> Task:
@@ -247,7 +247,7 @@ class RegionWork:
     task: Task  # without records
     method: Declaration
     models: tuple[Model, ...]
-    promised: tuple[Promised, ...]
+    promised: tuple[PromisedColumn, ...]
 
     def __call__(self, rows: pa.Table, heard: Listener | None = None) -> Labelling:
         """Return the classes of these records, and what they release; an error comes back as what it is."""
