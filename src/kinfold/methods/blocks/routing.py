@@ -76,15 +76,17 @@ class Routes:
         return np.asarray((values < edge) | ((values == edge) & (drawn < tied)))
 
 
-def routes(sample: Points, blocks: int, strata: Labels | None = None) -> Routes:
+def routes(sample: Points, blocks: int, strata: Labels | None = None, *, parts: int = 2) -> Routes:
     """Return the cuts of a sample into so many blocks, each stratum cut at its own value.
+
+    Every cut leaves one of so many `parts` of the blocks below it: other parts make other cuts.
 
     >>> from kinfold.rows.points import Points
     >>> found = routes(Points.of([[0.0], [1.0], [8.0], [9.0]]), 2)
     >>> found.block_of(Points.of([[0.5], [8.5], [70.0]]), np.arange(3)).tolist()
     [0, 1, 1]
     """
-    survey = _Survey(sample, _of(strata, np.arange(len(sample))))
+    survey = _Survey(sample, _of(strata, np.arange(len(sample))), parts)
     survey.fork(np.arange(len(sample)), 0, blocks)
     return Routes(tuple(survey.forks), blocks)
 
@@ -92,8 +94,8 @@ def routes(sample: Points, blocks: int, strata: Labels | None = None) -> Routes:
 class _Survey:
     """A sample, and the forks that were found on it so far."""
 
-    def __init__(self, sample: Points, strata: Labels) -> None:
-        self.sample, self.strata = sample, strata
+    def __init__(self, sample: Points, strata: Labels, parts: int) -> None:
+        self.sample, self.strata, self.parts = sample, strata, parts
         self.kinds = int(strata.max(initial=0)) + 1
         self.forks: list[Fork] = []
 
@@ -101,7 +103,7 @@ class _Survey:
         """Part these rows of the sample into so many blocks, the first of this number; return the way to them."""
         if many == 1 or len(rows) < 2:
             return -1 - first
-        at, low = len(self.forks), many // 2
+        at, low = len(self.forks), max(1, many // self.parts)
         along = int(np.argmax(spreads(self.sample, rows)))
         edge, tied, below = self._cut(rows, len(rows) * low // many, along)
         self.forks.append(Fork(along, edge, tied, -1, -1))  # its place, before those that follow from it

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import Cancelled, KinfoldError, PolicyError, Unreachable, plural
 from kinfold.methods.averaging import Averaged
+from kinfold.methods.blocks.borders import across
 from kinfold.methods.blocks.marginality import ranks
 from kinfold.methods.blocks.parallel_blocks import at_most
 from kinfold.methods.partition.refine import blocks_by_size
@@ -34,6 +35,7 @@ from kinfold.methods.planning.closeness_advice import few_classes
 from kinfold.methods.planning.microaggregation import microaggregate, plainly, repaired_told, treatments
 from kinfold.methods.planning.needs import lacking
 from kinfold.methods.planning.region_routes import RegionRoute, RowReader, layer_count, layers_of, routed
+from kinfold.methods.planning.region_seams import NOWHERE, SeamRoute, blocks_and_labels
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.models import Model
 from kinfold.progress import silent
@@ -42,12 +44,13 @@ from kinfold.request.methods import Declaration
 from kinfold.request.table import Table
 from kinfold.request.terms import confidential_values
 from kinfold.rows.drawing import drawn
-from kinfold.rows.engines.regions import Asked, LabelledRows, Labelling, Listener, ValueCodes
+from kinfold.rows.engines.regions import Asked, LabelledRows, Labelling, Listener, ValueCodes, Works
 from kinfold.rows.recoding import Recoding, Replace
 from kinfold.rows.schema import Column, Role
 from kinfold.rows.tally import coded
 
 Ints: TypeAlias = NDArray[np.int64]
+Labels: TypeAlias = NDArray[np.int32]
 Values: TypeAlias = NDArray[Any]
 
 PATTERNS = 40  # columns whose missing values are kept apart
@@ -103,9 +106,9 @@ def _in_regions(task: Task, table: Table, method: Declaration, reason: str) -> P
     promised = [
         _reference(each, regions.spread(len(known.quasi) + number)) for number, each in enumerate(known.promised)
     ]
-    work = RegionWork(route.reader, _limited(task), method, tuple(task.models), tuple(promised))
+    work = RegionWork(route, _limited(task), method, tuple(task.models), tuple(promised))
     number = region_routes.numbered(counts, task.k)
-    made = regions.labelled(number, work, task.stage("regions"), task.shelf)
+    made = regions.labelled(number, Works(work, SeamWork(work)), task.stage("regions"), task.shelf)
     told = [pickle.loads(each) for each in made.told]  # noqa: S301  of our own executors
     for each in told:
         if isinstance(each, Unreachable):
@@ -243,7 +246,7 @@ def _limited(task: Task) -> Task:
 class RegionWork:
     """All that is needed to make the classes of a region; it may travel."""
 
-    reader: RowReader
+    route: RegionRoute
     task: Task  # without records
     method: Declaration
     models: tuple[Model, ...]
@@ -251,27 +254,36 @@ class RegionWork:
 
     def __call__(self, rows: pa.Table, heard: Listener | None = None) -> Labelling:
         """Return the classes of these records, and what they release; an error comes back as what it is."""
-        try:
-            with at_most(1) if heard is None else nullcontext():  # in an executor, which has others beside it
-                return self._made(rows, heard)
-        except Cancelled:
-            raise
-        except KinfoldError as error:
-            return Labelling(np.zeros(rows.num_rows, np.int32), pickle.dumps(error))
+        return _answered(self._made, rows, heard)
 
     def _made(self, rows: pa.Table, heard: Listener | None) -> Labelling:
-        here = self._task(rows, heard)
+        here = self.over(rows, heard)
         found = made_of(here, self.method, np.zeros(rows.num_rows, np.int32))
-        results = plainly(here, found.labels)[1]
-        blocks = found.blocks.many if found.blocks else 0
+        labels, seam = self._at_seams(rows, here, found.labels)
         told = RegionTold(
-            results, rows.num_rows, found.repaired, found.refined, max(blocks, 1), self.reader.filled(rows)
+            rows.num_rows,
+            found.repaired,
+            found.refined,
+            max(found.blocks.many if found.blocks else 0, 1),
+            self.route.reader.filled(rows),
         )
-        return Labelling(found.labels, pickle.dumps(told))
+        return labelling(here, labels, seam, told)
 
-    def _task(self, rows: pa.Table, heard: Listener | None) -> Task:
+    def _at_seams(self, rows: pa.Table, here: Task, labels: Labels) -> tuple[Labels, Ints]:
+        """Return the labels, those of classes at seams after all others, and the seam of each record."""
+        pattern = int(region_routes.patterns(here.attributes)[0])
+        if pattern not in self.route.ways:
+            return labels, np.full(len(labels), NOWHERE, np.int64)
+        seams = SeamRoute(self.route.ways[pattern], self.route.others[pattern], pattern)
+        of_class = seams.of_classes(here.points(), labels, rows.column("place").to_numpy())
+        number = np.empty(len(of_class), np.int32)
+        number[np.argsort(of_class >= 0, kind="stable")] = np.arange(len(of_class))
+        return number[labels], of_class[labels]
+
+    def over(self, rows: pa.Table, heard: Listener | None) -> Task:
         """Return the task over these records, with its share of the steps of refinement."""
-        codes = {each.name: self.reader.codes(rows, number) for number, each in enumerate(self.promised)}
+        reader = self.route.reader
+        codes = {each.name: reader.codes(rows, number) for number, each in enumerate(self.promised)}
         column = {each.name: each for each in self.promised}
         required = [
             column[name].required(model, codes[name]) for model in self.models if (name := model.column) is not None
@@ -281,25 +293,66 @@ class RegionWork:
         share = (request.method.refine_steps or 0) * rows.num_rows // whole
         method = request.method.model_copy(update={"refine_steps": share})
         policy = replace(self.task.policy, request=request.model_copy(update={"method": method}))
-        records = Records(self.reader.read(rows), values, None, required)
+        records = Records(reader.read(rows), values, None, required)
         return Task(policy, self.models, records, heard or silent)
 
 
 @dataclass(frozen=True, eq=False)
-class RegionTold:
-    """What a region says of itself: the values of its classes, and counts."""
+class SeamWork:
+    """What is done to classes that came together at a seam; it may travel."""
 
-    results: Mapping[str, Averaged]
-    records: int
-    repaired: int
-    refined: float
-    blocks: int
-    imputed: Mapping[str, int]
+    work: RegionWork
+
+    def __call__(self, rows: pa.Table, heard: Listener | None = None) -> Labelling:
+        """Return better classes of these records, and what they release; an error comes back as what it is."""
+        return _answered(self._made, rows, heard)
+
+    def _made(self, rows: pa.Table, heard: Listener | None) -> Labelling:
+        here = self.work.over(rows, heard)
+        region, labels = blocks_and_labels(rows)
+        if region.min() < region.max():
+            labels = across(here.points(), labels, region, here.k, here.requirements(), heard or silent)
+        return labelling(here, labels, np.full(len(labels), NOWHERE, np.int64), RegionTold())
+
+
+def _answered(
+    made: Callable[[pa.Table, Listener | None], Labelling], rows: pa.Table, heard: Listener | None
+) -> Labelling:
+    try:
+        with at_most(1) if heard is None else nullcontext():  # in an executor, which has others beside it
+            return made(rows, heard)
+    except Cancelled:
+        raise
+    except KinfoldError as error:
+        nothing = np.zeros(rows.num_rows, np.int32), 1, pickle.dumps(error)
+        return Labelling(*nothing, np.full(rows.num_rows, NOWHERE, np.int64))
+
+
+def labelling(task: Task, labels: Labels, seam: Ints, told: RegionTold) -> Labelling:
+    """Return the classes of some records with the averages of those that stay."""
+    stays = np.flatnonzero(seam < 0)
+    if not len(stays):
+        return Labelling(labels, 0, pickle.dumps(told), seam)
+    results = plainly(task.take(stays), labels[stays])[1]
+    return Labelling(labels, int(labels[stays].max()) + 1, pickle.dumps(replace(told, results=results)), seam)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionTold:
+    """What a region, or a seam, says of itself: the values of its classes, if it has any, and counts."""
+
+    records: int = 0
+    repaired: int = 0
+    refined: float = 0.0
+    blocks: int = 0
+    imputed: Mapping[str, int] = field(default_factory=dict)
+    results: Mapping[str, Averaged] | None = None
 
 
 def _planned(task: Task, made: LabelledRows, told: Sequence[RegionTold], named: tuple[str, str]) -> Plan:
     """Return the recoding over all regions."""
-    results = {name: _together([each.results[name] for each in told]) for name in told[0].results}
+    found = [each.results for each in told if each.results is not None]
+    results = {name: _together([each[name] for each in found]) for name in found[0]}
     recoding = Recoding(made.labels, treatments(task, results), held=made.held)
     classes = len(next(iter(results.values())).replace.values)
     released, repaired = sum(each.records for each in told), sum(each.repaired for each in told)
@@ -307,15 +360,16 @@ def _planned(task: Task, made: LabelledRows, told: Sequence[RegionTold], named: 
     blocks = sum(each.blocks for each in told)
     parted = f"the classes were made in {plural(blocks, 'block')}"
     most, far = max(each.records for each in told), region_routes.FAR
+    many = sum(each.blocks > 0 for each in told)
     notes.append(
-        f"{parted}, in {plural(len(told), 'region')} of at most {plural(most, 'record')}: "
+        f"{parted}, in {plural(many, 'region')} of at most {plural(most, 'record')}: "
         f"a table of more than {far:,} records is held nowhere as a whole"
     )
     notes += few_classes(task, classes, released)
     name, reason = named
     steps = _limited(task).method.refine_steps or None
     seconds = sum(each.refined for each in told)
-    how = (repaired, name, steps, None, seconds, blocks, (parted,), len(told))
+    how = (repaired, name, steps, None, seconds, blocks, (parted,), many)
     return Plan(recoding, name, reason, tuple(notes), *how)
 
 

@@ -98,6 +98,7 @@ class RegionRoute:
     reader: RowReader
     layers: tuple[Labels, ...]
     ways: Mapping[int, Routes]  # by pattern of missing values
+    others: Mapping[int, Routes]  # other cuts: none lies where one of the first does
 
     def __call__(self, rows: Any) -> Ints:
         """Return the region of each record, -1 where it is left out because a value is missing."""
@@ -122,18 +123,19 @@ class RegionRoute:
 
 def routed(reader: RowReader, layers: tuple[Labels, ...], sample: Any, records: int) -> RegionRoute:
     """Return the way to the regions of a table of so many records, by the cuts of a sample."""
-    first = RegionRoute(reader, layers, {})
+    first = RegionRoute(reader, layers, {}, {})
     attributes = reader.read(sample, checked=False)
     rows = np.flatnonzero(~left_out(attributes))
     pattern, strata = patterns(attributes)[rows], first.strata(sample)[rows]
     every = points(attributes, rows)
-    ways = {}
+    ways, others = {}, {}
     for kind in np.unique(pattern).tolist():
         at = np.flatnonzero(pattern == kind)
         many = min(regions_of(len(at) * records / sample.num_rows), MOST)
         if many > 1:
             ways[kind] = routes(every.take(at), many, strata[at])
-    return replace(first, ways=ways)
+            others[kind] = routes(every.take(at), many + 1, parts=3)
+    return replace(first, ways=ways, others=others)
 
 
 def regions_of(records: float) -> int:

@@ -34,15 +34,28 @@ class ValueCodes:
 
 
 class Labelling(NamedTuple):
-    """What is made of a region: the class of each of its rows, from 0 up, and whatever else there is to say."""
+    """What is made of a region: the class of each of its rows, from 0 up, and whatever else there is to say.
+
+    Classes that are to be looked at once more, with those of other regions, are numbered after all others, from
+    `classes` on; `seam` says of each row with which.
+    """
 
     labels: NDArray[np.int32]
+    classes: int
     told: bytes
+    seam: NDArray[np.int64]  # -1: with none
 
 
 Asked: TypeAlias = Sequence[Column | ValueCodes]
 Route: TypeAlias = Callable[[pa.Table], NDArray[np.int64]]  # the region of each row; below 0 where it is in none
 Work: TypeAlias = Callable[[pa.Table, "Listener | None"], Labelling]
+
+
+class Works(NamedTuple):
+    """What is done to the rows of a region, and to those at a seam: these come with `number`, of their region."""
+
+    region: Work
+    seam: Work  # its rows also have `number` and `label`, those of their region
 
 
 class RegionShelf(Protocol):
@@ -72,8 +85,8 @@ class Regions(Protocol):
     def spread(self, asked: int) -> dict[int, int]:
         """Return how many rows that are in a region have each code of a column, by its number among those asked for."""
 
-    def labelled(self, number: Mapping[int, int], work: Work, heard: Listener, kept: RegionShelf) -> LabelledRows:
-        """Work on every region, some of which may be one: `number` numbers them anew, from 0 up."""
+    def labelled(self, number: Mapping[int, int], works: Works, heard: Listener, kept: RegionShelf) -> LabelledRows:
+        """Work on every region, some of which may be one: `number` numbers them anew, from 0 up; then at the seams."""
 
 
 def named(many: int) -> list[str]:
@@ -82,8 +95,8 @@ def named(many: int) -> list[str]:
 
 
 def offsets_of(classes: Sequence[int]) -> NDArray[np.int64]:
-    """Return the number of the first class of each region."""
-    return np.concatenate([[0], np.cumsum(classes)[:-1]]).astype(np.int64)
+    """Return the number of the first class of each part."""
+    return np.concatenate([[0], np.cumsum(classes)]).astype(np.int64)[: len(classes)]
 
 
 class RegionsHere:
@@ -103,26 +116,54 @@ class RegionsHere:
         """Return how many rows that are in a region have each code of a column."""
         return _counted(self._rows.column(f"v{asked}").to_numpy()[self._region >= 0].astype(np.int64))
 
-    def labelled(self, number: Mapping[int, int], work: Work, heard: Listener, kept: RegionShelf) -> LabelledRows:
-        """Work on one region after the other."""
+    def labelled(self, number: Mapping[int, int], works: Works, heard: Listener, kept: RegionShelf) -> LabelledRows:
+        """Work on one region after the other, then on the seams."""
         known = np.array(sorted(number), np.int64)
         fresh = np.array([number[region] for region in known.tolist()], np.int64)
         found = np.where(self._region < 0, -1, fresh[np.searchsorted(known, np.maximum(self._region, known[0]))])
-        labels, told, past = np.full(len(found), LEFT_OUT, np.int32), [], 0
-        for region in range(int(fresh.max()) + 1):
-            rows = np.flatnonzero(found == region)
-            share = int((labels >= 0).sum()), int((found >= 0).sum())
-            made = self._made(rows, f"region-{region}", work, partial(_told, heard, share), kept)
-            labels[rows] = made.labels + past
-            told.append(made.told)
-            past += int(made.labels.max()) + 1
-        return LabelledRows(labels, None, told)
+        run = _Run(self._rows, heard, kept)
+        seam = run.worked(found, works.region, "region")
+        run.worked(seam, works.seam, "seam", {"number": found.astype(np.int32), "label": run.labels.copy()})
+        return LabelledRows(run.labels, None, run.told)
 
-    def _made(self, rows: NDArray[np.intp], name: str, work: Work, heard: Listener, kept: RegionShelf) -> Labelling:
-        if (known := kept.get(name)) is not None:
-            return Labelling(known["labels"].astype(np.int32), known["told"].tobytes())
-        made = work(self._rows.take(pa.array(rows)), heard)
-        kept.put(name, labels=made.labels, told=np.frombuffer(made.told, np.uint8))
+
+class _Run:
+    """Labels while they are made, part by part of the rows."""
+
+    def __init__(self, rows: pa.Table, heard: Listener, kept: RegionShelf) -> None:
+        self.rows, self.heard, self.kept = rows, heard, kept
+        self.labels, self.told, self.past = np.full(rows.num_rows, LEFT_OUT, np.int32), list[bytes](), 0
+
+    def worked(
+        self, part: NDArray[np.int64], work: Work, name: str, beside: Mapping[str, NDArray[np.int32]] | None = None
+    ) -> NDArray[np.int64]:
+        """Work on the rows of every part, and return the seam of each row."""
+        seam = np.full(len(part), -1, np.int64)
+        order = np.argsort(part, kind="stable")
+        order = order[part[order] >= 0]
+        done = 0
+        for rows in np.split(order, np.flatnonzero(np.diff(part[order])) + 1) if len(order) else []:
+            made = self._made(
+                rows, f"{name}-{part[rows[0]]}", work, partial(_told, self.heard, (done, len(order))), beside
+            )
+            stays = made.seam < 0
+            self.labels[rows] = np.where(stays, made.labels + self.past, made.labels)
+            self.past += made.classes
+            self.told.append(made.told)
+            seam[rows], done = made.seam, done + len(rows)
+        return seam
+
+    def _made(
+        self, rows: NDArray[np.intp], name: str, work: Work, heard: Listener, beside: Mapping[str, Any] | None
+    ) -> Labelling:
+        if (known := self.kept.get(name)) is not None:
+            return Labelling(known["labels"], int(known["classes"]), known["told"].tobytes(), known["seam"])
+        some = self.rows.take(pa.array(rows))
+        for each, values in (beside or {}).items():
+            some = some.append_column(each, pa.array(values[rows]))
+        made = work(some, heard)
+        told, classes = np.frombuffer(made.told, np.uint8), np.array(made.classes)
+        self.kept.put(name, labels=made.labels, seam=made.seam, told=told, classes=classes)
         return made
 
 

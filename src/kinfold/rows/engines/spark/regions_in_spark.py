@@ -10,7 +10,7 @@ A region's labels depend on nothing but its rows: where they are lost with an ex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from kinfold.rows.engines.regions import (
     Route,
     ValueCodes,
     Work,
+    Works,
     named,
     offsets_of,
 )
@@ -35,7 +36,8 @@ from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.engines.treating import labelled_tuples
 from kinfold.rows.recoding import Recoding
 
-TOLD = -1  # the place of what is told of a region, which is no row
+TOLD = -1  # the place of what is told of a part, which is no row
+NONE = -1  # the seam of rows that are at none
 
 
 class RegionsInSpark:
@@ -59,37 +61,49 @@ class RegionsInSpark:
             found = rows.toArrow().to_pydict()
         return dict(zip(found["x"], found["count"], strict=True))
 
-    def labelled(self, number: Mapping[int, int], work: Work, heard: Listener, kept: RegionShelf) -> LabelledRows:  # noqa: ARG002
+    def labelled(self, number: Mapping[int, int], works: Works, heard: Listener, kept: RegionShelf) -> LabelledRows:  # noqa: ARG002
         """Work on every region in the executors; for a later run nothing is kept: labels do not leave Spark."""
-        heard(0, 1)
         many = max(number.values()) + 1
-        known = pa.table(
-            {"region": pa.array(number.keys(), pa.int64()), "number": pa.array(number.values(), pa.int32())}
-        )
+        known = {"region": pa.array(number.keys(), pa.int64()), "part": pa.array(number.values(), pa.int64())}
         with self._session.job():
-            beside = handed(self._session, known, {"region": "BIGINT", "number": "INTEGER"})
-            rows = self._rows.join(beside, "region", "inner").drop("region").repartition(many, "number")
-            made = rows.groupBy("number").applyInArrow(
-                _worker(work), "number int, place bigint, label int, told binary"
-            )
-            made = made.persist()
-            self._kept.append(made)
-            told = made.where(f"place = {TOLD}").select("number", "label", "told").toArrow()
-        heard(1, 1)
-        order = np.argsort(told.column("number").to_numpy())
-        classes = told.column("label").to_numpy()[order]
-        return LabelledRows(
-            np.empty(0, np.int32),
-            self._held(made, classes),
-            [told.column("told")[int(at)].as_py() for at in order],
+            beside = handed(self._session, pa.table(known), {"region": "BIGINT", "part": "BIGINT"})
+            rows = self._rows.join(beside, "region", "inner").drop("region")
+        heard(0, 2)
+        first = self._worked(rows, many, works.region)
+        again = first.rows.where(f"seam <> {NONE} AND place <> {TOLD}").selectExpr(
+            "place", "CAST(part AS INT) AS number", "label", "seam AS part"
         )
+        heard(1, 2)
+        second = self._worked(self._rows.drop("region").join(again, "place", "inner"), many, works.seam)
+        heard(2, 2)
+        held = first.stays(self._session, 0).unionAll(second.stays(self._session, sum(first.classes)))
+        return LabelledRows(np.empty(0, np.int32), held, [*first.told, *second.told])
 
-    def _held(self, made: Any, classes: Any) -> Any:
-        """Return the class of each place, numbered through all regions."""
-        offsets = pa.table({"number": np.arange(len(classes), dtype=np.int32), "past": offsets_of(classes)})
+    def _worked(self, rows: Any, many: int, work: Work) -> _Worked:
+        """Work on the parts of these rows, each as one group."""
+        columns = "part bigint, place bigint, label int, seam bigint, told binary"
         with self._session.job():
-            beside = handed(self._session, offsets, {"number": "INTEGER", "past": "BIGINT"})
-            rows = made.where(f"place <> {TOLD}").join(beside, "number", "inner")
+            made = rows.repartition(many, "part").groupBy("part").applyInArrow(_worker(work), columns).persist()
+            self._kept.append(made)
+            told = made.where(f"place = {TOLD}").orderBy("part").toArrow()
+        return _Worked(made, *(told.column(name).to_pylist() for name in ("part", "label", "told")))
+
+
+class _Worked(NamedTuple):
+    """Labels in Spark, and of each part its number, how many classes stay in it, and what it told."""
+
+    rows: Any
+    parts: list[int]
+    classes: list[int]
+    told: list[bytes]
+
+    def stays(self, session: RunningSpark, past: int) -> Any:
+        """Return the class of each place that is in no seam, numbered through all parts."""
+        offsets = past + offsets_of(self.classes)
+        known = pa.table({"part": pa.array(self.parts, pa.int64()), "past": offsets})
+        with session.job():
+            beside = handed(session, known, {"part": "BIGINT", "past": "BIGINT"})
+            rows = self.rows.where(f"seam = {NONE} AND place <> {TOLD}").join(beside, "part", "inner")
             return rows.selectExpr("place AS at", "CAST(label + past AS INT) AS label")
 
 
@@ -149,17 +163,22 @@ def _worker(work: Work) -> Callable[[pa.Table], pa.Table]:
     """Return what is done to the rows of a region, in an executor: a function, for Spark asks for its types."""
 
     def on(group: pa.Table) -> pa.Table:
-        return _worked(work, group)
+        return _done(work, group)
 
     return on
 
 
-def _worked(work: Work, group: pa.Table) -> pa.Table:
-    """Return the labels of a region, and a row of what is told of it: its classes, and the rest."""
+def _done(work: Work, group: pa.Table) -> pa.Table:
+    """Return the labels of a part, and a row of what is told of it: how many of its classes stay, and the rest."""
     rows = group.sort_by(PLACE)
-    made = work(rows.drop_columns(["number"]), None)
-    places = np.append(rows.column(PLACE).to_numpy(), TOLD)
-    labels = np.append(made.labels, made.labels.max() + 1).astype(np.int32)
-    told = pa.array([*[None] * len(made.labels), made.told], pa.binary())
-    number = np.full(len(places), rows.column("number")[0].as_py(), np.int32)
-    return pa.table({"number": number, "place": places, "label": labels, "told": told})
+    made = work(rows.drop_columns(["part"]), None)
+    many = rows.num_rows
+    return pa.table(
+        {
+            "part": np.full(many + 1, rows.column("part")[0].as_py(), np.int64),
+            "place": np.append(rows.column(PLACE).to_numpy(), TOLD),
+            "label": np.append(made.labels, made.classes).astype(np.int32),
+            "seam": np.append(made.seam, NONE),
+            "told": pa.array([*[None] * many, made.told], pa.binary()),
+        }
+    )
