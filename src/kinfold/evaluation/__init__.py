@@ -16,8 +16,8 @@ import numpy as np
 from kinfold.evaluation.answers import answer
 from kinfold.evaluation.cautions import dominance, protected_by_k_alone, singling
 from kinfold.evaluation.confidential_by_class import held_in
-from kinfold.evaluation.drawn_records import Drawn
-from kinfold.evaluation.loss import loss
+from kinfold.evaluation.drawn_records import Drawn, exact_errors
+from kinfold.evaluation.loss import loss, loss_of_all
 from kinfold.evaluation.pairing import Pair, Tables
 from kinfold.evaluation.plausibility import Plausibility, plausibility
 from kinfold.evaluation.questions import Questions
@@ -99,8 +99,9 @@ def measure_release(
     seed, recorded = policy.request.method.seed, tables.recorded.get("risk", {})
     risked = risk(known, shown, policy.request.privacy.k, asked, seed, recorded)
     before = risk_before(_shown_before(tables, policy, known, beside))
-    if isinstance(tables.rows, Drawn):
-        told_of_sample(tables.rows.told, risked, lost)
+    if isinstance(tables.rows, Drawn) and not isinstance(pair, str):
+        exact = loss_of_all(lost, exact_errors(tables.engine, tables.rows, pair.compared))
+        told_of_sample(tables.rows.told, exact, risked, lost)
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known))
     odd = _odd(tables, policy, beside)

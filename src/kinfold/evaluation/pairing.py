@@ -143,6 +143,11 @@ class Pair:
             return None
         return np.column_stack([x for x, _ in both]), np.column_stack([y for _, y in both])
 
+    @property
+    def compared(self) -> list[str]:
+        """The names of the columns that are numbers in both tables."""
+        return [column.name for column in self.columns if column.compares_numbers]
+
     def only(self, names: Sequence[str]) -> Pair:
         """Return the pair on some columns."""
         columns = tuple(column for column in self.columns if column.name in names)

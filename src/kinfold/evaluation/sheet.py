@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -51,12 +51,12 @@ def notes_of(*sheets: Sheet) -> list[str]:
     return [f"{', '.join(keys)}: {reason}" for reason, keys in found.items()]
 
 
-def told_of_sample(reason: str, *sheets: Sheet) -> None:
+def told_of_sample(reason: str, exact: Collection[str], *sheets: Sheet) -> None:
     """Note of every measure that was taken on some records that it is an estimate; class sizes are exact."""
     for sheet in sheets:
         known = {key for keys in sheet.reasons.values() for key in keys}
         for key, value in sheet.values.items():
-            if value is not None and key not in COUNTED and f"{sheet.section}.{key}" not in known:
+            if value is not None and key not in {*COUNTED, *exact} and f"{sheet.section}.{key}" not in known:
                 sheet.remark(key, reason)
 
 

@@ -32,7 +32,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 FAR = 2_000_000  # records of a table that is held in one place; a larger one is worked on in regions
 REGION = 1_000_000  # records of a region, about: what one executor holds and partitions
-DRAWN = 200_000  # records of the sample, about
+DRAWN, EACH = 200_000, 1_000  # records of the sample, about, and at least for each region
 ROOM = 1.1  # a cut of a sample is not exact: so much more is reckoned with
 LEAST = 4  # a region of less than this part of a whole one joins its neighbour
 CLASSES = 20  # of k that a region has room for, at least

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,14 @@ from kinfold.rows.schema import Column, Reading, Schema
 from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
+
+
+class NumbersInBoth(NamedTuple):
+    """A column that is numbers before and after a recoding, and the mean of those before."""
+
+    before: Column
+    after: Column
+    mean: float
 
 
 class Engine(Protocol):
@@ -99,6 +107,12 @@ class Engine(Protocol):
 
     def like(self, frame: Any, by: Sequence[str], some: Any) -> NDArray[np.int64]:
         """Count the rows that are like each of some rows, which were picked, in all of these columns."""
+
+    def errors(self, original: Any, released: Any, columns: Sequence[NumbersInBoth], recoding: Recoding) -> list[float]:
+        """Sum over all rows the squared errors of columns; where no value is released, that of the mean stands for it.
+
+        The release is the original after a recoding, in the same order.
+        """
 
     def rows(self, frame: Any, schema: Schema | None = None) -> Any:
         """Return every column as an Arrow table: as it is stored, or in the type that its values have by a schema."""

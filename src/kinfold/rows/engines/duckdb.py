@@ -23,7 +23,7 @@ from kinfold.errors import DataError, PolicyError
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.databases.row_import import RowsAt, read_database
-from kinfold.rows.engines import expressions, ordering
+from kinfold.rows.engines import NumbersInBoth, expressions, ordering
 from kinfold.rows.engines.connection import DiskFull
 from kinfold.rows.engines.database import PIECE, Database
 from kinfold.rows.engines.describing import SHORT, schema_of
@@ -244,6 +244,18 @@ class DuckDB:
         """Count the rows that are like each of some rows."""
         sizes = self.tally(frame, by, {}).sizes.astype(np.int32)
         return self.by_row(some, Recoding(sizes, {}, self.distinct(frame, by))).labels.astype(np.int64)
+
+    def errors(
+        self, original: Frame, released: Frame, columns: Sequence[NumbersInBoth], recoding: Recoding
+    ) -> list[float]:
+        """Sum the squared errors of columns, one at a time."""
+        found = []
+        for before, after, mean in columns:
+            x, y = self._asked(original, before), np.full(len(recoding.labels), np.nan)
+            y[recoding.kept] = self._asked(released, after)
+            gaps = x - np.where(np.isnan(y), mean, y)
+            found.append(float(np.nansum(gaps * gaps)))
+        return found
 
     def described_as(self, frame: Frame, schema: Schema) -> Frame:
         """Return some rows of a table that is described already: its columns are what they are in the whole."""

@@ -51,7 +51,7 @@ Route: TypeAlias = Callable[[pa.Table], NDArray[np.int64]]  # the region of each
 Work: TypeAlias = Callable[[pa.Table, "Listener | None"], Labelling]
 
 
-class Works(NamedTuple):
+class RegionAndSeam(NamedTuple):
     """What is done to the rows of a region, and to those at a seam: these come with `number`, of their region."""
 
     region: Work
@@ -85,7 +85,9 @@ class Regions(Protocol):
     def spread(self, asked: int) -> dict[int, int]:
         """Return how many rows that are in a region have each code of a column, by its number among those asked for."""
 
-    def labelled(self, number: Mapping[int, int], works: Works, heard: Listener, kept: RegionShelf) -> LabelledRows:
+    def labelled(
+        self, number: Mapping[int, int], work: RegionAndSeam, heard: Listener, kept: RegionShelf
+    ) -> LabelledRows:
         """Work on every region, some of which may be one: `number` numbers them anew, from 0 up; then at the seams."""
 
 
@@ -116,14 +118,16 @@ class RegionsHere:
         """Return how many rows that are in a region have each code of a column."""
         return _counted(self._rows.column(f"v{asked}").to_numpy()[self._region >= 0].astype(np.int64))
 
-    def labelled(self, number: Mapping[int, int], works: Works, heard: Listener, kept: RegionShelf) -> LabelledRows:
+    def labelled(
+        self, number: Mapping[int, int], work: RegionAndSeam, heard: Listener, kept: RegionShelf
+    ) -> LabelledRows:
         """Work on one region after the other, then on the seams."""
         known = np.array(sorted(number), np.int64)
         fresh = np.array([number[region] for region in known.tolist()], np.int64)
         found = np.where(self._region < 0, -1, fresh[np.searchsorted(known, np.maximum(self._region, known[0]))])
         run = _Run(self._rows, heard, kept)
-        seam = run.worked(found, works.region, "region")
-        run.worked(seam, works.seam, "seam", {"number": found.astype(np.int32), "label": run.labels.copy()})
+        seam = run.worked(found, work.region, "region")
+        run.worked(seam, work.seam, "seam", {"number": found.astype(np.int32), "label": run.labels.copy()})
         return LabelledRows(run.labels, None, run.told)
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from kinfold.errors import PolicyError
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.databases.address import DatabaseAddress
-from kinfold.rows.engines import expressions
+from kinfold.rows.engines import NumbersInBoth, expressions
 from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.normalizing import plainly
@@ -31,7 +31,7 @@ from kinfold.rows.engines.spark import intake, recoded
 from kinfold.rows.engines.spark.distributed_counts import SHORT, Counts
 from kinfold.rows.engines.spark.frame import Distributed
 from kinfold.rows.engines.spark.gathering import brought, picked
-from kinfold.rows.engines.spark.moments import moments_of
+from kinfold.rows.engines.spark.moments import errors_of, moments_of
 from kinfold.rows.engines.spark.regions_in_spark import RegionsInSpark, regions
 from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.engines.spark.splitting import split
@@ -239,6 +239,16 @@ class Spark:
         tuples = self._here.distinct(some, by)
         sizes = recoded.sizes_of(self._session, self._db, frame, tuples)
         return self._here.by_row(some, Recoding(sizes, {}, tuples)).labels.astype(np.int64)
+
+    def errors(
+        self,
+        original: Distributed,
+        released: Distributed,
+        columns: Sequence[NumbersInBoth],
+        recoding: Recoding,  # noqa: ARG002
+    ) -> list[float]:
+        """Sum the squared errors of columns, where the rows are."""
+        return errors_of(self._session, original, released, columns)
 
     def rows(self, frame: Distributed | Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""

@@ -21,11 +21,11 @@ from kinfold.rows.engines.regions import (
     Asked,
     LabelledRows,
     Listener,
+    RegionAndSeam,
     RegionShelf,
     Route,
     ValueCodes,
     Work,
-    Works,
     named,
     offsets_of,
 )
@@ -61,7 +61,13 @@ class RegionsInSpark:
             found = rows.toArrow().to_pydict()
         return dict(zip(found["x"], found["count"], strict=True))
 
-    def labelled(self, number: Mapping[int, int], works: Works, heard: Listener, kept: RegionShelf) -> LabelledRows:  # noqa: ARG002
+    def labelled(
+        self,
+        number: Mapping[int, int],
+        work: RegionAndSeam,
+        heard: Listener,
+        kept: RegionShelf,  # noqa: ARG002
+    ) -> LabelledRows:
         """Work on every region in the executors; for a later run nothing is kept: labels do not leave Spark."""
         many = max(number.values()) + 1
         known = {"region": pa.array(number.keys(), pa.int64()), "part": pa.array(number.values(), pa.int64())}
@@ -69,12 +75,12 @@ class RegionsInSpark:
             beside = handed(self._session, pa.table(known), {"region": "BIGINT", "part": "BIGINT"})
             rows = self._rows.join(beside, "region", "inner").drop("region")
         heard(0, 2)
-        first = self._worked(rows, many, works.region)
+        first = self._worked(rows, many, work.region)
         again = first.rows.where(f"seam <> {NONE} AND place <> {TOLD}").selectExpr(
             "place", "CAST(part AS INT) AS number", "label", "seam AS part"
         )
         heard(1, 2)
-        second = self._worked(self._rows.drop("region").join(again, "place", "inner"), many, works.seam)
+        second = self._worked(self._rows.drop("region").join(again, "place", "inner"), many, work.seam)
         heard(2, 2)
         held = first.stays(self._session, 0).unionAll(second.stays(self._session, sum(first.classes)))
         return LabelledRows(np.empty(0, np.int32), held, [*first.told, *second.told])
