@@ -118,7 +118,7 @@ class Pair:
         """Class of each original record by its released values, -1 where it was left out."""
         classes = np.full(len(self.kept), -1, np.int64)
         if self.kept.any():
-            classes[self.kept] = alike([column.told_after[self.kept] for column in self.columns])[0]
+            classes[self.kept] = alike([column.told_after for column in self.columns], self.kept)[0]
         return classes
 
     @property
@@ -141,7 +141,8 @@ class Pair:
         ]
         if not both:
             return None
-        return np.column_stack([x for x, _ in both]), np.column_stack([y for _, y in both])
+        x, y = (np.stack(side).T for side in zip(*both, strict=True))  # column by column, as they are added up
+        return x, y
 
     @property
     def compared(self) -> list[str]:

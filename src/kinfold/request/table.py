@@ -5,7 +5,7 @@ Generalization asks for tuples and never for records. Nothing is read before it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.models.terms import Terms
+from kinfold.models.terms import Confidential, Terms
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute, Coded, encode
 from kinfold.request.terms import confidential_values, unit_values
@@ -21,7 +21,7 @@ from kinfold.rows.engines import Engine
 from kinfold.rows.engines.regions import ValueCodes
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Column, Role
-from kinfold.rows.tally import Tally
+from kinfold.rows.tally import Spread, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,7 @@ class Tuples:
     attributes: tuple[Attribute, ...]
     tally: Tally
     frame: Any
+    forget: Callable[[], None] = lambda: None  # what was counted; it is counted again when asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Table:
         """The distinct tuples of the quasi-identifiers."""
         columns = self.policy.of(Role.QUASI)
         found = self.engine.distinct(self.frame, [column.name for column in columns])
-        return Tuples(encode(self.engine, found, columns), self._tally(), found)
+        return Tuples(encode(self.engine, found, columns), self._tally(), found, self.engine.forget_counts)
 
     @cached_property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -91,6 +92,26 @@ class Table:
         return unit_values(self.engine, self.frame, self.policy)
 
     def _tally(self) -> Tally:
-        columns = self.terms.confidential
-        tally = self.engine.tally(self.frame, self.terms.quasi, {c.name: c.reading for c in columns})
-        return replace(tally, spreads={c.name: c.arranged(tally.spreads[c.name]) for c in columns})
+        counted = self.engine.tally(self.frame, self.terms.quasi, {})
+        return replace(counted, spreads=Spreads(self))
+
+    def spread(self, column: Confidential) -> Spread:
+        """Say how the values of a confidential column fall into the tuples."""
+        tally = self.engine.tally(self.frame, self.terms.quasi, {column.name: column.reading})
+        return column.arranged(tally.spreads[column.name])
+
+
+class Spreads(Mapping[str, Spread]):
+    """The spreads of a table's tuples, asked of the engine each time: they may be larger than all the rest."""
+
+    def __init__(self, table: Table) -> None:
+        self._table, self._columns = table, {column.name: column for column in table.terms.confidential}
+
+    def __getitem__(self, name: str) -> Spread:
+        return self._table.spread(self._columns[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)

@@ -135,5 +135,8 @@ class Engine(Protocol):
     def hand_out(self, frame: Any, schema: Schema, fitted: Callable[[str], str], *, ordered: bool) -> Any:
         """Hand out every row, a batch at a time: `fitted` names the type in which one of the engine's is taken."""
 
+    def forget_counts(self) -> None:
+        """Let go of what was counted and can be counted again: somebody else needs the memory."""
+
     def close(self) -> None:
         """Forget every row and remove every temporary file."""

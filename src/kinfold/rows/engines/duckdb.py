@@ -48,7 +48,8 @@ from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Spread, Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
-REMEMBERED, MODEST = 6, 100_000  # large counts, for measures, pages and checks ask again; cells of one that is not
+CELL = 24  # bytes: the class, the value, and how often
+MODEST = 100_000  # cells of a count that is remembered whatever memory there is
 
 FORGOTTEN: dict[str, Any] = {"checksum": None, "blanked": frozenset(), "doubtful": ()}  # of a table that was recoded
 
@@ -63,6 +64,7 @@ class DuckDB:
         self._recoded: dict[str, AfterRecoding] = {}
         self._tuples: dict[tuple[str, tuple[str, ...]], Frame] = {}
         self._counted: dict[Any, Any] = {}
+        self._room = resources.for_counts
         self._discard = weakref.finalize(self, self._db.connection.close)
 
     def __enter__(self) -> Self:
@@ -146,7 +148,7 @@ class DuckDB:
         return Tally(keys, sizes, spreads)
 
     def _remembered(self, asked: Any, count: Callable[[], Any]) -> Any:
-        """Return what was counted; of large counts those of classes are remembered, and the latest."""
+        """Return what was counted; of large counts the latest are remembered: measures, pages and checks ask again."""
         if asked in self._counted:
             return self._counted[asked]
         found = count()
@@ -154,9 +156,14 @@ class DuckDB:
             return found
         self._counted[asked] = found
         large = [key for key, held in self._counted.items() if _cells(held) > MODEST]
-        for key in large[:-REMEMBERED]:
-            del self._counted[key]
+        while len(large) > 1 and sum(CELL * _cells(self._counted[key]) for key in large) > self._room:
+            del self._counted[large.pop(0)]
         return found
+
+    def forget_counts(self) -> None:
+        """Let go of what was counted; the tuples stay."""
+        self._counted.clear()
+        pa.default_memory_pool().release_unused()
 
     def _spread(self, frame: Frame, tuples: Frame, name: str, how: Reading | Column) -> Spread:
         asked = expressions.number(frame, how) if isinstance(how, Column) else self._exact(frame, name, how)

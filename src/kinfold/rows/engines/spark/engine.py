@@ -196,6 +196,10 @@ class Spark:
         values = [expressions.number(frame.seen, column) for column in columns.values()]
         return moments_of(self._session, frame, values)
 
+    def forget_counts(self) -> None:
+        """Let go of what was counted in the embedded engine."""
+        self._here.forget_counts()
+
     def _held(self, frame: Distributed | Frame, names: Sequence[str]) -> Frame:
         return frame if isinstance(frame, Frame) else self._counts.of(frame, names)
 
