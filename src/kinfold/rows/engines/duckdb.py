@@ -249,8 +249,15 @@ class DuckDB:
 
     def like(self, frame: Frame, by: Sequence[str], some: Frame) -> Any:
         """Count the rows that are like each of some rows."""
-        sizes = self.tally(frame, by, {}).sizes.astype(np.int32)
-        return self.by_row(some, Recoding(sizes, {}, self.distinct(frame, by))).labels.astype(np.int64)
+        tuples = self.distinct(some, by)
+        numbers = Recoding(np.arange(self._db.count(tuples.table), dtype=np.int32), {}, tuples)
+        named = labelled_tuples(self._db, numbers)
+        joined = beside_tuples(frame, named, "1 AS one", "label")
+        found = self._db.arrow(f"SELECT u.label, count(*) AS many FROM {joined} GROUP BY u.label")
+        self._db.drop(named.table)
+        sizes = np.zeros(len(numbers.labels), np.int32)
+        sizes[found.column("label").to_numpy()] = found.column("many").to_numpy()
+        return self.by_row(some, replace(numbers, labels=sizes)).labels.astype(np.int64)
 
     def errors(
         self, original: Frame, released: Frame, columns: Sequence[NumbersInBoth], recoding: Recoding

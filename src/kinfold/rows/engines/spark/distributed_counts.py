@@ -103,6 +103,11 @@ class Counts:
             some = counted.orderBy(_scattered(), "k0").limit(MOST).toArrow()
         return self._taken(frame, (name,), some)
 
+    def summed(self, frame: Distributed, counts: Sequence[str]) -> list[int]:
+        """Return counts of rows, given as SQL of the embedded engine; of a long table, which is not asked by values."""
+        with self._session.job():
+            return [int(each or 0) for each in frame.counted(counts).collect()[0]]
+
     def facts(self, frame: Distributed, name: str) -> tuple[int, int]:
         """Return how many rows have a value in a column, and about how many different ones."""
         from pyspark.sql.functions import approx_count_distinct, col, count

@@ -27,7 +27,7 @@ from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.normalizing import plainly
 from kinfold.rows.engines.regions import Asked, Regions, Route
 from kinfold.rows.engines.released_schema import AfterRecoding
-from kinfold.rows.engines.spark import intake, recoded
+from kinfold.rows.engines.spark import distributed_counts, intake, recoded
 from kinfold.rows.engines.spark.distributed_counts import SHORT, Counts
 from kinfold.rows.engines.spark.frame import Distributed
 from kinfold.rows.engines.spark.gathering import brought, picked
@@ -102,7 +102,10 @@ class Spark:
         return found
 
     def _asked(self, frame: Distributed, asked: Mapping[str, Sequence[str]]) -> Any:
-        """Answer questions about columns of text by their distinct values."""
+        """Answer questions about columns of text, which are counts: by their distinct values, or by all rows."""
+        if self._counts.rows(frame) > distributed_counts.MOST:  # there may be a text for each row
+            yield from self._counts.summed(frame, [each for questions in asked.values() for each in questions])
+            return
         for c, questions in asked.items():
             held = self._counts.of(frame, [frame.seen.names[int(c[1:])]])
             yield from self._db.row(f"SELECT {', '.join(questions)} FROM (SELECT c0 AS {c} FROM {held.table})")
