@@ -1,6 +1,6 @@
 """Seams: where regions meet, their classes are looked at once more, together.
 
-    at a seam     a class whose records, and half as much on either side, reach a cut between regions
+    at a seam     a class whose records, and a fifth as much on either side, reach a cut between regions
     together      such classes, whole, of all regions, parted by other cuts: what was a border lies within a part
     borders       as between blocks (see `blocks.borders`): records move and change places as long as that costs less
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = NDArray[np.int64]
 
-REACH = 0.5  # of the width of a class, to either side of it
+REACH = 0.2  # of the width of a class, to either side of it: more takes longer, and gains little
 NOWHERE = -1
 
 
