@@ -10,14 +10,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.models.terms import Confidential, Terms
-from kinfold.request.binding import BoundPolicy
-from kinfold.request.encoding import Attribute, encode
+from kinfold.request.binding import BoundColumn, BoundPolicy
+from kinfold.request.encoding import Attribute, Coded, encode
 from kinfold.request.terms import confidential_values, unit_values
 from kinfold.rows.engines import Engine
-from kinfold.rows.schema import Role
+from kinfold.rows.engines.regions import ValueCodes
+from kinfold.rows.recoding import Recoding
+from kinfold.rows.schema import Column, Role
 from kinfold.rows.tally import Spread, Tally
 
 
@@ -53,9 +56,30 @@ class Table:
         """The quasi-identifiers of every record."""
         return encode(self.engine, self.frame, self.policy.of(Role.QUASI))
 
-    def described(self, by_tuple: bool) -> tuple[Attribute, ...]:
-        """The quasi-identifiers of every tuple, or of every record."""
-        return self.tuples.attributes if by_tuple else self.attributes
+    def scale(self, bound: BoundColumn) -> tuple[Coded, ValueCodes]:
+        """Return a column of categories by its distinct values, and the code of each on its scale."""
+        values = self.engine.distinct(self.frame, [bound.name])
+        found = encode(self.engine, values, [bound])[0]
+        assert isinstance(found, Coded)  # noqa: S101  numbers are not asked for
+        return found, ValueCodes(bound.name, values, found.codes)
+
+    def column(self, some: Any, how: Column | ValueCodes) -> NDArray[np.float64]:
+        """Return a column of some of the rows as numbers, or as codes."""
+        if isinstance(how, ValueCodes):
+            found = self.engine.by_row(some, Recoding(how.codes.astype(np.int32), {}, how.values)).labels
+        else:
+            found = self.engine.collect(some, {how.name: how}).column(0).to_numpy(zero_copy_only=False)
+        return found.astype(np.float64, copy=False)
+
+    def of_rows(self, some: Any) -> tuple[Attribute, ...]:
+        """The quasi-identifiers of some of the rows, on the scales of the whole table."""
+        return tuple(self._of_rows(some, bound) for bound in self.policy.of(Role.QUASI))
+
+    def _of_rows(self, some: Any, bound: BoundColumn) -> Attribute:
+        if bound.kind.measured and not bound.suppressed:
+            return encode(self.engine, some, [bound])[0]
+        known, how = self.scale(bound)
+        return replace(known, codes=self.column(some, how).astype(np.int32))
 
     @cached_property
     def confidential(self) -> Mapping[str, NDArray[Any]]:

@@ -23,7 +23,7 @@ from kinfold.errors import DataError, PolicyError
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.databases.row_import import RowsAt, read_database
-from kinfold.rows.engines import expressions, ordering
+from kinfold.rows.engines import NumbersInBoth, expressions, ordering
 from kinfold.rows.engines.connection import DiskFull
 from kinfold.rows.engines.database import PIECE, Database
 from kinfold.rows.engines.describing import SHORT, schema_of
@@ -33,6 +33,7 @@ from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, s
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
 from kinfold.rows.engines.reading import read_arrow, read_file, read_part
+from kinfold.rows.engines.regions import Asked, RegionsHere, Route, ValueCodes
 from kinfold.rows.engines.released_schema import AfterRecoding, only
 from kinfold.rows.engines.row_export import Handed, handed
 from kinfold.rows.engines.sorted_rows import MANY, sorted_counts
@@ -226,6 +227,61 @@ class DuckDB:
     def split(self, orders: Any, hall: Any) -> Any:
         """Work on blocks in threads of this process."""
         return hall.run(lambda at: orders.made(at, partial(hall.part, at)))
+
+    def regions(self, frame: Frame, asked: Asked, route: Route) -> RegionsHere:
+        """Let every row find its region."""
+        return RegionsHere([self._asked(frame, how) for how in asked], self._db.count(frame.table), route)
+
+    def _asked(self, frame: Frame, how: Column | ValueCodes) -> Any:
+        """Return a column of every row as numbers, or as codes."""
+        if isinstance(how, Column):
+            found = self.collect(frame, {how.name: how}).column(0).to_numpy(zero_copy_only=False)
+        else:
+            found = self.by_row(frame, Recoding(how.codes.astype(np.int32), {}, how.values)).labels
+        return found.astype(np.float64, copy=False)
+
+    def picked(self, frame: Frame, places: Any, recoding: Recoding | None = None) -> tuple[Frame, Any]:
+        """Return the rows that stood at some places, and the numbers of the places that have one."""
+        there, at = np.arange(len(places)), places
+        if recoding is not None:
+            there = np.flatnonzero(recoding.kept[places])
+            at = (np.cumsum(recoding.kept) - 1)[places[there]]
+        wanted = np.zeros(self._db.count(frame.table), np.bool_)
+        wanted[at] = True
+        with self._db.registered(pa.table({"wanted": wanted})) as view:
+            table = self._db.table(f"SELECT s.* FROM {frame.table} s POSITIONAL JOIN {view} n WHERE n.wanted")
+        return self.described_as(replace(frame, table=table, checksum=None), self.schema(frame)), there
+
+    def like(self, frame: Frame, by: Sequence[str], some: Frame) -> Any:
+        """Count the rows that are like each of some rows."""
+        tuples = self.distinct(some, by)
+        numbers = Recoding(np.arange(self._db.count(tuples.table), dtype=np.int32), {}, tuples)
+        named = labelled_tuples(self._db, numbers)
+        joined = beside_tuples(frame, named, "1 AS one", "label")
+        found = self._db.arrow(f"SELECT u.label, count(*) AS many FROM {joined} GROUP BY u.label")
+        self._db.drop(named.table)
+        sizes = np.zeros(len(numbers.labels), np.int32)
+        sizes[found.column("label").to_numpy()] = found.column("many").to_numpy()
+        return self.by_row(some, replace(numbers, labels=sizes)).labels.astype(np.int64)
+
+    def errors(
+        self, original: Frame, released: Frame, columns: Sequence[NumbersInBoth], recoding: Recoding
+    ) -> list[float]:
+        """Sum the squared errors of columns, one at a time."""
+        found = []
+        for before, after, mean in columns:
+            x, y = self._asked(original, before), np.full(len(recoding.labels), np.nan)
+            y[recoding.kept] = self._asked(released, after)
+            gaps = x - np.where(np.isnan(y), mean, y)
+            found.append(float(np.nansum(gaps * gaps)))
+        return found
+
+    def described_as(self, frame: Frame, schema: Schema) -> Frame:
+        """Return some rows of a table that is described already: its columns are what they are in the whole."""
+        rows = self._db.count(frame.table)
+        columns = (replace(column, rows=rows, nulls=min(column.nulls, rows)) for column in schema)
+        self._schemas[frame.table] = Schema.of([column for column in columns if column.name in frame.names], rows)
+        return frame
 
     def rows(self, frame: Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""
