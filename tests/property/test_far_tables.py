@@ -84,6 +84,15 @@ def _lost(table: pa.Table, release: Any) -> float:
     return float((((both[0] - both[1]) / both[0].std(axis=0)) ** 2).sum())
 
 
+def test_refinement_is_by_steps_and_its_steps_repeat_it() -> None:
+    table = people("plain")
+    asked = {**policy(), "method": {"name": "mdav", "refine": 3}}
+    release = kinfold.anonymize(table, asked)
+    assert any("not by seconds" in note for note in release.plan.notes)
+    again = kinfold.anonymize(table, {**asked, "method": {"name": "mdav", "refine_steps": release.plan.steps}})
+    assert release.labels.tolist() == again.labels.tolist()
+
+
 def test_figures_are_about_those_of_every_record() -> None:
     table, asked = people("plain", 4_000), policy()
     release = kinfold.anonymize(table, asked)

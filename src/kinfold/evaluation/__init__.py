@@ -36,7 +36,7 @@ from kinfold.rows.text_warnings import formulas, look_alikes
 
 __all__ = ["Measures", "Questions", "RecordRisk", "Statistics", "Tables", "measure_release"]
 
-FAR = "it takes every record of the original beside all others, and this table is in no place as a whole"
+FAR = "it takes every record of the original beside all others, and these are in no place together"
 NOTHING = Statistics({}, {"columns": [], "before": [], "after": []}, {})
 
 

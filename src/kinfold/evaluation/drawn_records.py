@@ -84,7 +84,7 @@ def exact_errors(engine: Engine, drawn: Drawn, names: Sequence[str]) -> dict[str
     """
     far, found = drawn.whole, {}
     before, after = (engine.schema(frame) for frame in (far.original, far.released))
-    facts = {name: _facts(engine, far.original, before[name]) for name in names}
+    facts = _facts(engine, far.original, [before[name] for name in names])
     columns = [NumbersInBoth(before[name], after[name], facts[name][1]) for name in names]
     for name, lost in zip(names, engine.errors(far.original, far.released, columns, far.recoding), strict=True):
         count, _, variance = facts[name]
@@ -93,9 +93,15 @@ def exact_errors(engine: Engine, drawn: Drawn, names: Sequence[str]) -> dict[str
     return found
 
 
-def _facts(engine: Engine, frame: Any, column: Column) -> tuple[int, float, float]:
-    count, means, covariances = engine.moments(frame, {column.name: column})
-    return count, float(means[0]), float(covariances[0, 0])
+def _facts(engine: Engine, frame: Any, columns: Sequence[Column]) -> dict[str, tuple[int, float, float]]:
+    """Return how many values each column has, their mean and variance: of all at once where none is missing."""
+    if not columns:
+        return {}
+    count, means, covariances = engine.moments(frame, {column.name: column for column in columns})
+    if count < engine.schema(frame).rows and len(columns) > 1:
+        return {name: fact for column in columns for name, fact in _facts(engine, frame, [column]).items()}
+    names = [column.name for column in columns]
+    return {name: (count, float(means[i]), float(covariances[i, i])) for i, name in enumerate(names)}
 
 
 def _known(value: float) -> float:

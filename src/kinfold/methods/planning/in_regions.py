@@ -130,14 +130,22 @@ def _planned(task: Task, made: LabelledRows, told: Sequence[RegionTold], named: 
     many = sum(each.blocks > 0 for each in told)
     notes.append(
         f"{parted}, in {plural(many, 'region')} of at most {plural(most, 'record')}: "
-        f"a table of more than {far:,} records is held nowhere as a whole"
+        f"a table of more than {far:,} records is parted first"
     )
+    notes += _steps_told(task)
     notes += few_classes(task, classes, released)
     name, reason = named
     steps = _limited(task).method.refine_steps or None
     seconds = sum(each.refined for each in told)
     how = (repaired, name, steps, None, seconds, blocks, (parted,), many)
     return Plan(recoding, name, reason, tuple(notes), *how)
+
+
+def _steps_told(task: Task) -> list[str]:
+    """Say that a refinement by seconds was one by steps."""
+    if task.method.limits is None or task.method.limits[1] is None:
+        return []
+    return ['the classes of a table that is parted are refined by steps, as many as refine = "auto" takes, not seconds']
 
 
 def _together(parts: Sequence[Replace]) -> Averaged:
