@@ -8,9 +8,9 @@ hinder each other, how wide rows are as they are sent, and that Spark takes as m
 partition as it takes for a generalization. The model says how each figure grows, and where it ends:
 
     hours     processor seconds of a record over all cores, and what the driver does alone: write one file, verify it
-    executor  a task on each core with the rows it groups, or a block; and the map that is sent to all
+    executor  a task on each core with the rows it groups, or a region; and the map that is sent to all
     shuffle   what tasks hold after they have counted their own rows: at most their rows, at most all tuples there are
-    driver    cells, of a tuple and a confidential value; for microaggregation every record as numbers
+    driver    cells, of a tuple and a confidential value; for microaggregation what each class releases
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ CELLS, BY_CELLS = 27_000_000, 2.2e9  # at most so many cells, and bytes at the p
 
 # Assumed
 KEY, NUMBER = 60, 8  # bytes of a tuple of six columns, and of a number, as they are sent
-PART, BLOCK = 2_000_000, 100_000  # rows that a task reads, and of a block
+PART, REGION = 2_000_000, 1_000_000  # rows that a task reads, and of a region
+K, COPIES = 10, 8  # records of a class, and how often its values are held at once: as released, counted, looked among
 TUPLES, VALUES, COLUMNS = 4_500_000, 6, 9  # of the tables measured: tuples, diseases; columns of the table of numbers
 
 
@@ -85,12 +86,13 @@ def generalization(cluster: Cluster, records: int) -> Row:
 
 
 def microaggregation(cluster: Cluster, records: int) -> Row:
-    """`mdav` in blocks: each record to its block and its label back, then a join with the values of its class."""
+    """`mdav` in regions: each record to its region, and to a seam at most; labels and the values of classes joined."""
     around = (each(AROUND) - each(SAVED)) * slower()
     spread = records * (each(CLASSES) + around) / (cluster.executors * cluster.cores)
-    sent = records * NUMBER * (COLUMNS + 2 + COLUMNS)
+    sent = records * NUMBER * (2 * (COLUMNS + 2) + 2 * 2 + COLUMNS)
     seconds = spread + records * each(SAVED)
-    return _row("mdav", cluster, records, (seconds, cluster.cores * BLOCK * each(HELD), sent, records * each(HELD)))
+    driver = records / K * COLUMNS * NUMBER * COPIES
+    return _row("mdav", cluster, records, (seconds, cluster.cores * REGION * each(HELD), sent, driver))
 
 
 def _row(work: str, cluster: Cluster, records: int, found: tuple[float, float, float, float]) -> Row:

@@ -19,7 +19,7 @@ from kinfold.errors import PolicyError
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
 from kinfold.evaluation.answers import answer
 from kinfold.evaluation.sheet import Sheet, notes_of
-from kinfold.evaluation.tuples import side_by_side
+from kinfold.evaluation.tuples import described, side_by_side
 from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
@@ -125,12 +125,13 @@ def anonymize(
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
-    tables = side_by_side(table, original, recoded, planned.recoding)  # original and release, by record or by tuple
+    tables = side_by_side(table, original, recoded, planned.recoding, far=planned.regions > 0)  # as measures take them
     measures = _measured(tables, table, prepared, verdict)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)
     how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source))
-    return Release(verdict, measures, bound, written, *how, engine, original, prepared, released, save, rules)
+    made = Release(verdict, measures, bound, written, *how, engine, original, prepared, released, save, rules)
+    return replace(made, drawn=tables.drawn)
 
 
 def _task(table: Table, tell: Stage, ask: Ask | None, shelf: Shelf) -> Task:
@@ -141,7 +142,7 @@ def _task(table: Table, tell: Stage, ask: Ask | None, shelf: Shelf) -> Task:
 
 def _measured(tables: Tables, table: Table, prepared: Prepared, verdict: Verdict) -> Measures:
     """Measure a release against the values as they came, before any of them was recoded."""
-    attributes = as_they_came(table.engine, tables.original, table.described(tables.by_tuple), prepared.changed)
+    attributes = as_they_came(table.engine, tables.looked_at, described(table, tables), prepared.changed)
     return measure_release(tables, table.policy, verdict, attributes)
 
 

@@ -20,7 +20,10 @@ from pyarrow import parquet
 
 import kinfold
 from kinfold.errors import DataError
+from kinfold.methods.blocks.saved_stages import BARE
+from kinfold.rows.engines import NumbersInBoth
 from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.engines.regions import Labelling, RegionAndSeam, ValueCodes
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.resources import Resources
 from kinfold.rows.schema import AS_TEXT, Reading
@@ -313,3 +316,58 @@ def test_a_csv_file_is_read_as_it_is_written(engine: Any, tmp_path: Path) -> Non
         assert engine.form(ours) == plain.form(theirs)
         assert engine.rows(ours, engine.schema(ours)).equals(plain.rows(theirs, plain.schema(theirs)))
         assert engine.checksum(ours) == plain.checksum(theirs)
+
+
+@pytest.mark.parametrize("engine", ENGINES[::2], indirect=True)
+def test_some_rows_and_what_the_others_are_like(engine: Any) -> None:
+    """Rows are picked by their places, before and after a recoding; others like them are counted, errors summed."""
+    table = pa.table({"a": [1.0, 2.0, 2.0, 4.0, None, 2.0], "b": ["x", "y", "y", None, None, "y"]})
+    frame = engine.read(table, MISSING)
+    labels = np.array([0, 0, 1, 1, -1, 1], np.int32)
+    recoding = Recoding(labels, {"a": Replace(pa.array([1.5, None])), "b": Keep()})
+    schema = engine.schema(frame)
+    released = engine.apply(frame, recoding, schema)
+    places = np.array([1, 3, 4, 5])
+    some, there = engine.picked(frame, places)
+    assert engine.rows(some).to_pydict() == table.take(places).to_pydict()
+    assert there.tolist() == [0, 1, 2, 3]
+    assert engine.like(frame, ["a", "b"], some).tolist() == [3, 1, 1, 3]
+    some, there = engine.picked(released, places, recoding)
+    assert engine.rows(some).to_pydict() == {"a": [1.5, None, None], "b": ["y", None, "y"]}
+    assert there.tolist() == [0, 1, 3]
+    assert engine.like(released, ["a"], some).tolist() == [2, 3, 3]
+    columns = [NumbersInBoth(schema["a"], engine.schema(released)["a"], 2.0)]
+    assert engine.errors(frame, released, columns, recoding) == [0.25 + 0.25 + 0 + 4 + 0]
+
+
+@pytest.mark.parametrize("engine", ENGINES[::2], indirect=True)
+def test_rows_find_their_regions_and_come_together_there(engine: Any) -> None:
+    """Odd codes and even ones apart, missing numbers in none; the first class of a region goes on to a seam."""
+    table = pa.table({"a": [0.5, 1.5, None, 3.5, 4.5, 5.5, 6.5], "b": ["x", "y", "x", "y", "x", "x", "y"]})
+    frame = engine.read(table, MISSING)
+    values = engine.distinct(frame, ["b"])
+    codes = np.array([int(text == "y") for text in engine.rows(values).column("b").to_pylist()])
+    found = engine.regions(frame, [engine.schema(frame)["a"], ValueCodes("b", values, codes)], odd_and_even)
+    assert found.counts() == {10: 3, 11: 3}
+    assert found.spread(1) == {0: 3, 1: 3}
+    made = found.labelled({10: 1, 11: 0}, RegionAndSeam(first_goes_on, in_pairs), lambda *_: None, BARE)
+    recoding = engine.by_row(frame, Recoding(made.labels, {}, held=made.held))
+    assert made.told == [b"1.5 3.5 6.5", b"0.5 4.5 5.5", b"seam 0 1"]
+    assert recoding.labels.tolist() == [2, 2, -1, 0, 1, 1, 0]
+
+
+def odd_and_even(rows: pa.Table) -> Any:
+    return np.where(np.isnan(rows.column("v0").to_numpy(zero_copy_only=False)), -1, 10 + rows.column("v1").to_numpy())
+
+
+def first_goes_on(rows: pa.Table, _: Any) -> Labelling:
+    seam = np.full(rows.num_rows, -1)
+    seam[0] = 7
+    labels = (seam > 0).astype(np.int32)  # of two classes the one that goes on has the last number
+    return Labelling(labels, 1, " ".join(map(str, rows.column("v0").to_pylist())).encode(), seam)
+
+
+def in_pairs(rows: pa.Table, _: Any) -> Labelling:
+    told = f"seam {' '.join(map(str, sorted(rows.column('number').to_pylist())))}"
+    assert rows.column("label").to_pylist() == [1, 1]
+    return Labelling(np.zeros(2, np.int32), 1, told.encode(), np.full(2, -1))

@@ -127,3 +127,21 @@ def test_moments_in_the_engine_are_those_of_arrays() -> None:
     assert count == len(x)
     np.testing.assert_allclose(means, x.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(covariances, np.cov(x.T, bias=True), rtol=1e-12)
+
+
+@pytest.mark.parametrize("room", [0, 1_000])
+def test_what_was_forgotten_is_counted_again(room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = policy("lattice", privacy={"k": 25, "l": 2})
+    held = kinfold.anonymize(table(nulls=0.01), asked)
+    counted: list[str] = []
+    monkeypatch.setattr("kinfold.methods.planning.generalizing.TWICE", 0)
+    monkeypatch.setattr("kinfold.rows.engines.duckdb.MODEST", 0)
+    monkeypatch.setattr("kinfold.rows.resources.FREELY", room)
+    spread = DuckDB._spread
+    monkeypatch.setattr(DuckDB, "_spread", lambda *given: counted.append(given[3]) or spread(*given))
+    again = kinfold.anonymize(table(nulls=0.01), asked)
+    assert counted.count("disease") > 2
+    assert again.measures.to_dict() == held.measures.to_dict()
+    for name, release in (("held", held), ("again", again)):
+        release.save(tmp_path / name)
+    assert (tmp_path / "held/public/release.csv").read_bytes() == (tmp_path / "again/public/release.csv").read_bytes()

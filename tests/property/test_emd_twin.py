@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
 from kinfold.hierarchy import Hierarchy
-from kinfold.models import TCloseness
-from kinfold.rows.tally import of_labels
+from kinfold.models import TCloseness, emd
+from kinfold.rows.tally import Spread, of_labels
 from reference import emd as twin
 
 TREE = [
@@ -90,3 +92,44 @@ def test_merging_classes_never_takes_them_farther_from_the_table(rows, distance)
 def test_one_class_of_everything_is_at_distance_zero(rows):
     tally, _, _ = tallied([(0, code) for _, code in rows])
     assert [TCloseness(0.5, "x", d).distances(tally).tolist() for d in ("ordered", "equal")] == [[0.0], [0.0]]
+
+
+MODELS = [
+    TCloseness(0.5, "x"),
+    TCloseness(0.5, "x", "equal"),
+    TCloseness(0.5, "x", "hierarchical", Hierarchy.of(TREE)),
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(records, st.integers(1, 4), st.randoms())
+def test_classes_taken_some_at_a_time_in_any_order_are_as_far_as_all_at_once(rows, at_a_time, random):
+    tally, _, _ = tallied(rows, NAMES)
+    whole = [model.work(tally).moved.tolist() for model in MODELS]
+    spread = tally.spreads["x"]
+    order = random.sample(range(len(spread.group)), len(spread.group))
+    shuffled = Spread(spread.group[order], spread.code[order], spread.count[order], spread.values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(emd, "PIECE", at_a_time)
+        for held in (tally, replace(tally, spreads={"x": shuffled})):
+            assert [model.work(held).moved.tolist() for model in MODELS] == whole
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 9])
+def test_classes_without_a_record_are_at_no_distance(at_a_time, monkeypatch):
+    monkeypatch.setattr(emd, "PIECE", at_a_time)
+    column = np.array(["cold", "flu", "flu"])
+    empty, full = (of_labels(np.array(labels), {"x": column}) for labels in ([1, 1, 4], [0, 0, 1]))
+    empty = replace(empty, sizes=np.array([0, 2, 0, 0, 1, 0, 0]))
+    for model in MODELS:
+        expected = model.distances(full).tolist()
+        assert model.distances(empty).tolist() == [0.0, expected[0], 0.0, 0.0, expected[1], 0.0, 0.0]
+
+
+@pytest.mark.parametrize("order", [[1, 0, 2, 3], [0, 1, 3, 2], [2, 3, 0, 1], [0, 2, 1, 3], [3, 2, 1, 0]], ids=str)
+def test_cells_may_stand_in_any_order(order):
+    tally = of_labels(np.array([0, 0, 0, 1, 1]), {"x": np.array(["cold", "flu", "flu", "angina", "ulcer"])})
+    spread = tally.spreads["x"]
+    moved = Spread(spread.group[order], spread.code[order], spread.count[order], spread.values)
+    for model in MODELS:
+        assert model.distances(replace(tally, spreads={"x": moved})).tolist() == model.distances(tally).tolist()

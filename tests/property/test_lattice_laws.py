@@ -109,3 +109,14 @@ def test_a_search_that_was_cancelled_keeps_its_best_and_a_bound():
     optimum = lattice(table, [KAnonymity(3)], 0.2).best
     assert search.bound <= optimum.loss <= search.best.loss
     assert search.search().levels == optimum.levels
+
+
+@given(seeds, st.sampled_from([0, 2, 0.3]))
+@settings(max_examples=20)
+def test_a_search_tells_how_many_nodes_are_decided(seed, suppression):
+    search, heard = Lattice(full_domain.random_domain(seed, rows=60, columns=4), [KAnonymity(3)], suppression), []
+    search.search(progress=lambda done, total: heard.append((done, total)))
+    assert heard == sorted(heard)
+    assert {total for _, total in heard} <= {search.size}
+    assert all(done < search.size for done, _ in heard)
+    assert len(heard) < 3 or heard[-1][0] > 0

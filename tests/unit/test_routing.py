@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from kinfold.methods.blocks.cutting import cut
-from kinfold.methods.blocks.routing import hashed, joined, routes
+from kinfold.methods.blocks.routing import joined, routes
+from kinfold.rows.drawing import hashed
 from kinfold.rows.points import Nested, Ordered, Points
 from point_tables import mixed
 

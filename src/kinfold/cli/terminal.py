@@ -27,6 +27,7 @@ STAGES = {
     "read": "reading",
     "plan": "grouping",
     "cut": "cutting into blocks",
+    "regions": "grouping region by region",
     "blocks": "grouping block by block",
     "repair": "keeping promises across blocks",
     "borders": "grouping across blocks",

@@ -16,15 +16,17 @@ import numpy as np
 from kinfold.evaluation.answers import answer
 from kinfold.evaluation.cautions import dominance, protected_by_k_alone, singling
 from kinfold.evaluation.confidential_by_class import held_in
-from kinfold.evaluation.loss import loss
+from kinfold.evaluation.drawn_records import Drawn, exact_errors
+from kinfold.evaluation.loss import loss, loss_of_all
 from kinfold.evaluation.pairing import Pair, Tables
 from kinfold.evaluation.plausibility import Plausibility, plausibility
 from kinfold.evaluation.questions import Questions
 from kinfold.evaluation.record_risk import RecordRisk, record_risk
 from kinfold.evaluation.risk import Shown, risk, risk_before
-from kinfold.evaluation.sheet import notes_of, remembered
+from kinfold.evaluation.sheet import notes_of, remembered, told_of_sample
 from kinfold.evaluation.statistics import Statistics, statistics
 from kinfold.measures import NotApplicable
+from kinfold.measures.disclosure import SizeCounts
 from kinfold.models.verdict import Verdict
 from kinfold.request.binding import BoundPolicy
 from kinfold.request.encoding import Attribute
@@ -34,6 +36,7 @@ from kinfold.rows.text_warnings import formulas, look_alikes
 
 __all__ = ["Measures", "Questions", "RecordRisk", "Statistics", "Tables", "measure_release"]
 
+FAR = "it takes every record of the original beside all others, and these are in no place together"
 NOTHING = Statistics({}, {"columns": [], "before": [], "after": []}, {})
 
 
@@ -95,10 +98,13 @@ def measure_release(
     lost = loss(pair, sizes, max(policy.rows - verdict.records, 0), tables.recorded.get("loss", {}), every=asked.every)
     seed, recorded = policy.request.method.seed, tables.recorded.get("risk", {})
     risked = risk(known, shown, policy.request.privacy.k, asked, seed, recorded)
-    before = risk_before(_shown_before(tables, policy, known, beside))
+    if isinstance(tables.rows, Drawn) and not isinstance(pair, str):
+        exact = loss_of_all(lost, exact_errors(tables.engine, tables.rows, pair.compared))
+        told_of_sample(tables.rows.told, exact, risked, lost)
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known))
     odd = _odd(tables, policy, beside)
+    before = risk_before(_shown_before(tables, policy, known, beside))  # last: of large counts the latest is held
     sections = {
         "measures": asked.measures,  # which set of them
         "risk": risked.values,
@@ -108,7 +114,8 @@ def measure_release(
         "notes": [*warnings, *odd.notes, *notes_of(risked, before, lost)],
     }
     kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
-    by_record = None if isinstance(known, str) else partial(record_risk, known, tables.rows)
+    paired = not isinstance(known, str) and known.far is None
+    by_record = partial(record_risk, known, tables.rows) if paired else None  # type: ignore[arg-type]
     return Measures({**_counted(policy, verdict), **sections}, statistics(tables, kept), warnings, by_record)
 
 
@@ -127,6 +134,8 @@ def _counted(policy: BoundPolicy, verdict: Verdict) -> dict[str, Any]:
 
 def _shown_before(tables: Tables, policy: BoundPolicy, known: Pair | str, beside: Callable[[], Pair]) -> Shown:
     """Return what the original would show if it were released as it is."""
+    if isinstance(tables.rows, Drawn):
+        return _shown_far(tables, policy)
     if isinstance(known, str):
         quasi = [column.name for column in policy.of(Role.QUASI)]
         sizes = tables.engine.tally(tables.original, quasi, {}).sizes
@@ -135,9 +144,23 @@ def _shown_before(tables: Tables, policy: BoundPolicy, known: Pair | str, beside
     return Shown(sizes, held_in(tables, tables.original, policy, lambda: beside().initial))
 
 
+def _shown_far(tables: Tables, policy: BoundPolicy) -> Shown:
+    """Return what a far original would show: how many of its classes have each size, and no more."""
+
+    def unknown() -> Any:
+        raise NotApplicable(FAR)
+
+    counted = tables.engine.sizes(tables.original, [column.name for column in policy.of(Role.QUASI)])
+    sizes, classes = (np.array(each, np.int64) for each in zip(*counted, strict=True))
+    columns = {column.name: unknown for column in policy.of(Role.CONFIDENTIAL)}
+    return Shown(SizeCounts(sizes, classes, sizes * classes), columns)
+
+
 def _odd(tables: Tables, policy: BoundPolicy, beside: Callable[[], Pair]) -> Plausibility:
     """Return what is not plausible; nothing can be said where the release has more rows than its original."""
     others = [c.name for c in policy.columns if c.role in (Role.CONFIDENTIAL, Role.OTHER) and not c.kind.measured]
+    if isinstance(tables.rows, Drawn):
+        return Plausibility({}, (f"plausibility, dominance: {FAR}",))
     try:
         return plausibility(tables, beside(), others)
     except NotApplicable as nothing:
@@ -145,7 +168,7 @@ def _odd(tables: Tables, policy: BoundPolicy, beside: Callable[[], Pair]) -> Pla
 
 
 def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str) -> list[str]:
-    large = [] if isinstance(known, str) else list(dominance(known))
+    large = [] if isinstance(known, str) or known.far is not None else list(dominance(known))
     others = [column.name for column in policy.of(Role.OTHER)]
     alike = look_alikes(tables.engine, tables.original, policy.compared)
     safe = policy.request.output.spreadsheet_safe

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.evaluation.label_coverage import extents, gaps
-from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
+from kinfold.evaluation.pairing import Pair, PairedColumn, Tables, stacked
 from kinfold.evaluation.sheet import Sheet
 from kinfold.measures import NotApplicable
 from kinfold.measures.continuous import column_deviations, column_means
@@ -36,6 +36,8 @@ LARGEST_TABLE = 20_000_000  # cells of a table of gaps: 160 MB
 
 def link(pair: Pair, sheet: Sheet, seed: int, *, every: bool = False) -> float:
     """Return the expected success of the linkage attack on all quasi-identifiers, by `every` record or by some."""
+    if pair.far is not None:
+        return _found_among(pair, pair.far.heads, seed).told(sheet, "linkage")
     drawn = None if every else draw(pair, seed)
     if drawn is None:
         return _success(pair, _located(pair), None).told(sheet, "linkage")
@@ -53,6 +55,17 @@ def _found_by(pair: Pair, rows: Ints) -> Floats:
     original, released, tables = _located(pair, np.concatenate([heads, rows]))
     whole = replace(released, weight=weight)
     return linkage_credit(original, whole, tables, attacked=np.arange(len(heads), len(weight)))
+
+
+def _found_among(pair: Pair, heads: Pair, seed: int) -> Estimate:
+    """Return the chance to find some of the records that were drawn among the classes of the whole release."""
+    kept, classes = np.flatnonzero(pair.kept), len(heads.kept)
+    rows = np.random.default_rng(seed).choice(kept, min(DRAWN, len(kept)), replace=False)
+    assert heads.weight is not None  # noqa: S101  the sizes of the classes
+    weight = np.concatenate([heads.weight, np.zeros(len(pair.kept), np.int64)])
+    original, released, tables = _located(stacked(heads, pair))
+    found = linkage_credit(original, replace(released, weight=weight), tables, attacked=classes + np.sort(rows))
+    return Estimate.of(found)
 
 
 def link_subsets(pair: Pair, sheet: Sheet, k: int, seed: int) -> list[dict[str, Any]]:
@@ -98,17 +111,18 @@ class Estimate(NamedTuple):
 
     share: float
     error: float | None = None
+    drawn: int = DRAWN
 
     @classmethod
     def of(cls, found: Floats) -> Estimate:
         """Take the mean over records that were drawn."""
         error = found.std(ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 1.0
-        return cls(float(found.mean()), float(error))
+        return cls(float(found.mean()), float(error), len(found))
 
     def told(self, sheet: Sheet, key: str) -> float:
         """Return the share, and note its error on a sheet."""
         if self.error is not None:
-            sheet.remark(key, f"estimated from {DRAWN:,} records drawn at random, standard error {self.error:.1g}")
+            sheet.remark(key, f"estimated from {self.drawn:,} records drawn at random, standard error {self.error:.1g}")
         return self.share
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from kinfold.errors import plural
+from kinfold.evaluation.drawn_records import Drawn
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
 from kinfold.measures.dominance import Sorted, given_away
 from kinfold.request.binding import BoundPolicy
@@ -87,10 +88,16 @@ def singling(tables: Tables, quasi: Sequence[str], names: Sequence[str]) -> Iter
 
 def _set_apart(tables: Tables, quasi: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, int]]:
     for name in names:
-        held = tables.engine.tally(tables.released, quasi, {name: AS_TEXT}).spreads[name].count
-        alone = int((held == 1).sum())
+        alone = _alone(tables, quasi, name)
         if alone:
             yield name, alone
+
+
+def _alone(tables: Tables, quasi: Sequence[str], name: str) -> int:
+    if isinstance(tables.rows, Drawn):  # a far table: there may be a value for each record
+        return tables.engine.alone(tables.released, [*quasi, name])
+    held = tables.engine.tally(tables.released, quasi, {name: AS_TEXT}).spreads[name].count
+    return int((held == 1).sum())
 
 
 def _averaged(column: PairedColumn) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.evaluation.pairing import ByTuple, Tables
+from kinfold.evaluation.pairing import Tables
 from kinfold.evaluation.risk import InClasses
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.terms import reading_of
@@ -25,7 +25,7 @@ def held_in(
     """Return how to find each confidential column: numbers where they are measured, else codes, -1 for null."""
     quasi = [column.name for column in policy.of(Role.QUASI)]
     confidential = policy.of(Role.CONFIDENTIAL)
-    if isinstance(tables.rows, ByTuple):
+    if tables.counted:
         return {column.name: partial(_counted, tables, frame, quasi, column) for column in confidential}
     return {column.name: partial(_by_record, tables, frame, column, classes) for column in confidential}
 

@@ -34,7 +34,7 @@ def loss(found: Pair | str, sizes: Ints, suppressed: int, recorded: Mapping[str,
     pair, reason = (None, found) if isinstance(found, str) else (found, "")
     _by_column(sheet, _given(pair, reason))
     tables = _given(pair.numbers if pair else None, reason or "no quasi-identifier is released as numbers")
-    names = [c.name for c in pair.columns if c.compares_numbers] if pair else []
+    names = pair.compared if pair else []
     _numeric(sheet, tables, names, pair.weight if pair else None)
     if every:
         sheet.write("propensity_mse", lambda: propensity_mse(*tables()))
@@ -82,6 +82,18 @@ def _numeric(sheet: Sheet, tables: Callable[[], tuple[Floats, Floats]], names: l
     sheet.write("il1s", lambda: variation.il1s(*tables(), weight))
     sheet.write("eigenvalues", lambda: variation.eigenvalue_shift(*moments()))
     sheet.write("pil", lambda: asdict(pil(*filled(), weight, moments())))
+
+
+def loss_of_all(sheet: Sheet, errors: Mapping[str, tuple[float, float]]) -> tuple[str, ...]:
+    """Write what was summed over all records of a far table in the place of estimates; return which measures."""
+    if not errors:
+        return ()
+    lost, varied = (sum(each[part] for each in errors.values()) for part in (0, 1))
+    sheet.write("sse", lambda: lost)
+    sheet.write("sse_by_column", lambda: {name: each for name, (each, _) in errors.items()})
+    sheet.write("sst", lambda: varied)
+    sheet.write("sse_ratio", lambda: continuous.ratio(lost, varied))
+    return "sse", "sse_by_column", "sst", "sse_ratio"
 
 
 def _each(names: list[str], tables: tuple[Floats, Floats], weight: Ints | None) -> dict[str, float]:

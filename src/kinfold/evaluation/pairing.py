@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.evaluation.drawn_records import Drawn
 from kinfold.measures import NotApplicable
 from kinfold.measures.grouping import alike
 from kinfold.request.encoding import Attribute, Coded, Measured, records_of
@@ -105,6 +106,7 @@ class Pair:
     columns: tuple[PairedColumn, ...]
     kept: NDArray[np.bool_]
     weight: Ints | None = None  # how many records each row stands for, where equal ones are given once
+    far: FarPair | None = None  # what is known of the whole tables, where these are some of their records
 
     @cached_property
     def initial(self) -> Ints:
@@ -116,7 +118,7 @@ class Pair:
         """Class of each original record by its released values, -1 where it was left out."""
         classes = np.full(len(self.kept), -1, np.int64)
         if self.kept.any():
-            classes[self.kept] = alike([column.told_after[self.kept] for column in self.columns])[0]
+            classes[self.kept] = alike([column.told_after for column in self.columns], self.kept)[0]
         return classes
 
     @property
@@ -139,11 +141,28 @@ class Pair:
         ]
         if not both:
             return None
-        return np.column_stack([x for x, _ in both]), np.column_stack([y for _, y in both])
+        x, y = (np.stack(side).T for side in zip(*both, strict=True))  # column by column, as they are added up
+        return x, y
+
+    @property
+    def compared(self) -> list[str]:
+        """The names of the columns that are numbers in both tables."""
+        return [column.name for column in self.columns if column.compares_numbers]
 
     def only(self, names: Sequence[str]) -> Pair:
         """Return the pair on some columns."""
-        return replace(self, columns=tuple(column for column in self.columns if column.name in names))
+        columns = tuple(column for column in self.columns if column.name in names)
+        far = None if self.far is None else replace(self.far, heads=self.far.heads.only(names))
+        return replace(self, columns=columns, far=far)
+
+
+@dataclass(frozen=True, eq=False)
+class FarPair:
+    """Of records that were drawn: how many are like each, before and after; and the classes of the release as rows."""
+
+    before: Ints
+    after: Ints
+    heads: Pair  # a row for each class; its original values are nobody's
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,13 +186,23 @@ class Tables:
     engine: Engine
     original: Any
     released: Any
-    rows: NDArray[np.intp] | ByTuple | str
+    rows: NDArray[np.intp] | ByTuple | Drawn | str
     recorded: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
-    def by_tuple(self) -> bool:
-        """Whether distinct tuples stand for records."""
-        return isinstance(self.rows, ByTuple)
+    def counted(self) -> bool:
+        """Whether confidential columns are taken as they were counted: tuples, or some records, stand for all."""
+        return isinstance(self.rows, ByTuple | Drawn)
+
+    @property
+    def drawn(self) -> Drawn | None:
+        """The records that stand for all of a far table."""
+        return self.rows if isinstance(self.rows, Drawn) else None
+
+    @property
+    def looked_at(self) -> Any:
+        """The original, or those of its rows that stand for all."""
+        return self.rows.original if isinstance(self.rows, Drawn) else self.original
 
     def paired(self, attributes: Sequence[Attribute]) -> Pair:
         """Return the tables side by side, or say that they cannot be."""
@@ -182,7 +211,16 @@ class Tables:
         if isinstance(self.rows, ByTuple):
             found = pair_up(self.engine, self.rows.released, attributes, self.rows.rows)
             return replace(found, weight=self.rows.sizes)
+        if isinstance(self.rows, Drawn):
+            return self._drawn(self.rows, attributes)
         return pair_up(self.engine, self.released, attributes, self.rows)
+
+    def _drawn(self, rows: Drawn, attributes: Sequence[Attribute]) -> Pair:
+        """Return the records that were drawn side by side, beside the classes of the release."""
+        found, classes = pair_up(self.engine, rows.released, attributes, rows.rows), len(rows.sizes)
+        anybody = [attribute.take(np.zeros(classes, np.intp)) for attribute in attributes]
+        heads = replace(pair_up(self.engine, rows.classes, anybody, np.arange(classes)), weight=rows.sizes)
+        return replace(found, weight=rows.weight, far=FarPair(rows.before, rows.after, heads))
 
     def unpaired(self, attributes: Sequence[Attribute]) -> Pair:
         """Return the tables side by side, paired if they can be, else in any order: each is right by itself."""
@@ -212,6 +250,25 @@ def pair_up(engine: Engine, released: Any, attributes: Sequence[Attribute], rows
         else:
             columns.append(_labelled(attribute, column, kept, rows))
     return Pair(tuple(columns), kept)
+
+
+def stacked(one: Pair, other: Pair) -> Pair:
+    """Return the rows of two pairs, one after the other; those of the first count for nobody."""
+    assert other.weight is not None  # noqa: S101  how many each was drawn for
+    columns = tuple(_stacked(*both) for both in zip(one.columns, other.columns, strict=True))
+    weight = np.concatenate([np.zeros(len(one.kept), np.int64), other.weight])
+    return Pair(columns, np.concatenate([one.kept, other.kept]), weight)
+
+
+def _stacked(one: PairedColumn, other: PairedColumn) -> PairedColumn:
+    rows = np.concatenate([np.zeros(len(one.kept), np.intp), np.arange(len(other.kept))])
+    attribute, kept = other.attribute.take(rows), np.concatenate([one.kept, other.kept])
+    if one.numbers is not None and other.numbers is not None:
+        return PairedColumn(attribute, kept, np.concatenate([one.numbers, other.numbers]))
+    assert one.place is not None and other.place is not None  # noqa: S101, PT018  both are labels
+    number = {label: place for place, label in enumerate(dict.fromkeys([*one.labels, *other.labels]))}
+    places = [np.array([*map(number.get, c.labels), GONE, -1], np.int32)[c.place] for c in (one, other)]
+    return PairedColumn(attribute, kept, None, tuple(number), np.concatenate(places))
 
 
 def _readable(attribute: Attribute, released: Column) -> Column | None:

@@ -15,7 +15,7 @@ from kinfold.evaluation.pairing import Pair
 from kinfold.evaluation.questions import Questions
 from kinfold.evaluation.sheet import Sheet, answered, remembered
 from kinfold.measures import NotApplicable, attacker, disclosure
-from kinfold.measures.disclosure import Classification
+from kinfold.measures.disclosure import Classification, SizeCounts
 from kinfold.measures.inference import inference_gain, inference_gain_numbers
 from kinfold.measures.interval import found_by_rank
 from kinfold.measures.uniques import sample_uniques
@@ -35,7 +35,7 @@ class InClasses(NamedTuple):
 class Shown:
     """What a table shows by itself: class sizes, and its confidential columns."""
 
-    sizes: Ints
+    sizes: Ints | SizeCounts  # of each class, or how many classes have each size
     confidential: Mapping[str, Callable[[], InClasses]]
 
 
@@ -48,7 +48,7 @@ def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int
             raise NotApplicable(pair)
         return pair
 
-    matrix = remembered(lambda: Classification.of(paired().initial, paired().masked, paired().weight))
+    matrix = remembered(lambda: _classified(paired()))
     sheet.write("dr_min", lambda: disclosure.dr_min(matrix()))
     sheet.write("dr_max", lambda: disclosure.dr_max(matrix()))
     sheet.write("dr_weighted", lambda: disclosure.dr_weighted(matrix(), questions.weigh(k, matrix().released)))
@@ -60,6 +60,15 @@ def risk(pair: Pair | str, shown: Shown, k: int, questions: Questions, seed: int
     return sheet
 
 
+def _classified(pair: Pair) -> Classification:
+    if pair.far is None:
+        return Classification.of(pair.initial, pair.masked, pair.weight)
+    if not pair.kept.any():
+        raise NotApplicable("there is no released record")
+    before, after = pair.far.before[pair.kept], pair.far.after[pair.kept]
+    return Classification.by_size(before, after, None if pair.weight is None else pair.weight[pair.kept])
+
+
 def risk_before(shown: Shown) -> Sheet:
     """Measure the original as if it were released as it is: the risks that a table has by itself."""
     sheet = Sheet("risk_before")
@@ -68,10 +77,13 @@ def risk_before(shown: Shown) -> Sheet:
 
 
 def _by_itself(sheet: Sheet, shown: Shown) -> None:
-    sheet.write("prosecutor_max", lambda: attacker.prosecutor_max(shown.sizes))
-    sheet.write("prosecutor_mean", lambda: attacker.prosecutor_mean(shown.sizes))
+    sizes = shown.sizes
+    counted = sizes if isinstance(sizes, SizeCounts) else None
+    each = sizes if isinstance(sizes, np.ndarray) else sizes.sizes
+    sheet.write("prosecutor_max", lambda: attacker.prosecutor_max(each))
+    sheet.write("prosecutor_mean", lambda: counted.mean_risk if counted else attacker.prosecutor_mean(each))
     sheet.write("inference", lambda: _inference(shown))
-    sheet.write("uniques", lambda: {"sample": sample_uniques(shown.sizes)})
+    sheet.write("uniques", lambda: {"sample": counted.alone if counted else sample_uniques(each)})
 
 
 def _interval(pair: Pair, sheet: Sheet, seed: int, *, every: bool) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,6 +14,9 @@ from kinfold.measures import NotApplicable
 Value = TypeVar("Value")
 
 RECORDED = "measured when the release was made, before its rows were put in another order: from the audit beside it"
+COUNTED = frozenset(  # on the whole release, by its classes
+    {"prosecutor_max", "prosecutor_mean", "inference", "uniques", "discernibility", "average_class_size"}
+)
 BEYOND = "the numbers are too small, too large or too far apart for it"
 
 
@@ -46,6 +49,15 @@ def notes_of(*sheets: Sheet) -> list[str]:
         for reason, keys in sheet.reasons.items():
             found.setdefault(reason, []).extend(keys)
     return [f"{', '.join(keys)}: {reason}" for reason, keys in found.items()]
+
+
+def told_of_sample(reason: str, exact: Collection[str], *sheets: Sheet) -> None:
+    """Note of every measure that was taken on some records that it is an estimate; class sizes are exact."""
+    for sheet in sheets:
+        known = {key for keys in sheet.reasons.values() for key in keys}
+        for key, value in sheet.values.items():
+            if value is not None and key not in {*COUNTED, *exact} and f"{sheet.section}.{key}" not in known:
+                sheet.remark(key, reason)
 
 
 def answered(formula: Callable[[], Value]) -> Value:

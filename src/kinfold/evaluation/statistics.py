@@ -50,13 +50,19 @@ def statistics(tables: Tables, columns: Sequence[BoundColumn]) -> Statistics:
     numbers: dict[str, dict[str, Any]] = {}
     frequencies: dict[str, dict[str, Any]] = {}
     for bound in columns:
-        before, after = (value_counts(tables.engine, frame, bound) for frame in (tables.original, tables.released))
+        before, after = (_counts(tables, bound, original=original) for original in (True, False))
         if bound.kind.measured and isinstance(before, Numbers):
             numbers[bound.name] = {"before": _told(bound, before), "after": _told(bound, after)}
         elif isinstance(before, Counter) and not bound.kind.measured:
             frequencies[bound.name] = _counted(before, after)
     both = [name for name in numbers if _in_both(tables, name)]
     return Statistics(numbers, _correlated(tables, both), frequencies)
+
+
+def _counts(tables: Tables, bound: BoundColumn, *, original: bool) -> Numbers | Counter[str | None]:
+    frame = tables.original if original else tables.released
+    some = tables.drawn.standing(tables.engine, frame, original=original) if tables.drawn else None
+    return value_counts(tables.engine, frame, bound, some)
 
 
 def _in_both(tables: Tables, name: str) -> bool:

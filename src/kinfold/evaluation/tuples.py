@@ -1,7 +1,8 @@
 """Original and release side by side: by tuple where a recoding is by tuple, so that no value of a record is looked at.
 
-Some measures need records: those that `measures = "all"` adds, sampling weights, and losses of columns whose values
-were recoded before any tuple was counted.
+Of a far table, whose records are in no place together, some that are drawn stand for all. Some measures need records:
+those that `measures = "all"` adds, sampling weights, and losses of columns whose values were recoded before any tuple
+was counted.
 """
 
 from __future__ import annotations
@@ -11,16 +12,23 @@ from typing import Any
 
 import numpy as np
 
+from kinfold.evaluation.drawn_records import Drawn, FarTable, draw_records
 from kinfold.evaluation.pairing import ByTuple, Tables
+from kinfold.request.encoding import Attribute
 from kinfold.request.table import Table
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Role
 
 
-def side_by_side(table: Table, original: Any, released: Any, recoding: Recoding) -> Tables:
+def side_by_side(table: Table, original: Any, released: Any, recoding: Recoding, *, far: bool = False) -> Tables:
     """Return both tables as measures take them."""
     engine, report = table.engine, table.policy.request.report
-    if recoding.tuples is None or original is not table.frame or report.measures == "all" or report.sampling_weights:
+    every = report.measures == "all" or bool(report.sampling_weights)
+    if far and not every:
+        names = [column.name for column in table.policy.of(Role.QUASI)]
+        drawn = draw_records(engine, FarTable(original, table.frame, released, recoding), names)
+        return Tables(engine, original, released, drawn)
+    if recoding.tuples is None or original is not table.frame or every:
         return Tables(engine, original, released, np.flatnonzero(engine.by_row(table.frame, recoding).kept))
     quasi = {column.name for column in table.policy.of(Role.QUASI)}
     treatments = {name: treatment for name, treatment in recoding.columns.items() if name in quasi}
@@ -33,3 +41,10 @@ def side_by_side(table: Table, original: Any, released: Any, recoding: Recoding)
 
     found = ByTuple(became, np.flatnonzero(recoding.kept), table.tuples.tally.sizes, places)
     return Tables(engine, original, released, found)
+
+
+def described(table: Table, tables: Tables) -> tuple[Attribute, ...]:
+    """Return the quasi-identifiers of every record, or of those that stand for them."""
+    if isinstance(tables.rows, ByTuple):
+        return table.tuples.attributes
+    return table.of_rows(tables.rows.prepared) if isinstance(tables.rows, Drawn) else table.attributes

@@ -54,6 +54,16 @@ class SizeCounts:
         found, number = np.unique(sizes[sizes > 0], return_counts=True)
         return cls(found, number, found * number)
 
+    @property
+    def mean_risk(self) -> float:
+        """Classes over records: the mean of 1 over the size of a record's class, above 0 to 1."""
+        return float(self.classes.sum() / self.records.sum())
+
+    @property
+    def alone(self) -> int:
+        """The records that are alone in their class."""
+        return int(self.records[self.sizes == 1].sum())
+
 
 @dataclass(frozen=True, eq=False)
 class Classification:
@@ -85,9 +95,19 @@ class Classification:
             raise NotApplicable("there is no released record")
         records = None if weight is None else np.asarray(weight, np.int64)
         j, i = (class_sizes(each, records)[released] for each in (before, after))
+        return cls.by_size(j, i, None if records is None else records[released])
+
+    @classmethod
+    def by_size(cls, initial: Ints, masked: Ints, weight: Ints | None = None) -> Classification:
+        """Count released records whose two classes have these sizes; each may stand for several.
+
+        >>> Classification.by_size(np.array([1, 1, 2]), np.array([2, 2, 2]), np.array([3, 1, 1])).count.tolist()
+        [4, 1]
+        """
+        j, i = initial, masked
         width = int(j.max()) + 1
         cells, place = np.unique(i * width + j, return_inverse=True)
-        count = np.bincount(place, None if records is None else records[released], len(cells)).astype(np.int64)
+        count = np.bincount(place, weight, len(cells)).astype(np.int64)
         return cls(cells // width, cells % width, count)
 
     @property

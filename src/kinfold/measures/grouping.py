@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,35 +52,40 @@ def _in_one(table: NDArray[np.generic]) -> Ints | None:
     return keys
 
 
-def alike(columns: Sequence[NDArray[Any]]) -> tuple[Ints, Ints]:
+def alike(columns: Sequence[NDArray[Any]], rows: NDArray[np.bool_] | None = None) -> tuple[Ints, Ints]:
     """Return the same in no order that means anything, by one sort of the rows' hashes instead of one a column.
 
     Missing numbers are alike. Rows are compared with the first of their class: where two that differ share a hash,
-    `group_rows` does it.
+    `group_rows` does it. `rows` marks those that are looked at: all without it.
 
     >>> group, first = alike([np.array([1.0, np.nan, 1.0, np.nan]), np.array([5, 5, 5, 5])])
     >>> len(first), bool(group[0] == group[2]), bool(group[1] == group[3])
     (2, True, True)
     """
-    _, first, group = np.unique(_hashed(columns), return_index=True, return_inverse=True)
-    if all(np.array_equal(each[first][group], each) for each in map(_bits, columns)):
+    if rows is not None and rows.all():
+        rows = None
+    _, first, group = np.unique(_hashed(columns, rows), return_index=True, return_inverse=True)
+    if all(np.array_equal(each[first][group], each) for each in _bits(columns, rows)):
         return group.astype(np.int64, copy=False), first.astype(np.int64, copy=False)
-    return group_rows(np.column_stack([_bits(column) for column in columns]))
+    return group_rows(np.column_stack([*_bits(columns, rows)]))
 
 
-def _bits(column: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return numbers as bits that are the same if and only if the numbers are."""
-    if column.dtype.kind != "f":
-        return column.astype(np.int64).view(np.uint64)
-    values = column.astype(np.float64) + 0.0  # there is one zero
-    values[np.isnan(values)] = np.nan
-    return values.view(np.uint64)
-
-
-def _hashed(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
-    found = np.zeros(len(columns[0]), np.uint64)
+def _bits(columns: Sequence[NDArray[Any]], rows: NDArray[np.bool_] | None) -> Iterator[NDArray[np.uint64]]:
+    """Yield the numbers of each column as bits that are the same if and only if the numbers are."""
     for column in columns:
-        found ^= _bits(column)
+        here = column if rows is None else column[rows]
+        if here.dtype.kind != "f":
+            yield here.astype(np.int64).view(np.uint64)
+            continue
+        values = here.astype(np.float64) + 0.0  # there is one zero
+        values[np.isnan(values)] = np.nan
+        yield values.view(np.uint64)
+
+
+def _hashed(columns: Sequence[NDArray[Any]], rows: NDArray[np.bool_] | None) -> NDArray[np.uint64]:
+    found = np.zeros(len(columns[0]) if rows is None else int(rows.sum()), np.uint64)
+    for bits in _bits(columns, rows):
+        found ^= bits
         found *= MIXER
         found ^= found >> SHIFT
     return found

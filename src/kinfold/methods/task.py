@@ -78,7 +78,7 @@ class Task:
     @property
     def records(self) -> int:
         """How many records there are."""
-        return records_of(self.attributes)
+        return self.policy.rows if isinstance(self.table, Table) else records_of(self.attributes)
 
     @property
     def method(self) -> Method:
@@ -99,6 +99,11 @@ class Task:
     def close(self) -> list[TCloseness]:
         """The promises of t-closeness, each about its column."""
         return [model for model in self.models if isinstance(model, TCloseness)]
+
+    @property
+    def promises(self) -> bool:
+        """Whether something is promised about a confidential column."""
+        return any(model.column is not None for model in self.models)
 
     def stage(self, name: str) -> Progress:
         """Return the listener of a long stage that has a name of its own."""
@@ -155,6 +160,7 @@ class Plan:
     refined: float = 0.0  # seconds of refinement
     blocks: int = 0  # that the classes were made in, 0 where the table was partitioned as a whole
     told: tuple[str, ...] = ()  # those of the notes that a recipient is told as well: counts, nothing of the original
+    regions: int = 0  # that a far table was parted into, 0 where its records were in one place
 
     def after(self, notes: Sequence[str], told: Sequence[str]) -> Plan:
         """Return the plan with what was said before it."""

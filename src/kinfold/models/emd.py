@@ -19,13 +19,17 @@ beyond. Where m·n·(largest class) passes 2^62 (a column of two million
 distinct values in one class) sums are floats, and a hair is `ROUNDING`.
 
 Papers: Li, Li & Venkatasubramanian, t-closeness, ICDE 2007; Soria-Comas et al., TKDE 27 (2015), section 2.2.
-Cost: O(c log c + m) for c cells of the spread; nested times the height.
+Cost: O(c log c + m) for c cells of the spread; nested times the height. Classes are taken some at a time, so that what
+is held beside a large spread is small.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,6 +43,7 @@ Numbers: TypeAlias = NDArray[Any]
 SAFE = 2**62  # whole numbers below it leave room for one more addition
 NEAR = 1e-9  # a quotient farther than this from a limit is on its side, however it was rounded
 ROUNDING = 1e-12  # forgiven where sums had to be floats
+PIECE = 250_000  # classes that are worked on at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +92,19 @@ def ordered_work(spread: Spread, sizes: Ints) -> ClassDistances:
     number = np.int64 if values * records * int(sizes.max()) < SAFE else np.float64
     below = np.cumsum(totals)  # records with this value or a lower one
     area = np.concatenate([np.zeros(1, number), np.cumsum(below, dtype=number)])
-    size = sizes[spread.group].astype(number)
-    held, until = _steps(spread, values)
-    start = spread.code
-    turn = np.clip(np.searchsorted(below, held * records // sizes[spread.group], side="right"), start, until)
-    level = held.astype(number) * records
-    short = level * (turn - start) - size * (area[turn] - area[start])  # the class is ahead of the table
-    beyond = size * (area[until] - area[turn]) - level * (until - turn)  # the table is ahead of the class
-    first = np.concatenate([[True], spread.group[1:] != spread.group[:-1]])
-    work = short + beyond + np.where(first, size * area[start], 0)
-    return ClassDistances(_summed(spread.group, work, len(sizes)), sizes, records * (values - 1))
+
+    def cells(piece: Spread) -> tuple[Ints, Numbers]:
+        size = sizes[piece.group].astype(number)
+        held, until = _steps(piece, values)
+        start = piece.code
+        turn = np.clip(np.searchsorted(below, held * records // sizes[piece.group], side="right"), start, until)
+        level = held.astype(number) * records
+        short = level * (turn - start) - size * (area[turn] - area[start])  # the class is ahead of the table
+        beyond = size * (area[until] - area[turn]) - level * (until - turn)  # the table is ahead of the class
+        first = np.concatenate([[True], piece.group[1:] != piece.group[:-1]])
+        return piece.group, short + beyond + np.where(first, size * area[start], 0)
+
+    return ClassDistances(_summed(spread, cells, np.zeros(len(sizes), number)), sizes, records * (values - 1))
 
 
 def equal(spread: Spread, sizes: Ints) -> Floats:
@@ -132,16 +140,24 @@ def nested_work(spread: Spread, sizes: Ints, paths: NDArray[np.integer[Any]]) ->
     records, height = int(totals.sum()), paths.shape[1]
     if records == 0:
         return ClassDistances(np.zeros(len(sizes), np.int64), sizes, 1)
+    cells = _in_order(spread)
     work: Numbers = np.zeros(len(sizes), np.int64 if 2 * height * records * int(sizes.max()) < SAFE else np.float64)
     for level in range(height):
         label = paths[:, level]
-        group, node, count = _gathered(spread, label)
-        total = np.bincount(label, totals).astype(work.dtype)[node]
-        size = sizes[group].astype(work.dtype)
+        held = np.bincount(label, totals).astype(work.dtype)
         # a label that the class lacks leaves its whole share of the table to be moved in
-        work += _summed(group, abs(count * records - total * size) - total * size, len(sizes))
-        work += sizes.astype(work.dtype) * records
+        start = work + sizes.astype(work.dtype) * records
+        work = _summed(cells, partial(_at_level, label, held, sizes, records), start)
     return ClassDistances(work, sizes, 2 * height * records)
+
+
+def _at_level(
+    label: NDArray[np.integer[Any]], held: Numbers, sizes: Ints, records: int, piece: Spread
+) -> tuple[Ints, Numbers]:
+    """Class and work of each cell, where values of one label are one; `held` are the records of each in the table."""
+    group, node, count = _gathered(piece, label)
+    due = held[node] * sizes[group].astype(held.dtype)
+    return group, abs(count * records - due) - due
 
 
 def present(spread: Spread) -> tuple[Spread, Ints]:
@@ -149,16 +165,17 @@ def present(spread: Spread) -> tuple[Spread, Ints]:
     totals = spread.totals()
     held = totals > 0
     number = np.cumsum(held) - 1
-    if not _in_order(spread):
-        order = np.lexsort((spread.code, spread.group))
-        spread = Spread(spread.group[order], spread.code[order], spread.count[order], spread.values)
+    spread = _in_order(spread)
     return Spread(spread.group, number[spread.code], spread.count, spread.values[held]), totals[held]
 
 
-def _in_order(spread: Spread) -> bool:
-    """Whether cells are sorted by class and value, as an engine counts them."""
-    step = np.diff(spread.group)
-    return bool(((step > 0) | ((step == 0) & (np.diff(spread.code) >= 0))).all())
+def _in_order(spread: Spread) -> Spread:
+    """Return the cells sorted by class and value, as an engine counts them."""
+    cell = spread.group * len(spread.values) + spread.code
+    if (cell[1:] >= cell[:-1]).all():
+        return spread
+    order = np.argsort(cell, kind="stable")
+    return Spread(spread.group[order], spread.code[order], spread.count[order], spread.values)
 
 
 def _steps(spread: Spread, values: int) -> tuple[Ints, Ints]:
@@ -178,8 +195,16 @@ def _gathered(spread: Spread, label: NDArray[np.integer[Any]]) -> tuple[Ints, In
     return cell // width, cell % width, np.bincount(inverse, spread.count, len(cell)).astype(np.int64)
 
 
-def _summed(group: Ints, work: Numbers, classes: int) -> Numbers:
-    # bincount would add in floats; the whole numbers here can pass 2^53
-    total = np.zeros(classes, work.dtype)
-    np.add.at(total, group, work)
+def _summed(spread: Spread, cells: Callable[[Spread], tuple[Ints, Numbers]], total: Numbers) -> Numbers:
+    """Add the work of the cells of a spread, some classes at a time, to what their classes have so far."""
+    for piece in _pieces(spread, len(total)):
+        np.add.at(total, *cells(piece))  # bincount would add in floats; the whole numbers here can pass 2^53
     return total
+
+
+def _pieces(spread: Spread, classes: int) -> Iterator[Spread]:
+    """Cut a spread that is in order between classes."""
+    for start, stop in pairwise(np.searchsorted(spread.group, np.arange(0, classes + PIECE, PIECE))):
+        here = slice(start, stop)
+        if start < stop:  # classes may hold nothing
+            yield Spread(spread.group[here], spread.code[here], spread.count[here], spread.values)

@@ -51,8 +51,10 @@ class Contents:
         """Return the values of a column and how many records hold each."""
         asked = bound.name, original
         if asked not in self._values:
+            engine, drawn = self.release.engine, self.release.drawn
             frame = self.release.original if original else self.release.released
-            self._values[asked] = value_counts(self.release.engine, frame, bound)
+            some = drawn.standing(engine, frame, original=original) if drawn else None
+            self._values[asked] = value_counts(engine, frame, bound, some)
         return self._values[asked]
 
     def singling(self, bound: BoundColumn, column: Column) -> float:
@@ -209,6 +211,8 @@ def _day(bound: BoundColumn, edge: float) -> str:
 
 def _singling(release: Release, bound: BoundColumn, column: Column) -> float:
     """Return the share of records whose value no other record holds, told apart exactly: charts have doubles only."""
+    if release.drawn is not None:  # of a far table, which may have a value for each record
+        return release.engine.alone(release.released, [bound.name]) / max(release.verdict.records, 1)
     spread = release.engine.tally(release.released, (), {bound.name: _reading(bound, column)}).spreads[bound.name]
     return float((spread.totals() == 1).sum() / max(spread.totals().sum(), 1))
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import plural
 from kinfold.evaluation import Measures
+from kinfold.evaluation.drawn_records import Drawn
 from kinfold.methods.planning import Plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
@@ -49,6 +50,7 @@ class Release(Displayed):
     released: Any = field(repr=False)
     keep: Save = field(repr=False)  # how it gets to disk: only verified
     rules: tuple[RuleCount, ...] = ()  # what breaks the edit rules, before and after
+    drawn: Drawn | None = field(default=None, repr=False)  # the records that stand for all of a far table
 
     @property
     def frame(self) -> Any:

@@ -41,6 +41,7 @@ class Measured:
     numbers: Floats
     leaves: Codes | None = None  # row of each record in the hierarchy, -1 for null
     hierarchy: Hierarchy | None = None
+    standard: tuple[float, float] | None = None  # mean and deviation of the whole table, where these are some of it
 
     @property
     def null(self) -> NDArray[np.bool_]:
@@ -51,15 +52,17 @@ class Measured:
         """Numbers with mean 0 and deviation 1, times the root of the weight; a constant column is 0 everywhere."""
         if self.null.all():
             return self.numbers
-        centred = self.numbers - np.nanmean(self.numbers)
-        deviation = float(np.sqrt(np.nanmean(centred * centred)))
+        mean, deviation = self.standard or (float(np.nanmean(self.numbers)), None)
+        centred = self.numbers - mean
+        if deviation is None:
+            deviation = float(np.sqrt(np.nanmean(centred * centred)))
         scale = np.sqrt(self.bound.request.weight) / deviation if deviation > 0 else 0.0
         return np.asarray(centred * scale, np.float64)
 
     def take(self, rows: NDArray[np.intp]) -> Measured:
         """Return the attribute of these records."""
         leaves = None if self.leaves is None else self.leaves[rows]
-        return Measured(self.bound, self.numbers[rows], leaves, self.hierarchy)
+        return Measured(self.bound, self.numbers[rows], leaves, self.hierarchy, self.standard)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +135,7 @@ def leaves_of(attribute: Attribute) -> Codes:
 
 def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
     if bound.kind.measured and not bound.suppressed:
-        return _measured(bound, column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False))
+        return measured_of(bound, column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False))
     encoded = column.combine_chunks().dictionary_encode()
     categories = np.array(encoded.dictionary.to_pylist(), dtype=object)
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -141,7 +144,8 @@ def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
     return _ordinal(bound, categories, index) if bound.kind is Kind.ORDINAL else _nominal(bound, categories, index)
 
 
-def _measured(bound: BoundColumn, numbers: Floats) -> Measured:
+def measured_of(bound: BoundColumn, numbers: Floats) -> Measured:
+    """Return numbers, or dates as days, as an attribute, if they can be released."""
     _check_dates(bound, numbers)
     limit = LARGEST_WHOLE if bound.column.storage is Storage.INTEGER else LARGEST
     if max(np.nanmax(numbers, initial=0.0), -np.nanmin(numbers, initial=0.0)) >= limit:

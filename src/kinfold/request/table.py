@@ -5,20 +5,23 @@ Generalization asks for tuples and never for records. Nothing is read before it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.models.terms import Terms
-from kinfold.request.binding import BoundPolicy
-from kinfold.request.encoding import Attribute, encode
+from kinfold.models.terms import Confidential, Terms
+from kinfold.request.binding import BoundColumn, BoundPolicy
+from kinfold.request.encoding import Attribute, Coded, encode
 from kinfold.request.terms import confidential_values, unit_values
 from kinfold.rows.engines import Engine
-from kinfold.rows.schema import Role
-from kinfold.rows.tally import Tally
+from kinfold.rows.engines.regions import ValueCodes
+from kinfold.rows.recoding import Recoding
+from kinfold.rows.schema import Column, Role
+from kinfold.rows.tally import Spread, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,7 @@ class Tuples:
     attributes: tuple[Attribute, ...]
     tally: Tally
     frame: Any
+    forget: Callable[[], None] = lambda: None  # what was counted; it is counted again when asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +49,37 @@ class Table:
         """The distinct tuples of the quasi-identifiers."""
         columns = self.policy.of(Role.QUASI)
         found = self.engine.distinct(self.frame, [column.name for column in columns])
-        return Tuples(encode(self.engine, found, columns), self._tally(), found)
+        return Tuples(encode(self.engine, found, columns), self._tally(), found, self.engine.forget_counts)
 
     @cached_property
     def attributes(self) -> tuple[Attribute, ...]:
         """The quasi-identifiers of every record."""
         return encode(self.engine, self.frame, self.policy.of(Role.QUASI))
 
-    def described(self, by_tuple: bool) -> tuple[Attribute, ...]:
-        """The quasi-identifiers of every tuple, or of every record."""
-        return self.tuples.attributes if by_tuple else self.attributes
+    def scale(self, bound: BoundColumn) -> tuple[Coded, ValueCodes]:
+        """Return a column of categories by its distinct values, and the code of each on its scale."""
+        values = self.engine.distinct(self.frame, [bound.name])
+        found = encode(self.engine, values, [bound])[0]
+        assert isinstance(found, Coded)  # noqa: S101  numbers are not asked for
+        return found, ValueCodes(bound.name, values, found.codes)
+
+    def column(self, some: Any, how: Column | ValueCodes) -> NDArray[np.float64]:
+        """Return a column of some of the rows as numbers, or as codes."""
+        if isinstance(how, ValueCodes):
+            found = self.engine.by_row(some, Recoding(how.codes.astype(np.int32), {}, how.values)).labels
+        else:
+            found = self.engine.collect(some, {how.name: how}).column(0).to_numpy(zero_copy_only=False)
+        return found.astype(np.float64, copy=False)
+
+    def of_rows(self, some: Any) -> tuple[Attribute, ...]:
+        """The quasi-identifiers of some of the rows, on the scales of the whole table."""
+        return tuple(self._of_rows(some, bound) for bound in self.policy.of(Role.QUASI))
+
+    def _of_rows(self, some: Any, bound: BoundColumn) -> Attribute:
+        if bound.kind.measured and not bound.suppressed:
+            return encode(self.engine, some, [bound])[0]
+        known, how = self.scale(bound)
+        return replace(known, codes=self.column(some, how).astype(np.int32))
 
     @cached_property
     def confidential(self) -> Mapping[str, NDArray[Any]]:
@@ -67,6 +92,26 @@ class Table:
         return unit_values(self.engine, self.frame, self.policy)
 
     def _tally(self) -> Tally:
-        columns = self.terms.confidential
-        tally = self.engine.tally(self.frame, self.terms.quasi, {c.name: c.reading for c in columns})
-        return replace(tally, spreads={c.name: c.arranged(tally.spreads[c.name]) for c in columns})
+        counted = self.engine.tally(self.frame, self.terms.quasi, {})
+        return replace(counted, spreads=Spreads(self))
+
+    def spread(self, column: Confidential) -> Spread:
+        """Say how the values of a confidential column fall into the tuples."""
+        tally = self.engine.tally(self.frame, self.terms.quasi, {column.name: column.reading})
+        return column.arranged(tally.spreads[column.name])
+
+
+class Spreads(Mapping[str, Spread]):
+    """The spreads of a table's tuples, asked of the engine each time: they may be larger than all the rest."""
+
+    def __init__(self, table: Table) -> None:
+        self._table, self._columns = table, {column.name: column for column in table.terms.confidential}
+
+    def __getitem__(self, name: str) -> Spread:
+        return self._table.spread(self._columns[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)

@@ -1,7 +1,8 @@
 """A recoding: what to do to each column and each row of a table, as a value that an engine carries out.
 
 Rows are led to their class by `labels` (-1: left out), one for each row, or one for each distinct tuple of the quasi-
-identifiers that an engine counted. A column is kept as it is, dropped, or replaced by the value of the row's class.
+identifiers that an engine counted; or the labels of rows are where the rows are, and the engine alone knows them. A
+column is kept as it is, dropped, or replaced by the value of the row's class.
 Whatever method made it, a release is the table after one recoding.
 """
 
@@ -52,6 +53,7 @@ class Recoding:
     labels: NDArray[np.int32]
     columns: Mapping[str, Treatment]
     tuples: Any = None  # the engine's frame of them
+    held: Any = None  # the engine's frame of the labels of rows, where it holds them: then `labels` is empty
 
     def quoted(self, quotes: int = 1) -> Recoding:
         """Return the recoding that also puts an apostrophe before every text that looks like a formula, or 0: none."""

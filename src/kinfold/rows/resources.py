@@ -15,6 +15,10 @@ from typing import Any
 
 LARGE = 32 << 20  # bytes of a file from which on its rows are kept on disk
 SHARE = 0.25  # of the memory that each of two engines gets
+COUNTS, FREELY = (
+    0.2,
+    1 << 30,
+)  # share of the memory for what was counted and may be asked again; bytes where nobody says
 MODEST, A_THREAD = 512 << 20, 256 << 20  # bytes that an engine gets where nobody says, in all and for each core
 LEAST = 512 << 20  # bytes that a run needs for itself, whatever the table
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -29,6 +33,11 @@ class Resources:
     spill: Path | None = None
     threads: int | None = None
     on_disk: bool = False
+
+    @property
+    def for_counts(self) -> float:
+        """How many bytes of what was counted are remembered."""
+        return FREELY if self.memory is None else self.memory * COUNTS
 
     @property
     def settings(self) -> dict[str, Any]:

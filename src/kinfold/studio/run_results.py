@@ -35,7 +35,13 @@ from kinfold.studio.worker import Tell
 PLANNING = (0.08, 0.6)
 STAGES = {"read": (0.0, 0.08), "cut": (0.1, 0.15), "blocks": (0.15, 0.4), "borders": (0.4, 0.42), "repair": (0.42, 0.5)}
 STAGES |= {"refine": (0.5, 0.6), "apply": (0.6, 0.65), "verify": (0.65, 0.7), "measure": (0.7, 0.8)}
-STAGES |= {"write": (0.8, 0.84), "report": (0.84, 0.92), "check": (0.92, 0.95), "explain": (0.95, 1.0)}
+STAGES |= {
+    "regions": (0.1, 0.6),
+    "write": (0.8, 0.84),
+    "report": (0.84, 0.92),
+    "check": (0.92, 0.95),
+    "explain": (0.95, 1.0),
+}
 WORST = 50  # records that are listed
 MOST_ATTACKED = 50_000  # records of a table whose attack is not worth a wait
 THIN = 0.002  # a cost that fell by less is not worth a point of the curve

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kinfold.methods.partition.requirement import Requirement
+    from kinfold.models.class_criterion import ClassCriterion
 
 
 def ranked(requirement: Requirement) -> NDArray[np.int64]:
@@ -29,13 +30,20 @@ def ranked(requirement: Requirement) -> NDArray[np.int64]:
     >>> ranked(Requirement(equal, np.array([0, 1, 1, 2, 2, 2]))).tolist()
     [2, 1, 1, 0, 0, 0]
     """
-    paths = requirement.criterion.paths
-    if requirement.criterion.statistic != "nested" or paths is None:
+    criterion = requirement.criterion
+    if criterion.statistic != "nested" or criterion.paths is None:
         return requirement.codes
-    total = np.bincount(requirement.codes, minlength=len(paths))
+    return ranks(criterion, np.bincount(requirement.codes, minlength=len(criterion.paths)))[requirement.codes]
+
+
+def ranks(criterion: ClassCriterion, total: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the rank of each value, given how many records hold it."""
+    paths = criterion.paths
+    if criterion.statistic != "nested" or paths is None:
+        return np.arange(len(total))
     # two values part below their lowest common ancestor: each level where the labels differ is one step
     together = [np.bincount(level, total)[level] for level in paths.T]
     marginality = sum(total.sum() - records for records in together)
     rank = np.empty(len(paths), np.int64)
     rank[np.argsort(marginality, kind="stable")] = np.arange(len(paths))
-    return rank[requirement.codes]
+    return rank

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold.methods.blocks.cutting import column, lowest, spreads
+from kinfold.rows.drawing import hashed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,15 +76,17 @@ class Routes:
         return np.asarray((values < edge) | ((values == edge) & (drawn < tied)))
 
 
-def routes(sample: Points, blocks: int, strata: Labels | None = None) -> Routes:
+def routes(sample: Points, blocks: int, strata: Labels | None = None, *, parts: int = 2) -> Routes:
     """Return the cuts of a sample into so many blocks, each stratum cut at its own value.
+
+    Every cut leaves one of so many `parts` of the blocks below it: other parts make other cuts.
 
     >>> from kinfold.rows.points import Points
     >>> found = routes(Points.of([[0.0], [1.0], [8.0], [9.0]]), 2)
     >>> found.block_of(Points.of([[0.5], [8.5], [70.0]]), np.arange(3)).tolist()
     [0, 1, 1]
     """
-    survey = _Survey(sample, _of(strata, np.arange(len(sample))))
+    survey = _Survey(sample, _of(strata, np.arange(len(sample))), parts)
     survey.fork(np.arange(len(sample)), 0, blocks)
     return Routes(tuple(survey.forks), blocks)
 
@@ -91,8 +94,8 @@ def routes(sample: Points, blocks: int, strata: Labels | None = None) -> Routes:
 class _Survey:
     """A sample, and the forks that were found on it so far."""
 
-    def __init__(self, sample: Points, strata: Labels) -> None:
-        self.sample, self.strata = sample, strata
+    def __init__(self, sample: Points, strata: Labels, parts: int) -> None:
+        self.sample, self.strata, self.parts = sample, strata, parts
         self.kinds = int(strata.max(initial=0)) + 1
         self.forks: list[Fork] = []
 
@@ -100,7 +103,7 @@ class _Survey:
         """Part these rows of the sample into so many blocks, the first of this number; return the way to them."""
         if many == 1 or len(rows) < 2:
             return -1 - first
-        at, low = len(self.forks), many // 2
+        at, low = len(self.forks), max(1, many // self.parts)
         along = int(np.argmax(spreads(self.sample, rows)))
         edge, tied, below = self._cut(rows, len(rows) * low // many, along)
         self.forks.append(Fork(along, edge, tied, -1, -1))  # its place, before those that follow from it
@@ -140,15 +143,6 @@ def joined(counts: Sequence[int] | NDArray[np.integer], least: int) -> Labels:
         if held >= least:
             number, held = number + 1, 0
     return np.minimum(found, max(number - 1, 0)) if held < least else found
-
-
-def hashed(numbers: NDArray[np.integer], salt: int) -> NDArray[np.uint64]:
-    """Return a hash of each number (splitmix64): the same everywhere, and as good as drawn."""
-    with np.errstate(over="ignore"):
-        x = numbers.astype(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
 
 
 def _of(strata: Labels | None, rows: Rows) -> Labels:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from kinfold.methods.blocks.parallel_blocks import at_most
 from kinfold.methods.planning.choice import chosen
 from kinfold.methods.planning.generalizing import generalize
-from kinfold.methods.planning.microaggregation import microaggregate
+from kinfold.methods.planning.in_regions import microaggregate_anywhere
 from kinfold.methods.task import Ask, Plan, Task
 
 __all__ = ["Ask", "Plan", "Task", "plan"]
 
-FAMILIES = {"partition": microaggregate, "generalize": generalize}
+FAMILIES = {"partition": microaggregate_anywhere, "generalize": generalize}
 
 
 def plan(task: Task) -> Plan:

@@ -45,14 +45,20 @@ def _up(level: float) -> float:
     return float(f"{np.ceil(round(level / unit, 6)) * unit:.3g}")
 
 
+def few_classes(task: Task, classes: int, records: int) -> list[str]:
+    """Return a note on few classes."""
+    if not task.close or classes >= FEW * records / task.k:
+        return []
+    return [f"t-closeness leaves only {plural(classes, 'class', 'classes')} of {plural(records, 'record')}"]
+
+
 def advice(task: Task, classes: int, records: int, count: Callable[[Task], int]) -> list[str]:
     """Return a note on few classes, and what looser levels of t would keep; `count` makes the classes of a task."""
-    close = [model for model in task.models if isinstance(model, TCloseness)]
-    if not close or classes >= FEW * records / task.k:
+    if not (few := few_classes(task, classes, records)):
         return []
     if classes == 1 and (only := only_one_class(task)):
         return only
-    told = f"t-closeness leaves only {plural(classes, 'class', 'classes')} of {plural(records, 'record')}"
+    close, told = task.close, few[0]
     if task.policy.request.report.measures != "all":
         return [told + '; report.measures = "all" says what a looser t would keep']
     kept = []

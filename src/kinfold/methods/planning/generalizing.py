@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = NDArray[np.int64]
 
+TWICE = 10_000_000  # cells of spreads that are better counted again than held twice
 ONE_BY_ONE = 100_000  # records up to which methods at cell level may treat equal ones differently
 TOGETHER = f"equal records are treated alike: that is so at cell level in tables of more than {ONE_BY_ONE:,} records"
 
@@ -97,6 +98,8 @@ def _tuples(task: Task) -> _Rows:
     tally = Tally({}, found.tally.sizes, found.tally.spreads)
     tally = (tally.drop(gone) if gone.any() else tally).merge(into, {})
     domain = Domain(_names(attributes), hierarchies, np.ascontiguousarray(codes[first]), tally)
+    if sum(len(spread.code) for spread in tally.spreads.values()) > TWICE:
+        found.forget()
     return _Rows(attributes, gone, int(found.tally.sizes[gone].sum()), domain, into)
 
 

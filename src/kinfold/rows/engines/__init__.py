@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kinfold.rows.appearance import Appearance, Succession
+from kinfold.rows.engines.regions import Asked, Regions, Route
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Column, Reading, Schema
 from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
+
+
+class NumbersInBoth(NamedTuple):
+    """A column that is numbers before and after a recoding, and the mean of those before."""
+
+    before: Column
+    after: Column
+    mean: float
 
 
 class Engine(Protocol):
@@ -84,6 +96,24 @@ class Engine(Protocol):
         `orders` packs each bundle so that it can travel, and keeps what is made; `hall` has this process's threads.
         """
 
+    def regions(self, frame: Any, asked: Asked, route: Route) -> Regions:
+        """Let every row find its region by the columns that are asked for: numbers, or codes of values."""
+
+    def picked(self, frame: Any, places: NDArray[np.int64], recoding: Recoding | None = None) -> tuple[Any, Any]:
+        """Return the rows that stood at some places, in order, as a frame; and the numbers of the places that have one.
+
+        Of a table that was recoded they are the places in its source; rows that were left out are not there.
+        """
+
+    def like(self, frame: Any, by: Sequence[str], some: Any) -> NDArray[np.int64]:
+        """Count the rows that are like each of some rows, which were picked, in all of these columns."""
+
+    def errors(self, original: Any, released: Any, columns: Sequence[NumbersInBoth], recoding: Recoding) -> list[float]:
+        """Sum over all rows the squared errors of columns; where no value is released, that of the mean stands for it.
+
+        The release is the original after a recoding, in the same order.
+        """
+
     def rows(self, frame: Any, schema: Schema | None = None) -> Any:
         """Return every column as an Arrow table: as it is stored, or in the type that its values have by a schema."""
 
@@ -104,6 +134,9 @@ class Engine(Protocol):
 
     def hand_out(self, frame: Any, schema: Schema, fitted: Callable[[str], str], *, ordered: bool) -> Any:
         """Hand out every row, a batch at a time: `fitted` names the type in which one of the engine's is taken."""
+
+    def forget_counts(self) -> None:
+        """Let go of what was counted and can be counted again: somebody else needs the memory."""
 
     def close(self) -> None:
         """Forget every row and remove every temporary file."""

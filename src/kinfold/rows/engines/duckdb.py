@@ -23,7 +23,7 @@ from kinfold.errors import DataError, PolicyError
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.databases.row_import import RowsAt, read_database
-from kinfold.rows.engines import expressions, ordering
+from kinfold.rows.engines import NumbersInBoth, expressions, ordering
 from kinfold.rows.engines.connection import DiskFull
 from kinfold.rows.engines.database import PIECE, Database
 from kinfold.rows.engines.describing import SHORT, schema_of
@@ -33,6 +33,7 @@ from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, s
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
 from kinfold.rows.engines.reading import read_arrow, read_file, read_part
+from kinfold.rows.engines.regions import Asked, RegionsHere, Route, ValueCodes
 from kinfold.rows.engines.released_schema import AfterRecoding, only
 from kinfold.rows.engines.row_export import Handed, handed
 from kinfold.rows.engines.sorted_rows import MANY, sorted_counts
@@ -47,7 +48,9 @@ from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Spread, Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
-REMEMBERED, MODEST = 6, 100_000  # large counts, for measures, pages and checks ask again; cells of one that is not
+CELL = 24  # bytes: the class, the value, and how often
+VALUES = 4  # that a class may hold, when room is made for its count
+MODEST = 100_000  # cells of a count that is remembered whatever memory there is
 
 FORGOTTEN: dict[str, Any] = {"checksum": None, "blanked": frozenset(), "doubtful": ()}  # of a table that was recoded
 
@@ -62,6 +65,7 @@ class DuckDB:
         self._recoded: dict[str, AfterRecoding] = {}
         self._tuples: dict[tuple[str, tuple[str, ...]], Frame] = {}
         self._counted: dict[Any, Any] = {}
+        self._room = resources.for_counts
         self._discard = weakref.finalize(self, self._db.connection.close)
 
     def __enter__(self) -> Self:
@@ -138,24 +142,33 @@ class DuckDB:
         keys, sizes = self._remembered((tuples.table, tuples.names, None), partial(classes_of, self._db, tuples))
         spreads = {
             name: self._remembered(
-                (tuples.table, tuples.names, (name, how)), partial(self._spread, here, tuples, name, how)
+                (tuples.table, tuples.names, (name, how)), partial(self._spread, here, tuples, name, how), len(sizes)
             )
             for name, how in of.items()
         }
         return Tally(keys, sizes, spreads)
 
-    def _remembered(self, asked: Any, count: Callable[[], Any]) -> Any:
-        """Return what was counted; of large counts those of classes are remembered, and the latest."""
+    def _remembered(self, asked: Any, count: Callable[[], Any], classes: int = 0) -> Any:
+        """Return what was counted; of large counts the latest are remembered: measures, pages and checks ask again."""
         if asked in self._counted:
             return self._counted[asked]
+        self._make_room(self._room - CELL * VALUES * classes)
         found = count()
-        if not asked[1] and _cells(found) > MODEST:
-            return found
-        self._counted[asked] = found
-        large = [key for key, held in self._counted.items() if _cells(held) > MODEST]
-        for key in large[:-REMEMBERED]:
-            del self._counted[key]
+        if asked[1] or _cells(found) <= MODEST:
+            self._counted[asked] = found
+            self._make_room(self._room)
         return found
+
+    def _make_room(self, most: float) -> None:
+        """Forget large counts, the oldest first, until those that are left take no more than so many bytes."""
+        large = [key for key, held in self._counted.items() if _cells(held) > MODEST]
+        while large and sum(CELL * _cells(self._counted[key]) for key in large) > most:
+            del self._counted[large.pop(0)]
+
+    def forget_counts(self) -> None:
+        """Let go of what was counted; the tuples stay."""
+        self._counted.clear()
+        pa.default_memory_pool().release_unused()
 
     def _spread(self, frame: Frame, tuples: Frame, name: str, how: Reading | Column) -> Spread:
         asked = expressions.number(frame, how) if isinstance(how, Column) else self._exact(frame, name, how)
@@ -214,6 +227,61 @@ class DuckDB:
     def split(self, orders: Any, hall: Any) -> Any:
         """Work on blocks in threads of this process."""
         return hall.run(lambda at: orders.made(at, partial(hall.part, at)))
+
+    def regions(self, frame: Frame, asked: Asked, route: Route) -> RegionsHere:
+        """Let every row find its region."""
+        return RegionsHere([self._asked(frame, how) for how in asked], self._db.count(frame.table), route)
+
+    def _asked(self, frame: Frame, how: Column | ValueCodes) -> Any:
+        """Return a column of every row as numbers, or as codes."""
+        if isinstance(how, Column):
+            found = self.collect(frame, {how.name: how}).column(0).to_numpy(zero_copy_only=False)
+        else:
+            found = self.by_row(frame, Recoding(how.codes.astype(np.int32), {}, how.values)).labels
+        return found.astype(np.float64, copy=False)
+
+    def picked(self, frame: Frame, places: Any, recoding: Recoding | None = None) -> tuple[Frame, Any]:
+        """Return the rows that stood at some places, and the numbers of the places that have one."""
+        there, at = np.arange(len(places)), places
+        if recoding is not None:
+            there = np.flatnonzero(recoding.kept[places])
+            at = (np.cumsum(recoding.kept) - 1)[places[there]]
+        wanted = np.zeros(self._db.count(frame.table), np.bool_)
+        wanted[at] = True
+        with self._db.registered(pa.table({"wanted": wanted})) as view:
+            table = self._db.table(f"SELECT s.* FROM {frame.table} s POSITIONAL JOIN {view} n WHERE n.wanted")
+        return self.described_as(replace(frame, table=table, checksum=None), self.schema(frame)), there
+
+    def like(self, frame: Frame, by: Sequence[str], some: Frame) -> Any:
+        """Count the rows that are like each of some rows."""
+        tuples = self.distinct(some, by)
+        numbers = Recoding(np.arange(self._db.count(tuples.table), dtype=np.int32), {}, tuples)
+        named = labelled_tuples(self._db, numbers)
+        joined = beside_tuples(frame, named, "1 AS one", "label")
+        found = self._db.arrow(f"SELECT u.label, count(*) AS many FROM {joined} GROUP BY u.label")
+        self._db.drop(named.table)
+        sizes = np.zeros(len(numbers.labels), np.int32)
+        sizes[found.column("label").to_numpy()] = found.column("many").to_numpy()
+        return self.by_row(some, replace(numbers, labels=sizes)).labels.astype(np.int64)
+
+    def errors(
+        self, original: Frame, released: Frame, columns: Sequence[NumbersInBoth], recoding: Recoding
+    ) -> list[float]:
+        """Sum the squared errors of columns, one at a time."""
+        found = []
+        for before, after, mean in columns:
+            x, y = self._asked(original, before), np.full(len(recoding.labels), np.nan)
+            y[recoding.kept] = self._asked(released, after)
+            gaps = x - np.where(np.isnan(y), mean, y)
+            found.append(float(np.nansum(gaps * gaps)))
+        return found
+
+    def described_as(self, frame: Frame, schema: Schema) -> Frame:
+        """Return some rows of a table that is described already: its columns are what they are in the whole."""
+        rows = self._db.count(frame.table)
+        columns = (replace(column, rows=rows, nulls=min(column.nulls, rows)) for column in schema)
+        self._schemas[frame.table] = Schema.of([column for column in columns if column.name in frame.names], rows)
+        return frame
 
     def rows(self, frame: Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""

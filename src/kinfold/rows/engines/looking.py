@@ -12,6 +12,7 @@ from kinfold.rows.appearance import MOST_VALUES, Appearance, Succession
 from kinfold.rows.engines import expressions
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.tallying import keys_of
 from kinfold.rows.schema import Column, Storage
 
 NUMBERS = (Storage.INTEGER, Storage.NUMBER)
@@ -99,7 +100,7 @@ def pairs_in(db: Database, frame: Frame, one: str, other: str) -> tuple[int, int
 
 def sizes_in(db: Database, frame: Frame, names: Sequence[str]) -> list[tuple[int, int]]:
     """Count the classes of these columns by how many rows they have: (rows, classes), ascending; null is like null."""
-    keys = ", ".join(expressions.text(frame, name) for name in names) or "()"
+    keys = ", ".join(keys_of(frame, names)) or "()"
     classes = f"SELECT {frame.many} AS n FROM {frame.table} GROUP BY {keys}"
     found = db.arrow(f"SELECT n, count(*) AS many FROM ({classes}) GROUP BY n ORDER BY n").to_pydict()
     return [(int(n), int(many)) for n, many in zip(found["n"], found["many"], strict=True) if n]

@@ -90,7 +90,11 @@ def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
     counted = db.arrow(f"SELECT CAST(g AS BIGINT) AS g, code, n FROM {joined} ORDER BY g, code")
     held = db.arrow(f"SELECT v FROM {values} ORDER BY code").column(0)
     db.drop(values)
-    group, code, count = (counted.column(name).to_numpy() for name in ("g", "code", "n"))
+    found = []
+    while counted.num_columns:  # one by one, so that no more than one is there twice
+        found.append(counted.column(0).to_numpy())
+        counted = counted.remove_column(0)
+    group, code, count = found
     return Spread(group, code, count, _distinct(held))
 
 

@@ -52,9 +52,11 @@ def classes_after(db: Database, frame: Frame, recoding: Recoding, values: Mappin
     """Return the values of the classes that occur, as a table of the columns that they replace."""
     if not values:
         return None
-    used = pa.array(np.unique(recoding.labels[recoding.kept]))
-    fresh = [t for t in recoding.columns.values() if isinstance(t, Replace)]
-    arrow = pa.table({f"v{i}": t.values.take(used) for i, t in enumerate(fresh)})
+    fresh = [t.values for t in recoding.columns.values() if isinstance(t, Replace)]
+    if recoding.held is None:  # of labels that the engine holds every class has some
+        used = pa.array(np.unique(recoding.labels[recoding.kept]))
+        fresh = [each.take(used) for each in fresh]
+    arrow = pa.table({f"v{i}": each for i, each in enumerate(fresh)})
     select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
     with db.registered(arrow) as view:
         table = db.table(f"SELECT {select} FROM {view} n")

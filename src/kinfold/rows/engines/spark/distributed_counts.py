@@ -74,6 +74,25 @@ class Counts:
         groups = f" GROUP BY {', '.join(keys_of(known, names))}" if names else ""
         return _held(known, self._db.table(f"SELECT {select} FROM {known.table}{groups}"), names)
 
+    def sizes(self, frame: Distributed, names: Sequence[str]) -> list[tuple[int, int]]:
+        """Count the classes of some columns by how many rows they have: (rows, classes), ascending; none comes here."""
+        with self._session.job():
+            found = self._grouped(frame, names).groupBy("count").agg({"*": "count"}).toArrow()
+        return sorted(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    def alone(self, frame: Distributed, names: Sequence[str]) -> int:
+        """Count the rows that no other row is like in some columns; none comes here."""
+        with self._session.job():
+            return int(self._grouped(frame, names).where("count = 1").count())
+
+    def _grouped(self, frame: Distributed, names: Sequence[str]) -> Any:
+        return frame.rows.select(*frame.keys(tuple(names))).groupBy(*(f"k{i}" for i in range(len(names)))).count()
+
+    def here(self, frame: Distributed, names: Sequence[str]) -> bool:
+        """Whether a tally of some columns is here already, or comes with that of a short table."""
+        made = self._made.get(frame.seen.table, [])
+        return self.rows(frame) <= SHORT or any({*names} <= {*known.names} for known in made)
+
     def sample(self, frame: Distributed, name: str) -> Frame:
         """Return the tally of a column, or of `MOST` of its values where it has more, always the same ones."""
         made = self._made.get(frame.seen.table, [])
@@ -83,6 +102,11 @@ class Counts:
             counted = frame.rows.select(*frame.keys((name,))).groupBy("k0").count()
             some = counted.orderBy(_scattered(), "k0").limit(MOST).toArrow()
         return self._taken(frame, (name,), some)
+
+    def summed(self, frame: Distributed, counts: Sequence[str]) -> list[int]:
+        """Return counts of rows, given as SQL of the embedded engine; of a long table, which is not asked by values."""
+        with self._session.job():
+            return [int(each or 0) for each in frame.counted(counts).collect()[0]]
 
     def facts(self, frame: Distributed, name: str) -> tuple[int, int]:
         """Return how many rows have a value in a column, and about how many different ones."""

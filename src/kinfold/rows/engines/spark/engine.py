@@ -21,16 +21,18 @@ import pyarrow as pa
 from kinfold.errors import PolicyError
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.databases.address import DatabaseAddress
-from kinfold.rows.engines import expressions
+from kinfold.rows.engines import NumbersInBoth, expressions
 from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.normalizing import plainly
+from kinfold.rows.engines.regions import Asked, Regions, Route
 from kinfold.rows.engines.released_schema import AfterRecoding
-from kinfold.rows.engines.spark import intake, recoded
+from kinfold.rows.engines.spark import distributed_counts, intake, recoded
 from kinfold.rows.engines.spark.distributed_counts import SHORT, Counts
 from kinfold.rows.engines.spark.frame import Distributed
-from kinfold.rows.engines.spark.gathering import brought
-from kinfold.rows.engines.spark.moments import moments_of
+from kinfold.rows.engines.spark.gathering import brought, picked
+from kinfold.rows.engines.spark.moments import errors_of, moments_of
+from kinfold.rows.engines.spark.regions_in_spark import RegionsInSpark, regions
 from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.engines.spark.splitting import split
 from kinfold.rows.engines.treating import classes_after
@@ -100,7 +102,10 @@ class Spark:
         return found
 
     def _asked(self, frame: Distributed, asked: Mapping[str, Sequence[str]]) -> Any:
-        """Answer questions about columns of text by their distinct values."""
+        """Answer questions about columns of text, which are counts: by their distinct values, or by all rows."""
+        if self._counts.rows(frame) > distributed_counts.MOST:  # there may be a text for each row
+            yield from self._counts.summed(frame, [each for questions in asked.values() for each in questions])
+            return
         for c, questions in asked.items():
             held = self._counts.of(frame, [frame.seen.names[int(c[1:])]])
             yield from self._db.row(f"SELECT {', '.join(questions)} FROM (SELECT c0 AS {c} FROM {held.table})")
@@ -161,6 +166,8 @@ class Spark:
 
     def alone(self, frame: Distributed, names: Sequence[str]) -> int:
         """Count the rows that are alone with their values of some columns."""
+        if not self._counts.here(frame, names):
+            return self._counts.alone(frame, names)
         return self._here.alone(self._held(frame, names), names)
 
     def pairs(self, frame: Distributed, one: str, other: str) -> tuple[int, int]:
@@ -169,6 +176,8 @@ class Spark:
 
     def sizes(self, frame: Distributed, by: Sequence[str]) -> list[tuple[int, int]]:
         """Count the classes of some columns by their sizes."""
+        if by and not self._counts.here(frame, by):
+            return self._counts.sizes(frame, by)
         return self._here.sizes(self._held(frame, by), by)
 
     def tally(self, frame: Distributed | Frame, by: Sequence[str], of: Mapping[str, Reading | Column]) -> Tally:
@@ -189,6 +198,10 @@ class Spark:
             return self._here.moments(self._brought(frame, [*columns]), columns)
         values = [expressions.number(frame.seen, column) for column in columns.values()]
         return moments_of(self._session, frame, values)
+
+    def forget_counts(self) -> None:
+        """Let go of what was counted in the embedded engine."""
+        self._here.forget_counts()
 
     def _held(self, frame: Distributed | Frame, names: Sequence[str]) -> Frame:
         return frame if isinstance(frame, Frame) else self._counts.of(frame, names)
@@ -211,6 +224,38 @@ class Spark:
     def split(self, orders: Any, hall: Any) -> Any:
         """Work on blocks in the executors."""
         return split(self._session, orders, hall)
+
+    def regions(self, frame: Distributed | Frame, asked: Asked, route: Route) -> Regions:
+        """Let every row find its region, where it is."""
+        if isinstance(frame, Frame):
+            return self._here.regions(frame, asked, route)
+        rows = regions(self._session, self._db, frame, asked, route)
+        return RegionsInSpark(self._session, rows, len(asked), self._kept)
+
+    def picked(self, frame: Distributed | Frame, places: Any, recoding: Recoding | None = None) -> tuple[Frame, Any]:
+        """Return the rows that stood at some places, beside Spark, and the numbers of the places that have one."""
+        if isinstance(frame, Frame):
+            return self._here.picked(frame, places, recoding)
+        found, there = picked(self._session, self._db, frame, places)
+        return self._here.described_as(found, self.schema(frame)), there
+
+    def like(self, frame: Distributed | Frame, by: Sequence[str], some: Frame) -> Any:
+        """Count the rows that are like each of some rows: where they are, but of no others."""
+        if isinstance(frame, Frame):
+            return self._here.like(frame, by, some)
+        tuples = self._here.distinct(some, by)
+        sizes = recoded.sizes_of(self._session, self._db, frame, tuples)
+        return self._here.by_row(some, Recoding(sizes, {}, tuples)).labels.astype(np.int64)
+
+    def errors(
+        self,
+        original: Distributed,
+        released: Distributed,
+        columns: Sequence[NumbersInBoth],
+        recoding: Recoding,  # noqa: ARG002
+    ) -> list[float]:
+        """Sum the squared errors of columns, where the rows are."""
+        return errors_of(self._session, original, released, columns)
 
     def rows(self, frame: Distributed | Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""
@@ -268,7 +313,11 @@ class Spark:
         return found
 
     def by_row(self, frame: Distributed | Frame, recoding: Recoding) -> Recoding:
-        """Return the recoding with a label for each row, where it has one for each tuple."""
+        """Return the recoding with a label for each row, brought here where Spark holds them."""
+        if recoding.held is not None and isinstance(frame, Distributed):
+            return replace(
+                recoding, labels=recoded.held_labels(self._session, recoding, self._counts.rows(frame)), held=None
+            )
         if recoding.tuples is None:
             return recoding
         if isinstance(frame, Frame):

@@ -1,7 +1,7 @@
 """A recoding carried out in Spark: rows beside maps that every executor gets.
 
 by tuple    a map of the distinct tuples, each with what becomes of it: those that are left out are not in it
-by place    a map of places to classes, and one of classes to their values
+by place    a map of places to classes, which Spark may hold itself, and one of classes to their values
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kinfold.rows.engines.spark.carried import key, outward, schema_in_words
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
 from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.engines.treating import fitting, labelled_tuples, treated_values
-from kinfold.rows.recoding import Keep, Recoding, Replace
+from kinfold.rows.recoding import LEFT_OUT, Keep, Recoding, Replace
 from kinfold.rows.schema import Schema
 
 BROADCAST = 500_000  # rows of a map that every executor gets; a larger one is joined as Spark likes
@@ -76,26 +76,42 @@ def by_tuple(session: RunningSpark, db: Database, frame: Distributed, recoding: 
     db.drop(named.table)
     told = {f"m{i}": kind for i, kind in enumerate(named.types)}
     told |= {f"f{i}": kind for i, kind in enumerate(how.fresh.types.values())}
-    beside = _handed(session, arrow, told)
+    beside = handed(session, arrow, told)
     return _kept(frame, how).join(beside, _same(frame.seen, named), "inner")
 
 
 def by_place(session: RunningSpark, db: Database, frame: Distributed, recoding: Recoding, how: Treated) -> Any:
     """Join the class of each row, and the values of the classes; where rows only stay, nothing is joined."""
     rows = _kept(frame, how)
-    if recoding.kept.all() and not how.fresh.values:
+    if recoding.held is None and recoding.kept.all() and not how.fresh.values:
         return rows
-    places = np.arange(len(recoding.labels), dtype=np.int64) if frame.dense else places_of(session, frame)
-    kept = recoding.kept
-    arrow = pa.table({"at": places[kept], "label": recoding.labels[kept].astype(np.int32)})
-    labelled = rows.join(_handed(session, arrow, {"at": "BIGINT", "label": "INTEGER"}), _at(), "inner")
+    labelled = rows.join(_labels(session, frame, recoding), _at(), "inner")
     if not how.fresh.values:
         return labelled
     fresh = [f"{outward(sql, how.fresh.types[name])} AS f{i}" for i, (name, sql) in enumerate(how.fresh.values.items())]
     with fitting(), db.registered(_class_values(recoding)) as view:
         values = db.arrow(f"SELECT {', '.join(['id', *fresh])} FROM {view} n")
     told = {"id": "INTEGER"} | {f"f{i}": kind for i, kind in enumerate(how.fresh.types.values())}
-    return labelled.join(_handed(session, values, told), _expr("label = id"), "inner")
+    return labelled.join(handed(session, values, told), _expr("label = id"), "inner")
+
+
+def _labels(session: RunningSpark, frame: Distributed, recoding: Recoding) -> Any:
+    """Return the class of each row that is released, by its place."""
+    if recoding.held is not None:
+        return recoding.held
+    places = np.arange(len(recoding.labels), dtype=np.int64) if frame.dense else places_of(session, frame)
+    kept = recoding.kept
+    arrow = pa.table({"at": places[kept], "label": recoding.labels[kept].astype(np.int32)})
+    return handed(session, arrow, {"at": "BIGINT", "label": "INTEGER"})
+
+
+def held_labels(session: RunningSpark, recoding: Recoding, rows: int) -> NDArray[np.int32]:
+    """Return the label of each of so many rows that Spark holds the labels of."""
+    with session.job():
+        found = recoding.held.toArrow()
+    labels = np.full(rows, LEFT_OUT, np.int32)
+    labels[found.column("at").to_numpy()] = found.column("label").to_numpy()
+    return labels
 
 
 def released(frame: Distributed, rows: Any, how: Treated, table: str) -> Distributed:
@@ -114,16 +130,30 @@ def released(frame: Distributed, rows: Any, how: Treated, table: str) -> Distrib
 
 def labels_by_row(session: RunningSpark, db: Database, frame: Distributed, recoding: Recoding) -> NDArray[np.int32]:
     """Return the label of each row, in the order of the rows."""
+    with session.job():
+        found = _beside(session, db, frame, recoding).select(PLACE, "label").toArrow()
+    order = np.argsort(found.column(PLACE).to_numpy(), kind="stable")
+    return np.asarray(found.column("label").to_numpy()[order], np.int32)
+
+
+def sizes_of(session: RunningSpark, db: Database, frame: Distributed, tuples: Frame) -> NDArray[np.int32]:
+    """Return how many rows have each of some tuples."""
+    numbers = Recoding(np.arange(db.count(tuples.table), dtype=np.int32), {}, tuples)
+    with session.job():
+        found = _beside(session, db, frame, numbers).groupBy("label").count().toArrow()
+    sizes = np.zeros(len(numbers.labels), np.int32)
+    sizes[found.column("label").to_numpy()] = found.column("count").to_numpy()
+    return sizes
+
+
+def _beside(session: RunningSpark, db: Database, frame: Distributed, recoding: Recoding) -> Any:
+    """Return the rows that have one of the tuples, each with its label."""
     named = labelled_tuples(db, recoding)
     keys = [f"{outward(c, kind)} AS m{i}" for i, (c, kind) in enumerate(zip(named.columns, named.types, strict=True))]
     arrow = db.arrow(f"SELECT {', '.join(keys)}, label FROM {named.table}")
     db.drop(named.table)
     told = {f"m{i}": kind for i, kind in enumerate(named.types)} | {"label": "INTEGER"}
-    with session.job():
-        joined = frame.rows.join(_handed(session, arrow, told), _same(frame.seen, named), "inner")
-        found = joined.select(PLACE, "label").toArrow()
-    order = np.argsort(found.column(PLACE).to_numpy(), kind="stable")
-    return np.asarray(found.column("label").to_numpy()[order], np.int32)
+    return frame.rows.join(handed(session, arrow, told), _same(frame.seen, named), "inner")
 
 
 def places_of(session: RunningSpark, frame: Distributed) -> NDArray[np.int64]:
@@ -144,7 +174,7 @@ def _kept(frame: Distributed, how: Treated) -> Any:
     return frame.rewritten(quoted, seen.types, seen.table, seen).rows if quoted else frame.rows
 
 
-def _handed(session: RunningSpark, arrow: pa.Table, kinds: Mapping[str, str]) -> Any:
+def handed(session: RunningSpark, arrow: pa.Table, kinds: Mapping[str, str]) -> Any:
     """Hand a map to Spark; every executor gets a copy unless it is large."""
     from pyspark.sql.functions import broadcast
 
