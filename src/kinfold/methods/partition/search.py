@@ -89,15 +89,11 @@ def search(
     budget: Budget,
     seed: int = 0,
     progress: Progress = silent,
-    first: int | None = None,
 ) -> Refinement:
-    """Return the best partition into groups of at least k that is found from these starts within the budget.
-
-    `first` is the length of the first cycle, for who knows how many steps there will be.
-    """
+    """Return the best partition into groups of at least k that is found from these starts within the budget."""
     ground = Shaken(Oracle.tabled(gaps), gaps, k, seed)
     walk = Walk(ground, *ground.descended(starts))
-    return walk.follow(walk.doubling(first or first_cycle(len(gaps), k), heat(k)), budget, progress)
+    return walk.follow(walk.doubling(budget.first or first_cycle(len(gaps), k), heat(k)), budget, progress)
 
 
 def first_cycle(n: int, k: int) -> int:
