@@ -6,7 +6,7 @@ source ─read─▶ frame ─bind─▶ policy ─plan─▶ recoding ─apply�
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
@@ -32,11 +32,11 @@ from kinfold.release.inspection import check_folder, check_table, spreadsheet_sa
 from kinfold.release.release import Release
 from kinfold.release.resuming import shelf_for
 from kinfold.release.row_pairs import by_classes, by_position, without_identifiers
-from kinfold.request.binding import BoundPolicy, bind
+from kinfold.request.binding import bind
 from kinfold.request.encoding import encode
 from kinfold.request.keywords import listing, policy_values, requested
 from kinfold.request.policy import Policy
-from kinfold.request.preparation import prepare
+from kinfold.request.preparation import Prepared, prepare
 from kinfold.request.quoted_terms import as_written
 from kinfold.request.rules.counting import count_rules, in_words
 from kinfold.request.table import Table
@@ -46,7 +46,7 @@ from kinfold.rows.databases.address import DatabaseAddress, located
 from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
 from kinfold.rows.recoding import unquoting
-from kinfold.rows.schema import Role
+from kinfold.rows.schema import Role, Schema
 from kinfold.rows.source_form import Form
 from kinfold.verification import judge_people
 from kinfold.verification import verify as check
@@ -54,6 +54,7 @@ from kinfold.verification import verify as check
 if TYPE_CHECKING:
     from kinfold.disk.saved_work import SavedWork
     from kinfold.hierarchy import Hierarchy
+    from kinfold.methods.blocks.saved_stages import Shelf
     from kinfold.methods.generalize.lattice import Lattice
     from kinfold.methods.generalize.mu_argus import Standing
     from kinfold.profiling.profile import Profile
@@ -112,15 +113,9 @@ def anonymize(
     engine = open_engine(asked, rows)
     tell("read", 0, 1)
     original = engine.read(rows, MISSING, asked.source.form)  # rows as they came
-    prepared = prepare(engine, original, asked, frames.index_names(source))  # single values recoded, as the policy asks
-    schema = engine.schema(prepared.frame)  # what each column is
-    bound = bind(asked, schema, index=frames.index_names(source))  # roles and kinds, checked against the table
-    terms = terms_of(bound, engine, prepared.frame)  # what will be promised
-    table = Table(engine, prepared.frame, bound, terms, prepared.mapped)  # its tuples, or its records, when asked for
-    shelf = shelf_for(saved, asked, engine.checksum(original))  # what a run that was stopped had done already
-    task = Task(
-        bound, terms.models, table, onward(partial(tell, "plan")), ask, shelf, partial(partial, tell), engine.split
-    )
+    prepared, schema, table = fit(engine, original, asked, frames.index_names(source))  # bound: roles, kinds, checked
+    bound, terms = table.policy, table.terms  # terms: what will be promised
+    task = _task(table, tell, ask, shelf_for(saved, asked, engine.checksum(original)))  # with what is done already
     planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured
@@ -131,13 +126,24 @@ def anonymize(
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
     tables = side_by_side(table, original, recoded, planned.recoding, far=planned.regions > 0)  # as measures take them
-    attributes = as_they_came(engine, tables.looked_at, described(table, tables), prepared.changed)
-    measures = measure_release(tables, bound, verdict, attributes)  # risk and loss
+    measures = _measured(tables, table, prepared, verdict)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)
     how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source))
     made = Release(verdict, measures, bound, written, *how, engine, original, prepared, released, save, rules)
     return replace(made, drawn=tables.drawn)
+
+
+def _task(table: Table, tell: Stage, ask: Ask | None, shelf: Shelf) -> Task:
+    """Return what a method is given: the table, whom to tell how far it is, whom to ask, and who works on blocks."""
+    planning, stages = onward(partial(tell, "plan")), partial(partial, tell)
+    return Task(table.policy, table.terms.models, table, planning, ask, shelf, stages, table.engine.split)
+
+
+def _measured(tables: Tables, table: Table, prepared: Prepared, verdict: Verdict) -> Measures:
+    """Measure a release against the values as they came, before any of them was recoded."""
+    attributes = as_they_came(table.engine, tables.looked_at, described(table, tables), prepared.changed)
+    return measure_release(tables, table.policy, verdict, attributes)
 
 
 def _quoted(planned: Plan, terms: Terms) -> tuple[Plan, Terms]:
@@ -258,15 +264,17 @@ def _task_of(source: Any, asked: Policy, method: str) -> Iterator[Task]:
     asked = asked.model_copy(update={"method": asked.method.model_copy(update={"name": method})})
     rows = rows_of(source)
     with open_engine(asked, rows) as engine:
-        original, bound, terms = fit(engine, engine.read(rows, MISSING, asked.source.form), asked)
-        yield Task(bound, terms.models, Table(engine, original, bound, terms))
+        table = fit(engine, engine.read(rows, MISSING, asked.source.form), asked)[2]
+        yield Task(table.policy, table.terms.models, table)
 
 
-def fit(engine: Engine, frame: Any, policy: Policy) -> tuple[Any, BoundPolicy, Terms]:
+def fit(engine: Engine, original: Any, asked: Policy, index: Collection[str] = ()) -> tuple[Prepared, Schema, Table]:
     """Bind a policy to a table that is read already, or raise with everything that does not fit."""
-    prepared = prepare(engine, frame, policy).frame
-    bound = bind(policy, engine.schema(prepared))
-    return prepared, bound, terms_of(bound, engine, prepared)
+    prepared = prepare(engine, original, asked, index)  # single values recoded, as the policy asks
+    schema = engine.schema(prepared.frame)  # what each column is
+    bound = bind(asked, schema, index=index)  # roles and kinds
+    terms = terms_of(bound, engine, prepared.frame)  # what is promised
+    return prepared, schema, Table(engine, prepared.frame, bound, terms, prepared.mapped)
 
 
 def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:

@@ -102,7 +102,7 @@ def test_a_script_of_sdcmicro_says_k_and_its_key_variables(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("sdc.rds", gzip.compress(b"X"), "report(sdc) writes a page"),
+        ("sdc.rds", gzip.compress(b"X", mtime=0), "report(sdc) writes a page"),
         ("builder.ahs", b"\xac\xed\x00\x05sr", "export the hierarchy as CSV"),
         ("data.rda", b"AGE 1 3 999\n  <RECODABLE>\n  <IDLEVEL> 1\n", "kinfold profile DATA --write-policy"),
         ("notes.txt", b"nothing", "a project of ARX (.deid), settings of"),

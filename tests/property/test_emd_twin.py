@@ -124,3 +124,12 @@ def test_classes_without_a_record_are_at_no_distance(at_a_time, monkeypatch):
     for model in MODELS:
         expected = model.distances(full).tolist()
         assert model.distances(empty).tolist() == [0.0, expected[0], 0.0, 0.0, expected[1], 0.0, 0.0]
+
+
+@pytest.mark.parametrize("order", [[1, 0, 2, 3], [0, 1, 3, 2], [2, 3, 0, 1], [0, 2, 1, 3], [3, 2, 1, 0]], ids=str)
+def test_cells_may_stand_in_any_order(order):
+    tally = of_labels(np.array([0, 0, 0, 1, 1]), {"x": np.array(["cold", "flu", "flu", "angina", "ulcer"])})
+    spread = tally.spreads["x"]
+    moved = Spread(spread.group[order], spread.code[order], spread.count[order], spread.values)
+    for model in MODELS:
+        assert model.distances(replace(tally, spreads={"x": moved})).tolist() == model.distances(tally).tolist()

@@ -173,6 +173,20 @@ def test_a_joint_promise_is_asked_of_whoever_knows_the_other_column(tmp_path: Pa
     }
 
 
+def test_numbers_with_a_comma_are_numbers_where_the_certificate_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "release.csv"
+    path.write_text("pay;note;age\n-1,5;a,b;\n1.000,25;c.d;7\n", encoding="utf-8")
+    columns = [{"name": name, "role": "insensitive"} for name in ("pay", "note", "age")]
+    told = {"separator": ";", "decimal": ","}
+    commas = checker.read(path, {"release": told, "columns": columns})
+    points = checker.read(path, {"release": {"separator": ";"}, "columns": columns})
+    assert commas["note"] == points["note"] == ["a,b", "c.d"]  # no number: left as it is
+    assert points["pay"] == ["-1,5", "1.000,25"]
+    assert commas["age"] == [None, "7"]
+    path.write_text("pay;note;age\n-1,5;a,b;\n2,25;c.d;7\n", encoding="utf-8")
+    assert checker.read(path, {"release": told, "columns": columns})["pay"] == ["-1.5", "2.25"]
+
+
 def test_what_the_csv_module_allows_is_as_before(tmp_path: Path) -> None:
     left = csv.field_size_limit(131_072)
     assert consider(table(tmp_path, ROWS.replace("a", "x" * 200_000)), certificate())["holds"]

@@ -72,3 +72,9 @@ def test_null_comes_first_in_a_declared_order(values: list[str | None]) -> None:
 def test_the_classes_that_miss_a_promise_are_counted_in_words(rows: list[str], told: str) -> None:
     with pytest.raises(VerifyError, match=told):
         found({"q": rows, "d": ["x"] * len(rows)}, KAnonymity(2)).require()
+
+
+@pytest.mark.parametrize(("k", "told"), [(2, "holds"), (3, "does not hold")])
+def test_a_verdict_says_in_a_line_whether_it_holds(k: int, told: str) -> None:
+    verdict = found({"q": ["a", "a", "b", "b"], "d": ["1", "2", "1", "2"]}, KAnonymity(k))
+    assert repr(verdict) == f"<Verdict: {told}; 4 records in 2 classes, k = 2>"

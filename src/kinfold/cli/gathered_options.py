@@ -1,11 +1,12 @@
-"""Options that a command gets together, as one mapping, for it does the same with each of them."""
+"""Options that a command gets together: as one mapping where it does the same with each, or as one value."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import wraps
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_type_hints
 
 Command: TypeAlias = Callable[..., None]
 Gathered: TypeAlias = Mapping[str, Any]
@@ -13,12 +14,23 @@ Gathered: TypeAlias = Mapping[str, Any]
 
 def gathers(name: str, options: Gathered, defaults: Gathered | None = None) -> Callable[[Command], Command]:
     """Give a command these options, by name and annotation; it gets their values as one parameter of this name."""
+    return _gathered(name, options, defaults or {}, dict)
 
+
+def offers(name: str, kind: type[Any]) -> Callable[[Command], Command]:
+    """Give a command the fields of a dataclass as options; it gets them as one such value under this name."""
+    options = get_type_hints(kind, include_extras=True)
+    return _gathered(name, options, {field.name: field.default for field in fields(kind)}, kind)
+
+
+def _gathered(
+    name: str, options: Gathered, defaults: Gathered, made: Callable[..., Any]
+) -> Callable[[Command], Command]:
     def decorated(command: Command) -> Command:
         @wraps(command)
         def wrapped(**given: Any) -> None:
             values = {option: given.pop(option) for option in options}
-            command(**given, **{name: values})
+            command(**given, **{name: made(**values)})
 
         return signed(wrapped, command, (name,), options, defaults)
 

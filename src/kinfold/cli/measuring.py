@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,22 +10,30 @@ import typer
 
 from kinfold.cli import output
 from kinfold.cli.arguments import QUESTIONS, UNASKED, Data, Json, PolicyFile, Settings, SourceOptions, table
-from kinfold.cli.gathered_options import Gathered, gathers
+from kinfold.cli.gathered_options import Gathered, gathers, offers
 from kinfold.cli.options import numbers, policy_from
 from kinfold.cli.source_options import TableSource, reads
 from kinfold.cli.terminal import Bar, errors, print_json
 from kinfold.errors import PolicyError
 
 
+@dataclass(frozen=True)
+class MeasureOptions:
+    """What the tables are, and how the measures are told."""
+
+    policy: PolicyFile = None
+    settings: Settings = None
+    json: Json = False
+
+
 @reads
 @gathers("questions", QUESTIONS, UNASKED)
+@offers("how", MeasureOptions)
 def measure(
     original: Annotated[TableSource, table("The table as it was.")],
     released: Annotated[TableSource, table("The table as released.")],
-    policy: PolicyFile = None,
-    settings: Settings = None,
-    json: Json = False,
     *,
+    how: MeasureOptions,
     questions: Gathered,
     source: SourceOptions,
 ) -> None:
@@ -38,34 +47,42 @@ def measure(
     from kinfold.flow import measure as compare
 
     with errors():
-        if policy is None:
+        if how.policy is None:
             raise PolicyError("what to measure is in the policy", fix="add --policy FILE")
-        asked = policy_from(policy, {}, source, settings or ())
+        asked = policy_from(how.policy, {}, source, how.settings or ())
         found = compare(original, released, asked, **questions)
-        if json:
+        if how.json:
             print_json({**found.to_dict(), "statistics": found.statistics.to_dict()})
         else:
             output.tell_measures(found)
 
 
+@dataclass(frozen=True)
+class ComparisonOptions:
+    """What is run side by side, what the results are compared by, and how they are told."""
+
+    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "mdav,v-mdav"
+    k: Annotated[str, typer.Option("--k", help="Values of k, comma-separated.")] = "3,5,10"
+    t: Annotated[str | None, typer.Option("--t", help="Values of t, comma-separated.", show_default=False)] = None
+    policy: PolicyFile = None
+    risk: Annotated[
+        str | None, typer.Option(help="The risk to compare by; the first that applies.", show_default=False)
+    ] = None
+    loss: Annotated[
+        str | None, typer.Option(help="The loss to compare by; the first that applies.", show_default=False)
+    ] = None
+    weight: Annotated[float, typer.Option(help="Weight of the risk in the score; the loss has the rest.")] = 0.5
+    settings: Settings = None
+    json: Json = False
+
+
 @reads
+@offers("how", ComparisonOptions)
 def compare(
     data: Data,
     out_: Annotated[Path, typer.Option("--out", help="Folder of the comparison.", show_default=False)],
-    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "mdav,v-mdav",
-    k: Annotated[str, typer.Option("--k", help="Values of k, comma-separated.")] = "3,5,10",
-    t: Annotated[str | None, typer.Option("--t", help="Values of t, comma-separated.", show_default=False)] = None,
-    policy: PolicyFile = None,
-    risk: Annotated[
-        str | None, typer.Option(help="The risk to compare by; the first that applies.", show_default=False)
-    ] = None,
-    loss: Annotated[
-        str | None, typer.Option(help="The loss to compare by; the first that applies.", show_default=False)
-    ] = None,
-    weight: Annotated[float, typer.Option(help="Weight of the risk in the score; the loss has the rest.")] = 0.5,
-    settings: Settings = None,
-    json: Json = False,
     *,
+    how: ComparisonOptions,
     source: SourceOptions,
 ) -> None:
     """Run methods side by side and say which setting to take. A comparison that was stopped goes on where it was.
@@ -75,16 +92,16 @@ def compare(
     from kinfold import comparison
 
     with errors(), Bar() as bar:
-        if policy is None:
+        if how.policy is None:
             raise PolicyError("what to compare is in the policy", fix="add --policy FILE")
-        comparison.check_measures(risk, loss, weight)
-        grid = comparison.settings(methods.split(","), numbers(k, int, "--k"), numbers(t, float, "--t"))
-        asked = policy_from(policy, {}, {"privacy.k": grid[0].k, **source}, settings or ())
+        comparison.check_measures(how.risk, how.loss, how.weight)
+        grid = comparison.settings(how.methods.split(","), numbers(how.k, int, "--k"), numbers(how.t, float, "--t"))
+        asked = policy_from(how.policy, {}, {"privacy.k": grid[0].k, **source}, how.settings or ())
         outcomes = comparison.run(data, asked, grid, out_ / "runs", lambda done, total: bar("comparing", done, total))
-        found = comparison.rank(outcomes, risk, loss, weight)
+        found = comparison.rank(outcomes, how.risk, how.loss, how.weight)
         comparison.save(found, out_)
         bar.end()
-        if json:
+        if how.json:
             print_json(found.to_dict())
         else:
             output.tell_comparison(found, out_)

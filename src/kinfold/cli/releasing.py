@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,7 @@ from kinfold.cli.arguments import (
     Values,
     table,
 )
-from kinfold.cli.gathered_options import Gathered, gathers
+from kinfold.cli.gathered_options import Gathered, gathers, offers
 from kinfold.cli.options import policy_from, verifying
 from kinfold.cli.source_options import TableSource, reads
 from kinfold.cli.terminal import Bar, asking, errors, print_json
@@ -31,23 +32,31 @@ if TYPE_CHECKING:
     from kinfold.rows.databases.address import DatabaseAddress
 
 
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """What is asked for, and how the release is made and told."""
+
+    policy: PolicyFile = None
+    settings: Settings = None
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False
+    into: Annotated[
+        str | None, typer.Option(help="Table of a database to write the release to as well.", show_default=False)
+    ] = None
+    ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run in blocks was stopped.")] = False
+    show_values: Values = False
+    json: Json = False
+
+
 @reads
 @gathers("keys", KEYS, {"keep_order": False})
 @gathers("roles", ROLES)
+@offers("how", ReleaseOptions)
 def anonymize(
     data: Data,
     out_: Annotated[Path, typer.Option("--out", help="Folder of the release.", show_default=False)],
-    policy: PolicyFile = None,
-    settings: Settings = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False,
-    into: Annotated[
-        str | None, typer.Option(help="Table of a database to write the release to as well.", show_default=False)
-    ] = None,
-    ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run in blocks was stopped.")] = False,
-    show_values: Values = False,
-    json: Json = False,
     *,
+    how: ReleaseOptions,
     roles: Gathered,
     keys: Gathered,
     source: SourceOptions,
@@ -66,31 +75,39 @@ def anonymize(
     from kinfold.flow import anonymize as run
     from kinfold.release.publication import check_place
 
-    with errors(show_values=show_values), Bar() as bar:
-        asked = policy_from(policy, _by_role(roles), {**_by_key(keys), **source}, settings or ())
-        check_place(out_, force=force)
-        table = _free_table(into, force)
-        with SavedWork(out_, resume=resume, final=(DataError, Unreachable, VerifyError)) as saved:
-            release = run(data, asked, progress=bar, ask=asking if ask else None, saved=saved)
-            release.save(out_, force=force, into=table, progress=bar)
+    with errors(show_values=how.show_values), Bar() as bar:
+        asked = policy_from(how.policy, _by_role(roles), {**_by_key(keys), **source}, how.settings or ())
+        check_place(out_, force=how.force)
+        table = _free_table(how.into, how.force)
+        with SavedWork(out_, resume=how.resume, final=(DataError, Unreachable, VerifyError)) as saved:
+            release = run(data, asked, progress=bar, ask=asking if how.ask else None, saved=saved)
+            release.save(out_, force=how.force, into=table, progress=bar)
         bar.end()
-        if json:
+        if how.json:
             print_json({**output.summary(release), "folder": str(out_)} | ({"table": str(table)} if table else {}))
         else:
             output.tell_release(release, out_, table)
 
 
+@dataclass(frozen=True)
+class CheckOptions:
+    """How a release is checked, and how the verdict is told."""
+
+    twice: Annotated[bool, typer.Option("--twice", help="Ask the second checker, in plain Python, too.")] = False
+    rows_only: Annotated[
+        bool, typer.Option("--rows-only", help="Leave aside what is promised of people with several rows.")
+    ] = False
+    json: Json = False
+
+
 @reads
+@offers("how", CheckOptions)
 def verify(
     data: Annotated[TableSource, table("Folder of a release, or a table with --policy.")],
     policy: PolicyFile = None,
     settings: Settings = None,
-    twice: Annotated[bool, typer.Option("--twice", help="Ask the second checker, in plain Python, too.")] = False,
-    rows_only: Annotated[
-        bool, typer.Option("--rows-only", help="Leave aside what is promised of people with several rows.")
-    ] = False,
-    json: Json = False,
     *,
+    how: CheckOptions,
     source: SourceOptions,
 ) -> None:
     """Check a release from its public folder alone, or any table against a policy. Exit code 0 only if all holds.
@@ -110,8 +127,8 @@ def verify(
         if not (isinstance(data, Path) and data.is_dir()) and policy is None:
             raise PolicyError("a table is verified against a policy", fix="add --policy FILE, or name a release folder")
         asked = verifying(data, policy, source, settings or ())
-        verdict = check(data, asked, rows_only=rows_only, twice=twice)
-        if json:
+        verdict = check(data, asked, rows_only=how.rows_only, twice=how.twice)
+        if how.json:
             print_json(verdict.to_dict())
         else:
             output.tell_verdict(verdict)

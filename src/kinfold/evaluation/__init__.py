@@ -98,13 +98,13 @@ def measure_release(
     lost = loss(pair, sizes, max(policy.rows - verdict.records, 0), tables.recorded.get("loss", {}), every=asked.every)
     seed, recorded = policy.request.method.seed, tables.recorded.get("risk", {})
     risked = risk(known, shown, policy.request.privacy.k, asked, seed, recorded)
-    before = risk_before(_shown_before(tables, policy, known, beside))
     if isinstance(tables.rows, Drawn) and not isinstance(pair, str):
         exact = loss_of_all(lost, exact_errors(tables.engine, tables.rows, pair.compared))
         told_of_sample(tables.rows.told, exact, risked, lost)
     answer(asked, tables, policy, beside, (risked, lost))
     warnings = tuple(_warnings(tables, policy, known))
     odd = _odd(tables, policy, beside)
+    before = risk_before(_shown_before(tables, policy, known, beside))  # last: of large counts the latest is held
     sections = {
         "measures": asked.measures,  # which set of them
         "risk": risked.values,

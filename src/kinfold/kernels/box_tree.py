@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kinfold.kernels import mixed
-from kinfold.kernels.compiling import Flag, Int, Real, entry, inlined, inner
+from kinfold.kernels.compiling import Flag, Int, Real, entry, inlined, lean
 from kinfold.kernels.folding import Folded, unfolded
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _halve(m: Mixed, sort: Sort, begin: Int, end: Int, middle: Int) -> None:
     """Put the lower half of order[begin:end] before `middle`, along the attribute that is widest in a sample."""
     order, key, spread = sort.order, sort.key, sort.spread
     widest, best = 0, -1.0
-    step = max(1, (end - begin) // _SAMPLE)
+    step = (end - begin) // _SAMPLE if end - begin > _SAMPLE else 1
     for j in range(spread.size):
         low, high = np.inf, -np.inf
         for i in range(begin, end, step):
@@ -146,7 +146,8 @@ def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: Int, right
     """Quickselect: smaller keys than the one of this rank before it, larger ones after; `order` goes along."""
     while left < right:
         a, b, c = key[left], key[(left + right) >> 1], key[right]
-        pivot = max(min(a, b), min(max(a, b), c))
+        a, b = (a, b) if a < b else (b, a)
+        pivot = a if c < a else (c if c < b else b)  # the one in the middle
         i, j = left, right
         while i <= j:
             while key[i] < pivot:
@@ -184,7 +185,7 @@ def _settle(tree: Tree, m: Mixed, folded: Folded, leaf: Int, order: NDArray[np.i
             tree.c[leaf, j, i] = m.codes[record, j]
 
 
-@inner
+@lean
 def slot_of(held: Any, leaf: Int, point: Int) -> Int:
     """Return where in a leaf its point is; `held` is the tree's."""
     slot = 0
@@ -237,7 +238,7 @@ def _forget(tree: Tree, leaf: Int, slot: Int) -> None:
     tree.held[leaf, slot] = tree.held[leaf, last]
 
 
-@inner
+@lean
 def shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
     """Measure the marked ends of a leaf's box, then (up) the boxes above, as far as they change."""
     changed = _measure_leaf(tree, leaf, far) and up
@@ -270,7 +271,8 @@ def _measure_leaf(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Flag:
         changed = True
         lowest = NOBODY
         for i in range(size):
-            lowest = min(lowest, tree.held[leaf, i].record)
+            record = tree.held[leaf, i].record
+            lowest = record if record < lowest else lowest
         tree.codes[block, at_lowest, t] = lowest
     if tree.ends[block, at_reach, t] < 0.0:
         changed = True
@@ -278,8 +280,9 @@ def _measure_leaf(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Flag:
     for j in range(codes if size > 0 else 0):  # an empty box keeps its codes: they can be looked up
         first = last = tree.c[leaf, j, 0]
         for i in range(1, size):
-            first = min(first, tree.c[leaf, j, i])
-            last = max(last, tree.c[leaf, j, i])
+            code = tree.c[leaf, j, i]
+            first = code if code < first else first
+            last = code if code > last else last
         changed |= first != tree.codes[block, j, t] or last != tree.codes[block, codes + j, t]
         tree.codes[block, j, t] = first
         tree.codes[block, codes + j, t] = last
@@ -320,15 +323,17 @@ def _measure_block(tree: Tree, block: Int) -> Flag:
         tree.ends[parent, j, t] = sign * end
     lowest = NOBODY
     for i in range(FAN):
-        lowest = min(lowest, tree.codes[block, at_lowest, i])
+        record = tree.codes[block, at_lowest, i]
+        lowest = record if record < lowest else lowest
     changed |= lowest != tree.codes[parent, at_lowest, t]
     tree.codes[parent, at_lowest, t] = lowest
     for j in range(codes if lowest != NOBODY else 0):
         first, last = NOBODY, np.int32(-1)
         for i in range(FAN):
             if tree.codes[block, at_lowest, i] != NOBODY:
-                first = min(first, tree.codes[block, j, i])
-                last = max(last, tree.codes[block, codes + j, i])
+                v, w = tree.codes[block, j, i], tree.codes[block, codes + j, i]
+                first = v if v < first else first
+                last = w if w > last else last
         changed |= first != tree.codes[parent, j, t] or last != tree.codes[parent, codes + j, t]
         tree.codes[parent, j, t] = first
         tree.codes[parent, codes + j, t] = last
@@ -365,4 +370,4 @@ def grow(tree: Tree, m: Mixed, folded: Folded, sort: Sort) -> None:
         for leaf in range(leaves):
             begin, end = first + many * leaf // leaves, first + many * (leaf + 1) // leaves
             _settle(tree, m, folded, s * leaves + leaf, sort.order[begin:end])
-    measure_all(tree, np.empty(tree.held.shape[1]))
+    measure_all(tree, sort.key)  # nothing is left to sort

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numba import config, njit, typeof, types, version_info
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.registry import CPUDispatcher
 
 from kinfold.kernels import machine_code
@@ -31,7 +31,7 @@ Flag: TypeAlias = Any
 
 _NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # nobody calls through a pointer
 _NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True}  # takes long to compile, and Python never calls
-_KNOWN_NUMBA = version_info.short == (0, 68)  # whose insides `_InnerCode` knows; others compile as ever, for longer
+_KNOWN_NUMBA = version_info.short == (0, 68)  # whose insides the classes below know; others compile for longer
 _UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no memory is asked for, no references are counted
 
 
@@ -42,8 +42,8 @@ if not config.DISABLE_JIT:  # type: ignore[attr-defined]
 class _Inner(CPUDispatcher):
     """A kernel that has no way in from Python: called from there it runs as the plain function that it is made of.
 
-    It is compiled once, for whole numbers of 64 bits: numba would compile it again for each mix of narrower ones and
-    for each constant that it is called with.
+    It is compiled once, for whole numbers of 64 bits and flags: numba would compile it again for each mix of narrower
+    numbers and for each constant that it is called with.
     """
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -55,9 +55,9 @@ class _Inner(CPUDispatcher):
 
 
 def _widened(kind: Any) -> Any:
-    """Return the type that stands for this one: 64 bits for whole numbers with a sign, whatever is known of them."""
+    """Return the type that stands for this one: 64 bits for whole numbers with a sign, and nothing for constants."""
     plain = types.unliteral(kind)  # type: ignore[no-untyped-call]
-    return types.int64 if plain in types.signed_domain else kind
+    return types.int64 if plain in types.signed_domain else plain
 
 
 class _InnerCode(JITCodeLibrary):
@@ -95,19 +95,40 @@ class _NoEnvironment:
         """Leave it unset, as it is in code that was kept on disk."""
 
 
-class _InnerCompiler(Compiler):
+class _Flags(Flags):
+    """Options of the compiler, compared by what is set: numba compares them all, at each of thousands of look-ups."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Flags) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._values))
+
+
+class _EntryCompiler(Compiler):
+    """Compiles an entry."""
+
+    def compile_extra(self, function: Callable[..., Any]) -> Any:
+        self.state.flags = _Flags(self.state.flags)  # type: ignore[no-untyped-call]
+        return super().compile_extra(function)  # type: ignore[no-untyped-call]
+
+
+class _InnerCompiler(_EntryCompiler):
     """Compiles an inner kernel as a part."""
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
         self.state.library = _InnerCode(self.state.targetctx.codegen(), function.__qualname__)  # type: ignore[no-untyped-call]
-        return super().compile_extra(function)  # type: ignore[no-untyped-call]
+        return super().compile_extra(function)
 
 
 def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
     """Compile for the types of these examples as the module is loaded."""
     signature = tuple(typeof(example) for example in examples)  # type: ignore[no-untyped-call]
+    options: dict[str, Any] = {"pipeline_class": _EntryCompiler} if _KNOWN_NUMBA else {}
     decorator: Callable[[Callable[..., Any]], Kernel] = njit(
-        [signature], cache=True, nogil=True, error_model="numpy", **_NO_C
+        [signature], cache=True, nogil=True, error_model="numpy", **options, **_NO_C
     )
     return decorator
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.kernels.compiling import Int, Real, inlined, inner
+from kinfold.kernels.compiling import Int, Real, inlined, lean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ _HIDDEN = 1 << 52
 _UNIT = -1074
 
 
-@inner
+@lean
 def add(sums: NDArray[np.int64], row: Int, bits: Int, times: Int) -> None:
     """Add the double with these bits to a row of limbs, so many times (a negative count takes it away)."""
     place = (bits >> 52) & 0x7FF
@@ -43,7 +43,7 @@ def add(sums: NDArray[np.int64], row: Int, bits: Int, times: Int) -> None:
     sums[row, limb + 2] += times * (high >> 32)
 
 
-@inner
+@lean
 def rounded(sums: NDArray[np.int64], row: Int, digits: NDArray[np.int64]) -> Real:
     """Return the double nearest to the sum, ties to even; `digits` is room for DIGITS integers."""
     sign = 1

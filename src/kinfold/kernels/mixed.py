@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiling import Int, Real, inlined, inner
+from kinfold.kernels.compiling import Int, Real, inlined, lean
 from kinfold.kernels.scales import Place, Scales, gap_between, move, no_scales
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ def example() -> Mixed:
     return Mixed(np.zeros((1, 1)), np.zeros((1, 0), np.int32), no_scales())
 
 
-@inner
+@lean
 def code_gap(m: Mixed, j: Int, a: Int, b: Int) -> Real:
     """Squared weighted distance of two codes of column j."""
     return gap_between(m.scales, j, a, b)
 
 
-@inner
+@lean
 def code_gaps(m: Mixed, i: Int, l: Int) -> Real:
     """Squared distance of two records over their codes alone."""
     total = 0.0
@@ -46,7 +46,7 @@ def code_gaps(m: Mixed, i: Int, l: Int) -> Real:
     return total
 
 
-@inner
+@lean
 def centre_code(m: Mixed, j: Int, sorted_codes: Codes) -> Int:
     """Lower median of ordered codes, most frequent of nested ones; the lowest code wins a tie."""
     size = sorted_codes.size

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.distances import keep_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,17 +97,8 @@ def sum_stars(q: Pricing, picks: Rows) -> None:
     for i in range(q.prices.size):
         found = 0
         for j in range(q.prices.size):
-            there = weight(q, i, j)
-            if j == i or (found == many and there >= low[many - 1]):
-                continue
-            at = min(found, many - 1)
-            while at > 0 and low[at - 1] > there:
-                low[at] = low[at - 1]
-                picks[i, at] = picks[i, at - 1]
-                at -= 1
-            low[at] = there
-            picks[i, at] = j
-            found = min(found + 1, many)
+            if j != i:
+                found = keep_nearest(low, picks[i], found, weight(q, i, j), j)
         q.sums[i, 0] = 0.0
         for t in range(many):
             q.sums[i, t + 1] = q.sums[i, t] + low[t]

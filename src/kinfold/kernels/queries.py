@@ -126,7 +126,8 @@ def _least(tree: Tree, block: Int, place: Place, bound: NDArray[np.float64]) -> 
                 bound[t] += _least_gap(place.row, start, codes[block, j, t], codes[block, last, t])
             continue
         for t in range(FAN):
-            near = codes[block, j, t] if code < codes[block, j, t] else min(code, codes[block, last, t])
+            v, w = codes[block, j, t], codes[block, last, t]
+            near = v if code < v else (w if code > w else code)
             bound[t] += place.row[start + near]
 
 
@@ -137,7 +138,8 @@ def _least_gap(row: NDArray[np.float64], start: Int, first: Int, last: Int) -> R
         return 0.0
     least = row[start + first]
     for code in range(first + 1, last + 1):
-        least = min(least, row[start + code])
+        gap = row[start + code]
+        least = gap if gap < least else least
     return least
 
 
@@ -393,7 +395,7 @@ def _sort_slots(found: Any, many: Int) -> None:
         _put(found, p, distance, record, leaf, slot)
 
 
-@inlined
+@lean
 def remove(tree: Tree, folded: Folded, query: Query, many: Int) -> Int:
     """Let the first `many` records that were found leave their tree; return how many points left with them."""
     found, gone = query.found, 0

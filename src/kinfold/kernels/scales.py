@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiling import Int, Real, inner
+from kinfold.kernels.compiling import Int, Real, lean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def place_in(scales: Scales, numbers: int) -> Place:
     return at
 
 
-@inner
+@lean
 def move(scales: Scales, place: Place, j: Int, code: Int) -> None:
     """Turn column j of the place's row into the gaps from `code`."""
     column = scales.column[j]
@@ -84,7 +84,7 @@ def move(scales: Scales, place: Place, j: Int, code: Int) -> None:
     place.codes[j] = code
 
 
-@inner
+@lean
 def gap_between(scales: Scales, j: Int, one: Int, other: Int) -> Real:
     """Return the squared weighted distance of two codes of column j."""
     if one == other:  # most often

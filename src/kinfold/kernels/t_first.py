@@ -48,7 +48,9 @@ def advance(run: Run, tree: Tree, left: NDArray[np.int64], many: Int) -> None:
     """
     state = run.state[0]
     for _ in range(many):
-        to_come = left.min() - 1
+        to_come = left[0] - 1
+        for s in range(1, left.size):
+            to_come = left[s] - 1 if left[s] - 1 < to_come else to_come
         if to_come < 0 or state.points < state.enough:
             return
         if state.label % 2 == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,14 +31,19 @@ def numbers(values: ArrayLike) -> Floats:
 def paired(original: ArrayLike, released: ArrayLike) -> tuple[Floats, Floats]:
     """Return both tables as floats, after a check that record i of one is record i of the other."""
     x, y = numbers(original), numbers(released)
+    require_pairs(x, y, "cell", "NaN")
+    return x, y
+
+
+def require_pairs(x: NDArray[Any], y: NDArray[Any], part: str, absent: str) -> None:
+    """Raise unless two tables have the same shape and some part; `absent` stands where a record was dropped."""
     if x.shape != y.shape:
         raise DataError(
             f"the original has the shape {x.shape}, the released one {y.shape}",
-            fix="pair the records one by one; put NaN where a record was dropped",
+            fix=f"pair the records one by one; put {absent} where a record was dropped",
         )
     if x.size == 0:
-        raise NotApplicable("there is no cell to compare")
-    return x, y
+        raise NotApplicable(f"there is no {part} to compare")
 
 
 def counts(sizes: ArrayLike) -> Ints:

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from kinfold.errors import DataError
-from kinfold.measures.arrays import Ints, NotApplicable, codes
+from kinfold.measures.arrays import Ints, codes, require_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -116,11 +115,5 @@ def _table_loss(a: Ints, b: Ints, cells: int, empty: Empty) -> float:
 
 def _paired(original: ArrayLike, released: ArrayLike) -> tuple[Ints, Ints]:
     x, y = codes(original), codes(released)
-    if x.shape != y.shape:
-        raise DataError(
-            f"the original has the shape {x.shape}, the released one {y.shape}",
-            fix="pair the records one by one; put -1 where a record was dropped",
-        )
-    if x.size == 0:
-        raise NotApplicable("there is no category to compare")
+    require_pairs(x, y, "category", "-1")
     return x, y

@@ -43,7 +43,7 @@ Numbers: TypeAlias = NDArray[Any]
 SAFE = 2**62  # whole numbers below it leave room for one more addition
 NEAR = 1e-9  # a quotient farther than this from a limit is on its side, however it was rounded
 ROUNDING = 1e-12  # forgiven where sums had to be floats
-PIECE = 2**18  # classes that are worked on at a time
+PIECE = 250_000  # classes that are worked on at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,11 +171,11 @@ def present(spread: Spread) -> tuple[Spread, Ints]:
 
 def _in_order(spread: Spread) -> Spread:
     """Return the cells sorted by class and value, as an engine counts them."""
-    group, code = spread.group, spread.code
-    if ((group[1:] > group[:-1]) | ((group[1:] == group[:-1]) & (code[1:] >= code[:-1]))).all():
+    cell = spread.group * len(spread.values) + spread.code
+    if (cell[1:] >= cell[:-1]).all():
         return spread
-    order = np.lexsort((code, group))
-    return Spread(group[order], code[order], spread.count[order], spread.values)
+    order = np.argsort(cell, kind="stable")
+    return Spread(spread.group[order], spread.code[order], spread.count[order], spread.values)
 
 
 def _steps(spread: Spread, values: int) -> tuple[Ints, Ints]:

@@ -16,14 +16,13 @@ Up to `SMALL` records this file does it, with numpy alone; larger tables go thro
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kinfold import kernels
 from kinfold.methods.partition.centre import Centre
-from kinfold.methods.partition.index import grown_apart, moments, unfolded_run
+from kinfold.methods.partition.index import all_formed, unfolded_run
 from kinfold.methods.partition.remaining import RemainingRecords, points_at
 from kinfold.methods.partition.shares import Quotas
 from kinfold.rows.points import SMALL
@@ -31,6 +30,7 @@ from kinfold.rows.points import SMALL
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from kinfold.kernels.box_tree import Tree
     from kinfold.methods.partition.remaining import Place
     from kinfold.progress import Progress
     from kinfold.rows.points import Labels, Points
@@ -50,13 +50,11 @@ def _compiled(points: Points, rows: list[NDArray[np.intp]], quotas: Quotas, prog
     query = kernels.load("queries").query_from(run.query.place, int(run.state[0].k), len(run.query.distance))
     run = run._replace(query=query)
     shares = kernel.Portions(quotas.always, quotas.over.copy(), np.array([quotas.classes]), np.zeros(len(rows)))
-    while shares.to_come[0] > 0:
-        strata = [each[run.labels[each] < 0].astype(np.int32) for each in rows]
-        tree = grown_apart(run, points, strata)
-        for _ in moments(run, partial(kernel.advance, run, tree, shares), progress):
-            pass
-    labels: Labels = run.labels
-    return labels
+
+    def advance(tree: Tree, many: int) -> None:
+        kernel.advance(run, tree, shares, many)
+
+    return all_formed(run, points, rows, advance, lambda: bool(shares.to_come[0] > 0), progress)
 
 
 def by_shares_plain(points: Points, rows: list[NDArray[np.intp]], quotas: Quotas, progress: Progress) -> Labels:

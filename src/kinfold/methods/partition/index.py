@@ -7,6 +7,7 @@ anew from those that are left.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from kinfold.kernels.mixed import Mixed
     from kinfold.kernels.scales import Scales
     from kinfold.progress import Progress
-    from kinfold.rows.points import Floats, Points, Scale
+    from kinfold.rows.points import Floats, Labels, Points, Scale
 
 _Type = TypeVar("_Type", bound=np.generic)
 
@@ -128,6 +129,23 @@ def grown_apart(run: Run, points: Points, strata: list[NDArray[np.int32]], leaf:
     )
     run.state[0].enough = int(many * _LEFT) if many > _FEW else 0
     return tree
+
+
+def all_formed(
+    run: Run,
+    points: Points,
+    layers: Sequence[NDArray[np.intp]],
+    advance: Callable[[Tree, int], Any],
+    to_come: Callable[[], bool],
+    progress: Progress,
+) -> Labels:
+    """Form clusters by advance(one tree a layer, how many) until none is to come; return the labels."""
+    while to_come():
+        strata = [rows[run.labels[rows] < 0].astype(np.int32) for rows in layers]
+        for _ in moments(run, partial(advance, grown_apart(run, points, strata)), progress):
+            pass
+    labels: Labels = run.labels
+    return labels
 
 
 def _spread(points: Points) -> Floats:

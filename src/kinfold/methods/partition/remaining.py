@@ -69,8 +69,8 @@ class RemainingRecords:
 
     def _keep(self, stay: NDArray[np.bool_]) -> None:
         self.rows = self.rows[stay]
-        self._numbers = self._numbers[:, stay]
-        self._codes = self._codes[:, stay]
+        self._numbers = self._numbers.compress(stay, axis=1)  # each column in one piece: [:, stay] would not keep it
+        self._codes = self._codes.compress(stay, axis=1)
 
     def distances(self, place: Place) -> Floats:
         """Squared distances to a place, added attribute after attribute, as everywhere."""

@@ -49,6 +49,7 @@ from kinfold.rows.tally import Spread, Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
 
 CELL = 24  # bytes: the class, the value, and how often
+VALUES = 4  # that a class may hold, when room is made for its count
 MODEST = 100_000  # cells of a count that is remembered whatever memory there is
 
 FORGOTTEN: dict[str, Any] = {"checksum": None, "blanked": frozenset(), "doubtful": ()}  # of a table that was recoded
@@ -141,24 +142,28 @@ class DuckDB:
         keys, sizes = self._remembered((tuples.table, tuples.names, None), partial(classes_of, self._db, tuples))
         spreads = {
             name: self._remembered(
-                (tuples.table, tuples.names, (name, how)), partial(self._spread, here, tuples, name, how)
+                (tuples.table, tuples.names, (name, how)), partial(self._spread, here, tuples, name, how), len(sizes)
             )
             for name, how in of.items()
         }
         return Tally(keys, sizes, spreads)
 
-    def _remembered(self, asked: Any, count: Callable[[], Any]) -> Any:
+    def _remembered(self, asked: Any, count: Callable[[], Any], classes: int = 0) -> Any:
         """Return what was counted; of large counts the latest are remembered: measures, pages and checks ask again."""
         if asked in self._counted:
             return self._counted[asked]
+        self._make_room(self._room - CELL * VALUES * classes)
         found = count()
-        if not asked[1] and _cells(found) > MODEST:
-            return found
-        self._counted[asked] = found
-        large = [key for key, held in self._counted.items() if _cells(held) > MODEST]
-        while len(large) > 1 and sum(CELL * _cells(self._counted[key]) for key in large) > self._room:
-            del self._counted[large.pop(0)]
+        if asked[1] or _cells(found) <= MODEST:
+            self._counted[asked] = found
+            self._make_room(self._room)
         return found
+
+    def _make_room(self, most: float) -> None:
+        """Forget large counts, the oldest first, until those that are left take no more than so many bytes."""
+        large = [key for key, held in self._counted.items() if _cells(held) > MODEST]
+        while large and sum(CELL * _cells(self._counted[key]) for key in large) > most:
+            del self._counted[large.pop(0)]
 
     def forget_counts(self) -> None:
         """Let go of what was counted; the tuples stay."""
