@@ -138,8 +138,15 @@ def _planned(task: Task, made: LabelledRows, told: Sequence[RegionTold], named: 
     notes += few_classes(task, classes, released)
     name, reason, steps = named
     seconds = sum(each.refined for each in told)
-    how = (repaired, name, steps, None, seconds, blocks, (parted,), many)
+    how = (repaired, name, steps, None, seconds, blocks, (parted,), many, _dominant(told))
     return Plan(recoding, name, reason, tuple(notes), *how)
+
+
+def _dominant(told: Sequence[RegionTold]) -> dict[str, tuple[int, int]]:
+    """Add up the classes in which one record dominates."""
+    names = {name: None for each in told for name in each.dominant}
+    parts = {name: [each.dominant[name] for each in told if name in each.dominant] for name in names}
+    return {name: (sum(a for a, _ in counts), sum(b for _, b in counts)) for name, counts in parts.items()}
 
 
 def _steps_told(task: Task) -> list[str]:
