@@ -15,8 +15,7 @@ import chromium
 import postgres
 import sparks
 from ledger import SCALE, tally_test
-
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels run as plain Python: their coverage is measured so
+from uncompiled import PLAIN
 
 EVERYDAY = "not slow"  # what `make quick` asks for
 TRUSTED = {"property": "properties", "fuzz": "fuzz tests"}  # folders that are part of the long form as a whole

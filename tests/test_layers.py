@@ -68,7 +68,7 @@ ONLY_IN = {
     "pyreadstat": {"rows/engines/statistics_files.py"},
     "pyspark": {"rows/engines/spark"},
     "py4j": {"rows/engines/spark"},
-    "pydantic": {"release/certification.py", "request/keywords.py", "request/policy.py"},
+    "pydantic": {"release/certification.py", "request/keywords.py", "request/policy.py", "request/policy_problems.py"},
     "tomlkit": {"interchange", "profiling", "request/policy.py", "request/policy_text.py"},
     "starlette": {"studio"},
     "uvicorn": {"studio/serving.py"},

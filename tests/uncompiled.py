@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
+
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels run as plain Python, a hundred times slower
 
 
 def uncompiled(kernel: Any) -> Callable[..., Any]:

@@ -1,6 +1,5 @@
 """Local suppression: the fewest cells of small tables, and tables of any size that keep what was asked."""
 
-import os
 from collections import Counter
 
 import numpy as np
@@ -18,10 +17,10 @@ from kinfold.methods.generalize.patterns import cheapest
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from kinfold.rows.tally import of_labels
 from reference.suppressed_cells import fewest
+from uncompiled import PLAIN
 
 seeds = st.integers(0, 10**6)
 NAMES = "abcdefgh"
-PLAIN = os.environ.get("NUMBA_DISABLE_JIT") == "1"  # kernels as plain Python: a hundred times slower
 BRIEF = Search((20, None)) if PLAIN else Search()
 MODELS = {
     "k": [KAnonymity(3)],

@@ -12,8 +12,9 @@ from kinfold import kernels
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
 from kinfold.partition import mdav
 from kinfold.rows.points import Nested, Ordered, Points
+from uncompiled import PLAIN
 
-compiles = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="the compiler is off")
+compiles = pytest.mark.skipif(PLAIN, reason="the compiler is off")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,6 @@ def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, tmp_path):
 
 @compiles
 def test_machine_code_older_than_a_source_is_thrown_away(tmp_path):
-    import os
 
     old, new = tmp_path / "mdav_flat.advance-1.py311.nbi", tmp_path / "mdav_tree.advance-1.py311.nbi"
     old.write_bytes(b"")

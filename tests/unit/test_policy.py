@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from command import text
 from kinfold.errors import PolicyError
 from kinfold.request.keywords import policy_values, requested
-from kinfold.request.policy import Policy
+from kinfold.request.policy import Policy, Privacy
 from kinfold.rows.schema import Role
 
 
@@ -170,6 +170,15 @@ def test_keywords_are_sorted_into_sections() -> None:
 def test_a_keyword_that_is_not_known_is_named() -> None:
     with pytest.raises(PolicyError, match=r"unknown key 'privacy.kk', did you mean 'k'"):
         requested(None, {"quasi": ["a"], "kk": 3})
+
+
+@pytest.mark.parametrize("section", [*Policy.model_fields])
+def test_the_known_keys_are_those_of_the_section(section: str) -> None:
+    written = {"columns": {"role": {"kk": 1}}, "rules": [{"kk": 1}]}.get(section, {"kk": 1})
+    known = {"columns": "role, type, ", "rules": "check, repair"}.get(section)
+    keys = known or ", ".join(type(getattr(Policy(privacy=Privacy(k=2)), section)).model_fields)
+    with pytest.raises(PolicyError, match=rf"\.kk'[^\n]*\n  fix: known keys there: {keys}"):
+        Policy.parse({"privacy": {"k": 2}, section: written})
 
 
 def test_a_policy_and_keywords_together_are_refused() -> None:

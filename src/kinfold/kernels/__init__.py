@@ -1,7 +1,7 @@
 """Kernels: compiled loops over arrays, loaded when one is called and never before.
 
 `load` is the way in: a module of kernels compiles its entry points as it is loaded, and numba keeps the machine code on
-disk. That takes seconds the first time, and is said before.
+disk. That takes seconds the first time, which a log message says beforehand.
 
 numba looks for changes in the file of an entry point only, not in the files it calls. So machine code older than
 any file of this package is thrown away first.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-12
 MISSED = 1e3  # for each record in a class that misses a promise: more than any statement can lose
-FEWEST, MORE = 2, 3  # classes taken apart in one step: so many, and up to so many less one besides
+FEWEST, MORE = 2, 3  # classes taken apart in one step: FEWEST, and fewer than MORE besides
 SKIPPED = 0.4  # how often a near class is passed over, so that a record does not meet the same ones each time
 LOWEST, SPREAD = 0.7, 0.6  # the random factor of a merge is between the first and both together
 HALF = 0.5  # of its price for a merge that makes a class which keeps the promises

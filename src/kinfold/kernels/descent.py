@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kinfold.kernels.groups import Asked, Floats, Kept, Rows
 
 ROUNDING = 1e-12  # a gain below this share of the cost is not worth a copy of the labels
-NEARLY = 0.3  # of what a record costs, for each group: how far above the threshold chains are still worth a try
+NEARLY = 0.3  # of a record's cost, for each group: chains are tried up to this far above the threshold
 PATIENCE = 100  # looks for each record queued at first; a descent ends long before
 
 

@@ -105,7 +105,7 @@ def link(s: Groups, at: int, i: int, g: int) -> None:
 
 @lean
 def grown(s: Groups, g: int, extra: float, by: int) -> float:
-    """Return what group g costs more when its pairs grow by `extra` and its size by `by`."""
+    """Return how much more group g costs when its pairs grow by `extra` and its size by `by`."""
     return (s.pairs[g] + extra) / (s.size[g] + by) - s.pairs[g] / s.size[g]
 
 

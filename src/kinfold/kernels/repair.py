@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 LEAST = 1e-12  # a miss that shrinks by less has not shrunk
 NOBODY = -1
-ALL = 12  # a group of so many may send away any member
+ALL = 12  # a group of up to so many members may send away any of them
 FEW = 4  # kinds whose every exchange is asked of the promises
-FAR = 2  # a larger one so many of each kind: those farthest from the others
-MOST = 0.7  # of what the best exchange would gain: others are looked at only where those above it are not to be had
+FAR = 2  # of each kind that a larger group may send away: those farthest from the others
+MOST = 0.7  # of the best gain: exchanges that gain less are looked at only if none that gains more can be made
 
 STEP = np.dtype(
     [
@@ -55,7 +55,7 @@ STEP = np.dtype(
         ("tried", np.int64),  # steps weighed so far, each times the members of the two groups
         ("leavers", np.int64),  # members that may leave
         ("bar", np.float64),  # exchanges that would leave the group above it are not looked at
-        ("more", np.float64),  # what the best home of a record costs more with it
+        ("more", np.float64),  # what a record adds to the cost of its best home
     ],
     align=True,
 )
@@ -133,7 +133,7 @@ def set_bar(w: RepairState, a: int, share: float) -> None:
 
 @lean
 def helps(w: RepairState, u: int) -> bool:
-    """Tell whether it helps the group in hand enough when a record of kind u leaves, whoever comes."""
+    """Tell whether some exchange in which a record of kind u leaves helps the group in hand enough."""
     for v in range(w.sample.size + 1):  # noqa: SIM110  kernels have no generators
         if w.after[u, v] <= w.best[0].bar:
             return True
@@ -328,7 +328,7 @@ def repair(w: RepairState, a: int, listed: NDArray[np.int32]) -> None:
 
 @lean
 def mark_spare(w: RepairState, g: int, spare: Rows) -> None:
-    """Mark the members that group g can do without, if the right one comes or nobody: it misses no more then."""
+    """Mark the members that group g can spare: without them, alone or with the right newcomer, it misses no more."""
     s = w.groups
     foresee(w, g)
     for i in members_of(s, g):
@@ -340,7 +340,7 @@ def mark_spare(w: RepairState, g: int, spare: Rows) -> None:
 
 @entry(_EXAMPLE, np.zeros(1, np.int64), np.zeros((1, 1, 1), np.int32), _ROW)
 def repair_all(w: RepairState, order: Ints, listed: NDArray[np.int32], spare: Rows) -> float:
-    """Repair these groups, with the records listed for each; where none are listed, mark who can be spared in them.
+    """Repair these groups, with the records listed for each; where none are listed, mark the members they can spare.
 
     Without groups, find out what each costs and how far it misses its promises, and return the cost of all. One way in
     for all three, so that the compiler meets the promises once.

@@ -68,6 +68,7 @@ class Budget:
     steps: int | None
     seconds: float | None
     since: float = field(default_factory=time.monotonic)
+    first: int | None = None  # steps of the first cycle, where it is known how many there will be
 
     def spent(self) -> float:
         """Return the seconds since the budget was made."""

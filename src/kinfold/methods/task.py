@@ -46,7 +46,7 @@ class Task:
     progress: Progress = silent
     ask: Ask | None = None  # whom to ask for the data holder's choices (mu-argus)
     shelf: Shelf = BARE  # where what was done in blocks is kept for a later run
-    stages: Callable[[str], Progress] | None = None  # who listens to a stage by its name; None: whoever does to all
+    stages: Callable[[str], Progress] | None = None  # the listener of a stage, by its name; None: `progress` hears all
     split: Split = in_threads  # who works on blocks: the engine
 
     @property
@@ -106,7 +106,7 @@ class Task:
         return any(model.column is not None for model in self.models)
 
     def stage(self, name: str) -> Progress:
-        """Return who listens to a long stage that is told by its own name."""
+        """Return the listener of a long stage that has a name of its own."""
         return self.progress if self.stages is None else self.stages(name)
 
     def points(self) -> Points:
@@ -161,6 +161,7 @@ class Plan:
     blocks: int = 0  # that the classes were made in, 0 where the table was partitioned as a whole
     told: tuple[str, ...] = ()  # those of the notes that a recipient is told as well: counts, nothing of the original
     regions: int = 0  # that a far table was parted into, 0 where its records were in one place
+    dominant: Mapping[str, tuple[int, int]] | None = None  # of a far table: classes in which one record dominates
 
     def after(self, notes: Sequence[str], told: Sequence[str]) -> Plan:
         """Return the plan with what was said before it."""

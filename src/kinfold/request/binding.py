@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.request.methods import natural_average
-from kinfold.request.policy import ColumnPolicy, Policy, did_you_mean, toml_key
+from kinfold.request.policy import ColumnPolicy, Policy, toml_key
+from kinfold.request.policy_problems import did_you_mean
 from kinfold.request.rules.meaning import BoundRule, bind_rules
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header

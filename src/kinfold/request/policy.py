@@ -9,11 +9,8 @@ import math
 import operator
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime
-from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
@@ -34,12 +31,13 @@ from pydantic import (
 
 from kinfold.errors import PolicyError, Problem
 from kinfold.request import methods, source_keys
+from kinfold.request.policy_problems import did_you_mean as did_you_mean  # others import it from here
+from kinfold.request.policy_problems import problems_of
 from kinfold.request.rules.language import parse
 from kinfold.rows.resources import Resources, bytes_of, enough
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
 from kinfold.rows.source_form import Form
 
-IN_THE_POLICY = "correct it in the policy"
 LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
@@ -318,7 +316,7 @@ class Policy(_Section):
         try:
             policy = cls.model_validate(values)
         except ValidationError as error:
-            raise PolicyError(_problems(error, where, options or {})) from None
+            raise PolicyError(problems_of(error, cls, where, options or {})) from None
         return policy.based_on(where.parent) if where else policy
 
     def based_on(self, folder: Path) -> Policy:
@@ -400,117 +398,3 @@ def toml_key(name: str) -> str:
     ('age', '"date of birth"')
     """
     return str(tomlkit.key(name).as_string())
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """Return a hint at the known word that looks most like this one, or nothing.
-
-    >>> did_you_mean("zpi", ["age", "zip"])
-    ", did you mean 'zip'?"
-    """
-    close = get_close_matches(word, known, 1, 0.6)
-    return f", did you mean '{close[0]}'?" if close else ""
-
-
-def _problems(error: ValidationError, where: Path | None, options: Mapping[str, str]) -> list[Problem]:
-    place = f"policy '{where}'" if where else "the policy"
-    details = error.errors(include_url=False)
-    # Of a key that may hold one thing or another, each complains: one is enough, in words that fit both.
-    alike = Counter(_key(detail) for detail in details)
-    once = {_key(detail): detail for detail in details}
-    found = {
-        key: Problem(f"{place}: '{key}' is none of what it may be", _hint(key), key=_path(once[key]))
-        if alike[key] > 1
-        else _problem(detail, key, place)
-        for key, detail in once.items()
-    }
-    return [_by_option(problem, key, place, options) for key, problem in found.items()]
-
-
-def _by_option(problem: Problem, key: str, place: str, options: Mapping[str, str]) -> Problem:
-    """Tell a problem by the option that set the key, or one that the key is the beginning of."""
-    option = next((said for set_, said in options.items() if f"{set_}.".startswith(f"{key}.")), None)
-    if option is None:
-        return problem
-    fix = problem.fix if problem.fix != IN_THE_POLICY else f"give {option} another value"
-    return replace(problem, what=problem.what.replace(place, option, 1), fix=fix)
-
-
-def _key(detail: Any) -> str:
-    path = [str(part) for part in detail["loc"]]
-    if path[0] == "columns":
-        head, rest = path[:2], [part for part in path[2:] if part != "[key]"]
-        return ".".join([*head, *rest])
-    if path[0] == "rules" and len(path) > 1:
-        return ".".join(["rules", str(int(path[1]) + 1), *path[2:]])
-    return ".".join(path[:2])
-
-
-def _path(detail: Any) -> tuple[str, ...]:
-    return tuple(str(part) for part in detail["loc"])
-
-
-def _problem(detail: Any, key: str, place: str) -> Problem:
-    path = _path(detail)
-    if detail["type"] == "extra_forbidden":
-        known = _known_keys(path[:-1])
-        return Problem(
-            f"{place}: unknown key '{key}'{did_you_mean(path[-1], known)}",
-            f"known keys there: {', '.join(known)}",
-            key=path,
-        )
-    if detail["type"] == "missing":
-        return Problem(f"{place}: '{key}' is missing", _hint(key) or "add it", key=path)
-    message = detail["msg"].removeprefix("Value error, ")
-    return Problem(f"{place}: '{key}' {_reason(message)}", _hint(key), key=path)
-
-
-def _reason(message: str) -> str:
-    plain = re.sub(r"valid dictionary( or instance of \w+)?", "section of keys", message)
-    plain = plain.replace("valid integer", "whole number").replace("valid tuple", "list").replace("valid ", "")
-    return plain.removeprefix("Input ") if plain.startswith("Input ") else f"is refused: {plain}"
-
-
-def _hint(key: str) -> str:
-    hints = {
-        "privacy": "add [privacy] with k = 5",
-        "privacy.k": "k is a whole number from 2 up, for example k = 5",
-        "privacy.t": "t is above 0 and at most 1",
-        "method.suppression": "a whole number is a count of records, a number from 0 to 1 a share of them",
-        "method.refine": 'a number of seconds, "auto", or "exact" for a table of some hundred records',
-        "method.limit": "a share from 0 to 1 for some quasi-identifiers, for example { zip = 0.05 }",
-        "source.decimal": 'decimal = "," or "."',
-        "source.thousands": 'thousands = ".", ",", " " or "\'"',
-        "source.dates": 'as in dates = "%d.%m.%Y"',
-        "source.encoding": 'as in encoding = "latin-1"',
-        "source.separator": 'separator = ";", ",", "|" or "tab"',
-        "source.sheet": "the name of a sheet, or its number from 1 up",
-        "method.levels": "a whole number from 0 up for each quasi-identifier, for example { zip = 2, age = 1 }",
-    }
-    if key.endswith(".role"):
-        return "roles are " + ", ".join(Role)
-    if key.endswith((".top", ".bottom")):
-        return 'a number, or a date written as "2024-12-31"'
-    if key.startswith("rules"):
-        return 'a rule is [[rules]] with check = "discharge >= admission"; see docs/policy.md for what it may say'
-    return hints.get(key, IN_THE_POLICY)
-
-
-def _known_keys(path: Sequence[str]) -> list[str]:
-    section: Any = Policy
-    for part in path:
-        if part in getattr(section, "model_fields", {}):
-            section = {
-                "source": Source,
-                "privacy": Privacy,
-                "method": Method,
-                "output": Output,
-                "report": Report,
-                "columns": dict,
-                "hierarchy": HierarchySpec,
-            }.get(part, dict)
-        elif section is dict:
-            section = ColumnPolicy
-        if part == "rules":
-            section = Rule
-    return list(getattr(section, "model_fields", {}))

@@ -23,7 +23,7 @@ import numpy as np
 from kinfold import kernels
 from kinfold.methods.partition.centre import Centre
 from kinfold.methods.partition.index import all_formed, unfolded_run
-from kinfold.methods.partition.remaining import RemainingRecords, points_at
+from kinfold.methods.partition.remaining import RemainingRecords, farthest_of, points_at
 from kinfold.methods.partition.shares import Quotas
 from kinfold.rows.points import SMALL
 
@@ -65,7 +65,7 @@ def by_shares_plain(points: Points, rows: list[NDArray[np.intp]], quotas: Quotas
     seed = -1
     for label in range(quotas.classes):
         place = (centre.numbers(), centre.codes()) if label % 2 == 0 else points_at(points, seed)
-        seed = _farthest(left, place)
+        seed = farthest_of(left, place)
         taken = _cluster(left, points_at(points, seed), quotas.always, over, quotas.classes - label)
         labels[taken] = label
         centre.leave(taken)
@@ -76,17 +76,10 @@ def by_shares_plain(points: Points, rows: list[NDArray[np.intp]], quotas: Quotas
 def _cluster(
     left: list[RemainingRecords], place: Place, always: NDArray[np.int64], over: NDArray[np.int64], to_come: int
 ) -> NDArray[np.intp]:
-    """Take a cluster away; `over` loses what it takes of it."""
+    """Take a cluster away; what it takes beyond `always` is taken off `over`."""
     taken = [each.take(place, int(many)) for each, many in zip(left, always, strict=True) if many]
     ahead = [(over[v] < to_come, each.distances(place).min(), v) for v, each in enumerate(left) if over[v] > 0]
     for _, _, v in sorted(ahead)[: int(over.sum()) // to_come]:
         taken.append(np.array([left[v].take_nearest(place)]))
         over[v] -= 1
     return np.concatenate(taken)
-
-
-def _farthest(left: list[RemainingRecords], place: Place) -> int:
-    """Row of the record farthest from a place; the lowest row wins a tie between kinds too."""
-    found = [each.farthest(place) for each in left if len(each)]
-    best = max(distance for distance, _ in found)
-    return min(row for distance, row in found if distance == best)

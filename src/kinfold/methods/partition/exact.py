@@ -55,7 +55,7 @@ class Exact:
     labels: Labels
     cost: float
     bound: float
-    steps: int  # that repeat it, where the clock did not count
+    steps: int  # that repeat this result, where no clock was asked
 
     @property
     def gap(self) -> float:

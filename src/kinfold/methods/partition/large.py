@@ -162,7 +162,7 @@ class Work:
         gaps = Gaps.of(self.points.take(rows))
         start = renumbered(self.labels[rows])
         shakes = 0 if self.searched == 0 else int(SHAKES * len(rows))
-        found = search(gaps, [start], self.k, Budget(shakes, None), self.seed + self.round, first=shakes)
+        found = search(gaps, [start], self.k, Budget(shakes, None, first=shakes), self.seed + self.round)
         self._write(rows, found.labels)
         return found.cost - gaps.cost(start)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 STEPS = 400  # at most
 PATIENCE = 10  # steps without a gain before the steps are made smaller
 SMALLEST = 1e-3  # a step below this share of the first is the last
-SETTLING, GROWTH = 20, 1e-4  # how often prices are made safe at first, and while it pays by this share
+SETTLING, GROWTH = 20, 1e-4  # rounds that make prices safe at first, and the least growth for another round
 
 
 def climb(gaps: Gaps, k: int, cost: float, until: float, progress: Progress = silent) -> tuple[Floats, float]:

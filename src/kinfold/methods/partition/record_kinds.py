@@ -63,7 +63,7 @@ def _columns(requirements: Sequence[Requirement]) -> list[tuple[NDArray[np.int64
     found: list[tuple[NDArray[np.int64], bool]] = []
     for each in requirements:
         ordered = each.criterion.statistic == "ordered"
-        # a block has few of the values of its table: without the others nothing is as long as the table
+        # a block holds few of its table's values: without the others no array is as long as the table
         here = each.codes if each.table is None else np.unique(each.codes, return_inverse=True)[1].astype(np.int64)
         known = [i for i, (codes, _) in enumerate(found) if np.array_equal(codes, here)]
         if known:

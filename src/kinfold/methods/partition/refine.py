@@ -60,7 +60,7 @@ def improve(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Refinement:
-    """Refine, and tell besides the labels their cost, the steps taken and how the cost fell."""
+    """Refine; return the labels with their cost, the steps taken and how the cost fell."""
     points = Points.of(x)
     size = checked_size(points, k)
     start = checked_labels(labels, len(points), size)
@@ -78,7 +78,7 @@ def improve(
 
 
 def blocks_by_size(records: int) -> int:
-    """Return how many blocks a large table is worked on in where nobody says.
+    """Return the default number of blocks of a large table.
 
     >>> blocks_by_size(100_000), blocks_by_size(1_000_000)
     (200, 800)

@@ -9,6 +9,8 @@ import numpy as np
 from kinfold.rows.points import Codes, Floats, Points
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 Place: TypeAlias = tuple[Floats, Codes]
@@ -82,3 +84,10 @@ class RemainingRecords:
         for scale, code, column in zip(self._scales, place[1], self._codes, strict=True):
             total += scale.gaps(int(code))[column]
         return total
+
+
+def farthest_of(layers: Sequence[RemainingRecords], place: Place) -> int:
+    """Row of the record of any layer that is farthest from a place; the lowest row wins a tie between layers too."""
+    found = [layer.farthest(place) for layer in layers if len(layer)]
+    best = max(distance for distance, _ in found)
+    return min(row for distance, row in found if distance == best)

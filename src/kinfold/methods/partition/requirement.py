@@ -63,7 +63,7 @@ class Reference:
     """How many records of a table have each code of each row of a requirement: what classes are compared with."""
 
     totals: tuple[NDArray[np.float64], ...]
-    laid: dict[tuple[Reference, ...], CountTables] = field(default_factory=dict)  # once, with each others beside it
+    laid: dict[tuple[Reference, ...], CountTables] = field(default_factory=dict)  # by what stands beside it
 
     @staticmethod
     def together(references: Sequence[Reference]) -> CountTables:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 CHUNK = 600  # steps over k between two looks at the clock, and between two recounts of the costs
 REACH = 5  # groups taken apart besides the first
 WIDE, DEEP = 6, 4  # candidate groups of a record, and of the second record of a chain
-LOOKS = 100  # at each record in the first descent: it ends long before
+LOOKS = 100  # at each record in the first descent, at most; it ends long before
 HEAT = 1.5  # of the cost of a record over the root of k, at the start of a cycle
 CYCLE = 60  # steps for each group of k in the first cycle
 LARGE = 10  # from this k on a step takes so long that there are fewer
@@ -89,15 +89,11 @@ def search(
     budget: Budget,
     seed: int = 0,
     progress: Progress = silent,
-    first: int | None = None,
 ) -> Refinement:
-    """Return the best partition into groups of at least k that is found from these starts within the budget.
-
-    `first` is the length of the first cycle, for who knows how many steps there will be.
-    """
+    """Return the best partition into groups of at least k that is found from these starts within the budget."""
     ground = Shaken(Oracle.tabled(gaps), gaps, k, seed)
     walk = Walk(ground, *ground.descended(starts))
-    return walk.follow(walk.doubling(first or first_cycle(len(gaps), k), heat(k)), budget, progress)
+    return walk.follow(walk.doubling(budget.first or first_cycle(len(gaps), k), heat(k)), budget, progress)
 
 
 def first_cycle(n: int, k: int) -> int:

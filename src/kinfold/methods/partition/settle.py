@@ -78,7 +78,7 @@ def middle_numbers(points: Points, groups: Groups) -> Floats:
 
 
 def middles(groups: Groups, apart: Floats) -> NDArray[np.int64]:
-    """Return the member of each class that costs least; a class that is gone has any."""
+    """Return the member of each class that costs least; for an empty class, any record."""
     order = np.lexsort((apart, groups.label))
     first = np.searchsorted(groups.label[order], np.arange(len(groups.size)))
     return np.asarray(order[np.minimum(first, len(order) - 1)], np.int64)

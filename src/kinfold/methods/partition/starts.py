@@ -37,7 +37,7 @@ def best_start(
 ) -> Repair:
     """Return the cheapest classes found that keep every requirement and have at least k records."""
     found = repair(points, labels, k, requirements, progress=_part(progress, 0))
-    if len(points) > LARGE * (int(found.labels.max()) + 1):  # smaller classes are hardly to be had
+    if len(points) > LARGE * (int(found.labels.max()) + 1):  # classes much smaller than these hardly exist
         return found
     bound = cost(points, found.labels)
     start = _larger(points, k, LITTLE * bound)

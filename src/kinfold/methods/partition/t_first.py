@@ -38,7 +38,7 @@ import numpy as np
 from kinfold.methods.partition import geometry
 from kinfold.methods.partition.by_shares import by_shares
 from kinfold.methods.partition.centre import Centre
-from kinfold.methods.partition.remaining import RemainingRecords, points_at
+from kinfold.methods.partition.remaining import RemainingRecords, farthest_of, points_at
 from kinfold.methods.partition.requirement import Requirement, closeness
 from kinfold.methods.partition.shares import fitting_size, share_kinds
 from kinfold.progress import silent
@@ -201,7 +201,7 @@ def t_first_plain(points: Points, layers: list[NDArray[np.intp]], progress: Prog
     seed = -1
     for label in range(clusters):
         place = (centre.numbers(), centre.codes()) if label % 2 == 0 else points_at(points, seed)
-        seed = _farthest(left, place)
+        seed = farthest_of(left, place)
         taken = _cluster(left, points_at(points, seed), clusters - label - 1)
         labels[taken] = label
         centre.leave(np.array(taken))
@@ -218,10 +218,3 @@ def _cluster(left: list[RemainingRecords], place: Place, to_come: int) -> list[i
         if len(stratum) > to_come and len(taken) == i + 1:
             taken.append(stratum.take_nearest(place))
     return taken
-
-
-def _farthest(left: list[RemainingRecords], place: Place) -> int:
-    """Row of the record farthest from a place; the lowest row wins a tie between strata too."""
-    found = [stratum.farthest(place) for stratum in left if len(stratum)]
-    best = max(distance for distance, _ in found)
-    return min(row for distance, row in found if distance == best)

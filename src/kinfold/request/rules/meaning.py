@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kinfold.errors import Problem
+from kinfold.request.policy_problems import did_you_mean
 from kinfold.request.rules.language import RulePart, parse
 from kinfold.rows.schema import Kind, Role, Storage
 
@@ -66,8 +67,6 @@ class _MismatchError(Exception):
 
 
 def _unknown(tree: RulePart, known: Mapping[str, BoundColumn]) -> Iterator[Problem]:
-    from kinfold.request.policy import did_you_mean
-
     if not tree.columns:
         yield Problem("it speaks of no column", "correct the rule")
     for name in tree.columns:
