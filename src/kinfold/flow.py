@@ -125,7 +125,7 @@ def anonymize(
     verdict = check(engine, released, written)  # save() does it again on the file as written
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
-    tables = side_by_side(table, original, recoded, planned.recoding, far=planned.regions > 0)  # as measures take them
+    tables = side_by_side(table, original, recoded, planned.recoding, far=planned.dominant)  # as measures take them
     measures = _measured(tables, table, prepared, verdict)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from kinfold.evaluation.answers import answer
-from kinfold.evaluation.cautions import dominance, protected_by_k_alone, singling
+from kinfold.evaluation.cautions import dominance, dominance_told, protected_by_k_alone, singling
 from kinfold.evaluation.confidential_by_class import held_in
 from kinfold.evaluation.drawn_records import Drawn, exact_errors
 from kinfold.evaluation.loss import loss, loss_of_all
 from kinfold.evaluation.pairing import Pair, Tables
-from kinfold.evaluation.plausibility import Plausibility, plausibility
+from kinfold.evaluation.plausibility import FAR, Plausibility, far_plausibility, plausibility
 from kinfold.evaluation.questions import Questions
 from kinfold.evaluation.record_risk import RecordRisk, record_risk
 from kinfold.evaluation.risk import Shown, risk, risk_before
@@ -36,7 +36,6 @@ from kinfold.rows.text_warnings import formulas, look_alikes
 
 __all__ = ["Measures", "Questions", "RecordRisk", "Statistics", "Tables", "measure_release"]
 
-FAR = "it takes every record of the original beside all others, and these are in no place together"
 NOTHING = Statistics({}, {"columns": [], "before": [], "after": []}, {})
 
 
@@ -159,8 +158,8 @@ def _shown_far(tables: Tables, policy: BoundPolicy) -> Shown:
 def _odd(tables: Tables, policy: BoundPolicy, beside: Callable[[], Pair]) -> Plausibility:
     """Return what is not plausible; nothing can be said where the release has more rows than its original."""
     others = [c.name for c in policy.columns if c.role in (Role.CONFIDENTIAL, Role.OTHER) and not c.kind.measured]
-    if isinstance(tables.rows, Drawn):
-        return Plausibility({}, (f"plausibility, dominance: {FAR}",))
+    if tables.drawn is not None:
+        return far_plausibility(tables, beside())
     try:
         return plausibility(tables, beside(), others)
     except NotApplicable as nothing:
@@ -168,7 +167,9 @@ def _odd(tables: Tables, policy: BoundPolicy, beside: Callable[[], Pair]) -> Pla
 
 
 def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str) -> list[str]:
-    large = [] if isinstance(known, str) or known.far is not None else list(dominance(known))
+    large = [] if isinstance(known, str) else list(dominance(known))
+    if tables.drawn is not None:
+        large = [told for name, counts in tables.drawn.whole.dominant.items() for told in dominance_told(name, *counts)]
     others = [column.name for column in policy.of(Role.OTHER)]
     alike = look_alikes(tables.engine, tables.original, policy.compared)
     safe = policy.request.output.spreadsheet_safe

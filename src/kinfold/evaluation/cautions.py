@@ -38,17 +38,22 @@ def dominance(pair: Pair) -> Iterator[str]:
         for column in averaged:
             values = column.attribute.numbers  # type: ignore[union-attr]
             shown, told = (int(marked.sum()) for marked in given_away(classes, values, DOMINANT, NEAR))
-            if shown:
-                yield (
-                    f"'{column.name}': one record makes more than {DOMINANT:g}% of the total in "
-                    f"{plural(shown, 'class', 'classes')}, "
-                    "so that the average shows it ((n,k) rule)"
-                )
-            if told:
-                yield (
-                    f"'{column.name}': in {plural(told, 'class', 'classes')} the second largest record can tell the "
-                    f"largest to within {NEAR:g}% (p% rule)"
-                )
+            yield from dominance_told(column.name, shown, told)
+
+
+def dominance_told(name: str, shown: int, told: int) -> Iterator[str]:
+    """Say in how many classes the average of a column gives away the largest record, by either rule."""
+    if shown:
+        yield (
+            f"'{name}': one record makes more than {DOMINANT:g}% of the total in "
+            f"{plural(shown, 'class', 'classes')}, "
+            "so that the average shows it ((n,k) rule)"
+        )
+    if told:
+        yield (
+            f"'{name}': in {plural(told, 'class', 'classes')} the second largest record can tell the "
+            f"largest to within {NEAR:g}% (p% rule)"
+        )
 
 
 def protected_by_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> Iterator[str]:

@@ -6,7 +6,7 @@ the whole tables, and so are the classes of the release, among which an attacker
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -27,12 +27,13 @@ DIGITS = 10  # of a sum: as many as any order of its parts gives
 
 @dataclass(frozen=True, eq=False)
 class FarTable:
-    """The frames of a far table, before and after, and the recoding that lies between them."""
+    """The frames of a far table, before and after, the recoding that lies between them, and what was counted by it."""
 
     original: Any
     prepared: Any
     released: Any
     recoding: Recoding
+    dominant: Mapping[str, tuple[int, int]]  # classes in which one record dominates, by two rules
 
 
 @dataclass(frozen=True, eq=False)

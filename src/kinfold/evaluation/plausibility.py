@@ -26,6 +26,7 @@ from kinfold.request.encoding import Coded, Measured
 
 Ints: TypeAlias = NDArray[np.int64]
 
+FAR = "it takes every record of the original beside all others, and these are in no place together"
 FEW = 100  # categories of a column that was released as it is: of more, most combinations meet by chance alone
 DENSE = 20_000_000  # combinations that are marked in one array (20 MB); columns with more are left aside
 
@@ -60,6 +61,23 @@ def plausibility(tables: Tables, pair: Pair, others: Sequence[str]) -> Plausibil
     met = {names: records for names, records in strange.items() if records}
     values = {"vanished": {name: n for name, (n, _) in vanished.items()}, "outside": outside, "combinations": met}
     return Plausibility(values, tuple(_told(vanished, outside, met)))
+
+
+def far_plausibility(tables: Tables, pair: Pair) -> Plausibility:
+    """Count the categories of a far table that are gone: its records are not there to be looked at in pairs."""
+    vanished = {}
+    for column in pair.columns:
+        if isinstance(column.attribute, Coded) and not column.generalized:
+            before, after = (_held(tables, frame, column.name) for frame in (tables.original, tables.released))
+            gone = [records for category, records in before.items() if category is not None and category not in after]
+            vanished[column.name] = len(gone), sum(gone)
+    values: dict[str, dict[str, int]] = {"vanished": {name: n for name, (n, _) in vanished.items()}}
+    return Plausibility(values, (*_told(vanished, {}, {}), f"plausibility.outside, plausibility.combinations: {FAR}"))
+
+
+def _held(tables: Tables, frame: Any, name: str) -> dict[str | None, int]:
+    tally = tables.engine.tally(frame, [name], {})
+    return dict(zip(tally.keys[name].tolist(), tally.sizes.tolist(), strict=True))
 
 
 def _rows(tables: Tables, pair: Pair) -> NDArray[np.intp]:

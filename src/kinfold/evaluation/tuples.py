@@ -7,6 +7,7 @@ was counted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,13 +21,15 @@ from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Role
 
 
-def side_by_side(table: Table, original: Any, released: Any, recoding: Recoding, *, far: bool = False) -> Tables:
-    """Return both tables as measures take them."""
+def side_by_side(
+    table: Table, original: Any, released: Any, recoding: Recoding, *, far: Mapping[str, tuple[int, int]] | None = None
+) -> Tables:
+    """Return both tables as measures take them; `far` is what was counted of a far table, whose records are apart."""
     engine, report = table.engine, table.policy.request.report
     every = report.measures == "all" or bool(report.sampling_weights)
-    if far and not every:
+    if far is not None and not every:
         names = [column.name for column in table.policy.of(Role.QUASI)]
-        drawn = draw_records(engine, FarTable(original, table.frame, released, recoding), names)
+        drawn = draw_records(engine, FarTable(original, table.frame, released, recoding, far), names)
         return Tables(engine, original, released, drawn)
     if recoding.tuples is None or original is not table.frame or every:
         return Tables(engine, original, released, np.flatnonzero(engine.by_row(table.frame, recoding).kept))

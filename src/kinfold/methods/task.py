@@ -161,6 +161,7 @@ class Plan:
     blocks: int = 0  # that the classes were made in, 0 where the table was partitioned as a whole
     told: tuple[str, ...] = ()  # those of the notes that a recipient is told as well: counts, nothing of the original
     regions: int = 0  # that a far table was parted into, 0 where its records were in one place
+    dominant: Mapping[str, tuple[int, int]] | None = None  # of a far table: classes in which one record dominates
 
     def after(self, notes: Sequence[str], told: Sequence[str]) -> Plan:
         """Return the plan with what was said before it."""

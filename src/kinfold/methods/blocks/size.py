@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kinfold.errors import plural
+from kinfold.rows.schema import Role
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
@@ -54,12 +55,16 @@ def estimate(method: Declaration, task: Task, records: int) -> float:
     """Return about how many seconds a method takes for so many records of this table."""
     seconds, power = method.cost
     at, attributes, k = AT
-    return float(seconds * (records / at) ** power * len(task.attributes) / attributes * k / task.k)
+    return float(seconds * (records / at) ** power * _width(task) / attributes * k / task.k)
 
 
 def memory(task: Task, records: int) -> float:
     """Return about how many bytes are held while so many records are partitioned."""
-    return float(records * (HELD + 4 * 8 * len(task.attributes)))
+    return float(records * (HELD + 4 * 8 * _width(task)))
+
+
+def _width(task: Task) -> int:
+    return len(task.policy.of(Role.QUASI))
 
 
 def in_words(blocks: int, size: BlockSize) -> str:

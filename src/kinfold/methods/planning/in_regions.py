@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from kinfold.errors import PolicyError, Unreachable, plural
 from kinfold.methods.averaging import Averaged
+from kinfold.methods.blocks.size import block_size
 from kinfold.methods.partition.refine import blocks_by_size
 from kinfold.methods.planning import region_routes
 from kinfold.methods.planning.closeness_advice import few_classes
@@ -85,7 +86,8 @@ def _in_regions(task: Task, table: Table, method: Declaration, reason: str) -> P
     promised = [
         promised_of(each, regions.spread(len(known.quasi) + number)) for number, each in enumerate(known.promised)
     ]
-    work = RegionWork(route, _limited(task), method, tuple(task.models), tuple(promised))
+    limited = _limited(task, block_size(method, task).records)
+    work = RegionWork(route, limited, method, tuple(task.models), tuple(promised))
     number = region_routes.numbered(counts, task.k)
     made = regions.labelled(number, RegionAndSeam(work, SeamWork(work)), task.stage("regions"), task.shelf)
     told = [RegionTold.unpacked(each) for each in made.told]
@@ -93,7 +95,7 @@ def _in_regions(task: Task, table: Table, method: Declaration, reason: str) -> P
         if isinstance(error, Unreachable):
             return "a region alone could not keep what is promised"
         raise error
-    return _planned(task, made, told, (method.name, reason))
+    return _planned(task, made, told, (method.name, reason, limited.method.refine_steps or None))
 
 
 def _too_few(counts: Mapping[int, int], k: int) -> bool:
@@ -104,19 +106,19 @@ def _too_few(counts: Mapping[int, int], k: int) -> bool:
     return not by_pattern or min(by_pattern.values()) < k
 
 
-def _limited(task: Task) -> Task:
-    """Return the task without its table; refinement has a number of steps for all regions, whatever the clock says."""
+def _limited(task: Task, blocks: int) -> Task:
+    """Return the task without its table: blocks are those of the whole, and refinement has steps for all regions."""
     method = task.method
     if method.limits is None or (task.promises and method.by_itself):
         steps = 0
     else:
         steps = method.limits[0] or blocks_by_size(task.records)
-    fixed = method.model_copy(update={"refine_steps": steps})
+    fixed = method.model_copy(update={"refine_steps": steps, "block": blocks or method.block})
     policy = replace(task.policy, request=task.policy.request.model_copy(update={"method": fixed}))
     return Task(policy, task.models, Records((), {}))
 
 
-def _planned(task: Task, made: LabelledRows, told: Sequence[RegionTold], named: tuple[str, str]) -> Plan:
+def _planned(task: Task, made: LabelledRows, told: Sequence[RegionTold], named: tuple[str, str, int | None]) -> Plan:
     """Return the recoding over all regions."""
     found = [each.results for each in told if each.results]
     results = {name: _together([each[name] for each in found]) for name in found[0]}
@@ -134,11 +136,17 @@ def _planned(task: Task, made: LabelledRows, told: Sequence[RegionTold], named: 
     )
     notes += _steps_told(task)
     notes += few_classes(task, classes, released)
-    name, reason = named
-    steps = _limited(task).method.refine_steps or None
+    name, reason, steps = named
     seconds = sum(each.refined for each in told)
-    how = (repaired, name, steps, None, seconds, blocks, (parted,), many)
+    how = (repaired, name, steps, None, seconds, blocks, (parted,), many, _dominant(told))
     return Plan(recoding, name, reason, tuple(notes), *how)
+
+
+def _dominant(told: Sequence[RegionTold]) -> dict[str, tuple[int, int]]:
+    """Add up the classes in which one record dominates."""
+    names = {name: None for each in told for name in each.dominant}
+    parts = {name: [each.dominant[name] for each in told if name in each.dominant] for name in names}
+    return {name: (sum(a for a, _ in counts), sum(b for _, b in counts)) for name, counts in parts.items()}
 
 
 def _steps_told(task: Task) -> list[str]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import Cancelled, DataError, KinfoldError, PolicyError, Problem, Unreachable
+from kinfold.measures.dominance import Sorted, given_away
 from kinfold.methods.blocks.borders import across
 from kinfold.methods.blocks.parallel_blocks import at_most
 from kinfold.methods.partition.requirement import Reference, Requirement
@@ -29,15 +30,17 @@ from kinfold.methods.planning.region_seams import NOWHERE, SeamRoute, blocks_and
 from kinfold.methods.task import Records, Task
 from kinfold.models import Model
 from kinfold.progress import silent
+from kinfold.request.encoding import Measured
 from kinfold.request.methods import Declaration
 from kinfold.rows.engines.regions import Labelling, Listener
 from kinfold.rows.recoding import Replace
+from kinfold.rows.schema import Kind
 
 Ints: TypeAlias = NDArray[np.int64]
 Labels: TypeAlias = NDArray[np.int32]
 Values: TypeAlias = NDArray[Any]
 
-COUNTS = ("records", "repaired", "refined", "blocks")  # that a region tells of itself
+COUNTS = ("records", "repaired", "refined", "blocks", "imputed", "dominant")  # that a region tells of itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,9 +159,21 @@ def labelling(task: Task, labels: Labels, seam: Ints, told: RegionTold) -> Label
     stays = np.flatnonzero(seam < 0)
     if not len(stays):
         return Labelling(labels, 0, told.packed(), seam)
-    averages = plainly(task.take(stays), labels[stays])[1]
-    results = {name: each.replace for name, each in averages.items()}
-    return Labelling(labels, int(labels[stays].max()) + 1, replace(told, results=results).packed(), seam)
+    here, kept = task.take(stays), labels[stays]
+    results = {name: each.replace for name, each in plainly(here, kept)[1].items()}
+    told = replace(told, results=results, dominant=_dominant(here, kept))
+    return Labelling(labels, int(kept.max()) + 1, told.packed(), seam)
+
+
+def _dominant(task: Task, labels: Labels) -> dict[str, tuple[int, int]]:
+    """Count for each number that is averaged the classes whose average gives away its largest record, by two rules."""
+    classes, found = Sorted.of(labels), {}
+    for attribute in task.attributes:
+        bound = attribute.bound
+        if isinstance(attribute, Measured) and bound.kind is Kind.CONTINUOUS and bound.average != "generalize":
+            shown, told = (int(marked.sum()) for marked in given_away(classes, attribute.numbers))
+            found[bound.name] = shown, told
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +185,7 @@ class RegionTold:
     refined: float = 0.0
     blocks: int = 0
     imputed: Mapping[str, int] = field(default_factory=dict)
+    dominant: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     results: Mapping[str, Replace] = field(default_factory=dict)
     failed: KinfoldError | None = None  # instead of all that
 
@@ -177,7 +193,7 @@ class RegionTold:
         """Return it as bytes that travel: the values as Arrow, with the rest beside them."""
         values = [treatment.values for treatment in self.results.values()]
         table = pa.table(values, [f"v{i}" for i in range(len(values))])
-        counts = {name: getattr(self, name) for name in COUNTS} | {"imputed": dict(self.imputed)}
+        counts = {name: getattr(self, name) for name in COUNTS}
         stored = {name: treatment.as_stored for name, treatment in self.results.items()}
         words = [counts, stored, _in_words(self.failed)]
         sink = pa.BufferOutputStream()
