@@ -10,7 +10,7 @@ from kinfold.kernels import box_tree, clustering
 from kinfold.kernels.box_tree import Tree, measure_all
 from kinfold.kernels.centroid import to_centre
 from kinfold.kernels.clustering import Run, surround, take
-from kinfold.kernels.compiling import Int, entry, lean
+from kinfold.kernels.compiling import Int, entry, inlined, lean
 from kinfold.kernels.queries import farthest, shrink_around
 
 _MANY = 200_000  # points; beyond, smaller leaves are faster (by trial, 8 attributes)
@@ -32,7 +32,7 @@ def _move_hub(tree: Tree, run: Run) -> None:
         state.drift = 0
 
 
-@lean
+@inlined
 def _form(tree: Tree, run: Run, seed: Int) -> None:
     """Form a cluster around this record."""
     k = run.state[0].k
