@@ -129,9 +129,8 @@ def anonymize(
     measures = _measured(tables, table, prepared, verdict)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)
-    how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source))
-    made = Release(verdict, measures, bound, written, *how, engine, original, prepared, released, save, rules)
-    return replace(made, drawn=tables.drawn)
+    how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source), engine)
+    return Release(verdict, measures, bound, written, *how, original, prepared, released, save, rules, tables.drawn)
 
 
 def _task(table: Table, tell: Stage, ask: Ask | None, shelf: Shelf) -> Task:

@@ -54,7 +54,7 @@ def names_of(frame: Any) -> list[str]:
 def in_order_of(source: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """A frame whose categories of `level` are those that the release holds, in the order that they had."""
     held = source["level"].cat.categories
-    occur = [each for each in held if each in set(frame["level"])]
+    occur = held[held.isin(set(frame["level"]))]  # of the type that they had, also where none occurs
     return source.assign(level=source["level"].cat.set_categories(occur))
 
 
