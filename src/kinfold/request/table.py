@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.models.terms import Confidential, Terms
+from kinfold.models.terms import Terms
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute, Coded, encode
 from kinfold.request.terms import confidential_values, unit_values
@@ -93,22 +93,20 @@ class Table:
 
     def _tally(self) -> Tally:
         counted = self.engine.tally(self.frame, self.terms.quasi, {})
-        return replace(counted, spreads=Spreads(self))
-
-    def spread(self, column: Confidential) -> Spread:
-        """Say how the values of a confidential column fall into the tuples."""
-        tally = self.engine.tally(self.frame, self.terms.quasi, {column.name: column.reading})
-        return column.arranged(tally.spreads[column.name])
+        return replace(counted, spreads=Spreads(self.engine, self.frame, self.terms))
 
 
 class Spreads(Mapping[str, Spread]):
     """The spreads of a table's tuples, asked of the engine each time: they may be larger than all the rest."""
 
-    def __init__(self, table: Table) -> None:
-        self._table, self._columns = table, {column.name: column for column in table.terms.confidential}
+    def __init__(self, engine: Engine, frame: Any, terms: Terms) -> None:
+        self._engine, self._frame, self._quasi = engine, frame, terms.quasi
+        self._columns = {column.name: column for column in terms.confidential}
 
     def __getitem__(self, name: str) -> Spread:
-        return self._table.spread(self._columns[name])
+        column = self._columns[name]
+        tally = self._engine.tally(self._frame, self._quasi, {name: column.reading})
+        return column.arranged(tally.spreads[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
