@@ -85,7 +85,7 @@ def measured(method: str, records: int, memory: str | None, folder: Path) -> Row
     """Run one case in this process."""
     import kinfold
     from kinfold import kernels
-    from kinfold.methods.planning import generalizing, microaggregation
+    from kinfold.methods.planning import classes, generalizing
     from kinfold.methods.planning.warming import kernels_of
 
     source = folder / f"{'people' if method == 'lattice' else 'numbers'}{records}.parquet"
@@ -93,7 +93,7 @@ def measured(method: str, records: int, memory: str | None, folder: Path) -> Row
         _called("make", method, records, str(source))  # in a process of its own: its memory is not the run's
     kernels.warmup(modules=kernels_of(method))
     spent = [0.0]
-    for module, names in ((microaggregation, PARTITION), (generalizing, ("generalized",))):
+    for module, names in ((classes, PARTITION), (generalizing, ("generalized",))):
         for name in names:
             setattr(module, name, _timed(getattr(module, name), spent))
     asked = policy(method, memory) | {"engine": {**policy(method, memory)["engine"], "spill": str(folder)}}

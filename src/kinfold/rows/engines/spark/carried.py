@@ -69,11 +69,6 @@ def key(column: str, kind: str) -> str:
     return f"CAST({column} AS STRING)" if kind in FLOATING else column
 
 
-def key_kind(kind: str) -> str:
-    """Return the type here that a key of this type has when it is handed over."""
-    return "VARCHAR" if kind in FLOATING else carrier(kind)[1]
-
-
 def type_here(told: str, name: str) -> str:
     """Return the type here of a column of Spark, or refuse what is no single value."""
     simple = re.sub(r"\s+", "", told)
