@@ -157,7 +157,7 @@ class GridSearch(LatticeSearch):
             node = as_levels(np.unravel_index(int(np.argmin(self._lower)), self._shape))
             if self._lower[node] > self.limit or self._lower[node] == math.inf:
                 break
-            progress(int((self._lower > self.limit).sum()), self._lower.size)  # evaluated, or shown to be no better
+            progress(int((self._lower >= self.limit).sum()), self._lower.size)  # evaluated, or shown to be no better
             if not self.excluded(node):
                 self.evaluate(node)
 

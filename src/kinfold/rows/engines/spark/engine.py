@@ -28,7 +28,7 @@ from kinfold.rows.engines.normalizing import plainly
 from kinfold.rows.engines.regions import Asked, Regions, Route
 from kinfold.rows.engines.released_schema import AfterRecoding
 from kinfold.rows.engines.spark import distributed_counts, intake, recoded
-from kinfold.rows.engines.spark.distributed_counts import SHORT, Counts
+from kinfold.rows.engines.spark.distributed_counts import Counts
 from kinfold.rows.engines.spark.frame import Distributed
 from kinfold.rows.engines.spark.gathering import brought, picked
 from kinfold.rows.engines.spark.moments import errors_of, moments_of
@@ -194,7 +194,7 @@ class Spark:
 
     def moments(self, frame: Distributed | Frame, columns: Mapping[str, Column]) -> tuple[int, Any, Any]:
         """Return how many records have a number in all of some columns, and their means and covariances."""
-        if isinstance(frame, Frame) or self._counts.rows(frame) <= SHORT:
+        if isinstance(frame, Frame) or self._counts.rows(frame) <= distributed_counts.SHORT:
             return self._here.moments(self._brought(frame, [*columns]), columns)
         values = [expressions.number(frame.seen, column) for column in columns.values()]
         return moments_of(self._session, frame, values)
