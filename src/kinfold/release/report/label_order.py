@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from kinfold.errors import KinfoldError
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.request.binding import BoundColumn
 from kinfold.request.column_hierarchies import hierarchy_of
@@ -39,7 +40,10 @@ def _told(bound: BoundColumn) -> tuple[str, ...] | None:
         return tuple(bound.request.order)
     if spec is None or (spec.levels, spec.tree, spec.file) == (None, None, None):
         return None
-    return in_hierarchy(hierarchy_of(bound, ()))
+    try:
+        return in_hierarchy(hierarchy_of(bound, ()))
+    except KinfoldError:  # of a hierarchy that nothing was released by: a chart is no reason to stop
+        return None
 
 
 def in_hierarchy(hierarchy: Hierarchy) -> tuple[str, ...]:
