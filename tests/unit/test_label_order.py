@@ -43,6 +43,12 @@ def test_levels_stand_as_in_the_hierarchy_and_dates_by_the_calendar() -> None:
     assert shown(days, {"type": "date", "hierarchy": {"dates": ["month"]}}) == ["2023-02", "2024-11"]
 
 
+def test_a_hierarchy_that_is_wrong_and_that_nothing_is_released_by_gives_no_order() -> None:
+    frame = pd.DataFrame({"x": ["a", "a", "a", "b", "b", "*", "*"]})
+    wrong = {"type": "nominal", "hierarchy": {"levels": [["a", "one"], ["b", "two"], ["*", "one"]]}}
+    assert shown(frame, wrong, "local-suppression") == ["a", "b", "*"]
+
+
 def test_both_sides_share_one_order_and_the_top_comes_last() -> None:
     frame = pd.DataFrame({"x": [*(["02138"] * 3), *(["02139"] * 5), "10001", "94040"]})
     column = {"type": "nominal", "hierarchy": {"mask": 5}, "average": "generalize"}

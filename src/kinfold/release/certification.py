@@ -21,7 +21,7 @@ from kinfold.models.verdict import Verdict
 from kinfold.release.certificate import CERTIFICATE_FORMAT, Certificate
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.rows.schema import Kind, Role
-from kinfold.rows.source_form import Form
+from kinfold.rows.source_form import ReleasedForm
 
 MODELS = {name: getattr(models, name) for name in ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")}
 
@@ -169,9 +169,9 @@ def terms_in(certificate: Certificate) -> Terms:
     )
 
 
-def form_in(told: Mapping[str, Any]) -> Form:
+def form_in(told: Mapping[str, Any]) -> ReleasedForm:
     """Return how a released file is written, by what its certificate says of it."""
-    return Form(separator=told.get("separator"), decimal=told.get("decimal", "."))
+    return ReleasedForm(separator=told.get("separator"), decimal=told.get("decimal", "."))
 
 
 def policy_in(certificate: Certificate) -> dict[str, Any]:

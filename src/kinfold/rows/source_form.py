@@ -8,7 +8,7 @@ mark again; thousands are never marked in a release. So nothing past reading kno
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 SPACES = " \u00a0\u2009\u202f"  # a space for thousands may be one that does not break
 APOSTROPHES = "'\u2019"
@@ -18,6 +18,8 @@ EXPONENT = "([eE][+-]?[0-9]{1,9})?"
 @dataclass(frozen=True)
 class Form:
     """What `[source]` says, and where it says nothing what was found out; None is still to be found out."""
+
+    declared: ClassVar[bool] = True  # by somebody, who may be wrong
 
     na: tuple[str, ...] = ()
     decimal: str = "."
@@ -49,6 +51,12 @@ class Form:
         told |= {"decimal": self.decimal if self.decimal != "." else None, "thousands": self.thousands, "dates": one}
         told |= {"parts": self.parts or None}
         return {key: value for key, value in told.items() if value or value == 0}
+
+
+class ReleasedForm(Form):
+    """How a file that we wrote is written: what stands between its fields is known, whatever its fields hold."""
+
+    declared = False
 
 
 PLAIN = Form()

@@ -59,7 +59,7 @@ def find_dialect(path: Path, form: Form, name: str) -> Dialect:
     except csv.Error:
         what = f"'{name}': the header cannot be read: a quote is open, or a name is very long"
         raise DataError(what, fix="mend the first line") from None
-    if len(header) == 1 and separator != found and _agreement(text, found)[1] > 1:
+    if form.declared and len(header) == 1 and separator != found and _agreement(text, found)[1] > 1:
         what = f"'{name}': no {NAMES.get(separator, separator)} stands in the header, as source.separator says"
         raise DataError(what, fix=f"say --separator {NAMES.get(found, repr(found))}, or leave it out")
     doubtful = check_header(header, _sampled(rows, cut=len(head) == SAMPLE), name)
