@@ -43,6 +43,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kind = TRUSTED.get(item.path.parent.name)
         if kind and not item.get_closest_marker("trust"):
             item.add_marker(pytest.mark.trust(kind))
+        if item.get_closest_marker("long") and SCALE <= 1:
+            item.add_marker(pytest.mark.skip(reason="the long form, which `make trust` runs"))
         if _on_spark(item):
             item.add_marker(pytest.mark.slow)
         if PLAIN:

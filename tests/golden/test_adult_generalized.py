@@ -42,10 +42,17 @@ def test_the_optimum_of_adult_is_the_best_of_all_6480_nodes(table, every, share)
     assert search.proved
 
 
+LONG = (pytest.mark.long, pytest.mark.trust("golden figures"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("others", "least"),
-    [([], 0.946), ([LDiversity(2, "salary-class")], 0.88), ([TCloseness(0.2, "salary-class", "equal")], 0.78)],
+    [
+        pytest.param([], 0.946, marks=LONG),
+        ([LDiversity(2, "salary-class")], 0.88),
+        ([TCloseness(0.2, "salary-class", "equal")], 0.78),
+    ],
     ids=["k", "l", "t"],
 )
 def test_cell_level_reaches_the_granularity_that_was_measured(table, others, least):

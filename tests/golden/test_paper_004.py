@@ -113,6 +113,8 @@ def test_no_class_exceeds_t_after_repair_on_columns_with_ties(census):
 
 
 @pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.trust("golden figures")
 def test_no_class_exceeds_t_after_repair_on_any_column(census):
     names = [name for name in census.dtype.names if name not in ("TAXINC", "POTHVAL")]
     sweep(census, names, (2, 5, 10), (0.05, 0.13, 0.25), (1080, 1001))

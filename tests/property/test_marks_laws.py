@@ -34,7 +34,7 @@ def written(path: Path, header: list[str], rows: list[tuple[str, ...]]) -> Path:
 
 
 @pytest.mark.parametrize(("decimal", "thousands"), MARKS)
-@settings(max_examples=cases(8, 50), deadline=None)
+@settings(max_examples=cases(8, 5), deadline=None)
 @given(numbers=st.lists(NUMBERS, min_size=1, max_size=8))
 def test_marked_numbers_are_those_written_plainly(
     tmp_path_factory: pytest.TempPathFactory, numbers: list[object], decimal: str, thousands: str
@@ -51,7 +51,7 @@ def test_marked_numbers_are_those_written_plainly(
 
 
 @pytest.mark.slow
-@settings(max_examples=cases(40, 300), deadline=None)
+@settings(max_examples=cases(40, 20), deadline=None)
 @given(rows=st.lists(st.tuples(NEARLY, NEARLY), min_size=1, max_size=6))
 def test_both_checkers_read_the_same_text(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]

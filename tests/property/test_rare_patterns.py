@@ -98,6 +98,7 @@ def test_no_table_with_missing_values_is_refused(method: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
 @pytest.mark.parametrize("method", PARTITIONERS)
 def test_no_table_with_missing_values_is_refused_ever(method: str, promise: dict[str, Any]) -> None:

@@ -122,7 +122,7 @@ def found_after(tree, run, gone, record):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(points=tables(max_records=120), data=st.data())
 def test_the_trees_find_what_a_scan_of_those_left_finds(points, data):
     strata = data.draw(st.integers(1, 3))

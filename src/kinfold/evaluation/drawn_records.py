@@ -18,11 +18,11 @@ from kinfold.rows.drawing import drawn, shares
 from kinfold.rows.engines import Engine, NumbersInBoth
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Column
+from kinfold.rows.steady import steady
 
 Ints: TypeAlias = NDArray[np.int64]
 
 MANY = 200_000  # records that are drawn, about
-DIGITS = 10  # of a sum: as many as any order of its parts gives
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def exact_errors(engine: Engine, drawn: Drawn, names: Sequence[str]) -> dict[str
     for name, lost in zip(names, engine.errors(far.original, far.released, columns, far.recoding), strict=True):
         count, _, variance = facts[name]
         unit = variance if variance > 0 else 1.0
-        found[name] = _known(lost / unit), float(count) if variance > 0 else 0.0
+        found[name] = steady(lost / unit), float(count) if variance > 0 else 0.0
     return found
 
 
@@ -103,8 +103,3 @@ def _facts(engine: Engine, frame: Any, columns: Sequence[Column]) -> dict[str, t
         return {name: fact for column in columns for name, fact in _facts(engine, frame, [column]).items()}
     names = [column.name for column in columns]
     return {name: (count, float(means[i]), float(covariances[i, i])) for i, name in enumerate(names)}
-
-
-def _known(value: float) -> float:
-    """Return a sum to the digits that do not depend on the order of its parts."""
-    return float(f"{value:.{DIGITS}g}")

@@ -8,6 +8,7 @@ are those that occur, in the order that they had.
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -30,12 +31,22 @@ def into(column: pa.ChunkedArray, kind: pa.DataType, order: pa.Array | None = No
     """Bring a column into an Arrow type; `order` is that of the categories, where it has some."""
     if pa.types.is_null(kind):
         return pa.chunked_array([pa.nulls(len(column))])
+    if isinstance(kind, pa.BaseExtensionType):
+        return _extended(column, kind)
     if pa.types.is_dictionary(kind):
         return encoded(column.cast(kind.value_type), kind, order)
     if pa.types.is_run_end_encoded(kind):
         whole = column.cast(kind.value_type).combine_chunks()
         return pa.chunked_array([pc.run_end_encode(whole, run_end_type=kind.run_end_type)])
     return column.cast(kind)
+
+
+def _extended(column: pa.ChunkedArray, kind: pa.BaseExtensionType) -> pa.ChunkedArray:
+    """Bring texts or numbers into a type that another one stores; a UUID, which is read as text, is stored as bytes."""
+    whole = column.combine_chunks()
+    if isinstance(kind, pa.UuidType):
+        whole = pa.array([None if text is None else UUID(text).bytes for text in whole.to_pylist()], pa.binary(16))
+    return pa.chunked_array([pa.ExtensionArray.from_storage(kind, whole.cast(kind.storage_type))])
 
 
 def categories(column: pa.ChunkedArray) -> pa.Array:

@@ -19,6 +19,7 @@ this gives Figure 15's MT exactly.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -184,13 +185,12 @@ def _within(allowed: int, task: Task, found: MuArgus, ranks: Ranks) -> tuple[Gen
     domain, steps = found.generalization.domain, 0
     tests = combinations_tested(domain.names, ranks)
     while True:
-        try:
+        least = domain.records
+        with suppress(Unreachable):  # where all would have to be suppressed there is nothing to release
             released = found.complete(task.models, task.starred)
             least = released.records_suppressed
-        except Unreachable:
-            least = domain.records
-        if least <= allowed:
-            return released, found, steps
+            if least <= allowed:
+                return released, found, steps
         below = [a for a, level in enumerate(found.levels) if level < domain.heights[a]]
         if not below:
             what = f"with every attribute at the top {least:,} of {plural(domain.records, 'record')} are suppressed"

@@ -38,7 +38,7 @@ class NearKinds:
 
     def _plant(self, there: Points, kind: Labels) -> None:
         """Grow the trees; the points come sorted by kind."""
-        most = -(-len(there) // PARTS)
+        most = max(-(-len(there) // PARTS), 1)  # where no record can be spared there is no point
         strata, self.first = [], np.zeros(self.kinds + 1, np.int64)
         ends = np.searchsorted(kind, np.arange(self.kinds + 1))
         for v in range(self.kinds):

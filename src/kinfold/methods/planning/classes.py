@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
 from kinfold.methods.blocks.parallel_blocks import Labelled
+from kinfold.methods.partition.out_of_reach import require_within_reach
 from kinfold.methods.planning.closeness_advice import only_one_class
 from kinfold.methods.planning.edit_rules import Nudged
 from kinfold.methods.planning.in_blocks import Blocks, blocks_of, bordered, mended, partitioned
@@ -49,8 +50,17 @@ def classes_of(task: Task, method: Declaration, *, refine: bool = True) -> Class
     if problems := [*not_exact(task, apart)]:
         raise PolicyError(problems)
     if not apart.any() and only_one_class(task):
-        return Classes(np.zeros(len(apart), np.int32))
+        return Classes(_one_class(task, apart))
     return made_of(task, method, apart, refine=refine)
+
+
+def _one_class(task: Task, apart: Labels) -> Labels:
+    """Return one class of all records; raise where that misses another promise."""
+    require_within_reach(task.requirements())
+    labels = np.zeros(len(apart), np.int32)
+    if failing := beyond_rows(task):
+        merge_until(kept_apart(task, apart), labels, failing)
+    return labels
 
 
 def made_of(task: Task, method: Declaration, apart: Labels, *, refine: bool = True) -> Classes:

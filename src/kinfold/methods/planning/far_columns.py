@@ -21,12 +21,11 @@ from kinfold.request.terms import confidential_values
 from kinfold.rows.drawing import drawn
 from kinfold.rows.engines.regions import Asked, ValueCodes
 from kinfold.rows.schema import Column, Role
+from kinfold.rows.steady import steady
 from kinfold.rows.tally import coded
 
 Ints: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[Any]
-
-DIGITS = 10  # of a mean: as many as any order of its sum gives
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +71,9 @@ def far_columns(task: Task, table: Table) -> FarColumns:
 
 
 def _figure(table: Table, column: Column, which: int) -> float:
-    """Return the mean (1) or deviation (2) of a column, to the digits that do not depend on the order of sums."""
+    """Return the mean (1) or deviation (2) of a column, the same on any engine."""
     found = float(np.ravel(table.engine.moments(table.frame, {column.name: column})[which])[0])
-    return float(f"{found if which == 1 else np.sqrt(found):.{DIGITS}g}")
+    return steady(found if which == 1 else float(np.sqrt(found)))
 
 
 def _confidential(table: Table, name: str) -> tuple[ConfidentialColumn, ValueCodes]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -16,6 +17,7 @@ import pyarrow as pa
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem
 from kinfold.rows.column_copies import categories
 from kinfold.rows.engines import expressions, type_inference
+from kinfold.rows.engines.arrow_types import known_types, unknown_types
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.dialect import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
 from kinfold.rows.engines.expressions import Frame, Order
@@ -205,11 +207,26 @@ def read_stream(
 
 
 def _taken(db: Database, source: pa.Table, name: str, *, ordered_only: bool) -> Frame:
-    numbered = source.rename_columns([f"c{i}" for i in range(source.num_columns)])
-    with db.registered(numbered) as view:
-        table = db.table(f"SELECT * FROM {view}")
+    known = known_types(source, name)
+    try:
+        table = _stored(db, known)
+    except duckdb.NotImplementedException:
+        raise unknown_types(known, name, partial(_known, db)) from None
     frame = _checked(db, table, tuple(source.column_names), name)
     return replace(frame, orders=tuple(_order(column, ordered_only) for column in source.columns))
+
+
+def _stored(db: Database, source: pa.Table) -> str:
+    with db.registered(source.rename_columns([f"c{i}" for i in range(source.num_columns)])) as view:
+        return db.table(f"SELECT * FROM {view}")
+
+
+def _known(db: Database, source: pa.Table) -> bool:
+    try:
+        db.drop(_stored(db, source))
+    except duckdb.NotImplementedException:
+        return False
+    return True
 
 
 def _order(column: pa.ChunkedArray, ordered_only: bool) -> Order | None:
@@ -224,17 +241,32 @@ def _order(column: pa.ChunkedArray, ordered_only: bool) -> Order | None:
 
 
 def _flattened(db: Database, table: str) -> tuple[str, list[str]]:
-    """Return the table with codes, columns of nothing but nulls, and texts among numbers in JSON as text; and these."""
+    """Return the table with codes, columns of nothing but nulls, and texts among numbers in JSON as text; and these.
+
+    Moments of a time zone that are told to the nanosecond become ones to the microsecond if they are, else ones of UTC.
+    """
     described = [row[:2] for row in db.connection.execute(f"DESCRIBE {table}").fetchall()]
     fresh = {c: f"CAST({c} AS VARCHAR)" for c, kind in described if kind.startswith(('"NULL"', "UUID", "ENUM"))}
     for c, kind in described:
-        nested = f"SELECT count(*) FROM {table} WHERE json_type({c}) IN ('OBJECT', 'ARRAY')"
-        if kind == "JSON" and not db.row(nested)[0]:
-            fresh[c] = f"{c} ->> '$'"
+        if kind == "JSON" and (text := _json_text(db, table, c)):
+            fresh[c] = text
+        elif kind == "TIMESTAMPTZ_NS":
+            finer = db.row(f"SELECT count(*) FROM {table} WHERE {c} <> {c}::TIMESTAMPTZ")[0]
+            fresh[c] = f"make_timestamp_ns(epoch_ns({c}))" if finer else f"{c}::TIMESTAMPTZ"
     mixed = [c for c, kind in described if kind == "JSON" and c in fresh]
     if not fresh:
         return table, mixed
     return db.table(f"SELECT {', '.join(f'{fresh.get(c, c)} AS {c}' for c, _ in described)} FROM {table}"), mixed
+
+
+def _json_text(db: Database, table: str, column: str) -> str | None:
+    """Return SQL for the texts of a JSON column; None where it holds more than single values."""
+    valid, nested = f"json_valid({column})", f"json_type({column}) IN ('OBJECT', 'ARRAY')"
+    asked = f"count(*) FILTER (NOT {valid}), count(*) FILTER (CASE WHEN {valid} THEN {nested} END)"
+    invalid, many = db.row(f"SELECT {asked} FROM {table}")
+    if many:
+        return None
+    return f"CAST({column} AS VARCHAR)" if invalid else f"{column} ->> '$'"
 
 
 def _checked(db: Database, table: str, names: tuple[str, ...], source: str) -> Frame:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.moments import Aggregates, two_passes
 from kinfold.rows.tally import Spread
 
 FLOATING = ("FLOAT", "DOUBLE")
@@ -114,22 +115,12 @@ def moments_of(
 ) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
     """Return how many rows have a finite number in every column, given as SQL, and their means and covariances.
 
-    Two passes, with sums that carry what rounding takes away; the mean of equal numbers is that number.
+    By sums that carry what rounding takes away.
     """
     named = ", ".join(f"{value} AS x{i}" for i, value in enumerate(values))
     names = [f"x{i}" for i in range(len(values))]
     rows = f"(SELECT * FROM (SELECT {named} FROM {frame.table}) WHERE {' AND '.join(f'isfinite({x})' for x in names)})"
-    first = db.row(f"SELECT count(*), {', '.join(f'favg({x}), min({x}), max({x})' for x in names)} FROM {rows}")
-    count, facts = int(first[0]), np.array([first[1:]], np.float64).reshape(-1, 3)
-    means = np.where(facts[:, 1] == facts[:, 2], facts[:, 1], facts[:, 0])
-    pairs = [(i, j) for i in range(len(values)) for j in range(i, len(values))]
-    gaps = [f"({x} - ({mean!r}))" for x, mean in zip(names, means.tolist(), strict=True)]
-    covariances = np.zeros((len(values), len(values)))
-    if count:
-        found = db.row(f"SELECT {', '.join(f'favg({gaps[i]} * {gaps[j]})' for i, j in pairs)} FROM {rows}")
-        for (i, j), value in zip(pairs, found, strict=True):
-            covariances[i, j] = covariances[j, i] = value
-    return count, means, covariances
+    return two_passes(Aggregates(lambda asked: db.row(f"SELECT {', '.join(asked)} FROM {rows}"), "favg"), names)
 
 
 def _distinct(values: pa.ChunkedArray) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kinfold.rows.engines import NumbersInBoth
 from kinfold.rows.engines.expressions import number
+from kinfold.rows.engines.moments import Aggregates, two_passes
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
 from kinfold.rows.engines.spark.running_spark import RunningSpark
 from kinfold.rows.schema import Column
@@ -23,20 +24,9 @@ def moments_of(session: RunningSpark, frame: Distributed, values: Sequence[str])
     finite = {x: f"CASE WHEN isfinite({v}) THEN {v} END" for x, v in zip(names, values, strict=True)}
     with session.job():
         rows = frame.computed(finite, dict.fromkeys(names, "DOUBLE")).dropna(subset=names).persist()
-        asked = [f"{what}({x})" for x in names for what in ("avg", "min", "max")]
-        first = rows.selectExpr("count(*)", *asked).collect()[0]
-    count, facts = int(first[0]), np.array([first[1:]], np.float64).reshape(-1, 3)
-    means = np.where(facts[:, 1] == facts[:, 2], facts[:, 1], facts[:, 0])
-    pairs = [(i, j) for i in range(len(names)) for j in range(i, len(names))]
-    gaps = [f"({x} - ({mean!r}D))" for x, mean in zip(names, means.tolist(), strict=True)]
-    covariances = np.zeros((len(names), len(names)))
-    if count:
-        with session.job():
-            found = rows.selectExpr(*(f"avg({gaps[i]} * {gaps[j]})" for i, j in pairs)).collect()[0]
-        for (i, j), value in zip(pairs, found, strict=True):
-            covariances[i, j] = covariances[j, i] = value
-    rows.unpersist()
-    return count, means, covariances
+        found = two_passes(Aggregates(lambda asked: rows.selectExpr(*asked).collect()[0], "avg", "D"), names)
+        rows.unpersist()
+    return found
 
 
 def errors_of(

@@ -1,0 +1,148 @@
+"""Frames of every type of Arrow: released with the values and the type that they had, or refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+import pytest
+
+import kinfold
+from everyday import first
+from kinfold.rows.engines import reading
+
+N = 24
+NUMBERS = [i % 4 for i in range(N)]
+TEXTS = [f"s{i % 4}" for i in range(N)]
+
+
+def of(kind: pa.DataType) -> pa.Array:
+    return pa.array(NUMBERS).cast(kind)
+
+
+def ticks(kind: pa.DataType) -> pa.Array:
+    """Moments that differ by the last digit that their type has."""
+    start = 1_600_000_000 * {"s": 1, "us": 10**6, "ns": 10**9}[kind.unit]
+    return pa.array([start + i for i in NUMBERS]).cast(kind)
+
+
+SINGLE: dict[str, Callable[[], pa.Array]] = {
+    "timestamp ns with zone": lambda: ticks(pa.timestamp("ns", "Asia/Tokyo")),
+    "half": lambda: pa.array(NUMBERS, pa.float32()).cast(pa.float16()),
+    "decimal256": lambda: pa.array(map(Decimal, NUMBERS), pa.decimal256(60, 2)),
+    "timestamp us with zone": lambda: ticks(pa.timestamp("us", "Asia/Tokyo")),
+    "timestamp ns": lambda: ticks(pa.timestamp("ns")),
+    "timestamp s": lambda: ticks(pa.timestamp("s")),
+    "decimal32": lambda: pa.array(map(Decimal, NUMBERS), pa.decimal32(5, 2)),
+    "decimal128": lambda: pa.array([Decimal(10**37 + i) for i in NUMBERS], pa.decimal128(38, 0)),
+    "uint64": lambda: pa.array([2**64 - 1 - i for i in NUMBERS], pa.uint64()),
+    "int8": lambda: of(pa.int8()),
+    "float": lambda: of(pa.float32()),
+    "huge": lambda: pa.array([1.7e308 / (1 + i) for i in NUMBERS]),
+    "subnormal": lambda: pa.array([5e-324 * i for i in NUMBERS]),
+    "date64": lambda: pa.array([i * 86_400_000 for i in NUMBERS]).cast(pa.date64()),
+    "time32": lambda: pa.array(NUMBERS, pa.int32()).cast(pa.time32("ms")),
+    "time64": lambda: of(pa.time64("ns")),
+    "string view": lambda: pa.array(TEXTS, pa.string_view()),
+    "dictionary": lambda: pa.array(TEXTS).dictionary_encode(),
+    "dictionary of decimals": lambda: pa.array(map(Decimal, NUMBERS), pa.decimal256(40, 2)).dictionary_encode(),
+    "run ends": lambda: pc.run_end_encode(pa.array(sorted(TEXTS))),
+    "uuid": lambda: pa.array([UUID(int=i).bytes for i in NUMBERS], pa.uuid()),
+    "json": lambda: pa.array([f"{i}" for i in NUMBERS], pa.json_()),
+    "json that is none": lambda: pa.array(TEXTS, pa.json_()),
+    "truth": lambda: of(pa.bool_()),
+    "truth in a byte": lambda: pa.array([i % 2 for i in NUMBERS], pa.int8()).cast(pa.bool8()),
+}
+REFUSED: dict[str, Callable[[], pa.Array]] = {
+    "more than 38 digits": lambda: pa.array([Decimal(10**45 + i) for i in NUMBERS], pa.decimal256(60, 2)),
+    "duration": lambda: of(pa.duration("ns")),
+    "interval": lambda: pa.array([(i, 0, 0) for i in NUMBERS], pa.month_day_nano_interval()),
+    "bytes": lambda: pa.array([text.encode() for text in TEXTS]),
+    "list": lambda: pa.array([[i] for i in NUMBERS]),
+    "list view": lambda: pa.array([[i] for i in NUMBERS], pa.list_view(pa.int64())),
+    "struct": lambda: pa.array([{"a": i} for i in NUMBERS]),
+    "union": lambda: pa.UnionArray.from_sparse(pa.array([0] * N, pa.int8()), [pa.array(NUMBERS)]),
+}
+
+
+def released(source: Any, role: str, average: str | None = None) -> kinfold.Release:
+    asked: dict[str, Any] = {"role": role} | ({"average": average} if average else {})
+    promised = {"k": 3, "t": 0.9} if role == "confidential" else {"k": 3}
+    return kinfold.anonymize(source, {"privacy": promised, "columns": {"age": {"role": "quasi"}, "v": asked}})
+
+
+def table(values: pa.Array) -> pa.Table:
+    return pa.table({"age": [i // 4 for i in range(N)], "v": values})
+
+
+def fewest(release: kinfold.Release, source: pa.Table) -> int:
+    """The fewest different values in a class, counted on what came."""
+    column, held = source.column("v"), dict[int, set[Any]]()
+    if pa.types.is_time64(column.type):  # Python has no nanoseconds
+        column = column.cast(pa.int64())
+    for label, value in zip(release.labels.tolist(), column.to_pylist(), strict=True):
+        held.setdefault(label, set()).add(value)
+    return min(map(len, held.values()))
+
+
+@pytest.mark.parametrize("name", first(SINGLE, 3))
+def test_confidential_values_leave_as_they_came(name: str, tmp_path: Path) -> None:
+    source = table(SINGLE[name]())
+    release = released(source, "confidential")
+    assert release.frame.column("v").to_pylist() == source.column("v").to_pylist()
+    assert release.frame.schema.field("v").type == source.schema.field("v").type
+    assert release.verdict.l["v"] == fewest(release, source)
+    release.save(tmp_path / "out")  # where both checkers agree
+    assert kinfold.verify(tmp_path / "out" / "public").holds
+
+
+TOO_LARGE = {"huge", "uint64"}  # to be averaged
+
+
+@pytest.mark.parametrize("name", first([name for name in SINGLE if name not in TOO_LARGE], 3))
+def test_quasi_identifiers_go_back_into_their_type(name: str) -> None:
+    source = table(SINGLE[name]())
+    release = released(source, "quasi")
+    assert release.frame.schema.field("v").type == source.schema.field("v").type
+    assert release.verdict.k >= 3
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_single_value_is_refused_by_the_name_of_its_column(name: str) -> None:
+    with pytest.raises(kinfold.DataError, match="column 'v' of the frame holds") as refused:
+        released(table(REFUSED[name]()), "confidential")
+    assert all(problem.fix for problem in refused.value.problems)
+
+
+def test_a_type_that_the_database_does_not_know_is_refused_by_the_name_of_its_column(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "known_types", lambda table, _: table)
+    with pytest.raises(kinfold.DataError, match="column 'v' of the frame holds halffloat, which cannot be read"):
+        released(table(SINGLE["half"]()), "confidential")
+
+
+def test_half_floats_of_pandas() -> None:
+    frame = pd.DataFrame({"age": [i // 4 for i in range(N)], "v": pd.Series(NUMBERS, dtype="float16")})
+    release = released(frame, "confidential")
+    assert release.frame["v"].dtype == "float16"
+    assert release.frame["v"].tolist() == frame["v"].tolist()
+
+
+@pytest.mark.parametrize("finer", [0, 1])
+def test_moments_of_a_zone_to_the_nanosecond_in_a_file(finer: int, tmp_path: Path) -> None:
+    whole = pa.array([1_600_000_000_000_000_000 + finer + 1000 * i for i in NUMBERS]).cast(pa.timestamp("ns", "UTC"))
+    pa.parquet.write_table(table(whole), tmp_path / "t.parquet")
+    release = released(tmp_path / "t.parquet", "confidential")
+    release.save(tmp_path / "out")
+    assert kinfold.verify(tmp_path / "out" / "public").holds
+    written = (tmp_path / "out" / "public" / "release.csv").read_text()
+    assert ("2020-09-13 12:26:40.000001001" if finer else "2020-09-13 12:26:40.000001+00") in written
+    assert release.verdict.l["v"] == fewest(release, table(whole))
