@@ -11,6 +11,11 @@ import pyarrow as pa
 from kinfold.rows.engines.connection import Connection
 from kinfold.rows.resources import Resources
 
+SETTINGS = """
+SET TimeZone = 'UTC';  -- a day is the same day on every machine
+PRAGMA disable_checkpoint_on_shutdown;  -- nobody reads its file again
+SET lock_configuration = true
+"""
 PIECE = 50  # questions of one query: what a query costs grows faster than its length
 
 
@@ -20,9 +25,7 @@ class Database:
     def __init__(self, resources: Resources) -> None:
         self.connection = Connection(resources)
         self.folder = self.connection.folder
-        self.connection.execute("SET TimeZone = 'UTC'")  # a day is the same day on every machine
-        self.connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # nobody reads its file again
-        self.connection.execute("SET lock_configuration = true")
+        self.connection.execute(SETTINGS)
         self.numbers = count()
 
     def table(self, query: str) -> str:

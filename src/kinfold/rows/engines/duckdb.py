@@ -404,6 +404,8 @@ class DuckDB:
         """SQL for a column in its exact order; values that cannot be read so are an error, with their number."""
         c = frame.at(name)
         found = ordering.ordered(c, frame.type_of(name), reading)
+        if found is not None and found.fits == ordering.EVERY:
+            return found.value
         if found is not None:
             asked = (frame.rows_where(f"{c} IS NOT NULL"), frame.rows_where(f"{c} IS NOT NULL AND {found.fits}"))
             answers = self._db.row(f"SELECT {', '.join(asked)} FROM {frame.table}")

@@ -15,6 +15,7 @@ from kinfold.errors import DataError
 from kinfold.rows.engines.type_inference import WHOLE_TYPES
 from kinfold.rows.schema import Reading
 
+EVERY = "TRUE"  # value fits
 WIDEST = 38  # digits of a decimal in the database
 NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?"  # whatever zeros it starts with
 ISO = (
@@ -34,11 +35,11 @@ class ExactOrder:
 def ordered(c: str, sql_type: str, reading: Reading) -> ExactOrder | None:
     """Return how to order a column, or None for numbers written as text: `digits` tells more of those."""
     if reading.sort == "text":
-        return ExactOrder(f"CAST({c} AS VARCHAR)", "TRUE")
+        return ExactOrder(f"CAST({c} AS VARCHAR)", EVERY)
     if reading.sort == "moment":
         return _moments(c, sql_type, reading.date_format)
     if sql_type in WHOLE_TYPES or sql_type.startswith("DECIMAL"):
-        return ExactOrder(c, "TRUE")
+        return ExactOrder(c, EVERY)
     if sql_type in ("FLOAT", "DOUBLE"):
         return ExactOrder(c, f"isfinite({c})")
     return None if sql_type == "VARCHAR" else ExactOrder(c, "FALSE")
@@ -46,7 +47,7 @@ def ordered(c: str, sql_type: str, reading: Reading) -> ExactOrder | None:
 
 def _moments(c: str, sql_type: str, date_format: str | None) -> ExactOrder:
     if sql_type == "DATE" or sql_type.startswith("TIMESTAMP"):
-        return ExactOrder(c, "TRUE")
+        return ExactOrder(c, EVERY)
     if sql_type != "VARCHAR":
         return ExactOrder(c, "FALSE")
     text = f"trim({c})"

@@ -64,7 +64,7 @@ def tuples_of(db: Database, frame: Frame, by: Sequence[str]) -> Frame:
         grouped = f"SELECT * FROM ({grouped} GROUP BY {', '.join(keys_of(frame, by))}) ORDER BY {texts}"
     table = db.table(grouped)
     plain: dict[str, Any] = {"orders": (), "order": "rowid", "weight": None}
-    return replace(frame, table=table, names=tuple(by), types=db.types(table)[: len(by)], **plain)
+    return replace(frame, table=table, names=tuple(by), types=tuple(map(frame.type_of, by)), **plain)
 
 
 def classes_of(db: Database, tuples: Frame) -> tuple[Texts, NDArray[np.int64]]:
@@ -80,13 +80,13 @@ def classes_of(db: Database, tuples: Frame) -> tuple[Texts, NDArray[np.int64]]:
 
 def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
     """Return how the values of a column, given as SQL, fall into the classes."""
+    if not tuples.names:
+        return _of_all(db, frame, value)
     distinct = f"SELECT DISTINCT {value} AS v FROM {frame.table}"
     values = db.table(f"SELECT v, row_number() OVER (ORDER BY v NULLS FIRST) - 1 AS code FROM ({distinct})")
-    cells = f"SELECT 0 AS g, {value} AS v, {frame.many} AS n FROM {frame.table} GROUP BY ALL"
-    if tuples.names:
-        wanted = f"{value} AS v" + (f", {frame.weight}" if frame.weight else "")
-        joined = beside_tuples(frame, tuples, wanted, "rowid AS g")
-        cells = f"SELECT u.g, s.v, {frame.many} AS n FROM {joined} GROUP BY ALL"
+    wanted = f"{value} AS v" + (f", {frame.weight}" if frame.weight else "")
+    joined = beside_tuples(frame, tuples, wanted, "rowid AS g")
+    cells = f"SELECT u.g, s.v, {frame.many} AS n FROM {joined} GROUP BY ALL"
     joined = f"({cells}) c JOIN {values} w ON c.v IS NOT DISTINCT FROM w.v"
     counted = db.arrow(f"SELECT CAST(g AS BIGINT) AS g, code, n FROM {joined} ORDER BY g, code")
     held = db.arrow(f"SELECT v FROM {values} ORDER BY code").column(0)
@@ -97,6 +97,13 @@ def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
         counted = counted.remove_column(0)
     group, code, count = found
     return Spread(group, code, count, _distinct(held))
+
+
+def _of_all(db: Database, frame: Frame, value: str) -> Spread:
+    """Return how often a column has each of its values, where all rows are one class."""
+    counted = db.arrow(f"SELECT {value} AS v, {frame.many} AS n FROM {frame.table} GROUP BY v ORDER BY v NULLS FIRST")
+    codes = np.arange(counted.num_rows)
+    return Spread(np.zeros_like(codes), codes, counted.column(1).to_numpy(), _distinct(counted.column(0)))
 
 
 def beside_tuples(frame: Frame, tuples: Frame, wanted: str, known: str) -> str:
