@@ -27,7 +27,7 @@ from command import content, run, text
 from kinfold.disk import scratch
 from kinfold.release import folder as release_folder
 from kinfold.rows import resources
-from ledger import tally_up
+from ledger import cases, tally_up
 from processes import Command, ending, gone, start
 
 pytestmark = [
@@ -36,8 +36,7 @@ pytestmark = [
     pytest.mark.trust("faults"),
 ]
 
-SCALE = float(os.environ.get("KINFOLD_TRUST_SCALE", "1"))
-KILLS = min(200, max(1, round(20 * SCALE)))
+KILLS = min(200, cases(10, 20))
 SECRET = "Xanthippe"
 TABLE = f"name,age,zip,disease\n{SECRET},20,10000,a\n" + "\n".join(
     f"p{i},{20 + i % 50},{10000 + i % 7},{'abc'[i % 3]}" for i in range(80)

@@ -94,7 +94,14 @@ def wide(columns: int) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("form", "columns"), [("csv", 10_000), ("parquet", 2_000)])
+@pytest.mark.parametrize(
+    ("form", "columns"),
+    [
+        ("csv", 2_000),
+        ("parquet", 2_000),
+        pytest.param("csv", 10_000, marks=[pytest.mark.long, pytest.mark.trust("wide tables")]),
+    ],
+)
 def test_many_columns(tmp_path: Path, columns: int, form: str) -> None:
     path = text(tmp_path, "wide.csv", wide(columns))
     if form == "parquet":

@@ -127,8 +127,8 @@ def test_a_statistician_accepts_what_the_starter_policy_releases(name: str, plan
     assert 3 <= len(quasi) <= 8
 
 
-@pytest.mark.parametrize("planted", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["as it is", "with nulls"])
-@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW if name == "wide" else ()) for name in TABLES])
+@pytest.mark.parametrize("planted", [False, True], ids=["as it is", "with nulls"])
+@pytest.mark.parametrize("name", TABLES)
 def test_tables_that_nobody_prepared_are_released(name: str, planted: bool, tmp_path: Path) -> None:
     made = with_nulls(TABLES[name]()) if planted and name != "three rows" else TABLES[name]()
     data = tmp_path / "table.csv"

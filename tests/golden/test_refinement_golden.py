@@ -54,6 +54,8 @@ def test_refinement_reaches_the_loss_that_it_is_known_for(name, k, mdav, reached
 
 
 @pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.trust("golden figures")
 @pytest.mark.parametrize(("name", "bound"), [("census", 4.645), ("tarragona", 13.853)])
 def test_the_bound_at_k_3_is_within_a_thousandth_of_its_best(name, bound):
     x = load(name)

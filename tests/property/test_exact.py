@@ -16,6 +16,7 @@ from kinfold.methods.partition.exact import exact
 from kinfold.methods.partition.gaps import Gaps
 from kinfold.methods.partition.prices import climb, star_bound
 from kinfold.rows.points import Nested, Ordered, Points
+from ledger import cases
 from reference.mdav_plain import mdav_plain
 from reference.partitions import least_cost, pair_cost, sse_plain
 
@@ -40,7 +41,7 @@ def test_the_exact_end_gives_the_optimum_of_small_tables(seed):
 
 @pytest.mark.slow
 def test_the_exact_end_gives_the_optimum_of_hundreds_of_tables_up_to_twelve_records():
-    for seed in range(100, 350):
+    for seed in range(100, 100 + cases(100, 50)):
         x, k = table(seed, 12)
         optimum = least_cost(Gaps.of(Points.of(x)).pairs, k)
         found = exact(x, k, mdav_plain(x, k), seconds=20.0)

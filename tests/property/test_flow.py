@@ -22,7 +22,7 @@ from flow_tables import Case, case
 from kinfold import Release, Unreachable, VerifyError
 from kinfold.request.methods import module_of
 
-EXAMPLES = settings(max_examples=15, deadline=None)
+EXAMPLES = settings(max_examples=10, deadline=None)
 cases = st.integers(0, 10**6).map(case)
 exact_cases = st.integers(0, 10**6).map(lambda seed: case(seed, round=False))
 

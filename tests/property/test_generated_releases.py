@@ -19,7 +19,7 @@ from releases.requests import Request, request
 
 pytestmark = pytest.mark.slow
 
-COUNT = cases(60, 1_080)  # in the long form enough for 10,000 releases, with those refused
+COUNT = cases(60, 1_070)  # in the long form enough for 10,000 releases, with those refused
 PART = 20 if COUNT <= 60 else 100  # of few requests, chance alone may have too many refused
 REFUSED = 0.3  # of the requests at most
 

@@ -41,7 +41,7 @@ from reference.univariate import cost_of_labels
 pytestmark = pytest.mark.slow
 
 PART = 25
-TABLES, COLUMNS = cases(50, 200), cases(150, 500)
+TABLES, COLUMNS = cases(25, 200), cases(100, 500)
 
 
 @pytest.mark.slow
@@ -71,7 +71,8 @@ def compared(seed: int, who: str, found: list[Figures], says: Iterable[tuple[Fig
                 agree = is_whole_entropy(value, figures["entropy", name])
             else:
                 agree = math.isclose(figures[model, name], value, rel_tol=1e-9, abs_tol=1e-9)
-            tally_up("disagreements", 0 if agree else 1)
+            if not agree:
+                tally_up("disagreements")
             assert agree, (seed, who, model, name, value, figures)
             count += 1
     tally_up(f"figures compared with {who}", count)
