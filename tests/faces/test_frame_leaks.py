@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import kinfold
+from everyday import first
 from kinfold import PolicyError
 
 SECRET = "SECRET-of-nobody"  # longer than what polars keeps inside a view
@@ -65,8 +66,9 @@ def test_an_index_that_is_dropped_leaves_a_range(index: pd.Index) -> None:
     assert [*result.columns] == ["age", "city"]
 
 
-@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
-def test_an_index_that_is_released_is_the_index_of_its_rows_again(index: pd.Index) -> None:
+@pytest.mark.parametrize("name", first(INDEXES, 6))
+def test_an_index_that_is_released_is_the_index_of_its_rows_again(name: str) -> None:
+    index = INDEXES[name]
     frame = people(index)
     release = kinfold.anonymize(frame, asked("release"))
     kept = [0, 1, 3, 4]

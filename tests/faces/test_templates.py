@@ -12,6 +12,7 @@ import pytest
 
 import kinfold
 from command import run
+from everyday import first
 from kinfold.demo.table import patients
 from kinfold.profiling.frameworks import NO_ADVICE, framework, frameworks
 from kinfold.profiling.frameworks.fitting import fitted
@@ -49,7 +50,7 @@ def test_without_a_table_it_parses_and_says_that_it_is_no_legal_advice(name: str
     assert Policy.parse(tomllib.loads(uncommented)).columns["name"].role == "identifier"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first(NAMES, 2))
 def test_fitted_to_a_table_it_runs_to_a_verified_release(name: str, table: Path, tmp_path: Path) -> None:
     policy, out = tmp_path / "policy.toml", tmp_path / "out"
     written = run("template", name, table, "--out", policy)

@@ -137,7 +137,7 @@ def sum_of(source: Path, policy: Any, folder: Path) -> str:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", first(CASES, 8))
+@pytest.mark.parametrize("name", first(CASES, 4))
 def test_a_generated_table_gives_the_bytes_that_it_gave(name: str, tmp_path: Path) -> None:
     kind, nulls, policy = CASES[name]
     source, rows = tmp_path / f"people.{kind}", table(nulls=nulls)

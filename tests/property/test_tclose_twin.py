@@ -45,6 +45,7 @@ def test_t_first_from_trees_gives_the_same_labels_as_the_plain_way(start):
         assert t_first_compiled(points, layers, silent).tolist() == plain.tolist()
 
 
+@pytest.mark.slow
 def test_t_first_from_trees_gives_the_same_labels_on_a_table_that_grows_them_anew():
     chance = np.random.default_rng(8)
     x = chance.normal(size=(4001, 3)).round(1)

@@ -88,7 +88,7 @@ HELD = {
 
 
 @pytest.mark.parametrize("held", HELD.values(), ids=HELD)
-@pytest.mark.parametrize("method", ["mdav", "mingen-cell", "datafly"])
+@pytest.mark.parametrize("method", first(["mdav", "mingen-cell", "datafly"]))
 @pytest.mark.parametrize("form", first(["csv", "parquet"]))
 def test_a_safe_release_has_no_formula_and_verifies(held: Any, method: str, form: str, tmp_path: Path) -> None:
     policy = asked(method, **held)
