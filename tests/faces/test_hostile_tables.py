@@ -100,3 +100,17 @@ def test_names_that_differ_in_case_only_are_refused_in_every_format(names: list[
     for ending in endings:
         with pytest.raises(DataError, match="have the same name"):
             kinfold.profile(tmp_path / f"t.{ending}")
+
+
+def test_a_name_that_would_be_the_mark_of_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbf\xef\xbb\xbfage\n" + b"1\n" * 9)
+    for source in (pd.DataFrame({"name": FIVES, "\ufeffage": FIVES}), tmp_path / "t.csv"):
+        with pytest.raises(DataError, match="begins with a byte order mark"):
+            kinfold.profile(source)
+
+
+def test_what_an_error_says_steers_no_terminal() -> None:
+    frame = pd.DataFrame({"\x1b[2J\u202e": [None, *range(N)]})
+    with pytest.raises(DataError, match="column") as caught:
+        kinfold.anonymize(frame, quasi=["\x1b[2J\u202e"], k=2)
+    assert str(caught.value).replace("\n", "").isprintable()

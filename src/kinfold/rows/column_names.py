@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from kinfold.errors import DataError, Problem
 
+NUL = "has a NUL character"
+MARK = "begins with a byte order mark"  # as the first name in a file it would be taken for the file's own
+
 
 def check_names(names: Sequence[str], where: str) -> None:
     """Refuse columns without a name, or with one that no file can hold, and columns that share one.
@@ -19,9 +22,10 @@ def check_names(names: Sequence[str], where: str) -> None:
         if not name.strip()
     ]
     problems += [
-        Problem(f"{where}: the name of column {place} has a NUL character", "rename it")
+        Problem(f"{where}: the name of column {place} {what}", "rename it")
         for place, name in enumerate(names, 1)
-        if "\0" in name
+        for what, found in ((NUL, "\0" in name), (MARK, name.startswith("\ufeff")))
+        if found
     ]
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names, 1):
