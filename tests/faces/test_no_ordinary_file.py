@@ -58,3 +58,13 @@ def test_what_is_no_file_in_a_release_fails_it(release: Path, name: str, kind: s
     ran = run("verify", public)
     assert ran.code in (3, 5)
     assert "fix:" in ran.err + ran.out
+
+
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_a_folder_whose_certificate_is_no_file_is_not_replaced(release: Path, kind: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(release / "out", tmp_path / "out")
+    (folder / "public" / "certificate.json").unlink()
+    ENTRIES[kind](folder / "public" / "certificate.json")
+    ran = run("anonymize", release / "t.csv", "--policy", release / "policy.toml", "--out", folder, "--force")
+    assert ran.code == 2
+    assert (folder / "public" / "release.csv").exists()
