@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kinfold.errors import DataError, Problem
 
 NUL = "has a NUL character"
+RETURN = "has a carriage return"  # readers of CSV do not agree on where such a header ends
 MARK = "begins with a byte order mark"  # as the first name in a file it would be taken for the file's own
 
 
@@ -24,7 +25,7 @@ def check_names(names: Sequence[str], where: str) -> None:
     problems += [
         Problem(f"{where}: the name of column {place} {what}", "rename it")
         for place, name in enumerate(names, 1)
-        for what, found in ((NUL, "\0" in name), (MARK, name.startswith("\ufeff")))
+        for what, found in ((NUL, "\0" in name), (RETURN, "\r" in name), (MARK, name.startswith("\ufeff")))
         if found
     ]
     places: dict[str, list[int]] = {}
