@@ -115,3 +115,10 @@ def test_what_an_error_says_steers_no_terminal() -> None:
     with pytest.raises(DataError, match="column") as caught:
         kinfold.anonymize(frame, quasi=["\x1b[2J\u202e"], k=2)
     assert str(caught.value).replace("\n", "").isprintable()
+
+
+def test_fewer_rows_are_measured_with_no_column_beside(tmp_path: Path) -> None:
+    """Rows are paired by their classes, and nothing else tells those of a class apart."""
+    (tmp_path / "o.csv").write_text("sex\n" + "m\nm\nf\nf\n" * 3)
+    (tmp_path / "r.csv").write_text("sex\n" + "m\n" * 6)
+    assert kinfold.measure(tmp_path / "o.csv", tmp_path / "r.csv", quasi=["sex"], k=2)["released"] == 6
