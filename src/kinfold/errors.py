@@ -29,6 +29,17 @@ def plural(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def visible(text: str) -> str:
+    r"""Return lines in which every character can be seen: names may hold what would steer a terminal.
+
+    >>> visible("column '\x1b[2J' is empty\n  fix: drop it")
+    "column '\\x1b[2J' is empty\n  fix: drop it"
+    """
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong: what (and where), what to do about it, and the values that offend."""
@@ -41,7 +52,7 @@ class Problem:
     def text(self, *, show_values: bool = False) -> str:
         """Return the problem as one or two lines."""
         shown = f" ({', '.join(self.values)})" if show_values and self.values else ""
-        return f"{self.what}{shown}" + (f"\n  fix: {self.fix}" if self.fix else "")
+        return visible(f"{self.what}{shown}" + (f"\n  fix: {self.fix}" if self.fix else ""))
 
 
 class KinfoldError(Exception):

@@ -355,3 +355,11 @@ def test_ctrl_c_ends_the_command_and_leaves_nothing(tmp_path: Path) -> None:
     assert run.returncode == 130, err
     assert time.monotonic() - asked < 20  # two seconds on a machine that has nothing else to do
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["_hidden", ".hidden", "a:b"])
+def test_a_file_that_spark_does_not_find_by_its_name_is_read(spark: Any, name: str, tmp_path: Path) -> None:
+    parquet.write_table(people(200), tmp_path / f"{name}.parquet")
+    parquet.write_table(people(100, seed=2), tmp_path / "b.parquet")
+    release = kinfold.anonymize(tmp_path / f"{name}.parquet", policy(engine={"name": "spark"}))
+    assert release.verdict.records == 200

@@ -189,3 +189,9 @@ def test_intervals_are_open_at_either_end():
     assert found["85"] == found["99"] == ["85+", "85+", "*"]
     with pytest.raises(PolicyError, match="open intervals meet"):
         by_intervals(["3"], [5], ends=(85, 18))
+
+
+@pytest.mark.parametrize("rows", [[], [[]], [[], []]], ids=str)
+def test_rows_without_a_value_are_no_hierarchy(rows: list[list[str]]) -> None:
+    with pytest.raises(PolicyError, match="is empty"):
+        Hierarchy.of(rows)

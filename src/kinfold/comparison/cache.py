@@ -94,6 +94,8 @@ def _rows_in(address: DatabaseAddress) -> bytes:
 
 
 def _digest(path: Path) -> bytes:
+    if path.exists() and not path.is_file():  # a device or a pipe may never end
+        raise DataError(f"'{path}' is no ordinary file", fix="save the table to a file first")
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()

@@ -74,11 +74,13 @@ def _owners(true: Flags, records: Ints, sizes: Ints) -> Ints | None:
 def _rows(tables: Tables, before: Ints, after: Ints, others: Sequence[str]) -> NDArray[np.intp]:
     """Pair the records of each class in the order of the other columns."""
     there = [name for name in others if name in tables.engine.schema(tables.released)]
-    sides = [tables.engine.collect(side, dict.fromkeys(there)) for side in (tables.original, tables.released)]
+    both = (tables.original, tables.released) if there else ()
+    sides = [tables.engine.collect(side, dict.fromkeys(there)) for side in both]
     numbers: list[dict[str, int]] = [{} for _ in there]
     keys = [[_numbered(side.column(n), number) for n, number in zip(there, numbers, strict=True)] for side in sides]
-    old = np.lexsort((*keys[0], before))[int((before == GONE).sum()) :]
-    new = np.lexsort((*keys[1], after))
+    first, second = keys or ([], [])
+    old = np.lexsort((*first, before))[int((before == GONE).sum()) :]
+    new = np.lexsort((*second, after))
     rows = np.empty(len(after), np.intp)
     rows[new] = old
     return rows

@@ -93,7 +93,7 @@ def _subtree_order(labels: Names) -> NDArray[np.intp]:
 
 
 def _shape_problems(table: list[tuple[str, ...]], where: str) -> list[Problem]:
-    if not table:
+    if not any(table):
         return [Problem(f"{where} is empty", "give at least one value with its generalizations")]
     problems = []
     depth = max(len(row) for row in table)

@@ -44,6 +44,8 @@ def converted(path: Path) -> Conversion:
 
 
 def _beginning(path: Path) -> bytes:
+    if path.exists() and not path.is_file():  # a device or a pipe may never end
+        raise DataError(f"'{path}' is no ordinary file", fix=f"name {READ}")
     try:
         with path.open("rb") as file:
             return file.read(LARGEST_XML + 1)

@@ -119,8 +119,11 @@ def public_part(folder: Path) -> Path:
 
 def read_certificate(public: Path) -> Certificate:
     """Read the certificate of a public folder, and check that it is one."""
+    file = public / "certificate.json"
     try:
-        certificate = Certificate.read((public / "certificate.json").read_text(encoding="utf-8"))
+        if not file.is_file():  # a device or a pipe may never end
+            raise FileNotFoundError
+        certificate = Certificate.read(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         raise DataError(
             f"no certificate can be read in '{public}'", fix="name the folder of a release: DIR or DIR/public"
@@ -150,10 +153,15 @@ def _check_files(public: Path, certificate: Certificate) -> None:
     problems += [
         Problem(f"'{name}' was changed after its certificate was made", "do not use this file")
         for name, told in listed.items()
-        if (public / name).exists() and digest(public / name) != told["sha256"]
+        if (public / name).exists() and not _is(public / name, told["sha256"])
     ]
     if problems:
         raise VerifyError(problems)
+
+
+def _is(file: Path, checksum: str) -> bool:
+    """Whether a file holds these bytes; what is no file holds none: a pipe may never end."""
+    return file.is_file() and digest(file) == checksum
 
 
 def _require_same(verdict: Verdict, certificate: Certificate) -> None:
@@ -162,8 +170,9 @@ def _require_same(verdict: Verdict, certificate: Certificate) -> None:
     told = {"found": content["found"], "promises": [_words(promise) for promise in content["promises"]]}
     told |= {key: content["release"][key] for key in ("records", "classes")}
     if not verdict.problems and not same(figures(verdict), told):
-        missed = [Problem(finding.promise + " does not hold") for finding in verdict.findings if not finding.holds]
-        differs = Problem("what the certificate says was found is not what is there", "do not use this file")
+        fix = "do not use this file"
+        missed = [Problem(finding.promise + " does not hold", fix) for finding in verdict.findings if not finding.holds]
+        differs = Problem("what the certificate says was found is not what is there", fix)
         raise VerifyError([differs, *missed])
 
 

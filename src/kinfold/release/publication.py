@@ -83,9 +83,9 @@ def publish(
 
 def _certified(folder: Path) -> bool:
     """Whether a folder holds a certificate of kinfold's, of whatever version."""
+    file = folder / "public" / "certificate.json"
     try:
-        told = json.loads((folder / "public" / "certificate.json").read_bytes())
-        return "kinfold" in told["made_with"]
+        return file.is_file() and "kinfold" in json.loads(file.read_bytes())["made_with"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return False
 

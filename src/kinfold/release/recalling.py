@@ -20,14 +20,17 @@ FOUND_OUT = ("type", "missing")  # a policy as applied has what the one that was
 
 def recorded_measures(released: Path, original: str | None, asked: BoundPolicy) -> Mapping[str, Mapping[str, Any]]:
     """Return the measures of a release by section, nothing where there is no audit of it beside."""
+    file = released.parent.parent / "internal" / "audit.json"
     try:
-        audit = json.loads((released.parent.parent / "internal" / "audit.json").read_text("utf-8"))
+        if not file.is_file():  # a pipe may never end
+            return {}
+        audit = json.loads(file.read_text("utf-8"))
         source = audit["source"].get("sha256", audit["source"].get("rows"))
         same = source == original and audit["release"]["sha256"] == digest(released)
         if original is None or not same or _question(audit["policy"]) != _question(_policy(asked)):
             return {}
         return {section: dict(audit["measures"][section]) for section in ("risk", "loss")}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 

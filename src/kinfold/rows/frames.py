@@ -25,8 +25,11 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError, Problem
 from kinfold.rows import column_copies
+from kinfold.rows.column_names import check_names
 from kinfold.rows.formulas import QUOTE, quoted
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
+
+UNTAKEN = (pa.ArrowException, TypeError, ValueError, OverflowError)  # what Arrow raises where it takes no value
 
 
 def is_frame(source: Any) -> bool:
@@ -56,20 +59,37 @@ def to_arrow(source: Any) -> pa.Table:
         raise DataError("the frame has columns whose names are not text", fix="rename them: frame.columns = [...]")
     if not frame.columns:
         raise DataError("the frame has no columns", fix="give a table with at least one column")
+    check_names(frame.columns, "the frame")  # before other libraries meet them
+    native = _opened(frame.to_native(), readable=True)
     try:
-        native = _opened(frame.to_native(), readable=True)
         table = pa.Table.from_pandas(native, preserve_index=False) if frame.implementation.is_pandas() else native
-        return _plain(table if isinstance(table, pa.Table) else frame.to_arrow())
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # whose message quotes a value
-        raise DataError("the frame has a column of mixed values", fix="give each column one type") from None
+        table = table if isinstance(table, pa.Table) else frame.to_arrow()
+    except UNTAKEN:  # whose message quotes a value
+        raise DataError(_untaken(native)) from None
+    return _plain(table)
+
+
+def _untaken(native: Any) -> list[Problem]:
+    """Say which columns Arrow does not take: numbers beside text, whole numbers without end, Python's own objects."""
+    fix = "give each column one type, or turn it into text: frame[column].astype(str)"
+    problems = []
+    for name in native.columns:
+        try:
+            pa.Array.from_pandas(native[name])
+        except UNTAKEN:
+            what = f"column '{name}' of the frame has mixed values, or such as no table holds"
+            problems.append(Problem(what, fix))
+    return problems or [Problem("the frame has a column of mixed values", fix)]
 
 
 def _plain(table: pa.Table) -> pa.Table:
     """Return a table whose types other libraries know; pandas' periods and intervals are its own."""
+    held = {field.name: field.type for field in table.schema}
+    held = {name: kind.value_type if pa.types.is_dictionary(kind) else kind for name, kind in held.items()}
     problems = [
-        Problem(f"column '{field.name}' of the frame holds {field.type.extension_name}", "turn it into dates or text")
-        for field in table.schema
-        if isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name.startswith("pandas.")
+        Problem(f"column '{name}' of the frame holds {kind.extension_name}", "turn it into dates or text")
+        for name, kind in held.items()
+        if isinstance(kind, pa.BaseExtensionType) and kind.extension_name.startswith("pandas.")
     ]
     if problems:
         raise DataError(problems)
@@ -118,7 +138,7 @@ def _readable(level: Any) -> Any:
     """Return a level of an index as texts where only pandas knows its type: it may be about to be dropped."""
     try:
         kind = pa.array(level).type
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # mixed values
+    except UNTAKEN:
         return level.astype(str)
     known = (pa.types.is_primitive, pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
     single = pa.types.is_decimal(kind) or any(is_kind(kind) for is_kind in known)
@@ -146,7 +166,7 @@ def recoded(
     if frame.implementation.is_pandas():
         rows = _pandas(_opened(native)[kept], released, recoding, altered)
         return _indexed(rows, native, [name for name in index if name in kept])
-    return _polars(native.select(kept), released, recoding, altered)
+    return _polars(native, released, recoding, altered)
 
 
 def _places(recoding: Recoding) -> NDArray[np.intp]:
@@ -238,18 +258,21 @@ def _indexed(frame: Any, source: Any, index: Sequence[str]) -> Any:
 
 
 def _polars(frame: Any, released: pa.Table, recoding: Recoding, altered: Mapping[str, bool]) -> Any:
+    """Return the frame; columns go by their places, and without their names: polars takes `*` and `^x$` as patterns."""
     import polars as pl
 
-    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, altered), []
-    for column in frame.get_columns():
-        kind, as_stored = column.dtype, rewritten.get(column.name)
+    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, altered), {}
+    for name, column in zip(frame.columns, frame.get_columns(), strict=True):
+        if isinstance(recoding.columns[name], Drop):
+            continue
+        kind, as_stored = column.dtype, rewritten.get(name)
         if as_stored is None:
-            columns.append(column_copies.polars(column, rows))
+            columns[name] = column_copies.polars(column.alias("values"), rows)
             continue
         if kind == pl.Enum:
-            kind = pl.Enum(_as_quoted(kind.categories.to_list(), recoding, column.name))
-        new = pl.Series(column.name, released.column(column.name))
-        columns.append(column_copies.polars(new.cast(kind) if as_stored else new, np.arange(len(new))))
+            kind = pl.Enum(_as_quoted(kind.categories.to_list(), recoding, name))
+        new = pl.Series("values", released.column(name))
+        columns[name] = column_copies.polars(new.cast(kind) if as_stored else new, np.arange(len(new)))
     return pl.DataFrame(columns)
 
 

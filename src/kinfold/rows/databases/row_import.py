@@ -14,6 +14,7 @@ from types import ModuleType
 import pyarrow as pa
 
 from kinfold.errors import DataError, Problem
+from kinfold.rows.column_names import check_names
 from kinfold.rows.databases import postgresql, sqlite
 from kinfold.rows.databases.address import POSTGRESQL, DatabaseAddress
 from kinfold.rows.databases.selection import Selected, Selection
@@ -22,7 +23,6 @@ from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.reading import read_stream
 from kinfold.rows.engines.row_checksum import row_checksum
-from kinfold.rows.engines.source import check_names
 
 MOST_DIGITS, MODEST = 38, 18  # digits that the engine holds exactly, and those that it holds in a word
 FINITE = r"-?[0-9]+(\.[0-9]+)?"
@@ -99,7 +99,7 @@ def _decimal(db: Database, table: str, c: str, column: Selected, where: str) -> 
     """Return the type of a column of decimal numbers: as declared, or as wide as what it holds."""
     whole, fraction = (f"split_part(ltrim({c}, '-'), '.', {part})" for part in (1, 2))
     longest = f"max(length({whole})), max(length(rtrim({fraction}, '0')))"
-    finite = f"count_if(regexp_full_match({c}, '{FINITE}'))"
+    finite = f"count(*) FILTER (WHERE regexp_full_match({c}, '{FINITE}'))"
     filled, numbers, before, after = db.row(f"SELECT count({c}), {finite}, {longest} FROM {table}")
     if filled != numbers:
         what = f"column '{column.name}' of {where} holds NaN or infinity ({filled - numbers} of {filled} values)"
@@ -115,7 +115,7 @@ def _decimal(db: Database, table: str, c: str, column: Selected, where: str) -> 
 
 def _refuse_infinity(db: Database, frame: Frame, where: str) -> None:
     dated = [i for i, kind in enumerate(frame.types) if kind == "DATE" or kind.startswith("TIMESTAMP")]
-    before = [f"count_if(NOT isfinite(c{i}) OR c{i} < {FIRST_DAY})" for i in dated]
+    before = [f"count(*) FILTER (WHERE NOT isfinite(c{i}) OR c{i} < {FIRST_DAY})" for i in dated]
     answers = db.answers(before, frame.table)
     problems = [
         Problem(f"column '{frame.names[i]}' of {where} holds infinity {count} times", "make it null with a query")

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 
 from kinfold.errors import DataError
-from kinfold.rows.engines.source import check_names
+from kinfold.rows.column_names import check_names
 from kinfold.rows.header import no_header, values_in
 from kinfold.rows.source_form import Form
 

@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.databases.row_import import RowsAt, read_database
@@ -364,6 +364,7 @@ class DuckDB:
         if path.suffix == ".parquet":
             values, options = [self._typed(frame, name, schema) for name in frame.names], "FORMAT parquet"
         else:
+            self._check_texts(frame)
             values = [written(frame, name) for name in frame.names]
             options = f"FORMAT csv, HEADER, DELIMITER {string(self.separator(frame))}"
             if len(values) == 1:  # a null alone on its line is an empty line, which many readers skip
@@ -380,6 +381,18 @@ class DuckDB:
             raise PolicyError(
                 f"cannot write '{path.name}' into '{path.parent}'", fix="check the folder's rights and the free space"
             ) from None
+
+    def _check_texts(self, frame: Frame) -> None:
+        """Refuse texts that no file of text can hold; one that was read from such a file has none."""
+        names = [name for name in frame.names if frame.typed and frame.type_of(name) == "VARCHAR"]
+        asked = [frame.rows_where(f"contains({frame.at(name)}, chr(0))") for name in names]
+        found = zip(names, self._db.answers(asked, frame.table), strict=True)
+        fix = 'take it out of the values, or write Parquet: output.format = "parquet" (--format parquet)'
+        problems = [
+            Problem(f"column '{n}': {plural(rows, 'value')} with a NUL character", fix) for n, rows in found if rows
+        ]
+        if problems:
+            raise DataError(problems)
 
     def separator(self, frame: Frame) -> str:
         """Return what stands between two fields of a CSV file: a comma where there is one field only."""
@@ -429,7 +442,7 @@ class DuckDB:
         if frame.knows_type(name) or kind != "VARCHAR" or column is None or name in frame.labelled:
             return c
         typed = self._by_storage(frame, column)
-        changed = f"SELECT count_if(CAST({typed} AS VARCHAR) IS DISTINCT FROM {c}) FROM {frame.table}"
+        changed = f"SELECT count(*) FILTER (WHERE CAST({typed} AS VARCHAR) IS DISTINCT FROM {c}) FROM {frame.table}"
         return c if column.literal and self._db.row(changed)[0] else typed
 
     def _by_storage(self, frame: Frame, column: Column) -> str:

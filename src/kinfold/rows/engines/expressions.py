@@ -74,7 +74,7 @@ class Frame:
     def rows_where(self, condition: str) -> str:
         """SQL for how many rows meet a condition."""
         if self.weight is None:
-            return f"count_if({condition})"
+            return f"count(*) FILTER (WHERE {condition})"
         return f"CAST(coalesce(sum({self.weight}) FILTER (WHERE {condition}), 0) AS BIGINT)"
 
 

@@ -41,7 +41,7 @@ def _looked(db: Database, counted: str) -> dict[int, Appearance]:
     counts = {
         "filled": f"sum(n) {there}",
         "distinct": "count(v)",
-        "alone": "count_if(n = 1)",
+        "alone": "count(*) FILTER (WHERE n = 1)",
         "least": f"min(n) {there}",
         "most": f"max(n) {there}",
         "whole": "sum(n) FILTER (isfinite(x) AND x = trunc(x))",
@@ -79,8 +79,8 @@ def succession_of(db: Database, frame: Frame, column: Column) -> Succession:
     value = expressions.number(frame, column) if column.storage in NUMBERS else expressions.text(frame, column.name)
     rows = f"SELECT {value} AS v FROM {frame.table} WHERE {frame.at(column.name)} IS NOT NULL"
     before = f"SELECT v, lag(v) OVER () AS p FROM ({rows})"  # over nothing: rows stream by in their order
-    runs, rises = db.row(f"SELECT count_if(v IS DISTINCT FROM p), count_if(v >= p) FROM ({before})")
-    return Succession(int(runs or 0), int(rises or 0))
+    runs, rises = "count(*) FILTER (WHERE v IS DISTINCT FROM p)", "count(*) FILTER (WHERE v >= p)"
+    return Succession(*db.row(f"SELECT {runs}, {rises} FROM ({before})"))
 
 
 def alone_in(db: Database, frame: Frame, names: Sequence[str]) -> int:

@@ -104,9 +104,9 @@ def _questions(c: str, value: str, form: Form) -> tuple[str, ...]:
     return (
         f"count({c}) - count({value})",
         f"count({value})",
-        f"count_if({_fits(value, pattern(form.decimal, form.thousands))})",
-        f"count_if(contains({value}, {string(form.decimal)}))" if form.decimal != "." else "0",
-        f"count_if(regexp_matches({value}, {string(alike(form.thousands))}))" if form.thousands else "0",
+        f"count(*) FILTER (WHERE {_fits(value, pattern(form.decimal, form.thousands))})",
+        f"count(*) FILTER (WHERE contains({value}, {string(form.decimal)}))" if form.decimal != "." else "0",
+        f"count(*) FILTER (WHERE regexp_matches({value}, {string(alike(form.thousands))}))" if form.thousands else "0",
     )
 
 

@@ -65,8 +65,8 @@ def digits(c: str) -> str:
     text = f"trim({c})"
     asked = (
         f"count({c})",
-        f"count_if(regexp_full_match({text}, '{NUMBER}'))",
-        f"count_if({text} ILIKE '%e%')",
+        f"count(*) FILTER (WHERE regexp_full_match({text}, '{NUMBER}'))",
+        f"count(*) FILTER (WHERE {text} ILIKE '%e%')",
         f"max(length(split_part(ltrim({text}, '+-'), '.', 1)))",
         f"max(length(split_part({text}, '.', 2)))",
     )

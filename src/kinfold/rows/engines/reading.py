@@ -16,14 +16,17 @@ import pyarrow as pa
 
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem
 from kinfold.rows.column_copies import categories
+from kinfold.rows.column_names import check_names
 from kinfold.rows.engines import expressions, type_inference
 from kinfold.rows.engines.arrow_types import known_types, unknown_types
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.dialect import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
 from kinfold.rows.engines.expressions import Frame, Order
 from kinfold.rows.engines.formula_cells import string
+from kinfold.rows.engines.json_tables import loaded, read_json
+from kinfold.rows.engines.names_in_files import check_parquet, names_in
 from kinfold.rows.engines.normalizing import present_text
-from kinfold.rows.engines.source import Format, check_names, digest, format_of, plain_name
+from kinfold.rows.engines.source import Format, digest, format_of, plain_name
 from kinfold.rows.engines.statistics_files import read_statistics
 from kinfold.rows.engines.unpacking import unpack
 from kinfold.rows.engines.workbooks import SheetCells, read_sheet
@@ -136,9 +139,9 @@ def _read_workbook(db: Database, sheet: SheetCells, form: Form, name: str) -> Fr
     frame = _taken(db, sheet.cells.rename_columns(list(sheet.header)), f"'{name}'", ordered_only=True)
     frame = replace(frame, typed=False, doubtful=doubtful, form=Form(sheet=sheet.title))
     present = {f"c{i}": present_text(f"c{i}", form.na) for i in sheet.numbers}
-    asked = [f"count(*) = count_if({v} IS NULL OR regexp_full_match({v}, '{NUMBER}'))" for v in present.values()]
+    asked = [f"bool_and({v} IS NULL OR regexp_full_match({v}, '{NUMBER}'))" for v in present.values()]
     numbers = [c for c, fits in zip(present, db.answers(asked, frame.table), strict=True) if fits]
-    whole = db.answers([f"count_if({present[c]} LIKE '%.%') = 0" for c in numbers], frame.table)
+    whole = db.answers([f"count(*) FILTER (WHERE {present[c]} LIKE '%.%') = 0" for c in numbers], frame.table)
     fresh = {c: f"CAST({present[c]} AS {'BIGINT' if next(whole) else 'DOUBLE'}) AS {c}" for c in numbers}
     table = db.table(f"SELECT {', '.join(fresh.get(c, c) for c in frame.columns)} FROM {frame.table}")
     return replace(frame, table=table, types=db.types(table))
@@ -146,26 +149,25 @@ def _read_workbook(db: Database, sheet: SheetCells, form: Form, name: str) -> Fr
 
 def _read_typed(db: Database, path: Path, kind: Format, name: str) -> Frame:
     source = expressions.literal(plain_name(path, db.folder, next(db.numbers)))
-    scan = f"read_parquet({source}, hive_partitioning=false)"
-    if kind in (Format.JSONL, Format.JSON):
-        form = "newline_delimited" if kind is Format.JSONL else "auto"
-        options = f"format='{form}', sample_size=-1, compression='none', hive_partitioning=false"
-        scan = f"read_json({source}, {options})"
     try:
-        names = [row[0] for row in db.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()]
-        select = ", ".join(f"{expressions.identifier(name)} AS c{i}" for i, name in enumerate(names))
-        table = db.table(f"SELECT {select} FROM {scan}")
+        if kind is Format.PARQUET:
+            scan = f"read_parquet({source}, hive_partitioning=false)"
+            check_parquet(db, source, f"'{name}'")
+            names = names_in(db, scan)
+            table = loaded(db, scan, names)
+        else:
+            names, table = read_json(db, source, f"'{name}'", lines=kind is Format.JSONL)
     except duckdb.Error:
         raise DataError(f"'{name}' cannot be read", fix="check that it is whole and what its ending says") from None
-    return _checked(db, table, tuple(names), f"'{name}'")
+    return _checked(db, table, names, f"'{name}'")
 
 
 def described_parquet(db: Database, path: Path) -> tuple[Frame, int]:
     """Return what a file of Parquet holds, and how many rows, without reading them."""
-    scan = (
-        f"read_parquet({expressions.literal(plain_name(path, db.folder, next(db.numbers)))}, hive_partitioning=false)"
-    )
+    source = expressions.literal(plain_name(path, db.folder, next(db.numbers)))
+    scan = f"read_parquet({source}, hive_partitioning=false)"
     try:
+        check_parquet(db, source, f"'{path.name}'")
         described = db.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()
         rows = db.row(f"SELECT count(*) FROM {scan}")[0]
     except duckdb.Error:
@@ -173,7 +175,6 @@ def described_parquet(db: Database, path: Path) -> tuple[Frame, int]:
             f"'{path.name}' cannot be read", fix="check that it is whole and what its ending says"
         ) from None
     names = tuple(row[0] for row in described)
-    check_names(names, f"'{path.name}'")
     types = tuple("VARCHAR" if row[1].startswith(('"NULL"', "ENUM")) else row[1] for row in described)
     _refuse_nested(names, types, f"'{path.name}'")
     return Frame("", names, types, typed=True), int(rows)

@@ -43,5 +43,5 @@ def _taken(db: Database, frame: Frame, value: str, kind: str, wanted: str) -> st
     if wanted in (kind, "VARCHAR"):
         return wanted
     there_and_back = f"TRY_CAST(TRY_CAST({value} AS {wanted}) AS {kind})"
-    (changed,) = db.row(f"SELECT count_if({there_and_back} IS DISTINCT FROM {value}) FROM {frame.table}")
+    (changed,) = db.row(f"SELECT count(*) FILTER (WHERE {there_and_back} IS DISTINCT FROM {value}) FROM {frame.table}")
     return "VARCHAR" if changed else wanted

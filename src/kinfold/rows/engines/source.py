@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.errors import DataError, PolicyError
 
 CHUNK = 1 << 20  # bytes held at a time
 PATTERN = frozenset("*?[\\")  # what the database takes for a pattern of names, and how it would be told not to
@@ -110,25 +109,3 @@ def plain_name(path: Path, folder: Path, number: int) -> Path:
         raise PolicyError(f"the temporary folder '{folder.parent}' has a name that is a pattern", fix="set TMPDIR")
     link.symlink_to(whole)
     return link
-
-
-def check_names(names: Sequence[str], where: str) -> None:
-    """Refuse columns without a name and columns that share one; names that differ only in case count as shared.
-
-    They are told by their places: a first line that has a name twice may be a record.
-    """
-    problems = [
-        Problem(f"{where}: column {place} has no name", "name every column")
-        for place, name in enumerate(names, 1)
-        if not name.strip()
-    ]
-    places: dict[str, list[int]] = {}
-    for place, name in enumerate(names, 1):
-        places.setdefault(name.casefold(), []).append(place)
-    for name, shared in places.items():
-        if name.strip() and len(shared) > 1:
-            *first, last = map(str, shared)
-            what = f"{where}: columns {', '.join(first)} and {last} have the same name"
-            problems.append(Problem(what, "rename all but one of them"))
-    if problems:
-        raise DataError(problems)

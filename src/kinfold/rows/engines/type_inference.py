@@ -38,7 +38,7 @@ WHOLE_TYPES = (
 
 def plain_count(condition: str) -> str:
     """SQL for how many rows meet a condition, where each is held."""
-    return f"count_if({condition})"
+    return f"count(*) FILTER (WHERE {condition})"
 
 
 def questions(

@@ -1,7 +1,7 @@
 """Taking in: files, frames, and frames of Spark itself.
 
 Parquet      by Spark, one file or many; each is looked at first by an executor: its columns, its types, its rows, its
-             checksum
+             checksum. By the embedded engine where Spark does not find a file by its name
 other files  by the embedded engine, which then hands the rows to Spark: CSV has no types, and one reader judges it
 frames       Arrow as it is; a frame of Spark as it is, in the order in which it stands
 
@@ -21,10 +21,11 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from kinfold.errors import DataError, Problem
+from kinfold.rows.column_names import check_names
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.parts import is_many, parts_of, require_same
-from kinfold.rows.engines.source import Format, check_names, format_of
+from kinfold.rows.engines.source import Format, format_of
 from kinfold.rows.engines.spark.carried import carrier, outward, schema_in_words, type_here
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
 from kinfold.rows.engines.spark.running_spark import RunningSpark
@@ -36,11 +37,16 @@ UNKNOWN = ("TIME", "TIMESTAMP_NS", "UUID")  # what Parquet has and Spark does no
 
 
 def is_parquet(source: Any, form: Form) -> bool:
-    """Whether Spark reads a source itself: files of Parquet."""
+    """Whether Spark reads a source itself: files of Parquet, by names that it takes for files."""
     if not isinstance(source, Path):
         return False
-    path = parts_of(source)[0] if form.parts and is_many(source) else source
-    return format_of(path).format is Format.PARQUET
+    files = parts_of(source) if form.parts and is_many(source) else [source]
+    return format_of(files[0]).format is Format.PARQUET and all(map(_named_for_spark, files))
+
+
+def _named_for_spark(file: Path) -> bool:
+    """Whether Spark finds a file by its name: it passes over hidden ones, and takes a colon for the end of a scheme."""
+    return not file.name.startswith(("_", ".")) and ":" not in str(file.absolute())
 
 
 def taken(session: RunningSpark, db: Database, local: Frame, table: str) -> Distributed:
