@@ -122,3 +122,10 @@ def test_fewer_rows_are_measured_with_no_column_beside(tmp_path: Path) -> None:
     (tmp_path / "o.csv").write_text("sex\n" + "m\nm\nf\nf\n" * 3)
     (tmp_path / "r.csv").write_text("sex\n" + "m\n" * 6)
     assert kinfold.measure(tmp_path / "o.csv", tmp_path / "r.csv", quasi=["sex"], k=2)["released"] == 6
+
+
+def test_values_where_the_original_has_none_count_as_lost(tmp_path: Path) -> None:
+    (tmp_path / "o.csv").write_text("sex,area\n" + ",n\n" * 12)
+    (tmp_path / "r.csv").write_text("sex,area\n" + "x,n\ny,n\n[1; 2),n\n*,n\n" * 3)
+    measured = kinfold.measure(tmp_path / "o.csv", tmp_path / "r.csv", quasi=["sex", "area"], k=2)
+    assert measured["loss"]["overall"] == 0.5

@@ -50,8 +50,8 @@ class PairedColumn:
     @cached_property
     def generalized(self) -> bool:
         """Whether the release holds statements about values, if only that they are what they are."""
-        if isinstance(self.attribute, Coded) and not self.attribute.null_code:
-            return False  # nothing but nulls: there is nothing to say
+        if isinstance(self.attribute, Coded) and not self.attribute.null_code and not len(self.labels):
+            return False  # nothing but nulls in both: there is nothing to say
         if self.attribute.bound.average in ("generalize", "suppress"):
             return True
         if self.numbers is not None:
