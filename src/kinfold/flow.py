@@ -29,6 +29,7 @@ from kinfold.release.certificate import Certificate
 from kinfold.release.certification import policy_in
 from kinfold.release.folder import save
 from kinfold.release.inspection import check_folder, check_table, spreadsheet_safe
+from kinfold.release.recoded_values import with_recoded_values
 from kinfold.release.release import Release
 from kinfold.release.resuming import shelf_for
 from kinfold.release.row_pairs import by_classes, by_position, without_identifiers
@@ -178,6 +179,7 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
         verdict = check(engine, frame, terms)
         if twice:
             check_table(rows, engine, frame, verdict, terms)
+        verdict = with_recoded_values(verdict, engine, frame, asked)
         verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
     return verdict if rows_only else verdict.of_rows(terms.unit)
 

@@ -20,6 +20,7 @@ from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import check_shape, form_in, stated, terms_in
+from kinfold.release.recoded_values import with_recoded_values
 from kinfold.request.policy import Policy
 from kinfold.request.terms import terms_of_release
 from kinfold.rows.engines import Engine
@@ -59,6 +60,7 @@ def check_folder(
             asked = policy(certificate)
             more = terms_of_release(asked, engine, frame)
             verdict, terms = verdict.also(verify(engine, frame, more)), replace(terms, unit=terms.unit or more.unit)
+            verdict = with_recoded_values(verdict, engine, frame, asked)
             verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
     return Checked(verdict if rows_only else verdict.of_rows(terms.unit), certificate)
 
