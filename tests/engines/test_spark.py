@@ -363,3 +363,22 @@ def test_a_file_that_spark_does_not_find_by_its_name_is_read(spark: Any, name: s
     parquet.write_table(people(100, seed=2), tmp_path / "b.parquet")
     release = kinfold.anonymize(tmp_path / f"{name}.parquet", policy(engine={"name": "spark"}))
     assert release.verdict.records == 200
+
+
+def test_a_file_that_changes_before_its_rows_are_written_is_refused(spark: Any, tmp_path: Path) -> None:
+    source = tmp_path / "t.parquet"
+    parquet.write_table(people(200), source)
+    release = kinfold.anonymize(source, policy(engine={"name": "spark"}))
+    parquet.write_table(people(200, seed=2), source)
+    with pytest.raises((DataError, Unreachable)) as refused:
+        release.save(tmp_path / "out")
+    assert "nothing was released" in str(refused.value) or "changed while it was read" in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("ns", "UTC"), pa.time64("ns")])
+def test_moments_that_spark_does_not_read_are_named(spark: Any, kind: pa.DataType, tmp_path: Path) -> None:
+    moments = pa.array(np.arange(200)).cast(kind)
+    parquet.write_table(people(200).append_column("at", moments), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"column 'at' holds .*, which Spark does not read"):
+        kinfold.anonymize(tmp_path / "t.parquet", policy(engine={"name": "spark"}))

@@ -58,6 +58,7 @@ class Spark:
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
         self._recoded: dict[str, AfterRecoding] = {}
+        self._files: list[tuple[Path, Form, str | None]] = []  # that were read, and their checksums
         self._kept: list[Any] = []
         self._discard = weakref.finalize(self, _forget, self._kept)
 
@@ -87,6 +88,7 @@ class Spark:
             return intake.taken(self._session, self._db, local, self._named())
         if isinstance(source, Path):
             frame = intake.read_parquet(self._session, source, form, self._named())
+            self._files.append((source, form, frame.seen.checksum))
         else:
             frame = intake.read_frame(self._session, source, self._named())
         given = {key: getattr(frame.seen.form, key) or getattr(form, key) for key in FOUND}
@@ -334,12 +336,20 @@ class Spark:
     def write(self, frame: Distributed | Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
         """Write one file: its rows come here a part at a time, onto the disk."""
         local = self._brought(frame)
+        self._require_unchanged()
         self._here.write(local, path, schema, ordered=ordered)
         self._let_go(frame, local)
 
     def hand_out(self, frame: Distributed, schema: Schema, fitted: Callable[[str], str], *, ordered: bool) -> Any:
         """Hand out every row, a batch at a time, in types that somebody takes."""
-        return self._here.hand_out(self._brought(frame), schema, fitted, ordered=ordered)
+        local = self._brought(frame)
+        self._require_unchanged()
+        return self._here.hand_out(local, schema, fitted, ordered=ordered)
+
+    def _require_unchanged(self) -> None:
+        """Refuse a release of files that were changed since their checksums were taken."""
+        for source in self._files:
+            intake.require_unchanged(self._session, *source)
 
 
 def _forget(kept: list[Any]) -> None:

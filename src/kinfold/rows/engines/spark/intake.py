@@ -33,14 +33,14 @@ from kinfold.rows.engines.spark.surveying import Survey, surveyed
 from kinfold.rows.source_form import Form
 
 WIDTH = 33  # bits of a row's number within its partition, as Spark gives them
-UNKNOWN = ("TIME", "TIMESTAMP_NS", "UUID")  # what Parquet has and Spark does not read
+UNKNOWN = ("TIME", "TIME_NS", "TIMESTAMP_NS", "TIMESTAMPTZ_NS", "UUID")  # what Parquet has and Spark does not read
 
 
 def is_parquet(source: Any, form: Form) -> bool:
     """Whether Spark reads a source itself: files of Parquet, by names that it takes for files."""
     if not isinstance(source, Path):
         return False
-    files = parts_of(source) if form.parts and is_many(source) else [source]
+    files = _files(source, form)
     return format_of(files[0]).format is Format.PARQUET and all(map(_named_for_spark, files))
 
 
@@ -106,7 +106,7 @@ def _placed(session: RunningSpark, numbered: Any, counts: Sequence[tuple[int, in
 
 def read_parquet(session: RunningSpark, source: Path, form: Form, table: str) -> Distributed:
     """Let Spark read Parquet; parts in the order of their names."""
-    files = parts_of(source) if form.parts and is_many(source) else [source]
+    files = _files(source, form)
     looks = _looked_at(session, files)
     first = looks[0]
     for each in looks[1:]:
@@ -117,6 +117,16 @@ def read_parquet(session: RunningSpark, source: Path, form: Form, table: str) ->
     if not sum(counts.values()):
         raise DataError(f"'{source.name}' has no rows", fix="give a table with at least one row")
     return _in_order(session, rows, replace(first.frame, table=table, checksum=_checksum(looks)), counts)
+
+
+def require_unchanged(session: RunningSpark, source: Path, form: Form, checksum: str | None) -> None:
+    """Refuse files that are not what they were: Spark reads them again whenever it needs their rows."""
+    if _checksum(_looked_at(session, _files(source, form))) != checksum:
+        raise DataError(f"'{source.name}' was changed while it was read", fix="wait until it is written, then again")
+
+
+def _files(source: Path, form: Form) -> list[Path]:
+    return [*parts_of(source)] if form.parts and is_many(source) else [source]
 
 
 def _looked_at(session: RunningSpark, files: Sequence[Path]) -> list[Survey]:
