@@ -115,6 +115,13 @@ def test_the_nearest_of_each_kind_are_those_of_the_plain_twin(seed: int) -> None
             assert lists[v].tolist() == nearest_of_kind(points.numbers, kind, among, place, v, 5, 3 * t + v)
 
 
+def test_where_no_record_is_to_be_found_none_is() -> None:
+    points, kind = Points.of(np.arange(8.0)[:, None]), np.arange(8, dtype=np.int32) % 2
+    found = NearKinds(points, places(points), kind, np.zeros(8, np.bool_)).around(np.arange(8), 3)
+    assert found.shape == (8, 2, 3)
+    assert (found == -1).all()
+
+
 def test_what_cannot_be_kept_is_said_at_once() -> None:
     with pytest.raises(Unreachable, match="one class"):
         kinfold.anonymize(table(), quasi=["age"], confidential=["rich"], k=5, l=3, others="drop")

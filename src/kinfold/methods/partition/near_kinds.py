@@ -38,15 +38,17 @@ class NearKinds:
 
     def _plant(self, there: Points, kind: Labels) -> None:
         """Grow the trees; the points come sorted by kind."""
-        most = max(-(-len(there) // PARTS), 1)  # where no record can be spared there is no point
-        strata, self.first = [], np.zeros(self.kinds + 1, np.int64)
+        most = -(-len(there) // PARTS)
+        strata, self.first, self.tree = [], np.zeros(self.kinds + 1, np.int64), None
+        if not most:  # nobody is to be found
+            return
         ends = np.searchsorted(kind, np.arange(self.kinds + 1))
         for v in range(self.kinds):
             rows = np.arange(ends[v], ends[v + 1], dtype=np.int32)
             strata += [rows[at : at + most] for at in range(0, len(rows), most)]
             self.first[v + 1] = len(strata)
         self.run = resting_run(there)
-        self.tree = grown_apart(self.run, there, strata) if strata else None
+        self.tree = grown_apart(self.run, there, strata)
 
     def around(self, records: NDArray[np.int64], wide: int) -> NDArray[np.int32]:
         """Return for each of these records so many records of each kind, the nearest first; -1 for none."""
