@@ -30,6 +30,7 @@ EXPECTED = (  # a run of all tests that counted none of these did not try what i
     *("properties cases", "requests of the battery", "releases", "faults tried", "planted errors tried"),
     *("fuzz tests cases", "figures compared with pycanon", "figures compared with microagg1d"),
 )
+ENDED = (0, 1)  # codes of pytest for a run that came to its end, whatever failed
 EXPLAINED = "explained: "
 COMPARED = "figures compared with "
 
@@ -44,6 +45,7 @@ class Run:
     scale: float
     workers: int
     seconds: float
+    cut: bool = False  # stopped before its end
 
     @property
     def failed(self) -> int:
@@ -52,7 +54,7 @@ class Run:
 
 
 def main() -> int:
-    """Run, add up, write the page; the code is 0 only if everything passed."""
+    """Run, add up, write the page of a run that was whole; the code is 0 only if everything passed."""
     parser = argparse.ArgumentParser(prog="tools.trust", description=__doc__.splitlines()[0])
     parser.add_argument("--scale", type=float, default=FULL)
     parser.add_argument("--workers", type=int, default=2)
@@ -60,12 +62,16 @@ def main() -> int:
     parser.add_argument("tests", nargs="*", default=["tests"], help="files or folders, where not all are wanted")
     asked = parser.parse_args()
     run = carried_out(asked.tests, asked.scale, asked.workers)
-    asked.out.write_text(page(run), encoding="utf-8")
-    print(f"{asked.out}: {run.tests['tests']} tests, {run.failed} failed, {_time(run.seconds)}")
+    print(f"{run.tests['tests']} tests, {run.failed} failed, {_time(run.seconds)}")
     untried = [what for what in EXPECTED if not run.counts[what]] if asked.tests == ["tests"] else []
     if untried:
         print(f"nothing was counted of: {', '.join(untried)}")
-    return 1 if run.failed or untried or not run.tests["tests"] else 0
+    if run.cut or untried or not run.tests["tests"]:  # what was written of a whole run stays
+        print(f"{asked.out} is left as it was: the run was not whole")
+        return 1
+    asked.out.write_text(page(run), encoding="utf-8")
+    print(f"written: {asked.out}")
+    return 1 if run.failed else 0
 
 
 def carried_out(tests: list[str], scale: float, workers: int) -> Run:
@@ -88,9 +94,9 @@ def carried_out(tests: list[str], scale: float, workers: int) -> Run:
             "--durations=20",
         ]
         started = time.monotonic()
-        subprocess.run([*command, f"--junitxml={results}", *tests], cwd=ROOT, env=environment, check=False)  # noqa: S603
+        ran = subprocess.run([*command, f"--junitxml={results}", *tests], cwd=ROOT, env=environment, check=False)  # noqa: S603
         seconds = time.monotonic() - started
-        return Run(*added_up(ledger), ended(results), scale, workers, seconds)
+        return Run(*added_up(ledger), ended(results), scale, workers, seconds, cut=ran.returncode not in ENDED)
 
 
 def added_up(ledger: Path) -> tuple[Counter[str], Counter[str]]:
