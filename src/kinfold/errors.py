@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
 Value = TypeVar("Value")
@@ -117,3 +118,9 @@ def together(makers: Iterable[Callable[[], Value]]) -> list[Value]:
         kind = PolicyError if any(isinstance(error, PolicyError) for error in wrong) else DataError
         raise kind(dict.fromkeys(problem for error in wrong for problem in error.problems))
     return made
+
+
+def require_ordinary(path: Path, wrong: KinfoldError) -> None:
+    """Raise where something is there that is no ordinary file: a device or a pipe may never end."""
+    if path.exists() and not path.is_file():
+        raise wrong

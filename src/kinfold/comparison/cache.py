@@ -14,7 +14,7 @@ import pyarrow as pa
 from kinfold import __version__
 from kinfold.comparison.outcome import Outcome, Setting
 from kinfold.disk.exchange import naming
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError, PolicyError, require_ordinary
 from kinfold.request.policy import Policy
 from kinfold.rows.databases.address import DatabaseAddress, located
 from kinfold.rows.frames import to_arrow
@@ -94,8 +94,7 @@ def _rows_in(address: DatabaseAddress) -> bytes:
 
 
 def _digest(path: Path) -> bytes:
-    if path.exists() and not path.is_file():  # a device or a pipe may never end
-        raise DataError(f"'{path}' is no ordinary file", fix="save the table to a file first")
+    require_ordinary(path, DataError(f"'{path}' is no ordinary file", fix="save the table to a file first"))
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, require_ordinary
 from kinfold.measures.weights import WeightMatrix
 from kinfold.request.policy import Report
 
@@ -98,8 +98,7 @@ class Questions:
 
 def _matrix(file: Path) -> NDArray[np.float64]:
     """Read a matrix from a CSV file without a header; rows may end early, what is not there is 0."""
-    if file.exists() and not file.is_file():  # a device or a pipe may never end
-        raise PolicyError(f"weights '{file}' are no ordinary file", fix="name a CSV file")
+    require_ordinary(file, PolicyError(f"weights '{file}' are no ordinary file", fix="name a CSV file"))
     try:
         lines = [line for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
         rows = [[float(cell) for cell in line.split(",") if cell.strip()] for line in lines]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from kinfold.errors import DataError
+from kinfold.errors import DataError, require_ordinary
 from kinfold.hierarchy.hierarchy import Hierarchy
 
 
 def read_arx(path: Path) -> Hierarchy:
     """Read a hierarchy; the separator is `;`, or `,` where the first line has none."""
-    if path.exists() and not path.is_file():  # a device or a pipe may never end
-        raise DataError(f"hierarchy file '{path}' is no ordinary file", fix="name a CSV file")
+    require_ordinary(path, DataError(f"hierarchy file '{path}' is no ordinary file", fix="name a CSV file"))
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinfold.errors import DataError
+from kinfold.errors import DataError, require_ordinary
 from kinfold.interchange.conversion import Conversion, convert, of_description
 from kinfold.interchange.deid import read_deid
 from kinfold.interchange.mu_ant import read_mu_ant
@@ -44,8 +44,7 @@ def converted(path: Path) -> Conversion:
 
 
 def _beginning(path: Path) -> bytes:
-    if path.exists() and not path.is_file():  # a device or a pipe may never end
-        raise DataError(f"'{path}' is no ordinary file", fix=f"name {READ}")
+    require_ordinary(path, DataError(f"'{path}' is no ordinary file", fix=f"name {READ}"))
     try:
         with path.open("rb") as file:
             return file.read(LARGEST_XML + 1)

@@ -29,7 +29,7 @@ from pydantic import (
     model_validator,
 )
 
-from kinfold.errors import PolicyError, Problem
+from kinfold.errors import PolicyError, Problem, require_ordinary
 from kinfold.request import methods, source_keys
 from kinfold.request.policy_problems import did_you_mean as did_you_mean  # others import it from here
 from kinfold.request.policy_problems import problems_of
@@ -350,8 +350,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file, or say what is wrong with it and where."""
-    if path.exists() and not path.is_file():
-        raise PolicyError(f"policy '{path}' is no ordinary file", fix="name a TOML file")
+    require_ordinary(path, PolicyError(f"policy '{path}' is no ordinary file", fix="name a TOML file"))
     try:
         return parse_toml(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
