@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
-from kinfold.rows.engines.moments import Aggregates, two_passes
+from kinfold.rows.engines.two_passes import Aggregates, two_passes
 from kinfold.rows.tally import Spread
 
 FLOATING = ("FLOAT", "DOUBLE")

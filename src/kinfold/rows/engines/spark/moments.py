@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from kinfold.rows.engines import NumbersInBoth
 from kinfold.rows.engines.expressions import number
-from kinfold.rows.engines.moments import Aggregates, two_passes
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
 from kinfold.rows.engines.spark.running_spark import RunningSpark
+from kinfold.rows.engines.two_passes import Aggregates, two_passes
 from kinfold.rows.schema import Column
 
 Floats = NDArray[np.float64]
