@@ -334,12 +334,12 @@ def open_engine(policy: Policy | None = None, source: Any = None) -> Any:
     """Start the engine that a policy names; a large source is kept on disk."""
     from kinfold.rows.engines import clusters
     from kinfold.rows.engines.duckdb import DuckDB
-    from kinfold.rows.resources import Resources, is_large
+    from kinfold.rows.resources import Resources
 
     limits = Resources() if policy is None else policy.engine.resources
     if frames.is_spark(source) or (policy is not None and policy.engine.name == "spark"):
         return clusters.opened(source, None if policy is None else policy.engine.master, limits)
-    return DuckDB(replace(limits, on_disk=limits.memory is not None or is_large(source)))
+    return DuckDB(limits.of(source))
 
 
 def rows_of(source: Any) -> Any:

@@ -120,12 +120,11 @@ def _fill(release: Release, into: DatabaseAddress | None, made: Path, tell: Stag
 def _certify(release: Release, file: Path, public: Path, *, twice: bool) -> None:
     """Read the file as written, write down what is found on it, and check the whole as a recipient would."""
     from kinfold.rows.engines.duckdb import DuckDB
-    from kinfold.rows.resources import is_large
 
     form = form_in(_marks(release) if file.suffix == ".csv" else {})
-    limits = release.policy.request.engine.resources
+    limits = release.policy.request.engine.resources.of(file)
     release.engine.forget_counts()  # the check counts anew, and holds as much
-    with DuckDB(replace(limits, on_disk=limits.memory is not None or is_large(file))) as engine:
+    with DuckDB(limits) as engine:
         frame = engine.read(file, form=form)  # values may hold what separates fields elsewhere
         certificate = _certified(release, engine, frame, public / "report.html")
         (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")

@@ -47,13 +47,13 @@ def check_folder(
     people cannot be checked without the column that names them, and fails, unless it is left aside by `rows_only`.
     """
     from kinfold.rows.engines.duckdb import DuckDB
-    from kinfold.rows.resources import Resources, is_large
+    from kinfold.rows.resources import Resources
 
     public = public_part(folder)
     certificate = read_certificate(public)
     _check_files(public, certificate)
     told = certificate.content["release"]
-    with DuckDB(Resources(on_disk=is_large(public / told["file"]))) as engine:
+    with DuckDB(Resources().of(public / told["file"])) as engine:
         frame = engine.read(public / told["file"], form=form_in(told))
         verdict, terms = _checked(public, certificate, engine, frame, twice=twice), terms_in(certificate)
         if policy is not None:

@@ -6,6 +6,8 @@ date, and is written so again. Years of two digits are never taken for granted, 
 
 from __future__ import annotations
 
+import re
+
 NUMERIC = ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 WORDED = ("%d-%b-%Y", "%d %b %Y", "%d%b%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
 SHORT = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y")  # of which century?
@@ -17,10 +19,20 @@ _minutes = ("%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%MZ", "%Y-%m-%dT%H:
 _times = tuple(f"{day} {time}" for day in NUMERIC[1:] for time in ("%H:%M:%S", "%H:%M"))
 
 FORMATS = (*NUMERIC, *WORDED, *_midnights, *_iso, *_minutes, *_times, *SHORT)
+DIRECTIVE = re.compile("%-?.")
 LIKE = (
     r"[0-9]{1,4}[-./ ]?([0-9]{1,2}|[A-Za-z]{3,9})[-./ ]?,?[0-9]{2,4}([ T].*|Z)?"
     r"|[A-Za-z]{3,9} [0-9]{1,2}, [0-9]{4}"
 )
+
+
+def marks(form: str) -> frozenset[str]:
+    """Return the letters and signs that every value of a format holds; blanks stand for any blank, and are left out.
+
+    >>> sorted(marks("%d.%m.%Y %H:%M")), sorted(marks("%Y-%m-%dT00:00:00Z")), sorted(marks("%d%b%Y"))
+    (['.', ':'], ['-', ':', 'T', 'Z'], [])
+    """
+    return frozenset(DIRECTIVE.sub("", form)) - frozenset(" 0123456789")
 
 
 def has_time(form: str | None) -> bool:

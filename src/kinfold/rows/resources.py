@@ -3,16 +3,18 @@
 memory    of the whole process: the engine gets a part, for a release and the check of its file have one each, and
           what is counted (classes, values) is held beside them
 on disk   where the rows of a large table are: packed, in a private folder that goes with the run
+small     a table that is counted faster than a database is started for it: it gets a place in one that runs
 """
 
 from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+SMALL = 1 << 20  # bytes of a table whose rows one thread counts as fast as several
 LARGE = 32 << 20  # bytes of a file from which on its rows are kept on disk
 SHARE = 0.25  # of the memory that each of two engines gets
 COUNTS, FREELY = (
@@ -33,6 +35,7 @@ class Resources:
     spill: Path | None = None
     threads: int | None = None
     on_disk: bool = False
+    small: bool = False
 
     @property
     def for_counts(self) -> float:
@@ -48,6 +51,12 @@ class Resources:
         elif self.on_disk:
             told["memory_limit"] = f"{max(MODEST, A_THREAD * (os.cpu_count() or 1)) >> 20}MiB"
         return told if self.threads is None else {**told, "threads": str(self.threads)}
+
+    def of(self, source: Any) -> Resources:
+        """Return these limits for the rows of a source: where they are kept, by how many bytes they have."""
+        if self == ANY and is_small(source):
+            return replace(self, small=True)
+        return replace(self, on_disk=self.memory is not None or is_large(source))
 
 
 ANY = Resources()
@@ -77,3 +86,10 @@ def is_large(source: Any) -> bool:
     if not isinstance(source, Path) or not source.is_file():
         return isinstance(source, Path)
     return source.stat().st_size > LARGE
+
+
+def is_small(source: Any) -> bool:
+    """Whether a source is a small file, or a frame with few bytes."""
+    if isinstance(source, Path):
+        return source.is_file() and source.stat().st_size <= SMALL
+    return getattr(source, "nbytes", SMALL + 1) <= SMALL

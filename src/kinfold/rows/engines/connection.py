@@ -19,16 +19,10 @@ import pyarrow as pa
 from kinfold.disk import scratch
 from kinfold.disk.deferred_signals import undisturbed
 from kinfold.errors import Cancelled, PolicyError, Unreachable
+from kinfold.rows.engines import instances
 from kinfold.rows.resources import ANY, Resources
 
 PREFIX = "kinfold-"
-CLOSED = {  # nothing is fetched, and no variable of a caller is taken for a table
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "python_enable_replacements": "false",
-}
-ASKED = "SET enable_progress_bar_print = false; SET enable_progress_bar = true"  # how far a query is; nothing is drawn
 
 _watched: ContextVar[Watch | None] = ContextVar("watched", default=None)
 
@@ -100,11 +94,10 @@ class Connection:
     def __init__(self, resources: Resources = ANY) -> None:
         self.folder = _temporary(resources.spill)
         place = str(self.folder / "rows.duckdb") if resources.on_disk else ":memory:"
-        told: dict[str, Any] = {"temp_directory": str(self.folder), **CLOSED, **resources.settings}
+        told: dict[str, Any] = {"temp_directory": str(self.folder), **resources.settings}
         try:
             with _in_our_words():
-                self._inside = duckdb.connect(place, config=told)
-                self._inside.execute(ASKED)
+                self._inside, self._leave = instances.share() if resources.small else instances.start(place, told)
         except BaseException:
             scratch.remove(self.folder)
             raise
@@ -124,7 +117,7 @@ class Connection:
 
     def close(self) -> None:
         """Forget every row and remove every temporary file."""
-        self._inside.close()
+        self._leave()
         scratch.remove(self.folder)
 
     def execute(self, query: str, *parameters: Any) -> Connection:
@@ -177,6 +170,7 @@ def _in_our_words() -> Iterator[None]:
         fix = "give it more memory (engine.memory), or a disk with more room (engine.spill, or TMPDIR)"
         raise Unreachable(what, fix=fix) from None
     except duckdb.Error as error:
+        instances.forget(error)
         if not any(sign in str(error) for sign in FULL):
             raise
         what = "the disk is full that rows are spilled to"

@@ -11,11 +11,6 @@ import pyarrow as pa
 from kinfold.rows.engines.connection import Connection
 from kinfold.rows.resources import Resources
 
-SETTINGS = """
-SET TimeZone = 'UTC';  -- a day is the same day on every machine
-PRAGMA disable_checkpoint_on_shutdown;  -- nobody reads its file again
-SET lock_configuration = true
-"""
 PIECE = 50  # questions of one query: what a query costs grows faster than its length
 
 
@@ -25,14 +20,19 @@ class Database:
     def __init__(self, resources: Resources) -> None:
         self.connection = Connection(resources)
         self.folder = self.connection.folder
-        self.connection.execute(SETTINGS)
         self.numbers = count()
+        self._rows: dict[str, int] = {}  # of tables, as they were told when they were made
 
     def table(self, query: str) -> str:
         """Make a table of what a query gives, and return its name."""
         name = f"t{next(self.numbers)}"
-        self.connection.execute(f"CREATE TABLE {name} AS {query}")
+        ((self._rows[name],),) = self.connection.execute(f"CREATE TABLE {name} AS {query}").fetchall()
         return name
+
+    def append(self, table: str, other: str) -> None:
+        """Add the rows of another table to one."""
+        ((added,),) = self.connection.execute(f"INSERT INTO {table} SELECT * FROM {other}").fetchall()
+        self._rows[table] += added
 
     def view(self, query: str) -> str:
         """Name what a query gives, without writing it out: it is asked again by whoever reads it."""
@@ -50,8 +50,8 @@ class Database:
         return tuple(row[1] for row in described)
 
     def count(self, table: str) -> int:
-        """Return how many rows a table has."""
-        return int(self.row(f"SELECT count(*) FROM {table}")[0])
+        """Return how many rows a table or a view has."""
+        return self._rows[table] if table in self._rows else int(self.row(f"SELECT count(*) FROM {table}")[0])
 
     def answers(self, questions: Sequence[str], rows: str) -> Iterator[Any]:
         """Ask many questions of the same rows, some at a time, and return the answers in order."""

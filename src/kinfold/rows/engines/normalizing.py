@@ -68,7 +68,7 @@ def plainly(
 
 def _rewritten(db: Database, frame: Frame, fresh: Mapping[str, str]) -> str:
     table = db.table(f"SELECT {', '.join(f'{fresh.get(c, c)} AS {c}' for c in frame.columns)} FROM {frame.table}")
-    db.connection.execute(f"DROP TABLE {frame.table}")
+    db.drop(frame.table)
     return table
 
 

@@ -51,7 +51,7 @@ def read_parts(db: Database, path: Path, read: Callable[[Path], Frame]) -> Frame
     for entry in others:
         part = read(entry)
         require_same(whole, part, first.name, entry.name)
-        db.connection.execute(f"INSERT INTO {whole.table} SELECT * FROM {part.table}")
+        db.append(whole.table, part.table)
         db.drop(part.table)
         sums.append((entry.name, part.checksum))
         whole = replace(whole, mixed=whole.mixed | part.mixed)

@@ -86,9 +86,9 @@ def _may_be_grouped(answer: Mapping[str, int]) -> bool:
 
 
 def _some(db: Database, frame: Frame) -> str:
-    """SQL for rows from all over a table."""
+    """SQL for rows from all over a table, or all where they are few."""
     step = db.count(frame.table) // SOME_ROWS + 1
-    return f"(SELECT * FROM {frame.table} WHERE rowid % {step} = 0)"
+    return f"(SELECT * FROM {frame.table} WHERE rowid % {step} = 0)" if step > 1 else frame.table
 
 
 def _word(place: int) -> str:
@@ -129,9 +129,9 @@ def _numbers(db: Database, frame: Frame, columns: Sequence[_Texts]) -> dict[int,
 def _moments(db: Database, frame: Frame, some: str, columns: Sequence[_Texts]) -> dict[int, Look]:
     declared = frame.form.dates
     every = (*declared, *(form for form in date_formats.FORMATS if form not in declared))
-    first = _fitting(db, frame, some, {c.place: every for c in columns})
-    left = {place: [form for form, n in of.items() if n and n == max(of.values())] for place, of in first.items()}
-    whole = _fitting(db, frame, frame.table, left)
+    first = _fitting(db, frame, some, _possible(db, some, columns, every))
+    left = {place: {form: n for form, n in of.items() if n and n == max(of.values())} for place, of in first.items()}
+    whole = left if some == frame.table else _fitting(db, frame, frame.table, left)
     found = {}
     for column in columns:
         counts = whole[column.place]
@@ -142,6 +142,14 @@ def _moments(db: Database, frame: Frame, some: str, columns: Sequence[_Texts]) -
         if chosen or seems:
             found[column.place] = Look(chosen, seems)
     return found
+
+
+def _possible(db: Database, rows: str, columns: Sequence[_Texts], forms: Sequence[str]) -> dict[int, list[str]]:
+    """Return the formats that some value of each column may have, by its marks: to ask for marks takes little."""
+    marks = sorted(frozenset[str]().union(*map(date_formats.marks, forms)))
+    answers = db.answers([f"bool_or(contains(c{c.place}, {string(m)}))" for c in columns for m in marks], rows)
+    held = {c.place: {m for m in marks if next(answers)} for c in columns}
+    return {place: [form for form in forms if date_formats.marks(form) <= those] for place, those in held.items()}
 
 
 def _fitting(db: Database, frame: Frame, rows: str, asked: Mapping[int, Iterable[str]]) -> dict[int, dict[str, int]]:

@@ -32,11 +32,9 @@ class Computed:
 
 
 def _database() -> Any:
-    from kinfold.rows.engines.connection import CLOSED
+    from kinfold.rows.engines import instances
 
-    db = duckdb.connect(":memory:", config={"threads": "1", **CLOSED})
-    db.execute("SET TimeZone = 'UTC'")
-    return db
+    return instances.start(":memory:", {"threads": "1"})[0]
 
 
 def _computed(db: Any, query: str, batch: pa.RecordBatch) -> list[pa.RecordBatch]:

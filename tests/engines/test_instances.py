@@ -1,0 +1,184 @@
+"""Small tables share an instance of the database, and nothing else."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import kinfold
+from kinfold.errors import Cancelled
+from kinfold.rows.engines import instances
+from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.resources import LARGE, SMALL, Resources
+
+ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
+
+
+def small() -> DuckDB:
+    return DuckDB(Resources(small=True))
+
+
+def names() -> set[str]:
+    """The databases that runs have in the shared instance."""
+    found = instances._shared[0].cursor().execute("SELECT database_name FROM duckdb_databases()").fetchall()
+    return {name for (name,) in found if name.startswith("run")}
+
+
+def test_each_run_sees_its_own_tables() -> None:
+    with small() as one, small() as other:
+        a, b = one.read(pa.table({"x": [1, 2]})), other.read(pa.table({"x": [7, 8, 9]}))
+        assert a.table == b.table
+        assert one.rows(a)["x"].to_pylist() == [1, 2]
+        assert other.rows(b)["x"].to_pylist() == [7, 8, 9]
+
+
+def test_one_that_is_closed_leaves_the_others_alone() -> None:
+    with small() as one:
+        frame = one.read(pa.table({"x": [1, 2]}))
+        with small() as other:
+            other.read(pa.table({"x": [7, 8, 9]}))
+        assert one.rows(frame)["x"].to_pylist() == [1, 2]
+
+
+def closed(engine: DuckDB) -> None:
+    engine.close()
+
+
+def let_go(engine: DuckDB) -> None:
+    del engine
+    gc.collect()
+
+
+@pytest.mark.parametrize("end", [closed, let_go])
+def test_nothing_of_a_run_is_left(end: Callable[[DuckDB], None]) -> None:
+    with small():
+        before = names()
+        made = [small()]
+        made[0].read(pa.table({"x": [1, 2]}))
+        assert len(names()) == len(before) + 1
+        end(made.pop())
+        assert names() == before
+
+
+def test_rows_that_are_still_being_read_do_not_keep_a_run() -> None:
+    with small():
+        before = names()
+        engine = small()
+        reader = engine._db.connection.reader("SELECT * FROM range(100000)", 1000)
+        assert reader.read_next_batch().num_rows == 1000
+        engine.close()
+        assert names() == before
+
+
+def test_what_one_run_registers_no_other_sees() -> None:
+    with small() as one, small() as other, one._db.registered(pa.table({"x": [1]})) as view:
+        assert one._db.count(view) == 1
+        with pytest.raises(duckdb.CatalogException):
+            other._db.count(view)
+
+
+def test_runs_are_stopped_one_at_a_time() -> None:
+    with small() as one, small() as other:
+        ends: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                one._db.row(ENDLESS)
+            except BaseException as error:
+                ends.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        frame = other.read(pa.table({"x": [1, 2]}))
+        deadline = time.monotonic() + 30
+        while thread.is_alive() and time.monotonic() < deadline:
+            one._db.connection.interrupt()
+            thread.join(0.05)
+        assert isinstance(ends[0], Cancelled)
+        assert other.rows(frame)["x"].to_pylist() == [1, 2]
+
+
+def test_many_at_once_release_what_each_releases_alone() -> None:
+    table = pa.table({"age": [31, 32, 33, 34, 51, 52, 53, 54] * 4, "illness": ["flu", "cold"] * 16})
+
+    def released(k: int) -> dict[str, Any]:
+        made = kinfold.anonymize(table, quasi=["age"], confidential=["illness"], k=k)
+        return made.frame.to_pydict()
+
+    alone = [released(k) for k in range(2, 10)]
+    with ThreadPoolExecutor(8) as several:
+        assert list(several.map(released, range(2, 10))) == alone
+
+
+@pytest.mark.parametrize("setting", ["SET threads = 2", "SET TimeZone = 'Asia/Tokyo'", "SET temp_directory = '/'"])
+def test_nobody_changes_the_settings_of_all(setting: str) -> None:
+    with small() as engine, pytest.raises(duckdb.InvalidInputException, match="locked"):
+        engine._db.connection.execute(setting)
+
+
+def test_a_day_is_the_same_day_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        monkeypatch.setattr(instances, "_shared", [])
+        with small() as engine:
+            assert engine._db.row("SELECT CAST(TIMESTAMPTZ '2020-01-01' AS VARCHAR)")[0] == "2020-01-01 00:00:00+00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_after_what_ends_an_instance_there_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instances, "_shared", [])
+    with small() as before:
+        (first,) = instances._shared
+        instances.forget(duckdb.BinderException("a wrong question ends nothing"))
+        assert instances._shared == [first]
+        instances.forget(duckdb.FatalException("the database has been invalidated"))
+        with small() as after:
+            assert instances._shared != [first]
+            assert after._db.row("SELECT 1") == before._db.row("SELECT 1")
+
+
+def test_a_fault_inside_the_database_is_told_to_the_instances(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[duckdb.Error] = []
+    monkeypatch.setattr(instances, "forget", told.append)
+    with small() as engine, pytest.raises(duckdb.CatalogException):
+        engine._db.row("SELECT * FROM nowhere")
+    assert [type(error) for error in told] == [duckdb.CatalogException]
+
+
+def test_what_is_small_is_told_by_the_bytes(tmp_path: Path) -> None:
+    few, many, most = (tmp_path / f"{name}.csv" for name in ("few", "many", "most"))
+    few.write_bytes(b"x" * SMALL)
+    many.write_bytes(b"x" * (SMALL + 1))
+    with most.open("wb") as file:
+        file.truncate(LARGE + 1)
+    found = [Resources().of(source) for source in (few, many, most, tmp_path)]
+    assert [(limits.small, limits.on_disk) for limits in found] == [
+        (True, False),
+        (False, False),
+        (False, True),
+        (False, True),
+    ]
+    assert Resources().of(pa.table({"x": [1]})).small
+    assert not Resources().of(pa.table({"x": range(SMALL)})).small
+    assert not Resources().of(None).small
+
+
+@pytest.mark.parametrize("limits", [{"memory": 1 << 30}, {"threads": 2}, {"spill": Path()}])
+def test_whoever_names_limits_gets_an_instance_with_them(limits: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("x\n1\n")
+    found = Resources(**limits).of(file)
+    assert not found.small
+    assert found.on_disk == ("memory" in limits)
