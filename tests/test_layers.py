@@ -52,6 +52,7 @@ ONLY_IN = {
     "defusedxml": {"interchange/xml_document.py"},
     "duckdb": {
         "rows/engines/connection.py",
+        "rows/engines/instances.py",
         "rows/engines/duckdb.py",
         "rows/engines/reading.py",
         "rows/engines/treating.py",
