@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinfold.release.report import class_sizes, risk_utility
@@ -60,6 +60,43 @@ def test_a_specification_is_data_without_values_addresses_or_code(name: str) -> 
 def test_a_specification_without_values_still_draws(name: str) -> None:
     svg = draw(Picture(name, [], "empty"), "c")
     assert ElementTree.fromstring(svg).get("viewBox")
+
+
+NUMBERS = st.floats(-1e12, 1e12).filter(lambda x: abs(x) > 1e-9)
+EDGES = st.lists(NUMBERS, min_size=2, max_size=9, unique=True).map(sorted)
+DAYS = st.lists(st.dates(), min_size=2, max_size=9, unique=True).map(lambda days: sorted(map(str, days)))
+COUNTED = st.integers(1, 99_999)
+SIZES = st.one_of(st.integers(1, 40), st.integers(900, 3000), st.integers(1, 10**9))
+
+
+@st.composite
+def drawings(draw: st.DrawFn) -> Picture:
+    """Pictures of all forms that a report has, with whatever settings their values lead to."""
+    form = draw(st.sampled_from(["numbers", "dates", "labels", "sizes", "map"]))
+    if form == "map":
+        return risk_utility.picture([replace(t, risk=draw(st.floats(1e-6, 1)), loss=draw(NUMBERS)) for t in TRIALS])
+    if form == "sizes":
+        found = class_sizes.picture(sorted(draw(st.dictionaries(SIZES, COUNTED, min_size=1, max_size=9)).items()), 5)
+        assert found is not None
+        return found
+    sides = []
+    for _ in range(draw(st.integers(1, 2))):
+        names = [*range(draw(st.integers(1, 9)))] if form == "labels" else draw(EDGES if form == "numbers" else DAYS)
+        many = len(names) - (form != "labels")
+        counts = tuple(draw(st.lists(COUNTED, min_size=many, max_size=many)))
+        texts = tuple("m" * (i % 40) for i in names) if form == "labels" else tuple(names)
+        sides.append(Shares(texts, counts) if form == "labels" else Bins(texts, counts, dates=form == "dates"))
+    return pictures(column(*sides))[0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawings())
+def test_a_form_that_was_translated_before_draws_what_it_would_draw_alone(picture: Picture) -> None:
+    import vl_convert
+
+    whole = json.dumps(specification(picture.name, picture.values, picture.settings))
+    alone = vl_convert.vegalite_to_svg(whole, vl_version=VEGA_LITE, config=theme(), allowed_base_urls=[])
+    assert draw(picture, "c") == inlined(alone, "c", picture.title, picture.description)
 
 
 def test_a_setting_that_the_specification_does_not_have_is_an_error() -> None:
@@ -203,9 +240,6 @@ def test_more_bins_than_fit_are_put_together_and_no_record_is_lost(counts: list[
     (picture,) = pictures(column(Bins(tuple(float(i) for i in range(len(counts) + 1)), tuple(counts))))
     assert len(picture.values) <= 40
     assert sum(row["count"] for row in picture.values) == sum(counts)
-
-
-SIZES = st.one_of(st.integers(1, 40), st.integers(900, 3000), st.integers(1, 10**9))
 
 
 @given(st.dictionaries(SIZES, st.integers(1, 10**6), min_size=1, max_size=60), st.integers(2, 50))

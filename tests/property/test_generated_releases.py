@@ -6,7 +6,7 @@ asked for or certified; none may be.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,18 @@ PART = 20 if COUNT <= 60 else 100  # of few requests, chance alone may have too 
 REFUSED = 0.3  # of the requests at most
 
 
+@pytest.fixture(scope="module")
+def judge() -> Iterator[Judge]:
+    """A judge, who is called once: to come takes it as long as dozens of releases."""
+    with Judge() as called:
+        yield called
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(0, COUNT, PART))
-def test_no_release_is_false(first: int, tmp_path: Path) -> None:
-    ends, false = tried(map(request, range(first, min(COUNT, first + PART))), tmp_path)
+def test_no_release_is_false(first: int, judge: Judge, tmp_path: Path) -> None:
+    ends, false = tried(map(request, range(first, min(COUNT, first + PART))), tmp_path, judge)
     tally_up("releases", ends["released"])
     tally_up("requests refused", ends.total() - ends["released"])
     tally_up("false releases", len(false))
@@ -74,18 +81,16 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("said", CHANGES)
-def test_the_judge_finds_what_is_less_than_was_asked_for(saved: Path, said: str) -> None:
+def test_the_judge_finds_what_is_less_than_was_asked_for(saved: Path, said: str, judge: Judge) -> None:
     asked = expected(known("csv"))
-    with Judge() as judge:
-        assert judge.falsehoods(saved, asked) == []
-        assert said in str(judge.falsehoods(saved, {**asked, **CHANGES[said](asked)}))
+    assert judge.falsehoods(saved, asked) == []
+    assert said in str(judge.falsehoods(saved, {**asked, **CHANGES[said](asked)}))
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_the_judge_finds_a_file_that_was_changed(form: str, tmp_path: Path) -> None:
+def test_the_judge_finds_a_file_that_was_changed(form: str, tmp_path: Path, judge: Judge) -> None:
     drawn = known(form)
     assert released(drawn, tmp_path) == "released"
     table = tmp_path / "out" / "public" / f"release.{form}"
     table.write_bytes(table.read_bytes() + b"\n")
-    with Judge() as judge:
-        assert "changed afterwards" in str(judge.falsehoods(table.parent, expected(drawn)))
+    assert "changed afterwards" in str(judge.falsehoods(table.parent, expected(drawn)))

@@ -48,19 +48,18 @@ class Judge:
         assert kind or self._process.returncode == 0
 
 
-def tried(requests: Iterable[Request], folder: Path) -> tuple[Counter[str], dict[int, list[str]]]:
+def tried(requests: Iterable[Request], folder: Path, judge_: Judge) -> tuple[Counter[str], dict[int, list[str]]]:
     """Make every release that can be made; return how requests ended, and the false releases by their number."""
     ends: Counter[str] = Counter()
     false: dict[int, list[str]] = {}
-    with Judge() as judge_:
-        for drawn in requests:
-            place = folder / str(drawn.number)
-            place.mkdir()
-            end = released(drawn, place)
-            ends[end] += 1
-            if end == "released" and (said := judge_.falsehoods(place / "out" / "public", expected(drawn))):
-                false[drawn.number] = said
-            shutil.rmtree(place)
+    for drawn in requests:
+        place = folder / str(drawn.number)
+        place.mkdir()
+        end = released(drawn, place)
+        ends[end] += 1
+        if end == "released" and (said := judge_.falsehoods(place / "out" / "public", expected(drawn))):
+            false[drawn.number] = said
+        shutil.rmtree(place)
     return ends, false
 
 

@@ -9,6 +9,7 @@ Cost: some tens of milliseconds a chart, and half a second more for the first on
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -20,6 +21,7 @@ from kinfold.release.report.svg import inlined
 VEGA_LITE = "6.4"  # one of those that vl-convert brings with it
 
 VALUES = "the values of the chart"  # stands in their place until they are known
+HOLES, HOLE = 7_100_000, re.compile(r"\b71000[0-9]{2}\b")  # numbers that no chart has, for those of a caller
 
 Row = Mapping[str, object]
 
@@ -37,23 +39,28 @@ class Picture:
 
 def draw(picture: Picture, ident: str) -> str:
     """Return the picture as an SVG element for a page: no script, no style, no link; its ids start with `ident`."""
-    form = json.dumps(specification(picture.name, (), picture.settings))
-    return inlined(_drawn(form, json.dumps([*picture.values])), ident, picture.title, picture.description)
+    numbers: list[float] = []
+    form = json.dumps(specification(picture.name, (), _emptied(dict(picture.settings), numbers)))
+    svg = _drawn(form, tuple(numbers), json.dumps([*picture.values]))
+    return inlined(svg, ident, picture.title, picture.description)
 
 
 @lru_cache(maxsize=32)
-def _drawn(form: str, values: str) -> str:
-    """Return a specification with its values as SVG; the two pages of a release share a third of their charts."""
+def _drawn(form: str, numbers: tuple[float, ...], values: str) -> str:
+    """Return a specification with its numbers and values as SVG; the pages of a release share a third of their charts.
+
+    Charts of one form differ in nothing else, and a form is translated once: numbers and values are put in afterwards.
+    """
     import vl_convert  # takes a while to load, and most runs draw nothing
 
-    before, after = _translated(form)
+    before, after = (_filled(text, numbers) for text in _translated(form))
     drawn: str = vl_convert.vega_to_svg(f"{before}{values}{after}", allowed_base_urls=[])
     return drawn
 
 
 @lru_cache(maxsize=256)
 def _translated(form: str) -> tuple[str, str]:
-    """Return a specification in Vega, before and after its values: charts of one form differ in nothing else."""
+    """Return a specification in Vega, before and after its values."""
     import vl_convert
 
     vega = vl_convert.vegalite_to_vega(form, vl_version=VEGA_LITE, config=theme())
@@ -61,6 +68,27 @@ def _translated(form: str) -> tuple[str, str]:
     source["values"] = VALUES
     before, _, after = json.dumps(vega).partition(json.dumps(VALUES))
     return before, after
+
+
+def _emptied(setting: Any, numbers: list[float]) -> Any:
+    """Take the numbers out of settings: in their places stand those of holes, which a translation leaves as they are.
+
+    >>> taken = []
+    >>> _emptied({"width": 140, "scale": {"nice": False, "domain": [0.5, 2]}}, taken), taken
+    ({'width': 7100000, 'scale': {'nice': False, 'domain': [7100001, 7100002]}}, [140, 0.5, 2])
+    """
+    if isinstance(setting, Mapping):
+        return {key: _emptied(value, numbers) for key, value in setting.items()}
+    if isinstance(setting, list):
+        return [_emptied(value, numbers) for value in setting]
+    if isinstance(setting, bool) or not isinstance(setting, int | float):
+        return setting
+    numbers.append(setting)
+    return HOLES + len(numbers) - 1
+
+
+def _filled(text: str, numbers: Sequence[float]) -> str:
+    return HOLE.sub(lambda hole: json.dumps(numbers[int(hole[0]) - HOLES]), text)
 
 
 def draw_png(picture: Picture, scale: float = 2.0) -> bytes:
