@@ -204,11 +204,13 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     """
     questions, request = Questions.taken(request)
     asked = requested(policy, request)
+    sources = [rows_of(original), rows_of(released)]
     if questions.population is not None:
         questions = replace(questions, population=rows_of(questions.population))
-    with open_engine(asked, rows_of(original)) as engine:
-        before = engine.read(rows_of(original), MISSING, asked.source.form)
-        after = engine.read(rows_of(released), MISSING, asked.source.form.of_another())
+        sources.append(questions.population)
+    with open_engine(asked, *sources) as engine:
+        before = engine.read(sources[0], MISSING, asked.source.form)
+        after = engine.read(sources[1], MISSING, asked.source.form.of_another())
         prepared = prepare(engine, before, asked, frames.index_names(original))
         bound = bind(asked, engine.schema(prepared.frame), index=frames.index_names(original))
         require_header(engine.schema(after), asked.columns)
@@ -330,16 +332,17 @@ def released_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
     return terms_of_release(policy, engine, frame)
 
 
-def open_engine(policy: Policy | None = None, source: Any = None) -> Any:
-    """Start the engine that a policy names; a large source is kept on disk."""
+def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
+    """Start the engine that a policy names, with room for the rows of sources; a table of Spark comes first."""
     from kinfold.rows.engines import clusters
     from kinfold.rows.engines.duckdb import DuckDB
     from kinfold.rows.resources import Resources
 
     limits = Resources() if policy is None else policy.engine.resources
-    if frames.is_spark(source) or (policy is not None and policy.engine.name == "spark"):
-        return clusters.opened(source, None if policy is None else policy.engine.master, limits)
-    return DuckDB(limits.of(source))
+    first = sources[0] if sources else None
+    if frames.is_spark(first) or (policy is not None and policy.engine.name == "spark"):
+        return clusters.opened(first, None if policy is None else policy.engine.master, limits)
+    return DuckDB(limits.of(*sources))
 
 
 def rows_of(source: Any) -> Any:

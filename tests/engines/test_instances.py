@@ -18,7 +18,7 @@ import kinfold
 from kinfold.errors import Cancelled
 from kinfold.rows.engines import instances
 from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.resources import LARGE, SMALL, Resources
+from kinfold.rows.resources import LARGE, PACKED, SMALL, Resources
 
 ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
 
@@ -125,12 +125,13 @@ def test_nobody_changes_the_settings_of_all(setting: str) -> None:
         engine._db.connection.execute(setting)
 
 
-def test_a_day_is_the_same_day_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limits", [Resources(small=True), Resources(), Resources(on_disk=True)])
+def test_a_day_is_the_same_day_everywhere(limits: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
         monkeypatch.setattr(instances, "_shared", [])
-        with small() as engine:
+        with DuckDB(limits) as engine:
             assert engine._db.row("SELECT CAST(TIMESTAMPTZ '2020-01-01' AS VARCHAR)")[0] == "2020-01-01 00:00:00+00"
     finally:
         monkeypatch.undo()
@@ -163,13 +164,14 @@ def test_what_is_small_is_told_by_the_bytes(tmp_path: Path) -> None:
     many.write_bytes(b"x" * (SMALL + 1))
     with most.open("wb") as file:
         file.truncate(LARGE + 1)
-    found = [Resources().of(source) for source in (few, many, most, tmp_path)]
-    assert [(limits.small, limits.on_disk) for limits in found] == [
-        (True, False),
-        (False, False),
-        (False, True),
-        (False, True),
-    ]
+    packed, hidden = tmp_path / "few.parquet", tmp_path / "many.csv.gz"
+    packed.write_bytes(b"x" * (SMALL // PACKED))
+    hidden.write_bytes(b"x" * (SMALL // PACKED + 1))
+    cases = {(few,): (1, 0), (many,): (0, 0), (most,): (0, 1), (tmp_path,): (0, 1), (few, few, packed): (1, 0)}
+    cases |= {(packed,): (1, 0), (hidden,): (0, 0), (few, many): (0, 0), (few, few, most): (0, 1), (): (0, 0)}
+    for sources, (small, on_disk) in cases.items():
+        found = Resources().of(*sources)
+        assert (found.small, found.on_disk) == (small, on_disk), [source.name for source in sources]
     assert Resources().of(pa.table({"x": [1]})).small
     assert not Resources().of(pa.table({"x": range(SMALL)})).small
     assert not Resources().of(None).small

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kinfold.demo import demo_policy
@@ -30,14 +30,16 @@ def test_comments_and_order_stay() -> None:
 
 
 @pytest.mark.slow
+@example(name="education", role="identifier")
 @given(name=NAMES, role=st.sampled_from(["identifier", "quasi-identifier", "confidential", "other"]))
 def test_any_name_of_a_column_is_a_key(name: str, role: str) -> None:
     text = edited(demo_policy(), {("columns", name, "role"): role, ("columns", name, "weight"): 2.0})
     column = Policy.parse(parse_toml(text)).columns[name]
     assert (column.role, column.weight) == (role, 2.0)
     assert text.splitlines()[(line_of(text, ("columns", name, "role")) or 0) - 1].startswith("role = ")
-    back = edited(text, {("columns", name): None})
-    assert parse_toml(back) == parse_toml(demo_policy())
+    back, known = parse_toml(edited(text, {("columns", name): None})), parse_toml(demo_policy())
+    known["columns"].pop(name, None)  # which was there already, if somebody draws its name
+    assert back == known
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 SMALL = 1 << 20  # bytes of a table whose rows one thread counts as fast as several
+PLAIN, PACKED = (".csv", ".tsv", ".txt"), 16  # what is as long as its file says; how much longer others may be
 LARGE = 32 << 20  # bytes of a file from which on its rows are kept on disk
 SHARE = 0.25  # of the memory that each of two engines gets
 COUNTS, FREELY = (
@@ -52,11 +53,11 @@ class Resources:
             told["memory_limit"] = f"{max(MODEST, A_THREAD * (os.cpu_count() or 1)) >> 20}MiB"
         return told if self.threads is None else {**told, "threads": str(self.threads)}
 
-    def of(self, source: Any) -> Resources:
-        """Return these limits for the rows of a source: where they are kept, by how many bytes they have."""
-        if self == ANY and is_small(source):
+    def of(self, *sources: Any) -> Resources:
+        """Return these limits for the rows of sources: where they are kept, by how many bytes they have."""
+        if sources and self == ANY and all(map(is_small, sources)):
             return replace(self, small=True)
-        return replace(self, on_disk=self.memory is not None or is_large(source))
+        return replace(self, on_disk=self.memory is not None or any(map(is_large, sources)))
 
 
 ANY = Resources()
@@ -91,5 +92,6 @@ def is_large(source: Any) -> bool:
 def is_small(source: Any) -> bool:
     """Whether a source is a small file, or a frame with few bytes."""
     if isinstance(source, Path):
-        return source.is_file() and source.stat().st_size <= SMALL
+        unpacked = 1 if source.suffix.lower() in PLAIN else PACKED
+        return source.is_file() and unpacked * source.stat().st_size <= SMALL
     return getattr(source, "nbytes", SMALL + 1) <= SMALL

@@ -1,4 +1,4 @@
-"""The embedded engine: files and frames in DuckDB, one database a run, in memory or on disk, spilling when it must.
+"""The embedded engine: files and frames in DuckDB, one database a run, in memory or on disk (see `instances`).
 
 Verbs: read (see `reading`), schema (see `describing`), appearances and what else a profile asks (see `looking`), tally,
 distinct, collect, apply, write.
