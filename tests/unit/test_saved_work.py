@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -124,3 +127,22 @@ def test_whoever_ends_the_run_learns_that_it_can_be_resumed(tmp_path: Path) -> N
         assert heard.state == "nothing was changed"
         work.put("blocks-0", labels=LABELS)
         assert heard.state == WORD
+
+
+def test_blocks_that_end_at_the_same_moment_are_all_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked, together = SavedWork._locked, Barrier(8, timeout=30)
+
+    def slowly(self: SavedWork) -> bool:
+        time.sleep(0.2)
+        return locked(self)
+
+    monkeypatch.setattr(SavedWork, "_locked", slowly)
+    work = begun(tmp_path / "out")
+
+    def ended(block: int) -> None:
+        together.wait()
+        work.put(f"blocks-{block}", labels=LABELS)
+
+    with ThreadPoolExecutor(8) as several:
+        list(several.map(ended, range(8)))
+    assert all(work.get(f"blocks-{block}") is not None for block in range(8))

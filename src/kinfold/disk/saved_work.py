@@ -17,6 +17,7 @@ import os
 import shutil
 import stat
 import sys
+import threading
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,6 +43,7 @@ class SavedWork:
         self.folder, self.resume, self.final = place_of(release), resume, final
         self._key: dict[str, str] | None = None
         self._lock: int | None = None
+        self._opening = threading.Lock()  # blocks end in several threads, the first of them at the same moment
 
     def __enter__(self) -> SavedWork:
         return self
@@ -83,8 +85,9 @@ class SavedWork:
 
     def put(self, name: str, **arrays: NDArray[Any]) -> None:
         """Put arrays under a name: the file is there whole, or not at all."""
-        if self._lock is None and not self._opened():
-            return
+        with self._opening:
+            if self._lock is None and not self._opened():
+                return
         new = self.folder / f"{name}.new"
         try:
             with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
