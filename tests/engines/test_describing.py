@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kinfold.rows.engines import describing, seeming_types, type_inference
+from kinfold.rows.engines import database, describing, seeming_types, type_inference
 from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.rows.schema import Schema
 from kinfold.rows.source_form import Form
@@ -48,7 +48,7 @@ def test_together_they_answer_as_each_alone(path: Path) -> None:
 def test_a_long_table_is_described_as_a_short_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with DuckDB() as engine:
         short = engine.schema(engine.read(path))
-    monkeypatch.setattr(describing, "SHORT", 0)
+    monkeypatch.setattr(database, "SHORT", 0)
     with DuckDB() as engine:
         assert engine.schema(engine.read(path)) == short
 

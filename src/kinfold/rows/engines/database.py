@@ -12,6 +12,7 @@ from kinfold.rows.engines.connection import Connection
 from kinfold.rows.resources import Resources
 
 PIECE = 50  # questions of one query: what a query costs grows faster than its length
+SHORT = 10_000  # rows of a table that is counted as fast as a query is planned: the fewer queries, the better
 
 
 class Database:
@@ -52,6 +53,10 @@ class Database:
     def count(self, table: str) -> int:
         """Return how many rows a table or a view has."""
         return self._rows[table] if table in self._rows else int(self.row(f"SELECT count(*) FROM {table}")[0])
+
+    def is_short(self, table: str) -> bool:
+        """Whether a table has few rows, and is one: to ask a view would be to count it."""
+        return self._rows.get(table, SHORT + 1) <= SHORT
 
     def answers(self, questions: Sequence[str], rows: str) -> Iterator[Any]:
         """Ask many questions of the same rows, some at a time, and return the answers in order."""

@@ -16,8 +16,6 @@ from kinfold.rows.source_form import pattern
 
 FIRST_ROWS = 2_000  # looked at before all are: numbers that were computed have many decimals from the first on
 
-SHORT = 10_000  # rows of a table whose columns are asked together
-
 
 def schema_of(db: Database, frame: Frame, strips: Strips) -> Schema:
     """Ask every column what it is."""
@@ -49,7 +47,7 @@ def _answered(db: Database, frame: Frame) -> list[dict[str, int]]:
     found = _of_rows(db, frame, {i: asked[i] for i in typed})
     texts = [i for i, kind in enumerate(frame.types) if kind == "VARCHAR"]
     unmarked = [i for i in texts if _marks(frame, frame.names[i], "VARCHAR") is None]
-    if len(unmarked) > 1 and frame.weight is None and db.count(frame.table) <= SHORT:
+    if len(unmarked) > 1 and frame.weight is None and db.is_short(frame.table):
         found |= _of_short_texts(db, frame, unmarked)
     found |= {i: _of_texts(db, frame, i, asked[i]) for i in texts if i not in found}
     return [found[i] for i in range(len(asked))]

@@ -26,7 +26,7 @@ from kinfold.rows.databases.row_import import RowsAt, read_database
 from kinfold.rows.engines import NumbersInBoth, expressions, ordering
 from kinfold.rows.engines.connection import DiskFull
 from kinfold.rows.engines.database import PIECE, Database
-from kinfold.rows.engines.describing import SHORT, schema_of
+from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, sizes_in, succession_of
@@ -181,7 +181,7 @@ class DuckDB:
     def appearances(self, frame: Frame, columns: Sequence[Column]) -> dict[str, Appearance]:
         """Say what the values of columns look like, by their names."""
         found: dict[str, Appearance] = {}
-        together = PIECE if self._db.count(frame.table) <= SHORT else 1
+        together = PIECE if self._db.is_short(frame.table) else 1
         for strip in self._strips.of(frame) if len(columns) > 1 else [frame]:
             own = [column for column in columns if column.name in set(strip.names)]
             for start in range(0, len(own), together):

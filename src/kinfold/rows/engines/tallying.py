@@ -7,6 +7,8 @@ point, and what is not a number: these are told apart by their sign.
     tuples   the distinct keys and how many rows hold each, as a table in the order of their texts
     values   the distinct values of the column in their order, null first
     cells    rows led to their tuple by a join, and counted by tuple and value
+
+Of a short table as much as possible is asked in one query: there a query takes as long as what it counts.
 """
 
 from __future__ import annotations
@@ -30,9 +32,14 @@ FLOATING = ("FLOAT", "DOUBLE")
 class Texts(Mapping[str, NDArray[Any]]):
     """The key columns of classes by name, as arrays of texts that are fetched when they are asked for."""
 
-    def __init__(self, names: Sequence[str], fetch: Callable[[str], NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        fetch: Callable[[str], NDArray[Any]],
+        known: Mapping[str, NDArray[Any]] | None = None,
+    ) -> None:
         self._names, self._fetch = tuple(names), fetch
-        self._made: dict[str, NDArray[Any]] = {}
+        self._made = dict(known or {})
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._names:
@@ -70,25 +77,30 @@ def tuples_of(db: Database, frame: Frame, by: Sequence[str]) -> Frame:
 def classes_of(db: Database, tuples: Frame) -> tuple[Texts, NDArray[np.int64]]:
     """Return the keys of the classes as texts, and how many rows each has."""
 
-    def fetch(name: str) -> NDArray[Any]:
-        query = f"SELECT CAST({tuples.at(name)} AS VARCHAR) FROM {tuples.table} ORDER BY rowid"
-        return db.arrow(query).column(0).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    def asked(names: Sequence[str], *also: str) -> list[NDArray[Any]]:
+        columns = [*(f"CAST({tuples.at(name)} AS VARCHAR) AS v{i}" for i, name in enumerate(names)), *also]
+        found = db.arrow(f"SELECT {', '.join(columns)} FROM {tuples.table} ORDER BY rowid")
+        return [column.to_numpy(zero_copy_only=False) for column in found.columns]
 
-    sizes = db.arrow(f"SELECT n FROM {tuples.table} ORDER BY rowid").column(0).to_numpy()
-    return Texts(tuples.names, fetch), sizes.astype(np.int64)
+    few = tuples.names if db.is_short(tuples.table) else ()
+    *texts, sizes = asked(few, "n")
+    known = dict(zip(few, texts, strict=True))
+    return Texts(tuples.names, lambda name: asked([name])[0], known), sizes.astype(np.int64)
 
 
 def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
     """Return how the values of a column, given as SQL, fall into the classes."""
     if not tuples.names:
         return _of_all(db, frame, value)
+    wanted = f"{value} AS v" + (f", {frame.weight}" if frame.weight else "")
+    joined = beside_tuples(frame, tuples, wanted, "CAST(rowid AS BIGINT) AS g")
+    cells = f"SELECT u.g, s.v, {frame.many} AS n FROM {joined} GROUP BY ALL"
+    if db.is_short(frame.table):
+        return _of_few(db, cells)
     distinct = f"SELECT DISTINCT {value} AS v FROM {frame.table}"
     values = db.table(f"SELECT v, row_number() OVER (ORDER BY v NULLS FIRST) - 1 AS code FROM ({distinct})")
-    wanted = f"{value} AS v" + (f", {frame.weight}" if frame.weight else "")
-    joined = beside_tuples(frame, tuples, wanted, "rowid AS g")
-    cells = f"SELECT u.g, s.v, {frame.many} AS n FROM {joined} GROUP BY ALL"
     joined = f"({cells}) c JOIN {values} w ON c.v IS NOT DISTINCT FROM w.v"
-    counted = db.arrow(f"SELECT CAST(g AS BIGINT) AS g, code, n FROM {joined} ORDER BY g, code")
+    counted = db.arrow(f"SELECT g, code, n FROM {joined} ORDER BY g, code")
     held = db.arrow(f"SELECT v FROM {values} ORDER BY code").column(0)
     db.drop(values)
     found = []
@@ -97,6 +109,15 @@ def spread_of(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:
         counted = counted.remove_column(0)
     group, code, count = found
     return Spread(group, code, count, _distinct(held))
+
+
+def _of_few(db: Database, cells: str) -> Spread:
+    """Return how values fall into classes by cells that are few: their values are ranked among the cells."""
+    ranked = f"SELECT g, dense_rank() OVER (ORDER BY v NULLS FIRST) - 1 AS code, n, v FROM ({cells})"
+    counted = db.arrow(f"{ranked} ORDER BY g, code")
+    group, code, count = (counted.column(i).to_numpy() for i in range(3))
+    first = np.unique(code, return_index=True)[1]
+    return Spread(group, code, count, _distinct(counted.column("v").take(first)))
 
 
 def _of_all(db: Database, frame: Frame, value: str) -> Spread:
