@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
 from kinfold.methods.blocks import parallel_blocks
 from kinfold.rows.engines.spark import java
 from kinfold.rows.engines.spark.java import java_home
+from kinfold.rows.engines.spark.running_spark import opened
+from kinfold.rows.resources import Resources
 
 RECORDS = 2_000
 
@@ -382,3 +385,10 @@ def test_moments_that_spark_does_not_read_are_named(spark: Any, kind: pa.DataTyp
     parquet.write_table(people(200).append_column("at", moments), tmp_path / "t.parquet")
     with pytest.raises(DataError, match=r"column 'at' holds .*, which Spark does not read"):
         kinfold.anonymize(tmp_path / "t.parquet", policy(engine={"name": "spark"}))
+
+
+def test_a_session_that_runs_is_used_from_any_thread(spark: Any) -> None:
+    with ThreadPoolExecutor(1) as another:
+        assert another.submit(opened, None, Resources()).result() is spark
+    assert opened(None, Resources()) is spark
+    assert spark.range(3).count() == 3  # and goes on

@@ -130,12 +130,19 @@ def opened(master: str | None, resources: Resources) -> Any:
     except ImportError:
         raise PolicyError("engine.name: Spark is not installed here", fix=INSTALL) from None
     with quietly():
-        running = SparkSession.getActiveSession()
+        running = SparkSession.getActiveSession() or _of_process(SparkSession)
         if running is not None:
             _require_same(running, master)
             return running
         asked = master or (f"local[{resources.threads}]" if resources.threads else HERE)
         return _started(SparkSession, asked, resources)
+
+
+def _of_process(kind: Any) -> Any:
+    """Return the session of this process where this thread has none of its own: Spark remembers it by thread."""
+    from pyspark import SparkContext
+
+    return None if SparkContext._active_spark_context is None else kind.builder.getOrCreate()
 
 
 def _require_same(running: Any, master: str | None) -> None:
