@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 SITE := .venv/.site
 WORKERS ?= 2
+# The locks are complete, so they are installed with --no-deps: pip's resolver would prefer a newer release of a package
+# that another one asks for with an extra (coverage[toml]), and then refuse it, because the lock has no hash of it.
 # Hundreds of tests start the command anew: let Python keep what it compiled, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
@@ -47,7 +49,7 @@ $(READY): pyproject.toml requirements/dev.txt requirements/opinion.txt
 	@echo "setting up .venv (about a minute, once)"
 	@$(PYTHON) -m venv .venv
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) or sys.platform != "linux")'; then \
-		$(PIP) --require-hashes -r requirements/dev.txt && $(PIP) --no-deps --no-build-isolation --editable .; \
+		$(PIP) --no-deps --require-hashes -r requirements/dev.txt && $(PIP) --no-deps --no-build-isolation --editable .; \
 	else \
 		echo "the lock is for Python 3.11 on Linux: taking what the ranges of pyproject.toml allow today"; \
 		$(PIP) --editable ".[frames,excel,stats,codes,databases,studio,dev]"; \
@@ -78,7 +80,7 @@ mutation: $(READY)  ## plant small mistakes in what judges a release; the tests 
 
 $(SITE): $(READY) requirements/docs.txt
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) or sys.platform != "linux")'; then \
-		$(PIP) --require-hashes -r requirements/docs.txt; else $(PIP) --editable ".[docs]"; fi
+		$(PIP) --no-deps --require-hashes -r requirements/docs.txt; else $(PIP) --editable ".[docs]"; fi
 	@touch $(SITE)
 
 .PHONY: spark
