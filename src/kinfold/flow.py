@@ -127,7 +127,7 @@ def anonymize(
     verdict = _with_people(verdict, planned, task, terms).require()  # or raise
     tell("measure", 0, 1)
     tables = side_by_side(table, original, recoded, planned.recoding, far=planned.dominant)  # as measures take them
-    measures = _measured(tables, table, prepared, verdict)  # risk and loss
+    measures = _with_belief(_measured(tables, table, prepared, verdict), planned)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)
     how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source), engine)
@@ -144,6 +144,18 @@ def _measured(tables: Tables, table: Table, prepared: Prepared, verdict: Verdict
     """Measure a release against the values as they came, before any of them was recoded."""
     attributes = as_they_came(table.engine, tables.looked_at, described(table, tables), prepared.changed)
     return measure_release(tables, table.policy, verdict, attributes)
+
+
+def _with_belief(measures: Measures, planned: Plan) -> Measures:
+    """Add what someone who knows the method can conclude from minimal levels, where that was measured."""
+    belief = planned.belief
+    if belief is None:
+        return measures
+    note = (
+        f"risk.minimality: someone who knows the method and all quasi-identifiers can believe a value of "
+        f"'{belief.column}' with a probability of {belief.known:.0%}; its class alone shows {belief.shown:.0%}"
+    )
+    return measures.with_risk("minimality", {"belief": belief.known, "by_class": belief.shown}, note)
 
 
 def _quoted(planned: Plan, terms: Terms) -> tuple[Plan, Terms]:

@@ -72,6 +72,11 @@ class Measures(Displayed):
         told = "loss unknown" if lost is None else f"{lost:.1%} lost"
         return f"<Measures: {told}, highest risk {'unknown' if risk is None else f'{risk:.1%}'}>"
 
+    def with_risk(self, key: str, value: Any, note: str) -> Measures:
+        """Return the measures with one more measure of risk, and a sentence about it."""
+        values = {**self.values, "risk": {**self.values["risk"], key: value}, "notes": [*self.values["notes"], note]}
+        return replace(self, values=values)
+
     def warned(self, *warnings: str) -> Measures:
         """Return the measures with more to look at."""
         values = {**self.values, "notes": [*warnings, *self.values["notes"]]}

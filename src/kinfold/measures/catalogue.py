@@ -64,6 +64,11 @@ CATALOGUE: dict[str, Entry] = {
     "risk.inference": Entry(
         "Attribute inference", "Share of wrong guesses of a confidential value that the release sets right.", "0 to 1"
     ),
+    "risk.minimality": Entry(
+        "Minimality attack",
+        "Highest probability of a confidential value of a person to someone who knows the method, and by class alone.",
+        "0 to 1",
+    ),
     "risk.uniques": Entry(
         "Uniques", "Records alone in their class, and people estimated to be alone in the population.", "0 to N"
     ),

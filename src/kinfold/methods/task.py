@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kinfold.methods.blocks.parallel_blocks import Split, in_threads
 from kinfold.methods.blocks.saved_stages import BARE, Shelf
+from kinfold.methods.generalize.minimality import Belief
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness
 from kinfold.progress import Progress, silent
@@ -162,6 +163,7 @@ class Plan:
     told: tuple[str, ...] = ()  # those of the notes that a recipient is told as well: counts, nothing of the original
     regions: int = 0  # that a far table was parted into, 0 where its records were in one place
     dominant: Mapping[str, tuple[int, int]] | None = None  # of a far table: classes in which one record dominates
+    belief: Belief | None = None  # what someone who knows the method can conclude; measured for minimal levels
 
     def after(self, notes: Sequence[str], told: Sequence[str]) -> Plan:
         """Return the plan with what was said before it."""

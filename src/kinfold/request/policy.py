@@ -38,6 +38,7 @@ from kinfold.rows.resources import Resources, bytes_of, enough
 from kinfold.rows.schema import ROLE_SYNONYMS, Kind, Role
 from kinfold.rows.source_form import Form
 
+SECRET_SEED = 10**11  # seeds below are short enough to be guessed
 LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
@@ -132,6 +133,9 @@ class Method(_Section):
     prove: Annotated[Number, Field(ge=0)] = 0.0  # seconds to find out how far a partition is from the best possible
     choices: Texts = ()  # mu-argus: attributes that the data holder generalizes once more, in this order
     levels: dict[str, Annotated[Whole, Field(ge=0)]] | None = None  # lattice: release this node, do not search
+    extra_level: Annotated[Number, Field(gt=0, lt=1)] | None = (
+        None  # lattice: probability of one level more than needed
+    )
     limit: dict[str, Annotated[Number, Field(ge=0, le=1)]] | None = None  # local-suppression: share of cells, by column
     block: Annotated[Whole, Field(ge=0)] | None = None  # records that are partitioned together, at most; 0: all of them
     seed: Annotated[Whole, Field(ge=0)] = 0
@@ -164,6 +168,12 @@ class Method(_Section):
                 known = " or ".join(f'name = "{name}"' for name in owners)
                 are = "are" if key.endswith("s") else "is"
                 raise ValueError(f"{key} {are} for {known}, and the method is {self.name}")
+        if self.extra_level is not None and (self.suppression or self.levels is not None):
+            raise ValueError("extra_level does not go with suppression or levels")
+        if self.extra_level is not None and self.seed < SECRET_SEED:
+            raise ValueError(
+                "extra_level needs a seed that nobody can guess: set seed to a random number of 12 digits or more"
+            )
         return self
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kinfold.methods.generalize.generalization import Generalization
+from kinfold.methods.generalize.minimality import Belief, strongest_belief
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
@@ -18,11 +19,19 @@ class Found:
     released: Generalization
     notes: tuple[str, ...] = ()
     steps: int | None = None
+    belief: Belief | None = None  # what someone who knows the method can conclude from the levels
 
 
 def finished(task: Task, released: Generalization) -> Generalization:
     """Star as many records as it takes for those starred to keep the promises too."""
     return released.completed(task.models, starred=True) if task.starred else released
+
+
+def minimality(task: Task, released: Generalization) -> Belief | None:
+    """Measure what minimal levels tell someone who knows the method; None where records may be suppressed."""
+    if task.method.suppression or released.vector is None:
+        return None
+    return strongest_belief(released.domain, task.models, released.vector, task.method.extra_level or 0.0)
 
 
 def levels_told(released: Generalization) -> str:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable
 from kinfold.methods.generalize.domain import Domain, Floats, Levels
-from kinfold.methods.generalize.found import Found, finished, levels_told
+from kinfold.methods.generalize.found import Found, finished, levels_told, minimality
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice_cuts import CutSearch
 from kinfold.methods.generalize.lattice_search import LatticeSearch, as_levels, raised
@@ -53,7 +53,7 @@ METHOD = Declaration(
     needs=("hierarchies", "rows"),
     kernels=("rollup",),
     objectives=("granularity", "prec", "discernibility"),
-    keys=("levels",),
+    keys=("levels", "extra_level"),
     order=5,
 )
 
@@ -204,10 +204,24 @@ def run(task: Task, domain: Domain) -> Found:
         released = released_at(nodes, levels_of(task.method.levels, domain))
         return Found(finished(task, released), (levels_told(released), "the levels are those of the policy"))
     found = searched(task, domain)
-    released, best = found.generalization(), found.best.loss if found.best else 0.0
+    best = found.best.loss if found.best else 0.0
+    released = _raised_at_random(task, found.generalization())
     doubt = f"not proved optimal: it loses {best:.4f}, and none less than {found.bound:.4f}"
     told = f"the node is {'proved optimal' if found.proved else doubt} by {task.method.objective}"
-    return Found(finished(task, released), (levels_told(released), told))
+    return Found(finished(task, released), (levels_told(released), told), belief=minimality(task, released))
+
+
+def _raised_at_random(task: Task, released: Generalization) -> Generalization:
+    """Raise one column by one level with the probability that the policy states.
+
+    Minimal levels show that those below them failed; levels that may have been raised anyway do not.
+    """
+    levels, heights = released.vector, released.domain.heights
+    random = np.random.default_rng(task.method.seed)
+    if not task.method.extra_level or levels is None or random.random() >= task.method.extra_level:
+        return released
+    raisable = list(raised(levels, heights))
+    return Generalization.full(released.domain, raisable[random.integers(len(raisable))]) if raisable else released
 
 
 def searched(task: Task, domain: Domain) -> Lattice:

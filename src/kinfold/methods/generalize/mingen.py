@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from kinfold.errors import Unreachable
 from kinfold.methods.generalize.domain import Domain
-from kinfold.methods.generalize.found import Found, levels_told
+from kinfold.methods.generalize.found import Found, levels_told, minimality
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.generalize.nodes import TOLERANCE, Node
@@ -69,7 +69,8 @@ def run(task: Task, domain: Domain) -> Found:
     """Return what is released of a task, and how many others are as good."""
     minimal = mingen(domain, task.models, task.weights, task.progress)
     released = Generalization.full(domain, preferred(minimal).levels)
-    return Found(released, (levels_told(released), f"{len(minimal)} k-minimal distortions exist; the first was taken"))
+    notes = (levels_told(released), f"{len(minimal)} k-minimal distortions exist; the first was taken")
+    return Found(released, notes, belief=minimality(task, released))
 
 
 def preferred(minimal: Sequence[Node]) -> Node:

@@ -69,7 +69,7 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
         notes.append(f"{told} left out because a value is missing, as the policy asks")
     treatments = _treatments(task, rows.attributes, classed)
     recoding = Recoding(labels, treatments, None if one_by_one else task.tuples.frame)
-    return Plan(recoding, method.name, reason, tuple(notes), steps=found.steps)
+    return Plan(recoding, method.name, reason, tuple(notes), steps=found.steps, belief=found.belief)
 
 
 @dataclass(frozen=True, eq=False)
