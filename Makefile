@@ -8,6 +8,8 @@ WORKERS ?= 2
 # that another one asks for with an extra (coverage[toml]), and then refuse it, because the lock has no hash of it.
 # Hundreds of tests start the command anew: let Python keep what it compiled, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
+# The same tests draw the same cases in the same order every time; `make trust` and `make fuzz` look for new ones.
+test quick coverage: export PYTHONHASHSEED := 0
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .PHONY: demo test quick setup lint types bench coverage fuzz mutation lock licences sbom wheel clean

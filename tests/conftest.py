@@ -1,10 +1,9 @@
-"""Generated tables: no deadline on a busy machine; CI draws the same ones every time, other runs draw new ones.
+"""Generated tables: no deadline on a busy machine; the same ones in every run, new ones in the long form alone.
 
 With the compiler off (`make coverage`) the kernels are plain Python, a hundred times slower: a few tables of each kind.
 The long form (`make trust`) draws more of them, and writes down in a ledger what was tried.
 """
 
-import os
 import signal
 from collections.abc import Generator, Iterator
 
@@ -24,7 +23,7 @@ MORE = min(SCALE, 1.5)  # times the tables of a property: those that scale by th
 settings.register_profile("explore", deadline=None)
 settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.register_profile("plain", deadline=None, derandomize=True, max_examples=8)
-settings.load_profile("plain" if PLAIN else "repeat" if os.environ.get("CI") else "explore")
+settings.load_profile("plain" if PLAIN else "explore" if SCALE > 1 else "repeat")
 
 
 def pytest_configure() -> None:

@@ -8,11 +8,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import chromium
 import postgres
+from ledger import SCALE
 
 ROOT = Path(__file__).parents[2]
+
+
+def test_generated_cases_are_the_same_in_every_run_but_those_of_the_long_form() -> None:
+    assert settings.default.derandomize == (SCALE <= 1)
+    assert "test quick coverage: export PYTHONHASHSEED := 0" in (ROOT / "Makefile").read_text("utf-8")
 
 
 def test_without_a_browser_tests_are_skipped_but_fail_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
