@@ -41,12 +41,12 @@ from kinfold.request.preparation import Prepared, prepare
 from kinfold.request.quoted_terms import as_written
 from kinfold.request.rules.counting import count_rules, in_words
 from kinfold.request.table import Table
-from kinfold.request.terms import terms_of
+from kinfold.request.terms import scopes_of, terms_of
 from kinfold.rows import frames
 from kinfold.rows.databases.address import DatabaseAddress, located
 from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
-from kinfold.rows.recoding import unquoting
+from kinfold.rows.recoding import Recoding, unquoting
 from kinfold.rows.schema import Role, Schema
 from kinfold.rows.source_form import Form
 from kinfold.verification import judge_people
@@ -124,7 +124,7 @@ def anonymize(
     released = recoded if written is terms else engine.apply(prepared.frame, planned.recoding, schema)  # as they leave
     tell("verify", 0, 1)
     verdict = check(engine, released, written)  # save() does it again on the file as written
-    verdict = _with_people(verdict, planned, task, terms).require()  # or raise
+    verdict = _with_people(verdict, table, released, planned, written).require()  # or raise
     tell("measure", 0, 1)
     tables = side_by_side(table, original, recoded, planned.recoding, far=planned.dominant)  # as measures take them
     measures = _measured(tables, table, prepared, verdict)  # risk and loss
@@ -151,13 +151,16 @@ def _quoted(planned: Plan, terms: Terms) -> tuple[Plan, Terms]:
     return replace(planned, recoding=planned.recoding.quoted()), as_written(terms)
 
 
-def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> Verdict:
-    """Add what holds for people to what holds for rows, while the column that names them is still there."""
-    if task.unit is None:
+def _with_people(verdict: Verdict, table: Table, released: Any, planned: Plan, terms: Terms) -> Verdict:
+    """Add what holds for people to what holds for rows, counted on the released rows beside whose they were."""
+    if table.person is None or verdict.problems:
         return verdict
-    kept, classes = planned.recoding.kept, frames.classes(planned.recoding)
-    values = {name: column[kept] for name, column in task.confidential.items()}
-    return replace(verdict, people=judge_people(classes, task.unit[kept], values, terms))
+    engine, person = table.engine, table.person[planned.recoding.kept]
+    tuples = engine.distinct(released, terms.quasi)
+    classes = engine.by_row(released, Recoding(np.arange(verdict.classes, dtype=np.int32), {}, tuples)).labels
+    scopes = scopes_of(engine, released, terms, person)
+    assert scopes is not None  # noqa: S101  people are counted
+    return replace(verdict, people=judge_people(classes, scopes, terms))
 
 
 @listing()
