@@ -164,16 +164,26 @@ def _with_people(verdict: Verdict, table: Table, released: Any, planned: Plan, t
 
 
 @listing()
-def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: bool = False, **request: Any) -> Verdict:
+def verify(
+    source: Any,
+    policy: Any = None,
+    *,
+    rows_only: bool = False,
+    require_people: bool = False,
+    twice: bool = False,
+    **request: Any,
+) -> Verdict:
     """Say what k, l and t a table has and whether a policy's promises hold on it, whoever made it.
 
     The folder of a release is judged by its certificate, and by the policy too where one is given; keywords without a
-    policy are asked for on top of what the certificate says. `rows_only` leaves promises about people aside, which
-    nothing in a release can show; `twice` asks the plain checker as well.
+    policy are asked for on top of what the certificate says. Promises about people (`privacy.unit`) cannot be checked
+    from a release: the verdict's notes say so, `require_people` makes that a problem, and `rows_only` leaves it out.
+    `twice` asks the plain checker as well.
     """
     if isinstance(source, str | Path) and Path(source).is_dir():
         more = None if policy is None and not request else partial(_asked_of, policy, request)
-        return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
+        how = {"rows_only": rows_only, "require_people": require_people, "twice": twice}
+        return check_folder(Path(source), more, **how).verdict
     asked = requested(policy, request)
     rows = rows_of(source)
     with open_engine(asked, rows) as engine:
@@ -184,7 +194,7 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
             check_table(rows, engine, frame, verdict, terms)
         verdict = with_recoded_values(verdict, engine, frame, asked)
         verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
-    return verdict if rows_only else verdict.of_rows(terms.unit)
+    return verdict if rows_only else verdict.of_rows(terms.unit, required=require_people)
 
 
 def _asked_of(policy: Any, request: Mapping[str, Any], certificate: Certificate) -> Policy:
