@@ -41,12 +41,12 @@ from kinfold.request.preparation import Prepared, prepare
 from kinfold.request.quoted_terms import as_written
 from kinfold.request.rules.counting import count_rules, in_words
 from kinfold.request.table import Table
-from kinfold.request.terms import terms_of
+from kinfold.request.terms import scopes_of, terms_of
 from kinfold.rows import frames
 from kinfold.rows.databases.address import DatabaseAddress, located
 from kinfold.rows.engines import Engine
 from kinfold.rows.header import require_header
-from kinfold.rows.recoding import unquoting
+from kinfold.rows.recoding import Recoding, unquoting
 from kinfold.rows.schema import Role, Schema
 from kinfold.rows.source_form import Form
 from kinfold.verification import judge_people
@@ -124,7 +124,7 @@ def anonymize(
     released = recoded if written is terms else engine.apply(prepared.frame, planned.recoding, schema)  # as they leave
     tell("verify", 0, 1)
     verdict = check(engine, released, written)  # save() does it again on the file as written
-    verdict = _with_people(verdict, planned, task, terms).require()  # or raise
+    verdict = _with_people(verdict, table, released, planned, written).require()  # or raise
     tell("measure", 0, 1)
     tables = side_by_side(table, original, recoded, planned.recoding, far=planned.dominant)  # as measures take them
     measures = _with_belief(_measured(tables, table, prepared, verdict), planned)  # risk and loss
@@ -163,26 +163,39 @@ def _quoted(planned: Plan, terms: Terms) -> tuple[Plan, Terms]:
     return replace(planned, recoding=planned.recoding.quoted()), as_written(terms)
 
 
-def _with_people(verdict: Verdict, planned: Plan, task: Task, terms: Terms) -> Verdict:
-    """Add what holds for people to what holds for rows, while the column that names them is still there."""
-    if task.unit is None:
+def _with_people(verdict: Verdict, table: Table, released: Any, planned: Plan, terms: Terms) -> Verdict:
+    """Add what holds for people to what holds for rows, counted on the released rows beside whose they were."""
+    if table.person is None or verdict.problems:
         return verdict
-    kept, classes = planned.recoding.kept, frames.classes(planned.recoding)
-    values = {name: column[kept] for name, column in task.confidential.items()}
-    return replace(verdict, people=judge_people(classes, task.unit[kept], values, terms))
+    engine, person = table.engine, table.person[planned.recoding.kept]
+    tuples = engine.distinct(released, terms.quasi)
+    classes = engine.by_row(released, Recoding(np.arange(verdict.classes, dtype=np.int32), {}, tuples)).labels
+    scopes = scopes_of(engine, released, terms, person)
+    assert scopes is not None  # noqa: S101  people are counted
+    return replace(verdict, people=judge_people(classes, scopes, terms))
 
 
 @listing()
-def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: bool = False, **request: Any) -> Verdict:
+def verify(
+    source: Any,
+    policy: Any = None,
+    *,
+    rows_only: bool = False,
+    require_people: bool = False,
+    twice: bool = False,
+    **request: Any,
+) -> Verdict:
     """Say what k, l and t a table has and whether a policy's promises hold on it, whoever made it.
 
     The folder of a release is judged by its certificate, and by the policy too where one is given; keywords without a
-    policy are asked for on top of what the certificate says. `rows_only` leaves promises about people aside, which
-    nothing in a release can show; `twice` asks the plain checker as well.
+    policy are asked for on top of what the certificate says. Promises about people (`privacy.unit`) cannot be checked
+    from a release: the verdict's notes say so, `require_people` makes that a problem, and `rows_only` leaves it out.
+    `twice` asks the plain checker as well.
     """
     if isinstance(source, str | Path) and Path(source).is_dir():
         more = None if policy is None and not request else partial(_asked_of, policy, request)
-        return check_folder(Path(source), more, rows_only=rows_only, twice=twice).verdict
+        how = {"rows_only": rows_only, "require_people": require_people, "twice": twice}
+        return check_folder(Path(source), more, **how).verdict
     asked = requested(policy, request)
     rows = rows_of(source)
     with open_engine(asked, rows) as engine:
@@ -193,7 +206,7 @@ def verify(source: Any, policy: Any = None, *, rows_only: bool = False, twice: b
             check_table(rows, engine, frame, verdict, terms)
         verdict = with_recoded_values(verdict, engine, frame, asked)
         verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
-    return verdict if rows_only else verdict.of_rows(terms.unit)
+    return verdict if rows_only else verdict.of_rows(terms.unit, required=require_people)
 
 
 def _asked_of(policy: Any, request: Mapping[str, Any], certificate: Certificate) -> Policy:

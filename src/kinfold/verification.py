@@ -17,7 +17,7 @@ from kinfold.models import Finding, TCloseness
 from kinfold.models.terms import Confidential, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.rows.schema import Reading
-from kinfold.rows.tally import Tally, counted_once
+from kinfold.rows.tally import Scopes, Tally
 
 
 class Rows(Protocol):
@@ -73,11 +73,13 @@ def judge(tally: Tally, joint: Mapping[str, Tally], terms: Terms) -> Verdict:
     )
 
 
-def judge_people(labels: Any, unit: Any, values: Mapping[str, Any], terms: Terms) -> tuple[Finding, ...]:
-    """Ask each model again with every person counted once in a class: before the column that names them leaves."""
-    tally = counted_once(labels, unit, values)
-    found = [model.check(tally) for model in terms.models]
-    return tuple(replace(finding, promise=f"{finding.promise}, each person counted once") for finding in found)
+def judge_people(labels: Any, scopes: Scopes, terms: Terms) -> tuple[Finding, ...]:
+    """Ask each model again with every person counted once, before the column that names them leaves.
+
+    Once in a class and, where promises are joint, once in each part of it that shares the other confidential values.
+    """
+    found = [(model.check(s.tally), s) for model in terms.models for s in scopes.of(labels, model.column) if s.counted]
+    return tuple(replace(finding, promise=f"{finding.promise}, {scope.counted}") for finding, scope in found)
 
 
 def _names(terms: Terms) -> tuple[str, ...]:

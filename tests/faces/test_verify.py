@@ -127,16 +127,27 @@ def test_promises_about_people_are_not_checkable_without_their_column(made: Path
     assert run("anonymize", made / "t.csv", "--policy", policy, "--out", out).code == 0
     cases = [(out,), (out, "--policy", policy), (out / "public/release.csv", "--policy", policy)]
     cases.append((out, "--policy", made / "p.toml"))
+    said = "the promise about people cannot be checked from the file: 'pid', which names them, is not in it"
     for case in cases:
         ran = run("verify", *case)
+        assert ran.code == 0
+        assert said in " ".join(ran.out.split())
+        ran = run("verify", *case, "--require-people")
         assert ran.code == 5
-        assert "cannot be checked: 'pid', which names them" in ran.err
-        assert "--rows-only" in ran.err
-        assert run("verify", *case, "--rows-only").code == 0
-    assert not run("verify", out, "--json").json["holds"]
+        assert said in ran.err
+        ran = run("verify", *case, "--rows-only")
+        assert ran.code == 0
+        assert "people" not in ran.out
+    told = run("verify", out, "--json").json
+    assert told["holds"]
+    assert said in told["notes"][0]
+    assert run("verify", out, "--set", "privacy.k=99").code == 5  # rows that do not hold
     assert run("verify", made / "out", "--policy", policy).code == 5  # a release that promises nothing about people
-    assert not kinfold.verify(out).holds
-    assert kinfold.verify(out, rows_only=True).holds
+    assert run("verify", made / "out", "--require-people").code == 0  # nor need it
+    assert kinfold.verify(out).notes
+    assert not kinfold.verify(out, require_people=True).holds
+    assert not kinfold.verify(out / "public/release.csv", policy, require_people=True).holds
+    assert kinfold.verify(out, rows_only=True).notes == ()
 
 
 # What lies in the folder

@@ -72,8 +72,9 @@ def test_the_certificate_says_that_people_were_counted_before_their_column_left(
     assert told["promises"][0]["found"] >= 5
     assert check_folder(tmp_path / "out", rows_only=True).verdict.holds
     unchecked = check_folder(tmp_path / "out").verdict
-    assert not unchecked.holds
-    assert "'pid', which names them, is not in the release" in unchecked.problems[0].what
+    assert unchecked.holds
+    assert "'pid', which names them, is not in it" in unchecked.notes[0]
+    assert not check_folder(tmp_path / "out", require_people=True).verdict.holds
 
 
 def test_fewer_people_than_k_cannot_be_met():

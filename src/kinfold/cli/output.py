@@ -97,6 +97,8 @@ def tell_verdict(verdict: Verdict) -> None:
     out.print(Text(f"  confidential: {', '.join(verdict.confidential) or 'none'}"))
     for name, found in verdict.t.items():
         out.print(f"  {name}: l = {verdict.l[name]}, t = {digits(found)}")
+    for note in verdict.notes:
+        out.print(Text(f"  note: {note}"), soft_wrap=True)
 
 
 def tell_measures(measures: Measures) -> None:

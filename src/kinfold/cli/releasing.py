@@ -95,7 +95,11 @@ class CheckOptions:
 
     twice: Annotated[bool, typer.Option("--twice", help="Ask the second checker, in plain Python, too.")] = False
     rows_only: Annotated[
-        bool, typer.Option("--rows-only", help="Leave aside what is promised of people with several rows.")
+        bool, typer.Option("--rows-only", help="Say nothing of what is promised of people with several rows.")
+    ] = False
+    require_people: Annotated[
+        bool,
+        typer.Option("--require-people", help="Fail where a promise about people cannot be checked from the file."),
     ] = False
     json: Json = False
 
@@ -127,7 +131,8 @@ def verify(
         if not (isinstance(data, Path) and data.is_dir()) and policy is None:
             raise PolicyError("a table is verified against a policy", fix="add --policy FILE, or name a release folder")
         asked = verifying(data, policy, source, settings or ())
-        verdict = check(data, asked, rows_only=how.rows_only, twice=how.twice)
+        people = {"rows_only": how.rows_only, "require_people": how.require_people}
+        verdict = check(data, asked, **people, twice=how.twice)
         if how.json:
             print_json(verdict.to_dict())
         else:

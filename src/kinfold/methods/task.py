@@ -22,6 +22,7 @@ from kinfold.request.table import Table, Tuples
 from kinfold.rows.points import Points
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Role
+from kinfold.rows.tally import Scopes
 
 # Given the level of each attribute and how many records still have outliers, the attribute to generalize next, or None.
 Ask: TypeAlias = Callable[[Mapping[str, int], int], str | None]
@@ -29,11 +30,11 @@ Ask: TypeAlias = Callable[[Mapping[str, int], int], str | None]
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Some records as arrays: quasi-identifiers, confidential columns, and, where people are counted, whose each is."""
+    """Some records as arrays: quasi-identifiers, confidential columns, and what promises must hold for beside rows."""
 
     attributes: Sequence[Attribute]
     confidential: Mapping[str, NDArray[Any]]
-    unit: NDArray[Any] | None = None
+    scopes: Scopes | None = None
     required: Sequence[Requirement] | None = None  # of a block: what the whole table asks of its classes
 
 
@@ -61,9 +62,9 @@ class Task:
         return self.table.confidential
 
     @property
-    def unit(self) -> NDArray[Any] | None:
-        """Whose each record is, where people are counted."""
-        return self.table.unit
+    def scopes(self) -> Scopes | None:
+        """What promises must hold for beside the rows of each class: people, and whoever knows other columns."""
+        return self.table.scopes
 
     @property
     def tuples(self) -> Tuples:
@@ -127,13 +128,13 @@ class Task:
             return self
         attributes = [attribute.take(rows) for attribute in self.attributes]
         confidential = {name: values[rows] for name, values in self.confidential.items()}
-        unit = None if self.unit is None else self.unit[rows]
-        return replace(self, table=Records(attributes, confidential, unit))
+        scopes = None if self.scopes is None else self.scopes.take(rows)
+        return replace(self, table=Records(attributes, confidential, scopes))
 
     def within(self, rows: NDArray[np.intp], required: Sequence[Requirement]) -> Task:
         """Return the task over a block of the records, whose classes are compared with the whole table."""
         part = self.take(rows)
-        records = Records(part.attributes, part.confidential, part.unit, [each.within(rows) for each in required])
+        records = Records(part.attributes, part.confidential, part.scopes, [each.within(rows) for each in required])
         return replace(part, table=records)
 
     def alone(self) -> Task:

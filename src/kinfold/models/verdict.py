@@ -25,6 +25,7 @@ class Verdict(Displayed):
     confidential: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     people: tuple[Finding, ...] = ()  # the promises again, each person counted once in a class
+    notes: tuple[str, ...] = ()  # promises that the table cannot show: the statement of whoever released it
 
     @property
     def holds(self) -> bool:
@@ -38,14 +39,15 @@ class Verdict(Displayed):
         missed = [_missed(finding) for finding in (*self.findings, *self.people) if not finding.holds]
         raise VerifyError([*self.problems, *missed])
 
-    def of_rows(self, unit: str | None) -> Verdict:
-        """Return the verdict with the problem that nothing here shows what holds for people, where that is promised."""
+    def of_rows(self, unit: str | None, *, required: bool = False) -> Verdict:
+        """Return the verdict with the note that promises about people cannot be checked; a problem if `required`."""
         if unit is None:
             return self
-        what = (
-            f"whether the promises hold for people cannot be checked: '{unit}', which names them, is not in the release"
-        )
-        return replace(self, problems=(*self.problems, Problem(what, "check the rows alone with --rows-only")))
+        what = f"the promise about people cannot be checked from the file: '{unit}', which names them, is not in it"
+        if not required:
+            return replace(self, notes=(*self.notes, f"{what}; it is the statement of whoever released the file"))
+        fix = "leave out --require-people to check the rows alone"
+        return replace(self, problems=(*self.problems, Problem(what, fix)))
 
     def require_columns(self) -> Verdict:
         """Return the verdict if the table has the columns it should have, else raise."""
@@ -88,6 +90,7 @@ class Verdict(Displayed):
             "confidential": list(self.confidential),
             "promises": [asdict(finding) for finding in (*self.findings, *self.people)],
             "problems": [problem.what for problem in self.problems],
+            "notes": list(self.notes),
         }
 
 

@@ -39,12 +39,18 @@ class Checked(NamedTuple):
 
 
 def check_folder(
-    folder: Path, policy: AskMore | None = None, *, rows_only: bool = False, twice: bool = False
+    folder: Path,
+    policy: AskMore | None = None,
+    *,
+    rows_only: bool = False,
+    require_people: bool = False,
+    twice: bool = False,
 ) -> Checked:
     """Verify a release from its public folder alone: checksums, promises, and what the certificate says was found.
 
     `policy` makes a recipient's own policy of the certificate: the release is judged by it as well. What is promised of
-    people cannot be checked without the column that names them, and fails, unless it is left aside by `rows_only`.
+    people cannot be checked without the column that names them: the verdict says so, unless `rows_only` leaves it
+    aside, and fails if `require_people`, or if the recipient asks for people and the certificate does not mention any.
     """
     from kinfold.rows.engines.duckdb import DuckDB
     from kinfold.rows.resources import Resources
@@ -59,10 +65,11 @@ def check_folder(
         if policy is not None:
             asked = policy(certificate)
             more = terms_of_release(asked, engine, frame)
+            require_people |= more.unit is not None and terms.unit is None
             verdict, terms = verdict.also(verify(engine, frame, more)), replace(terms, unit=terms.unit or more.unit)
             verdict = with_recoded_values(verdict, engine, frame, asked)
             verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
-    return Checked(verdict if rows_only else verdict.of_rows(terms.unit), certificate)
+    return Checked(verdict if rows_only else verdict.of_rows(terms.unit, required=require_people), certificate)
 
 
 def check_read(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Verdict:

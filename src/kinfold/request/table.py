@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from kinfold.models.terms import Terms
 from kinfold.request.binding import BoundColumn, BoundPolicy
 from kinfold.request.encoding import Attribute, Coded, encode
-from kinfold.request.terms import confidential_values, unit_values
+from kinfold.request.terms import confidential_values, people, scopes_of
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.regions import ValueCodes
 from kinfold.rows.recoding import Recoding
 from kinfold.rows.schema import Column, Role
-from kinfold.rows.tally import Spread, Tally
+from kinfold.rows.tally import Scopes, Spread, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +87,14 @@ class Table:
         return confidential_values(self.engine, self.frame, self.terms)
 
     @cached_property
-    def unit(self) -> NDArray[Any] | None:
+    def person(self) -> NDArray[np.int64] | None:
         """Whose each record is, where people are counted."""
-        return unit_values(self.engine, self.frame, self.policy)
+        return people(self.engine, self.frame, self.policy)
+
+    @cached_property
+    def scopes(self) -> Scopes | None:
+        """What promises must hold for beside the rows of each class."""
+        return scopes_of(self.engine, self.frame, self.terms, self.person)
 
     def _tally(self) -> Tally:
         counted = self.engine.tally(self.frame, self.terms.quasi, {})

@@ -24,6 +24,7 @@ from kinfold.request.quoted_terms import as_written
 from kinfold.rows.engines import Engine
 from kinfold.rows.formulas import unquoted
 from kinfold.rows.schema import AS_TEXT, Kind, Reading, Role
+from kinfold.rows.tally import Scopes, coded
 
 
 def terms_of(policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = False, released: bool = False) -> Terms:
@@ -123,19 +124,33 @@ def confidential_values(engine: Engine, frame: Any, terms: Terms) -> dict[str, N
     return values
 
 
-def unit_values(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[Any] | None:
-    """Return whose row each row is, where the policy counts people; rows without a unit count as one person's."""
+def people(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[np.int64] | None:
+    """Number whose row each row is, where the policy counts people; rows without a unit count as one person's."""
     name = policy.request.privacy.unit
     if name is None:
         return None
-    unit: NDArray[Any] = engine.collect(frame, {name: None}).column(0).to_numpy(zero_copy_only=False)
-    people, k = len({*unit}), policy.request.privacy.k
-    if people < k:
+    found = _numbered(engine, frame, name, AS_TEXT)
+    many, k = len(np.unique(found)), policy.request.privacy.k
+    if many < k:
         raise Unreachable(
-            f"k is {k}, but '{name}' names only {plural(people, 'person', 'people')}",
+            f"k is {k}, but '{name}' names only {plural(many, 'person', 'people')}",
             fix="lower k, or bring more people",
         )
-    return unit
+    return found
+
+
+def scopes_of(engine: Engine, frame: Any, terms: Terms, person: NDArray[np.int64] | None) -> Scopes | None:
+    """Return what promises must hold for beside the rows of each class, if they are about people or joint."""
+    if person is None and not terms.joint:
+        return None
+    columns = {name: coded(values) for name, values in confidential_values(engine, frame, terms).items()}
+    return Scopes(columns, person, {name: _numbered(engine, frame, name) for name in columns if terms.joint})
+
+
+def _numbered(engine: Engine, frame: Any, name: str, how: Reading | None = None) -> NDArray[np.int64]:
+    """Number the texts of a column: 0 where there is none."""
+    texts = engine.collect(frame, {name: how}).column(0).combine_chunks().dictionary_encode()
+    return np.asarray(texts.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64) + 1
 
 
 def held_texts(engine: Engine, frame: Any, name: str) -> NDArray[Any]:

@@ -7,7 +7,7 @@ back to the rows: merging classes adds their sizes and their spreads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -142,40 +142,88 @@ def coded(column: Values) -> tuple[Values, Ints]:
     return np.concatenate([column[null][:1], values]), code
 
 
-def counted_once(labels: NDArray[np.integer[Any]], unit: Values, confidential: Mapping[str, Values]) -> Tally:
-    """Tally classes by people: a unit counts once in a class, and once for each value that it holds there.
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """A tally on which a promise must hold beside that of rows by class, and the class that each of its classes is in.
 
-    So the size of a class is its people, and what its spreads count are pairs of a person and a value.
-
-    >>> tally = counted_once(np.array([0, 0, 1]), np.array(["ann", "ann", "bob"]), {"disease": np.array(["flu"] * 3)})
-    >>> tally.sizes.tolist(), tally.spreads["disease"].count.tolist()
-    ([1, 1], [1, 1])
+    `counted` says in words what is counted, where that is people.
     """
-    labels = np.asarray(labels, np.int64)
-    person = coded(np.asarray(unit))[1]
-    people = int(person.max()) + 1
-    once = np.unique(labels * people + person)
-    spreads = {}
-    for name, column in confidential.items():
-        values, code = coded(np.asarray(column))
-        width = len(values)
-        held = np.unique((labels * width + code) * people + person) // people
-        cell, count = np.unique(held, return_counts=True)
-        spreads[name] = Spread(cell // width, cell % width, count, values)
-    return Tally({}, np.bincount(once // people).astype(np.int64), spreads)
+
+    tally: Tally
+    owner: Ints
+    counted: str = ""
 
 
-def within(labels: NDArray[np.integer[Any]], columns: Sequence[Values]) -> tuple[Ints, Ints]:
-    """Split classes by the values of further columns; return the finer labels and the class of each finer one.
+@dataclass(frozen=True, eq=False)
+class Scopes:
+    """What promises must hold for beside the rows of each class: its people, and its parts by other columns.
 
-    >>> [found.tolist() for found in within(np.array([0, 0, 1]), [np.array(["a", "b", "b"])])]
+        people          a person counts once in a class, and once for each value that they hold there: the size of the
+                        class is its people, and its spreads count pairs of a person and a value
+        joint           the rows of a class that hold the same in every other confidential column, by its text
+        joint people    a person counts once in each such part that holds a row of theirs, and once for each value there
+
+    None of them follows from another: a person who is in two parts of a class counts in both, and once in the class.
+
+    >>> ill, wage = np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1])
+    >>> scopes = Scopes({"ill": (np.array(["cold", "flu"]), ill)}, np.array([0, 0, 0, 1]), {"ill": ill, "wage": wage})
+    >>> for scope in scopes.of(np.zeros(4, np.int64), "ill"):
+    ...     print(scope.counted or "rows", scope.tally.sizes, scope.tally.spreads["ill"].count)
+    each person counted once [2] [1 2]
+    rows [2 2] [2 2]
+    each person counted once by whoever knows the other confidential columns [1 2] [1 2]
+    """
+
+    columns: Mapping[str, tuple[Values, Ints]]  # distinct values in order, and which of them each row holds
+    person: Ints | None = None  # whose each row is
+    known: Mapping[str, Ints] = field(default_factory=dict)  # joint promises: the text that each row holds, numbered
+
+    def take(self, rows: NDArray[np.intp]) -> Scopes:
+        """Return the scopes of some of the rows."""
+        columns = {name: (values, code[rows]) for name, (values, code) in self.columns.items()}
+        known = {name: code[rows] for name, code in self.known.items()}
+        return Scopes(columns, None if self.person is None else self.person[rows], known)
+
+    def of(self, labels: NDArray[np.integer[Any]], name: str | None) -> Iterator[Scope]:
+        """Yield the scopes of a promise about a column, or about the size of classes where there is none."""
+        classes: Ints = np.asarray(labels, np.int64)
+        if self.person is not None:
+            yield Scope(self._people(classes, name), np.arange(classes.max(initial=-1) + 1), "each person counted once")
+        if name is None or not self.known:
+            return
+        part, owner = within(classes, [code for other, code in self.known.items() if other != name])
+        spread = spread_of(part, *self.columns[name])
+        yield Scope(Tally({}, np.bincount(part).astype(np.int64), {name: spread}), owner)
+        if self.person is not None:
+            counted = "each person counted once by whoever knows the other confidential columns"
+            yield Scope(self._people(part, name), owner, counted)
+
+    def _people(self, labels: Ints, name: str | None) -> Tally:
+        sizes = np.bincount(self._once(labels)).astype(np.int64)
+        if name is None:
+            return Tally({}, sizes)
+        values, code = self.columns[name]
+        cell, held = np.unique(labels * len(values) + code, return_inverse=True)
+        count = np.bincount(self._once(held)).astype(np.int64)
+        return Tally({}, sizes, {name: Spread(cell // len(values), cell % len(values), count, values)})
+
+    def _once(self, labels: Ints) -> Ints:
+        """Return the label of each person's rows, each once."""
+        assert self.person is not None  # noqa: S101  asked where people are counted
+        people = int(self.person.max(initial=0)) + 1
+        return np.unique(labels * people + self.person) // people
+
+
+def within(labels: Ints, columns: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Split classes by the codes of further columns; return the finer labels and the class of each finer one.
+
+    >>> [found.tolist() for found in within(np.array([0, 0, 1]), [np.array([0, 1, 1])])]
     [[0, 1, 2], [0, 0, 1]]
     """
-    finer = np.asarray(labels, np.int64)
-    for column in columns:
-        values, code = coded(np.asarray(column))
-        finer = np.unique(finer * len(values) + code, return_inverse=True)[1]
-    owner = np.empty(int(finer.max()) + 1, np.int64)
+    finer = labels
+    for code in columns:
+        finer = np.unique(finer * (code.max(initial=0) + 1) + code, return_inverse=True)[1]
+    owner = np.empty(int(finer.max(initial=-1)) + 1, np.int64)
     owner[finer] = labels
     return finer, owner
 

@@ -46,11 +46,10 @@ def outliers(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
 def verify(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
     """Ask both checkers about the file as written."""
     public = Path(request["release"]) / "public"
-    rows_only = bool(request.get("rows_only"))
     found, names = [], {"engine": False, "plain": True}
     for name, twice in names.items():
         tell({"event": "progress", "stage": "verify", "share": 0.5 if twice else 0.1})
-        verdict = flow.verify(public, rows_only=rows_only, twice=twice)
+        verdict = flow.verify(public, twice=twice)
         found.append({"name": name, "holds": verdict.holds, "promises": [asdict(each) for each in verdict.findings]})
     return _kept(request, {"checkers": found})
 

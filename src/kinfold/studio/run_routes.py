@@ -102,7 +102,7 @@ class RunRoutes:
         """Ask both checkers again about the file as written."""
         session, run = _run(request, finished=True)
         await json_of(request, session.limits)
-        more = {"release": str(run.job.folder / "release"), "rows_only": run.asked["unit"] is not None}
+        more = {"release": str(run.job.folder / "release")}
         return JSONResponse({"job": runs.look(self.sessions, session, "verify", more).ident}, 202)
 
     async def map(self, request: Request) -> Response:

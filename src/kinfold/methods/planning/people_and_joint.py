@@ -1,19 +1,22 @@
 """Promises that a class's own counts of rows do not tell: about people who have several rows, and joint ones.
 
-    unit     k, l and t count each person once in a class, however many rows they have there
+    unit     every promise counts each person once in a class, however many rows they have there
     joint    a promise about one confidential column must hold for whoever knows the others as well
+    both     and then also with each person counted once among the rows that share the others
 
-Neither can be steered by the counts that a search keeps, so classes that miss one are merged with their nearest class
-until none does. One class of everything keeps any promise about people that the table keeps; a joint promise it may
-still miss, and then the request cannot be met.
+What is counted is defined in `rows.tally.Scopes`, for the judge as well.
+
+No such promise can be steered by the counts that a search keeps, so classes that miss one are merged with their nearest
+class until none does. One class of everything keeps any promise about people that the table keeps; a joint promise it
+may still miss, and then the request cannot be met.
 
 Cost: O(n log n) a round, a round for each merge at worst.   Ties: the lowest label.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +26,6 @@ from kinfold.errors import Unreachable
 from kinfold.methods.partition.geometry import centres, distances
 from kinfold.methods.task import Task
 from kinfold.rows.points import Points
-from kinfold.rows.tally import counted_once, of_labels, within
 
 Labels: TypeAlias = NDArray[np.int32]
 Failing: TypeAlias = Callable[[Labels], NDArray[np.bool_]]
@@ -33,36 +35,18 @@ APART = 1e6  # deviations between strata: nothing is ever nearer across than wit
 
 def beyond_rows(task: Task) -> Failing | None:
     """Return what marks the classes that miss such a promise; None where nothing of the kind is asked for."""
-    asked: list[Failing] = []
-    if task.unit is not None:
-        asked.append(lambda labels: _by_people(task, labels))
-    if task.policy.request.privacy.joint and len(task.confidential) > 1:
-        asked.append(lambda labels: _jointly(task, labels))
-    if not asked:
+    scopes = task.scopes
+    if scopes is None:
         return None
-    return lambda labels: np.asarray(np.logical_or.reduce([failing(labels) for failing in asked]))
 
+    def failing(labels: Labels) -> NDArray[np.bool_]:
+        missed = np.zeros(int(labels.max()) + 1, np.bool_)
+        for model in task.models:
+            for scope in scopes.of(labels, model.column):
+                missed[scope.owner[model.failing(scope.tally)]] = True
+        return missed
 
-def _by_people(task: Task, labels: Labels) -> NDArray[np.bool_]:
-    assert task.unit is not None  # noqa: S101  asked by `beyond_rows`
-    tally = counted_once(labels, task.unit, task.confidential)
-    return np.asarray(np.logical_or.reduce([model.failing(tally) for model in task.models]))
-
-
-def _jointly(task: Task, labels: Labels) -> NDArray[np.bool_]:
-    missed = np.zeros(int(labels.max()) + 1, np.bool_)
-    for model in task.models:
-        name = model.column
-        if name is None:
-            continue
-        finer, owner = within(labels, _others(task.confidential, name))
-        failing = model.failing(of_labels(finer, {name: task.confidential[name]}))
-        missed[owner[failing]] = True
-    return missed
-
-
-def _others(confidential: Mapping[str, NDArray[Any]], name: str) -> list[NDArray[Any]]:
-    return [values for other, values in confidential.items() if other != name]
+    return failing
 
 
 def alike(columns: Sequence[pa.Array]) -> Labels:

@@ -252,10 +252,6 @@ class _Company:
         columns = [self.task.confidential[model.column] for model in self.task.models if model.column is not None]
         return [coded(np.asarray(values))[1] for values in columns]
 
-    @cached_property
-    def _people(self) -> NDArray[np.int64] | None:
-        return None if self.task.unit is None else coded(np.asarray(self.task.unit))[1]
-
     def order(self, near: Rows, rows: Rows) -> Rows:
         """Return records in the order in which they come along to others."""
         if self._protected:
@@ -264,11 +260,12 @@ class _Company:
         else:
             middle = centre(self._points.take(near))
             rows = rows[np.argsort(distances(self._points.take(rows), middle, 0), kind="stable")]
-        if self._people is None:
+        person = None if self.task.scopes is None else self.task.scopes.person
+        if person is None:
             return rows
         first = np.zeros(len(rows), np.bool_)
-        first[np.unique(self._people[rows], return_index=True)[1]] = True
-        return rows[np.argsort(~first | np.isin(self._people[rows], self._people[near]), kind="stable")]
+        first[np.unique(person[rows], return_index=True)[1]] = True
+        return rows[np.argsort(~first | np.isin(person[rows], person[near]), kind="stable")]
 
 
 def _blanked(task: Task, found: Patterns) -> Task:
@@ -280,7 +277,7 @@ def _blanked(task: Task, found: Patterns) -> Task:
             lost = np.array([bool(own >> place & 1) for own in found.lacks])[found.label]
             here, place = blank(here, lost), place + 1
         attributes.append(here)
-    return replace(task, table=Records(attributes, task.confidential, task.unit))
+    return replace(task, table=Records(attributes, task.confidential, task.scopes))
 
 
 def blank(attribute: Measured, lost: Mask) -> Measured:

@@ -104,7 +104,7 @@ def not_exact(task: Task, apart: Labels) -> Iterator[Problem]:
     """Say what keeps the exact end from a task; `apart` are strata that no class may cross."""
     if task.method.refine != "exact":
         return
-    if task.requirements() or task.unit is not None:
+    if task.requirements() or task.scopes is not None:
         what = 'method.refine: "exact" knows no promise but k, and more is promised'
         yield Problem(what, 'use refine = "auto", which keeps every promise')
     if apart.any():

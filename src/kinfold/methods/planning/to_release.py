@@ -48,7 +48,7 @@ def to_release(task: Task, method: Declaration) -> Taken:
         notes.append(f"{told_of} left out because a value is missing, as the policy asks")
     rows = np.flatnonzero(~gone & ~unfit)
     _require(len(rows), task)
-    here = replace(task, table=Records(attributes, task.confidential, task.unit)).take(rows)
+    here = replace(task, table=Records(attributes, task.confidential, task.scopes)).take(rows)
     if (spare := set_aside(method, here)).any():
         told_of = plural(int(spare.sum()), "record was", "records were")
         notes.append(f"{told_of} discarded so that classes are of one size, as the policy allows")
