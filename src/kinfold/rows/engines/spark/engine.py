@@ -262,6 +262,7 @@ class Spark:
     def rows(self, frame: Distributed | Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""
         local = self._brought(frame)
+        self._require_unchanged()
         found = self._here.rows(local, schema)
         self._let_go(frame, local)
         return found
