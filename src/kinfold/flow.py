@@ -35,6 +35,7 @@ from kinfold.release.resuming import shelf_for
 from kinfold.release.row_pairs import by_classes, by_position, without_identifiers
 from kinfold.request.binding import bind
 from kinfold.request.encoding import encode
+from kinfold.request.exact_values import zones_told
 from kinfold.request.keywords import listing, policy_values, requested
 from kinfold.request.policy import Policy
 from kinfold.request.preparation import Prepared, prepare
@@ -119,7 +120,10 @@ def anonymize(
     del rows
     bound, terms = table.policy, table.terms  # terms: what will be promised
     task = _task(table, tell, ask, shelf_for(saved, asked, engine.checksum(original)))  # with what is done already
-    planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
+    zones = zones_told(bound.of(Role.QUASI))  # by which clock generalized moments are dated
+    planned = plan(task).after(
+        (*prepared.notes, *zones), (*prepared.told, *zones)
+    )  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured
     planned, written = _quoted(planned, terms) if asked.output.spreadsheet_safe else (planned, terms)
