@@ -35,6 +35,7 @@ from kinfold.release.resuming import shelf_for
 from kinfold.release.row_pairs import by_classes, by_position, without_identifiers
 from kinfold.request.binding import bind
 from kinfold.request.encoding import encode
+from kinfold.request.exact_values import zones_told
 from kinfold.request.keywords import listing, policy_values, requested
 from kinfold.request.policy import Policy
 from kinfold.request.preparation import Prepared, prepare
@@ -110,14 +111,19 @@ def anonymize(
     tell = progress or _unheard
     started = time.perf_counter()
     asked = requested(policy, request)
+    source = snapshot_of(source)  # nothing that happens to a frame from here on changes the release
     rows = rows_of(source)
     engine = open_engine(asked, rows)
     tell("read", 0, 1)
     original = engine.read(rows, MISSING, asked.source.form)  # rows as they came
     prepared, schema, table = fit(engine, original, asked, frames.index_names(source))  # bound: roles, kinds, checked
+    del rows
     bound, terms = table.policy, table.terms  # terms: what will be promised
     task = _task(table, tell, ask, shelf_for(saved, asked, engine.checksum(original)))  # with what is done already
-    planned = plan(task).after(prepared.notes, prepared.told)  # what to do to each row and each column
+    zones = zones_told(bound.of(Role.QUASI))  # by which clock generalized moments are dated
+    planned = plan(task).after(
+        (*prepared.notes, *zones), (*prepared.told, *zones)
+    )  # what to do to each row and each column
     tell("apply", 0, 1)
     recoded = engine.apply(prepared.frame, planned.recoding, schema)  # rows as they are measured
     planned, written = _quoted(planned, terms) if asked.output.spreadsheet_safe else (planned, terms)
@@ -130,7 +136,8 @@ def anonymize(
     measures = _with_belief(_measured(tables, table, prepared, verdict), planned)  # risk and loss
     rules = count_rules(bound, engine, prepared.mapped, recoded)  # what breaks the edit rules, before and after
     tell("done", 1, 1)
-    how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, _named(source), engine)
+    source = source.only(planned.recoding) if isinstance(source, frames.Snapshot) else source
+    how = (planned.after(*in_words(rules)), schema, time.perf_counter() - started, source, engine)
     return Release(verdict, measures, bound, written, *how, original, prepared, released, save, rules, tables.drawn)
 
 
@@ -370,12 +377,22 @@ def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
     return DuckDB(limits.of(*sources))
 
 
+def snapshot_of(source: Any) -> Any:
+    """Return a frame in memory as a private copy; a path or an address, and a frame of Spark, which cannot change."""
+    source = _named(source)
+    if isinstance(source, Path | DatabaseAddress) or frames.is_spark(source) or not frames.is_frame(source):
+        return source
+    return frames.Snapshot.of(source)
+
+
 def rows_of(source: Any) -> Any:
     """Return what an engine reads: a path, the address of rows in a database, or a frame's rows as Arrow."""
     if isinstance(source, str | Path):
         return located(source)
     if isinstance(source, DatabaseAddress) or frames.is_spark(source):
         return source
+    if isinstance(source, frames.Snapshot):
+        return source.to_arrow()
     if not frames.is_frame(source):
         if frames.is_lazy(source):
             what = f"the {type(source).__name__} is lazy: its rows are not there yet"

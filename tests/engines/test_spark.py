@@ -377,6 +377,18 @@ def test_a_file_that_changes_before_its_rows_are_written_is_refused(spark: Any, 
         release.save(tmp_path / "out")
     assert "nothing was released" in str(refused.value) or "changed while it was read" in str(refused.value)
     assert not (tmp_path / "out").exists()
+    with pytest.raises(DataError, match="changed while it was read"):
+        _ = release.frame
+
+
+def test_a_released_frame_of_spark_does_not_follow_the_files_of_its_source(spark: Any, tmp_path: Path) -> None:
+    source = tmp_path / "t.parquet"
+    parquet.write_table(people(200), source)
+    release = kinfold.anonymize(spark.read.parquet(str(source)), policy())
+    before = release.frame.toArrow()
+    source.unlink()
+    parquet.write_table(people(200, seed=2), source)
+    assert release.frame.toArrow() == before
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("ns", "UTC"), pa.time64("ns")])

@@ -27,7 +27,8 @@ from kinfold.evaluation.pairing import PairedColumn
 from kinfold.evaluation.value_transitions import Meetings, met
 from kinfold.hierarchy import TOP
 from kinfold.measures.overall import WeighedColumn, lost_numbers, lost_statements, squared_errors
-from kinfold.request.encoding import SECONDS, Coded, Measured
+from kinfold.request.encoding import Coded, Measured
+from kinfold.request.exact_values import SECONDS
 from kinfold.rows.schema import Kind
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -120,7 +121,8 @@ def _parsed(label: str, kind: Kind) -> float:
 
 
 def _days(label: str) -> float:
-    return datetime.fromisoformat(label).replace(tzinfo=UTC).timestamp() / SECONDS
+    moment = datetime.fromisoformat(label)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() / SECONDS
 
 
 def _mean(met: Meetings, lost: Floats, same: Flags) -> ColumnLoss:

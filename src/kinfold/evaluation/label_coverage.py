@@ -142,6 +142,8 @@ def _values_of(column: PairedColumn) -> list[str]:
         return [str(value) for value in attribute.hierarchy.values]
     if isinstance(attribute, Coded):
         return [str(text) for text in attribute.texts[:-1]]
+    if attribute.exact is not None:
+        return [str(text) for text in attribute.exact.texts]
     distinct = np.unique(attribute.numbers[~attribute.null])
     return [as_text(attribute.bound, float(number)) for number in distinct]
 

@@ -76,6 +76,8 @@ class PairedColumn:
         if isinstance(self.attribute, Coded):
             codes = self.attribute.codes.astype(np.int64)
             return np.where(codes == self.attribute.null_code, -1, codes)
+        if self.attribute.exact is not None:
+            return self.attribute.exact.places.astype(np.int64)
         known = ~self.attribute.null
         ranks = np.full(len(known), -1, np.int64)
         ranks[known] = np.unique(self.attribute.numbers[known], return_inverse=True)[1]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def _coded(engine: Engine, original: Any, attribute: Coded) -> Coded:
     held = engine.collect(original, {bound.name: None}).column(0).combine_chunks().dictionary_encode()
     names = {*held.dictionary.to_pylist(), *attribute.texts[:-1]}
     in_order = bound.kind is Kind.ORDINAL and not bound.request.order and all(map(_is_number, names))
-    texts = sorted(names, key=float) if in_order else sorted(names)
+    texts = sorted(names, key=Decimal) if in_order else sorted(names)
     place = {text: code for code, text in enumerate(texts)}
     codes = np.array([*(place[text] for text in held.dictionary.to_pylist()), len(texts)], np.int32)
     scale = Ordered(len(texts), bound.request.weight) if in_order else Nested.flat(len(texts) + 1, bound.request.weight)

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Context, Decimal
 from fractions import Fraction
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 from kinfold.errors import PolicyError
 from kinfold.hierarchy.hierarchy import TOP, Hierarchy
 
+EVERY_DIGIT = Context(prec=2000)
 CALENDAR = ("day", "month", "quarter", "year", "decade")
 
 
@@ -107,15 +109,28 @@ class _Bands:
         """Return the interval of a number, counted from the origin."""
         low = self.origin + number // width * width
         if self.top is not None and self.origin + number >= self.top:
-            return f"{float(self.top):.12g}+"
+            return f"{_written(self.top)}+"
         if self.bottom is not None and self.origin + number < self.bottom:
-            return f"under {float(self.bottom):.12g}"
+            return f"under {_written(self.bottom)}"
         high = low + width if self.top is None else min(low + width, self.top)
         low = low if self.bottom is None else max(low, self.bottom)
         if not self.whole:
-            return f"[{float(low):.12g}, {float(high):.12g})"
+            return f"[{_written(low)}, {_written(high)})"
         first, last = int(low), int(high) - 1
         return str(first) if first == last else f"{first}-{last}"
+
+
+def _written(end: Fraction) -> str:
+    """Write an end of an interval with as many digits as it takes to be exact; it is a finite decimal.
+
+    >>> _written(Fraction(1, 4)), _written(Fraction("-1234567890123.25")), _written(Fraction(10**15))
+    ('0.25', '-1234567890123.25', '1e+15')
+    """
+    short = f"{float(end):.12g}"
+    if Fraction(short) == end:
+        return short
+    decimals = next(n for n in count() if (end * 10**n).denominator == 1)
+    return f"{Decimal(int(end * 10**decimals)).scaleb(-decimals, EVERY_DIGIT):f}"
 
 
 def by_dates(values: Iterable[str], units: Sequence[str], where: str = "the hierarchy") -> Hierarchy:

@@ -84,7 +84,14 @@ def _category(code: str) -> str:
 
 
 def _chapter(code: str) -> str:
-    return CHAPTERS[max(first for first in CHAPTERS if first <= max(code[:3], "A00"))]
+    """Return the chapter that a code is in; where it is in none, the codes of its letter.
+
+    >>> _chapter("D48.1"), _chapter("D49"), _chapter("K95.0")
+    ('C00-D48', 'D00-D99', 'K00-K99')
+    """
+    found = CHAPTERS[max(first for first in CHAPTERS if first <= max(code[:3], "A00"))]
+    first, last = found.split("-")
+    return found if first <= code[:3] <= last else f"{code[0]}00-{code[0]}99"
 
 
 def _blocks() -> Callable[[str], tuple[str, ...]]:

@@ -21,7 +21,8 @@ from kinfold.errors import plural
 from kinfold.methods import aggregate
 from kinfold.methods.aggregate import Floats, Labels
 from kinfold.methods.covering import covering
-from kinfold.request.encoding import SECONDS, Attribute, Coded, Measured
+from kinfold.request.encoding import Attribute, Coded, Measured
+from kinfold.request.exact_values import SECONDS
 from kinfold.request.policy import Output
 from kinfold.rows.recoding import Replace
 from kinfold.rows.schema import Kind, Storage

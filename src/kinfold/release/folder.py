@@ -32,6 +32,7 @@ from kinfold.request.terms import held_texts
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.source import digest
+from kinfold.rows.frames import Snapshot
 from kinfold.verification import verify
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ def _source(release: Release) -> dict[str, Any]:
         return {"file": source.name, "sha256": checksum}
     if isinstance(source, DatabaseAddress):
         return {"database": str(source), "rows": checksum}
-    return {"frame": type(source).__module__}
+    return {"frame": source.module if isinstance(source, Snapshot) else type(source).__module__}
 
 
 def _json(value: Any) -> str:

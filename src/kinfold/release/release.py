@@ -43,7 +43,7 @@ class Release(Displayed):
     plan: Plan
     schema: Schema
     seconds: float
-    source: Any = field(repr=False)
+    source: Any = field(repr=False)  # a path, an address, a frame of Spark, or a snapshot of another frame
     engine: Engine = field(repr=False)
     original: Any = field(repr=False)  # the engine's frames
     prepared: Prepared = field(repr=False)  # the original after its values were recoded: what the plan is about
@@ -54,16 +54,19 @@ class Release(Displayed):
 
     @property
     def frame(self) -> Any:
-        """The released rows: the same kind of frame as the source, in its order; Arrow where it is a file."""
+        """The released rows: the same kind of frame as the source, in its order; Arrow where it is a file.
+
+        Each access returns a new copy of what was verified, whatever has become of the source or of earlier copies.
+        """
         if frames.is_spark(self.source):
             return self.engine.native(self.released)
         if isinstance(self.source, Path | DatabaseAddress):
             return self.engine.rows(self.released, self.written)
         rows = self.engine.rows(self.released)
-        unnamed = [name for name in frames.index_names(self.source) if not self.policy[name].named]
+        unnamed = [name for name in self.source.index if not self.policy[name].named]
         protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
         blanked = dict.fromkeys(protected & self.engine.blanked(self.original), True)
-        return frames.recoded(self.source, rows, self.recoding, unnamed, {**blanked, **self.prepared.changed})
+        return self.source.recoded(rows, self.recoding, unnamed, {**blanked, **self.prepared.changed})
 
     @property
     def written(self) -> Schema:

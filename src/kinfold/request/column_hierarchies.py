@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ from kinfold.request.binding import BoundColumn
 
 Codes: TypeAlias = NDArray[np.int32]
 Texts: TypeAlias = NDArray[Any]
+
+WEEK = re.compile(r"[0-9]{4}-?W[0-9]{2}(?!-?[0-9]).*", re.DOTALL)  # without a day
 
 
 def hierarchy_of(bound: BoundColumn, values: Sequence[str] | Texts) -> Hierarchy:
@@ -84,7 +87,8 @@ def _iso(values: Sequence[str] | Texts, where: str) -> Sequence[str]:
 
 
 def _is_date(value: str) -> bool:
+    """Whether a text names a day: a week of ISO 8601 has days of two months, or of two years."""
     try:
-        return bool(datetime.fromisoformat(value))
+        return bool(datetime.fromisoformat(value)) and not WEEK.fullmatch(value)
     except ValueError:
         return False

@@ -7,8 +7,9 @@ kind becomes codes that are equal or not. Nothing past this door meets a value t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -20,15 +21,23 @@ from kinfold.errors import DataError, plural, together
 from kinfold.hierarchy import Hierarchy
 from kinfold.request.binding import BoundColumn
 from kinfold.request.column_hierarchies import hierarchy_of, in_order, rows_of
+from kinfold.request.exact_values import (
+    SECONDS,
+    ExactValues,
+    doubles_suffice,
+    exact_values,
+    number_text,
+    shows_time,
+)
 from kinfold.rows.engines import Engine
 from kinfold.rows.points import LARGEST, Nested, Ordered, Points, Scale
-from kinfold.rows.schema import Kind, Storage
+from kinfold.rows.schema import Exactly, Kind, Storage
 
 Floats: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int32]
 Texts: TypeAlias = NDArray[Any]
+Exact: TypeAlias = Callable[[Floats], ExactValues | None]
 
-SECONDS = 86400  # of a day
 LARGEST_DAY = 1e8  # dates are released as 64 bits hold their microseconds
 LARGEST_WHOLE = 2.0**63  # integers are released as 64 bits hold them
 
@@ -42,6 +51,7 @@ class Measured:
     leaves: Codes | None = None  # row of each record in the hierarchy, -1 for null
     hierarchy: Hierarchy | None = None
     standard: tuple[float, float] | None = None  # mean and deviation of the whole table, where these are some of it
+    exact: ExactValues | None = None  # where values are generalized that doubles do not tell apart
 
     @property
     def null(self) -> NDArray[np.bool_]:
@@ -62,7 +72,8 @@ class Measured:
     def take(self, rows: NDArray[np.intp]) -> Measured:
         """Return the attribute of these records."""
         leaves = None if self.leaves is None else self.leaves[rows]
-        return Measured(self.bound, self.numbers[rows], leaves, self.hierarchy, self.standard)
+        exact = None if self.exact is None else self.exact.take(rows)
+        return Measured(self.bound, self.numbers[rows], leaves, self.hierarchy, self.standard, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +109,19 @@ def encode(engine: Engine, frame: Any, columns: Sequence[BoundColumn]) -> tuple[
     """Collect columns of a table; raise with every value problem of every column."""
     wanted = {c.name: c.column if c.kind.measured and not c.suppressed else None for c in columns}
     table = engine.collect(frame, wanted)
-    return tuple(together(partial(_encoded, bound, table.column(bound.name)) for bound in columns))
+    return tuple(
+        together(
+            partial(_encoded, bound, table.column(bound.name), partial(_exactly, engine, frame, bound))
+            for bound in columns
+        )
+    )
+
+
+def _exactly(engine: Engine, frame: Any, bound: BoundColumn, numbers: Floats) -> ExactValues | None:
+    """Return the values of a column that is generalized, where the numbers do not tell them."""
+    if bound.average != "generalize" or doubles_suffice(bound, numbers):
+        return None
+    return exact_values(bound, engine.collect(frame, {bound.name: Exactly(bound.column)}).column(0))
 
 
 def points(attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Points:
@@ -133,9 +156,9 @@ def leaves_of(attribute: Attribute) -> Codes:
     return np.asarray(attribute.leaf[attribute.codes], np.int32)
 
 
-def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
+def _encoded(bound: BoundColumn, column: pa.ChunkedArray, exactly: Exact) -> Attribute:
     if bound.kind.measured and not bound.suppressed:
-        return measured_of(bound, column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False))
+        return measured_of(bound, column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False), exactly)
     encoded = column.combine_chunks().dictionary_encode()
     categories = np.array(encoded.dictionary.to_pylist(), dtype=object)
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -144,20 +167,35 @@ def _encoded(bound: BoundColumn, column: pa.ChunkedArray) -> Attribute:
     return _ordinal(bound, categories, index) if bound.kind is Kind.ORDINAL else _nominal(bound, categories, index)
 
 
-def measured_of(bound: BoundColumn, numbers: Floats) -> Measured:
-    """Return numbers, or dates as days, as an attribute, if they can be released."""
+def measured_of(bound: BoundColumn, numbers: Floats, exactly: Exact = lambda _: None) -> Measured:
+    """Return numbers, or dates as days, as an attribute, if they can be released; `exactly` tells their values."""
     _check_dates(bound, numbers)
     limit = LARGEST_WHOLE if bound.column.storage is Storage.INTEGER else LARGEST
     if max(np.nanmax(numbers, initial=0.0), -np.nanmin(numbers, initial=0.0)) >= limit:
         raise DataError(f"column '{bound.name}' holds values beyond {limit:.0e}", fix="give it in larger units")
+    exact = exactly(numbers)
     if not bound.request.hierarchy or bound.average != "generalize":
-        return Measured(bound, numbers)
-    distinct, inverse = np.unique(numbers[~np.isnan(numbers)], return_inverse=True)
-    texts = np.array([as_text(bound, value) for value in distinct], object)
+        return Measured(bound, numbers, exact=exact)
+    texts, places = (exact.texts, exact.places) if exact else _distinct(bound, numbers)
     hierarchy = hierarchy_of(bound, texts)
-    leaves = np.full(len(numbers), -1, np.int32)
-    leaves[~np.isnan(numbers)] = rows_of(bound, hierarchy, texts)[inverse]
-    return Measured(bound, numbers, leaves, hierarchy)
+    leaves = np.append(rows_of(bound, hierarchy, texts), np.int32(-1))[places]
+    return Measured(bound, numbers, leaves, hierarchy, exact=exact)
+
+
+def value_texts(engine: Engine, frame: Any, bound: BoundColumn) -> list[str | None]:
+    """Return every value of a column of numbers or moments as its hierarchy knows it, None for null."""
+    (flat,) = encode(engine, frame, [replace(bound, request=bound.request.model_copy(update={"hierarchy": None}))])
+    assert isinstance(flat, Measured)  # noqa: S101  asked of numbers and moments
+    texts, places = (flat.exact.texts, flat.exact.places) if flat.exact else _distinct(bound, flat.numbers)
+    return [None if place < 0 else str(texts[place]) for place in places]
+
+
+def _distinct(bound: BoundColumn, numbers: Floats) -> tuple[Texts, Codes]:
+    """Return the distinct numbers as text, and which of them each record has, -1 for null."""
+    there = ~np.isnan(numbers)
+    places = np.full(len(numbers), -1, np.int32)
+    distinct, places[there] = np.unique(numbers[there], return_inverse=True)
+    return np.array([as_text(bound, value) for value in distinct], object), places
 
 
 def _check_dates(bound: BoundColumn, numbers: Floats) -> None:
@@ -173,15 +211,13 @@ def as_text(bound: BoundColumn, number: float) -> str:
     """Write a number of a column the way its values are written: integers, decimals, ISO dates and times."""
     if bound.kind is Kind.DATE:
         moment = np.datetime64(round(number * SECONDS), "s")  # of any year; Python's calendar has those from 1 to 9999
-        exact = bound.column.storage is Storage.TIMESTAMP
-        return str(np.datetime_as_string(moment, "s" if exact else "D")).replace("T", " ")
-    whole = bound.column.storage is Storage.INTEGER or bound.column.decimals == 0
-    return str(int(number)) if whole else repr(float(number))
+        return str(np.datetime_as_string(moment, "s" if shows_time(bound.column) else "D")).replace("T", " ")
+    return number_text(float(number), whole=bound.column.storage is Storage.INTEGER or bound.column.decimals == 0)
 
 
 def _ordinal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:
     in_order(bound, categories)
-    order = bound.request.order or tuple(sorted(categories, key=float))
+    order = bound.request.order or tuple(sorted(categories, key=_as_number))
     place = {text: rank for rank, text in enumerate(order)}
     null = len(order)
     codes = np.array([*(place[text] for text in categories), null], np.int32)[index]
@@ -191,6 +227,12 @@ def _ordinal(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Code
     hierarchy = hierarchy_of(bound, order)
     leaf = np.array([*rows_of(bound, hierarchy, np.array(order, object)), -1], np.int32)
     return replace(coded, hierarchy=hierarchy, leaf=leaf)
+
+
+def _as_number(text: str) -> tuple[bool, Decimal]:
+    """Return by what numbers are put in order, exactly; what is not a number comes last."""
+    number = Decimal(text)
+    return number.is_nan(), Decimal() if number.is_nan() else number
 
 
 def _told_apart(bound: BoundColumn, categories: Texts, index: NDArray[Any]) -> Coded:

@@ -14,7 +14,7 @@ import numpy as np
 from kinfold.hierarchy import Hierarchy, by_rows
 from kinfold.request.binding import BoundColumn
 from kinfold.request.column_hierarchies import hierarchy_of, rows_of
-from kinfold.request.encoding import as_text
+from kinfold.request.encoding import value_texts
 from kinfold.request.policy import ColumnPolicy, HierarchySpec, Output, Policy, Privacy
 from kinfold.request.preparation import prepare
 from kinfold.rows.engines import Engine
@@ -47,9 +47,7 @@ def held_values(engine: Engine, frame: Any, policy: Policy, name: str) -> HeldVa
     tally = engine.tally(frame, [name], {})
     texts: list[str | None] = list(tally.keys[name])
     if kind.measured and (column.storage.kind.measured or column.date_format):
-        distinct = engine.collect(engine.distinct(frame, [name]), {name: column}).column(0)
-        numbers = distinct.to_numpy(zero_copy_only=False).astype(np.float64)
-        texts = [None if np.isnan(number) else as_text(bound, number) for number in numbers]
+        texts = value_texts(engine, engine.distinct(frame, [name]), bound)
     counts: dict[str, int] = {}
     for text, many in zip(texts, tally.sizes.tolist(), strict=True):
         if text is not None:

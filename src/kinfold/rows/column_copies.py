@@ -3,6 +3,8 @@
 A filtered or sliced column still holds what was left out: categories that no row has any more, a dictionary, the
 buffers of the array it is a part of. Here every column is taken row by row into memory of its own, and its categories
 are those that occur, in the order that they had.
+
+A copy of a whole column keeps its categories; it shares no memory that anything else can write to.
 """
 
 from __future__ import annotations
@@ -13,6 +15,59 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+
+def every(library: str, frame: Any) -> dict[str, Any]:
+    """Return copies of all columns of a frame."""
+    if library == "pyarrow":
+        return {name: _whole_arrow(column) for name, column in zip(frame.column_names, frame.columns, strict=True)}
+    if library == "pandas":
+        return {name: _whole_pandas(frame[name]) for name in frame.columns}
+    return {series.name: _whole_polars(series.alias("values")) for series in frame.get_columns()}
+
+
+def taken(column: Any, rows: np.ndarray) -> Any:
+    """Return these rows of a column of pandas, polars or pyarrow."""
+    if isinstance(column, pa.ChunkedArray):
+        return arrow(column, pa.array(rows))
+    return pandas(column, rows) if hasattr(column, "iloc") else polars(column, rows)
+
+
+def without_rows(column: Any) -> Any:
+    """Return a column of the same type and categories, without values."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([chunk.slice(0, 0) for chunk in column.chunks[:1]], column.type)
+    return column.iloc[:0].copy() if hasattr(column, "iloc") else column.clear()
+
+
+def _whole_arrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Copy an Arrow column, dictionaries too: written as a stream into memory of its own, and read from there."""
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):  # a stream keeps only the extension types that are registered
+        stored = pa.chunked_array([chunk.storage for chunk in column.chunks], kind.storage_type)
+        chunks = [pa.ExtensionArray.from_storage(kind, chunk) for chunk in _whole_arrow(stored).chunks]
+        return pa.chunked_array(chunks, kind)
+    table, sink = pa.table([column.unify_dictionaries()], names=["values"]), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all().column(0)
+
+
+def _whole_pandas(series: Any) -> Any:
+    values = series.array.take(np.arange(len(series)))
+    if hasattr(values, "remove_unused_categories"):
+        values = _with_own_categories(values)
+    elif pa.types.is_dictionary(getattr(values.dtype, "pyarrow_dtype", pa.null())):
+        values = type(values)(_whole_arrow(pa.chunked_array(values.__arrow_array__())))
+    return type(series)(values, dtype=object if series.dtype == object else None)
+
+
+def _whole_polars(series: Any) -> Any:
+    import polars as pl
+
+    if series.dtype in (pl.String, pl.Binary):  # views into memory that is not copied with them
+        return pl.Series(series.name, _whole_arrow(pa.chunked_array([series.to_arrow()])), dtype=series.dtype)
+    return series.gather(np.arange(len(series)))
 
 
 def arrow(column: pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:

@@ -44,6 +44,11 @@ def has_time(form: str | None) -> bool:
     return form is not None and ("%H" in form or "%I" in form)
 
 
+def has_offset(form: str | None) -> bool:
+    """Whether values of a format are written with their own offset from UTC."""
+    return form is not None and form.endswith("%z")
+
+
 def turned(form: str) -> str:
     """Return a format with day and month exchanged.
 

@@ -6,6 +6,10 @@ dropped (a range instead) or released, as the index again. An index that the pol
 whole numbers from 0 up without a gap; it is counted anew in the release, for gaps would tell which records were left
 out. An index without a name, or with that of a column, is called `index` (`level_0`, ... if that is taken).
 
+A frame is copied before anything is read from it (see `Snapshot`). The engine reads that copy, and columns that are
+released untouched come from it, so no later change of the caller's frame reaches a release. After planning, only the
+untouched columns of the copy stay in memory.
+
 Columns that a release does not touch have the caller's values, bit for bit; replaced ones go back into the type they
 had where their values still fit it. Either way they are copies (see `column_copies`), and nothing that was stored
 beside the values leaves with them: no attributes, no metadata, no categories that do not occur.
@@ -14,8 +18,9 @@ beside the values leaves with them: no attributes, no metadata, no categories th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -28,6 +33,8 @@ from kinfold.rows import column_copies
 from kinfold.rows.column_names import check_names
 from kinfold.rows.formulas import QUOTE, quoted
 from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
+
+Library: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 
 UNTAKEN = (pa.ArrowException, TypeError, ValueError, OverflowError)  # what Arrow raises where it takes no value
 
@@ -52,18 +59,121 @@ def is_lazy(source: Any) -> bool:
     return isinstance(nw.from_native(source, pass_through=True), nw.LazyFrame)
 
 
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A private copy of the columns of a frame; the levels of an index that carries something come first."""
+
+    library: Library
+    columns: Mapping[str, Any]  # series of pandas or polars, chunked arrays of pyarrow
+    index: Mapping[str, Any]  # columns that were levels of the index, and the names of the levels
+    required: frozenset[str] = frozenset()  # columns of a pyarrow table that are declared to have no null
+    module: str = ""  # of the class of the caller's frame
+
+    @classmethod
+    def of(cls, source: Any) -> Snapshot:
+        """Copy a frame and the memory of its values, which other objects may share and change."""
+        frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
+        native, known, required = frame.to_native(), frame.implementation, frozenset[str]()
+        _check_columns(frame)
+        library: Library = "pandas" if known.is_pandas() else "pyarrow" if known.is_pyarrow() else "polars"
+        levels: dict[str, Any] = {}
+        if library == "pandas":
+            native = native.copy(deep=False)  # rows or columns added, dropped or sorted later do not reach it
+            levels = dict(zip(index_names(native), native.index.names, strict=False))
+            native = _opened(native)
+        elif library == "pyarrow":
+            required = frozenset(field.name for field in native.schema if not field.nullable)
+        try:
+            columns = column_copies.every(library, native)
+        except UNTAKEN:  # whose message may quote a value
+            raise DataError(_untaken(native)) from None
+        if len({len(column) for column in columns.values()}) > 1:
+            what = "the frame was changed while it was read"
+            raise DataError(what, fix="let nothing change it meanwhile, or give a copy of it")
+        return cls(library, columns, levels, required, type(source).__module__)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as Arrow."""
+        return _as_arrow(self.native(self.columns), self.library, tuple(self.index))
+
+    def native(self, columns: Mapping[str, Any]) -> Any:
+        """Return a frame of the same kind as the caller's over some columns, without a copy."""
+        if self.library == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(dict(columns), copy=False)
+        if self.library == "polars":
+            import polars as pl
+
+            return pl.DataFrame([series.alias(name) for name, series in columns.items()])
+        fields = [
+            pa.field(name, column.type, name not in self.required or column.null_count > 0)
+            for name, column in columns.items()
+        ]
+        return pa.table([*columns.values()], schema=pa.schema(fields))
+
+    def only(self, recoding: Recoding) -> Snapshot:
+        """Return what a release needs: the columns that it keeps, and the types of those that it replaces."""
+        columns = {}
+        for name, treatment in recoding.columns.items():
+            if not isinstance(treatment, Drop):
+                column = self.columns[name]
+                columns[name] = column if isinstance(treatment, Keep) else column_copies.without_rows(column)
+        return replace(self, columns=columns)
+
+    def recoded(
+        self,
+        released: pa.Table,
+        recoding: Recoding,
+        index: Sequence[str] = (),
+        changed: Mapping[str, bool] | None = None,
+    ) -> Any:
+        """Return the caller's frame after a recoding whose rows are known as Arrow.
+
+        `index` columns are the index again. Columns that were `changed` beforehand (texts that stand for a missing
+        value became null, values were recoded) are not the caller's any more; False where they do not fit their type
+        either.
+        """
+        rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, changed or {}), {}
+        restore = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow}[self.library]
+        for name, treatment in recoding.columns.items():
+            if isinstance(treatment, Drop):
+                continue
+            column, as_stored = self.columns[name], rewritten.get(name)
+            if as_stored is None:
+                columns[name] = column_copies.taken(column, rows)
+            else:
+                columns[name] = restore(column, released.column(name), as_stored, _is_quoted(treatment))
+        frame, levels = self.native(columns), [name for name in index if name in columns]
+        if not levels:
+            return frame
+        return frame.set_index(levels).rename_axis(index=[self.index[name] for name in levels])
+
+
 def to_arrow(source: Any) -> pa.Table:
     """Return a frame's rows as Arrow, its index first where that is more than a plain range."""
     frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
+    _check_columns(frame)
+    pandas, native = frame.implementation.is_pandas(), frame.to_native()
+    return _as_arrow(_opened(native), "pandas", index_names(native)) if pandas else _as_arrow(native, "polars")
+
+
+def _check_columns(frame: nw.DataFrame[Any]) -> None:
+    """Refuse names that other libraries would trip over."""
     if not all(isinstance(name, str) for name in frame.columns):
         raise DataError("the frame has columns whose names are not text", fix="rename them: frame.columns = [...]")
     if not frame.columns:
         raise DataError("the frame has no columns", fix="give a table with at least one column")
-    check_names(frame.columns, "the frame")  # before other libraries meet them
-    native = _opened(frame.to_native(), readable=True)
+    check_names(frame.columns, "the frame")
+
+
+def _as_arrow(native: Any, library: Library, index: Sequence[str] = ()) -> pa.Table:
+    """Return a frame, whose index is columns, as Arrow."""
+    if index:
+        native = native.assign(**{name: _readable(native[name]) for name in index})
     try:
-        table = pa.Table.from_pandas(native, preserve_index=False) if frame.implementation.is_pandas() else native
-        table = table if isinstance(table, pa.Table) else frame.to_arrow()
+        table = pa.Table.from_pandas(native, preserve_index=False) if library == "pandas" else native
+        table = table if isinstance(table, pa.Table) else nw.from_native(native, eager_only=True).to_arrow()
     except UNTAKEN:  # whose message quotes a value
         raise DataError(_untaken(native)) from None
     return _plain(table)
@@ -98,6 +208,8 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def index_names(source: Any) -> tuple[str, ...]:
     """Return what the index of a frame is called where it counts as columns; nothing where it is a plain range."""
+    if isinstance(source, Snapshot):
+        return tuple(source.index)
     frame = nw.from_native(source, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) or not frame.implementation.is_pandas():
         return ()
@@ -125,13 +237,10 @@ def _free(taken: Collection[str]) -> str:
     return next(name for name in chain(["index"], (f"level_{i}" for i in count())) if name not in taken)
 
 
-def _opened(frame: Any, *, readable: bool = False) -> Any:
-    """Return a frame whose index, where it carries something, is columns; `readable` ones are for Arrow."""
+def _opened(frame: Any) -> Any:
+    """Return a frame of pandas whose index, where it carries something, is columns."""
     names = index_names(frame)
-    opened = frame.reset_index(names=list(names)) if names else frame
-    for name in names if readable else ():
-        opened[name] = _readable(opened[name])
-    return opened
+    return frame.reset_index(names=list(names)) if names else frame
 
 
 def _readable(level: Any) -> Any:
@@ -143,30 +252,6 @@ def _readable(level: Any) -> Any:
     known = (pa.types.is_primitive, pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
     single = pa.types.is_decimal(kind) or any(is_kind(kind) for is_kind in known)
     return level if single and not pa.types.is_duration(kind) else level.astype(str)
-
-
-def recoded(
-    source: Any,
-    released: pa.Table,
-    recoding: Recoding,
-    index: Sequence[str] = (),
-    changed: Mapping[str, bool] | None = None,
-) -> Any:
-    """Return the caller's frame after a recoding whose rows are known as Arrow.
-
-    `index` columns are the index again. Columns that were `changed` beforehand (texts that stand for a missing value
-    became null, values were recoded) are not the caller's any more; False where they do not fit their type either.
-    """
-    altered = changed or {}
-    frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
-    kept = [name for name, treatment in recoding.columns.items() if not isinstance(treatment, Drop)]
-    native = frame.to_native()
-    if frame.implementation.is_pyarrow():
-        return _pyarrow(native.select(kept), released, recoding, altered)
-    if frame.implementation.is_pandas():
-        rows = _pandas(_opened(native)[kept], released, recoding, altered)
-        return _indexed(rows, native, [name for name in index if name in kept])
-    return _polars(native, released, recoding, altered)
 
 
 def _places(recoding: Recoding) -> NDArray[np.intp]:
@@ -191,51 +276,33 @@ def _has_quotes(column: pa.ChunkedArray) -> bool:
     return bool(pc.any(pc.starts_with(column, QUOTE)).as_py())
 
 
-def _is_quoted(recoding: Recoding, name: str) -> bool:
-    treatment = recoding.columns[name]
-    return not isinstance(treatment, Drop) and treatment.quotes != 0
+def _is_quoted(treatment: Keep | Replace) -> bool:
+    return treatment.quotes != 0
 
 
-def _as_quoted(categories: Sequence[Any], recoding: Recoding, name: str) -> list[Any]:
+def _as_quoted(categories: Sequence[Any], are_quoted: bool) -> list[Any]:
     """Return the categories of a column as they are written."""
-    if not _is_quoted(recoding, name):
-        return list(categories)
-    return [quoted(each) if isinstance(each, str) else each for each in categories]
+    return [quoted(each) if are_quoted and isinstance(each, str) else each for each in categories]
 
 
-def _pyarrow(table: pa.Table, released: pa.Table, recoding: Recoding, altered: Mapping[str, bool]) -> pa.Table:
-    rows, rewritten, columns, fields = pa.array(_places(recoding)), _rewritten(recoding, released, altered), [], []
-    for field in table.schema:
-        column, as_stored = table.column(field.name), rewritten.get(field.name)
-        if as_stored is None:
-            column = column_copies.arrow(column, rows)
-        elif as_stored:
-            order = None
-            if pa.types.is_dictionary(field.type):
-                names = _as_quoted(column_copies.categories(column).to_pylist(), recoding, field.name)
-                order = pa.array(names, field.type.value_type)
-            column = column_copies.into(released.column(field.name), field.type, order)
-        else:
-            column = released.column(field.name)
-        columns.append(column)
-        fields.append(pa.field(field.name, column.type, field.nullable or column.null_count > 0))
-    return pa.table(columns, schema=pa.schema(fields))
+def _pyarrow(column: pa.ChunkedArray, released: pa.ChunkedArray, as_stored: bool, are_quoted: bool) -> pa.ChunkedArray:
+    if not as_stored:
+        return released
+    order = None
+    if pa.types.is_dictionary(column.type):
+        names = _as_quoted(column_copies.categories(column).to_pylist(), are_quoted)
+        order = pa.array(names, column.type.value_type)
+    return column_copies.into(released, column.type, order)
 
 
-def _pandas(frame: Any, released: pa.Table, recoding: Recoding, altered: Mapping[str, bool]) -> Any:
+def _pandas(column: Any, released: pa.ChunkedArray, as_stored: bool, are_quoted: bool) -> Any:
     import pandas as pd
 
-    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, altered), {}
-    for name in frame.columns:
-        kind, as_stored = frame[name].dtype, rewritten.get(name)
-        if as_stored is None:
-            columns[name] = column_copies.pandas(frame[name], rows)
-            continue
-        if isinstance(kind, pd.CategoricalDtype) and _is_quoted(recoding, name):
-            kind = pd.CategoricalDtype(_as_quoted(kind.categories.tolist(), recoding, name), kind.ordered)
-        column = _restored(released.column(name), kind) if as_stored else released.column(name).to_pandas()
-        columns[name] = column_copies.pandas(column, np.arange(len(column)))
-    return pd.DataFrame(columns)
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype) and are_quoted:
+        kind = pd.CategoricalDtype(_as_quoted(kind.categories.tolist(), are_quoted), kind.ordered)
+    new = _restored(released, kind) if as_stored else released.to_pandas()
+    return column_copies.taken(new, np.arange(len(new)))
 
 
 def _restored(column: pa.ChunkedArray, kind: Any) -> Any:
@@ -249,31 +316,15 @@ def _restored(column: pa.ChunkedArray, kind: Any) -> Any:
     return pd.Series(pd.array(column.to_pylist(), dtype=name))  # not by way of doubles
 
 
-def _indexed(frame: Any, source: Any, index: Sequence[str]) -> Any:
-    """Return the frame with these columns as its index, by the names that its levels had."""
-    if not index:
-        return frame
-    names = dict(zip(index_names(source), source.index.names, strict=True))
-    return frame.set_index(list(index)).rename_axis(index=[names[name] for name in index])
-
-
-def _polars(frame: Any, released: pa.Table, recoding: Recoding, altered: Mapping[str, bool]) -> Any:
-    """Return the frame; columns go by their places, and without their names: polars takes `*` and `^x$` as patterns."""
+def _polars(column: Any, released: pa.ChunkedArray, as_stored: bool, are_quoted: bool) -> Any:
+    """Return a column without its name: polars takes `*` and `^x$` as patterns."""
     import polars as pl
 
-    rows, rewritten, columns = _places(recoding), _rewritten(recoding, released, altered), {}
-    for name, column in zip(frame.columns, frame.get_columns(), strict=True):
-        if isinstance(recoding.columns[name], Drop):
-            continue
-        kind, as_stored = column.dtype, rewritten.get(name)
-        if as_stored is None:
-            columns[name] = column_copies.polars(column.alias("values"), rows)
-            continue
-        if kind == pl.Enum:
-            kind = pl.Enum(_as_quoted(kind.categories.to_list(), recoding, name))
-        new = pl.Series("values", released.column(name))
-        columns[name] = column_copies.polars(new.cast(kind) if as_stored else new, np.arange(len(new)))
-    return pl.DataFrame(columns)
+    kind = column.dtype
+    if kind == pl.Enum:
+        kind = pl.Enum(_as_quoted(kind.categories.to_list(), are_quoted))
+    new = pl.Series("values", released)
+    return column_copies.taken(new.cast(kind) if as_stored else new, np.arange(len(new)))
 
 
 def classes(recoding: Recoding) -> NDArray[np.int64]:

@@ -72,6 +72,7 @@ class Reading:
 
 
 AS_TEXT = Reading()
+UTC_ZONE = "UTC"
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ class Column:
     seems: Seeming | None = None  # what a column of text would be if `[source]` said so
     order: tuple[str, ...] | None = None  # the order that its categories have in the source
     ordered: bool = False  # whether the source says that this order means something
+    floating: bool = False  # whether its numbers are stored as doubles or floats
+    zone: str | None = None  # the time zone of moments that have one: what the source names, else UTC
 
     FEW: ClassVar[int] = 2
 
@@ -114,6 +117,16 @@ class Column:
         if self.storage.kind is Kind.CONTINUOUS and self.distinct <= self.FEW:
             return Kind.NOMINAL
         return self.storage.kind
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """Asks for the values of a column without a loss: numbers as text, moments in UTC.
+
+    Moments written with their offsets from UTC come with these.
+    """
+
+    column: Column
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from kinfold.methods.planning.needs import lacking
 from kinfold.methods.planning.running import generalized
 from kinfold.methods.task import Plan, Task
 from kinfold.request.encoding import Attribute, Coded, leaves_of
+from kinfold.request.exact_values import ExactValues
 from kinfold.request.methods import Declaration
 from kinfold.rows.recoding import LEFT_OUT, Drop, Keep, Recoding, Replace, Treatment
 from kinfold.rows.schema import Role
@@ -165,9 +166,19 @@ def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalizati
     if isinstance(attribute, Coded):
         return Replace(pa.array(labels.tolist(), pa.string()))
     leaves, code = leaves_of(attribute), released.domain.codes[:, place]
+    if attribute.exact is not None:
+        return Replace(_stored(attribute.exact, leaves, len(released.domain.hierarchies[place])).take(pa.array(code)))
     numbers = np.full(len(released.domain.hierarchies[place]) + 1, np.nan)
     numbers[leaves[leaves >= 0]] = attribute.numbers[leaves >= 0]
     return Replace(as_arrow(attribute, numbers[code], exact=False))
+
+
+def _stored(exact: ExactValues, leaves: NDArray[np.int32], values: int) -> pa.Array:
+    """Return the value of each row of a hierarchy, as it goes back into the type of its column; null comes last."""
+    there = leaves >= 0
+    place = np.full(values + 1, -1, np.int64)
+    place[leaves[there]] = exact.places[there]
+    return exact.stored.take(pa.array(place, mask=place < 0))
 
 
 def _blanked(attribute: Attribute, released: Generalization, place: int) -> Replace:

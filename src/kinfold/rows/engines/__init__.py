@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kinfold.rows.appearance import Appearance, Succession
 from kinfold.rows.engines.regions import Asked, Regions, Route
 from kinfold.rows.recoding import Recoding
-from kinfold.rows.schema import Column, Reading, Schema
+from kinfold.rows.schema import Column, Exactly, Reading, Schema
 from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
@@ -83,11 +83,11 @@ class Engine(Protocol):
     def distinct(self, frame: Any, by: Sequence[str]) -> Any:
         """Return a frame with one row for each class of a tally by these columns, in its order."""
 
-    def collect(self, frame: Any, columns: Mapping[str, Column | Reading | None]) -> Any:
+    def collect(self, frame: Any, columns: Mapping[str, Column | Reading | Exactly | None]) -> Any:
         """Return columns as an Arrow table.
 
         A `Column` asks for numbers (doubles; dates as days), a `Reading` for the place of each value in its exact
-        order, nothing for text.
+        order, `Exactly` for values without a loss, nothing for text.
         """
 
     def split(self, orders: Any, hall: Any) -> Any:

@@ -32,7 +32,9 @@ def _described(db: Database, frame: Frame, rows: int) -> list[Column]:
         found[i]["decimals"] = found[i]["decimals"] if next(fractions) else 0
     looks = seeming_types.look(db, frame, found)
     columns = [
-        type_inference.column(Stored(name, kind, frame.knows_type(name)), rows, answer, looks.get(i, Look()))
+        type_inference.column(
+            Stored(name, kind, frame.knows_type(name), frame.zone_of(name)), rows, answer, looks.get(i, Look())
+        )
         for i, (name, kind, answer) in enumerate(zip(frame.names, frame.types, found, strict=True))
     ]
     return [_with_order(column, frame.order_of(i)) for i, column in enumerate(columns)]

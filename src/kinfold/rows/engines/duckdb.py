@@ -43,7 +43,7 @@ from kinfold.rows.engines.value_sql import recode_values
 from kinfold.rows.engines.wide_tables import Strips
 from kinfold.rows.recoding import LEFT_OUT, Drop, Recoding, Replace
 from kinfold.rows.resources import ANY, Resources
-from kinfold.rows.schema import AS_TEXT, Column, Reading, Schema, Storage
+from kinfold.rows.schema import AS_TEXT, Column, Exactly, Reading, Schema, Storage
 from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Spread, Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
@@ -216,7 +216,7 @@ class DuckDB:
             self._tuples[asked] = tuples_of(self._db, frame, by)
         return self._tuples[asked]
 
-    def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
+    def collect(self, frame: Frame, columns: Mapping[str, Column | Reading | Exactly | None]) -> pa.Table:
         """Return columns as Arrow: numbers for a `Column`, places in the exact order for a `Reading`, else text."""
         values = {name: self._value(frame, name, how) for name, how in columns.items()}
         select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
@@ -405,9 +405,11 @@ class DuckDB:
 
     # SQL
 
-    def _value(self, frame: Frame, name: str, how: Column | Reading | None) -> str:
+    def _value(self, frame: Frame, name: str, how: Column | Reading | Exactly | None) -> str:
         if how is None or how == AS_TEXT:
             return expressions.text(frame, name)
+        if isinstance(how, Exactly):
+            return expressions.exact(frame, how.column)
         if isinstance(how, Column):
             return expressions.number(frame, how)
         value = self._exact(frame, name, how)

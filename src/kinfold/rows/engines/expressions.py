@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from kinfold.rows.date_formats import has_time
+from kinfold.rows.date_formats import has_offset, has_time
 from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.recoding import Keep, Replace
-from kinfold.rows.schema import Column, Storage
+from kinfold.rows.schema import UTC_ZONE, Column, Storage
 from kinfold.rows.source_form import PLAIN, Form
 
 
@@ -43,6 +43,7 @@ class Frame:
     orders: tuple[Order | None, ...] = ()  # of its columns, where the source has categories
     order: str = "rowid"  # SQL for the place of a row in the order in which rows came
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
+    zones: tuple[tuple[str, str], ...] = ()  # of columns of moments, by name, where the source says one
     weight: str | None = None  # the column that says how many rows each stands for, where equal ones are held once
 
     @property
@@ -53,6 +54,12 @@ class Frame:
     def at(self, name: str) -> str:
         """The name of a column inside the engine."""
         return f"c{self.names.index(name)}"
+
+    def zone_of(self, name: str) -> str | None:
+        """The time zone of a column of moments; UTC where it has one that the source does not name."""
+        kind = self.type_of(name)
+        named = dict(self.zones).get(name) if kind.startswith("TIMESTAMP") else None
+        return named or (UTC_ZONE if kind.endswith("TIME ZONE") else None)
 
     def knows_type(self, name: str) -> bool:
         """Whether the source knows the type of a column, so that its text is text whatever it looks like."""
@@ -105,6 +112,24 @@ def number(frame: Frame, column: Column) -> str:
     if column.storage is Storage.TIMESTAMP or has_time(column.date_format):
         return f"epoch(CAST({c} AS TIMESTAMP)) / 86400"
     return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
+
+
+def exact(frame: Frame, column: Column) -> str:
+    """SQL for a column without a loss: see `Exactly`."""
+    c, kind = frame.at(column.name), frame.type_of(column.name)
+    if kind == "VARCHAR" and column.date_format:
+        moment = f"CAST(strptime(trim({c}), '{column.date_format}') AS TIMESTAMP)"
+        if not has_offset(column.date_format):
+            return moment
+        offset = rf"regexp_extract({c}, '[+-][0-9:]+\s*$')"
+        return f"CASE WHEN {c} IS NOT NULL THEN struct_pack(at := {moment}, beyond := trim({offset})) END"
+    if kind == "VARCHAR":
+        return f"trim({c})"
+    if kind == "TIMESTAMP_NS":
+        return c
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):
+        return f"CAST({c} AS TIMESTAMP)"
+    return f"CAST({c} AS VARCHAR)"
 
 
 def restored(value: str, held: pa.DataType, stored: str, column: Column) -> str:

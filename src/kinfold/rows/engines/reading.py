@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import duckdb
 import pyarrow as pa
@@ -30,6 +31,7 @@ from kinfold.rows.engines.source import Format, digest, format_of, plain_name
 from kinfold.rows.engines.statistics_files import read_statistics
 from kinfold.rows.engines.unpacking import unpack
 from kinfold.rows.engines.workbooks import SheetCells, read_sheet
+from kinfold.rows.schema import UTC_ZONE
 from kinfold.rows.source_form import Form
 
 FLAT_TYPES = {*type_inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
@@ -214,7 +216,19 @@ def _taken(db: Database, source: pa.Table, name: str, *, ordered_only: bool) -> 
     except duckdb.NotImplementedException:
         raise unknown_types(known, name, partial(_known, db)) from None
     frame = _checked(db, table, tuple(source.column_names), name)
-    return replace(frame, orders=tuple(_order(column, ordered_only) for column in source.columns))
+    zones = tuple((field.name, zone) for field in source.schema if (zone := _zone(field.type)))
+    return replace(frame, orders=tuple(_order(column, ordered_only) for column in source.columns), zones=zones)
+
+
+def _zone(kind: pa.DataType) -> str | None:
+    """Return the time zone that a column of moments names; UTC for one that is not known here."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return None
+    try:
+        return kind.tz if kind.tz[:1] in ("+", "-") else ZoneInfo(kind.tz).key
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return UTC_ZONE
 
 
 def _stored(db: Database, source: pa.Table) -> str:

@@ -110,11 +110,12 @@ def has_fractions(c: str) -> str:
 
 @dataclass(frozen=True)
 class Stored:
-    """How a column comes: its name, its SQL type, and whether its source knows types."""
+    """How a column comes: its name, its SQL type, whether its source knows types, and the time zone of moments."""
 
     name: str
     sql_type: str
     typed: bool
+    zone: str | None = None
 
 
 def column(stored: Stored, rows: int, found: Mapping[str, int], look: Look) -> Column:
@@ -134,6 +135,8 @@ def column(stored: Stored, rows: int, found: Mapping[str, int], look: Look) -> C
             numbers=numbers,
             not_finite=not_finite,
             decimals=_decimals(storage, decimals, sql_type),
+            floating=sql_type in ("FLOAT", "DOUBLE"),
+            zone=stored.zone,
         )
     storage = Storage.TEXT if stored.typed else _written(found, filled, look.date_format)
     return Column(

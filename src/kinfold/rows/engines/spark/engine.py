@@ -39,7 +39,7 @@ from kinfold.rows.engines.treating import classes_after
 from kinfold.rows.engines.value_sql import changes, fresh_values, told
 from kinfold.rows.recoding import Recoding, Replace
 from kinfold.rows.resources import Resources
-from kinfold.rows.schema import Column, Reading, Schema
+from kinfold.rows.schema import Column, Exactly, Reading, Schema
 from kinfold.rows.source_form import PLAIN, Form
 from kinfold.rows.tally import Tally
 from kinfold.rows.value_recoding import Recoded, ValueRecoding
@@ -216,7 +216,7 @@ class Spark:
         wanted = frame.seen.names if names is None else tuple(dict.fromkeys(names))
         return brought(self._session, self._db, frame, wanted)
 
-    def collect(self, frame: Distributed | Frame, columns: Mapping[str, Column | Reading | None]) -> pa.Table:
+    def collect(self, frame: Distributed | Frame, columns: Mapping[str, Column | Reading | Exactly | None]) -> pa.Table:
         """Return columns as Arrow, in the order of the rows."""
         local = self._brought(frame, [*columns])
         found = self._here.collect(local, columns)
@@ -262,6 +262,7 @@ class Spark:
     def rows(self, frame: Distributed | Frame, schema: Schema | None = None) -> pa.Table:
         """Return every column as it is stored, or in the type that its values have by a schema."""
         local = self._brought(frame)
+        self._require_unchanged()
         found = self._here.rows(local, schema)
         self._let_go(frame, local)
         return found
