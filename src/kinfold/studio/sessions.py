@@ -152,11 +152,11 @@ class Sessions:
             raise Refused(403, "this address was used already, or is wrong", "take the newest one from the terminal")
         if len(self._open) >= self.limits.sessions:
             raise Refused(429, f"{len(self._open)} sessions are open already", "close one, or try again in an hour")
-        self._tokens.discard(found)
         mark = secrets.token_urlsafe(32)
         folder = self.folder / secrets.token_hex(8)
         folder.mkdir(mode=0o700)
         self._open[_digest(mark)] = session = StudioSession(folder, self.limits)
+        self._tokens.discard(found)  # last: a sign-in that failed uses nothing up
         return mark, session
 
     def find(self, mark: str) -> StudioSession | None:
