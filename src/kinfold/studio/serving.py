@@ -120,14 +120,31 @@ class Studio:
 
     @contextlib.asynccontextmanager
     async def _life(self, _: Any) -> AsyncIterator[None]:
-        """Prepare a worker; look for idle sessions; forget everything in the end."""
-        await self.sessions.jobs.pool.prepare()
-        looking = asyncio.get_running_loop().create_task(self._look_for_idle())
+        """Prepare a worker; compile; look for idle sessions; forget everything in the end."""
+        beside = [asyncio.create_task(work()) for work in (self._warm_up, self._look_for_idle)]
         try:
             yield
         finally:
-            looking.cancel()
+            for task in beside:
+                task.cancel()
             await self.sessions.close()
+
+    async def _warm_up(self) -> None:
+        """Load a worker; where kernels are not compiled for this machine, have that done, and say so on every page."""
+        pool = self.sessions.jobs.pool
+        await asyncio.shield(pool.prepare())
+        if pool.uncompiled:
+            folder = self.sessions.folder / secrets.token_hex(4)
+            folder.mkdir(mode=0o700)
+            self.sessions.warming = Job("warmup", "warmup", self, folder, {}, self._warmed)
+            with contextlib.suppress(Refused):  # the server stops already
+                self.sessions.jobs.submit(self.sessions.warming)
+
+    def _warmed(self, job: Job) -> None:
+        """Tell every page that compiling has begun, or is over."""
+        if job.over or not job.share:
+            for session in self.sessions:
+                session.changed()
 
     async def _look_for_idle(self) -> None:
         while True:

@@ -136,6 +136,7 @@ class Sessions:
         self.folder = scratch.make(PREFIX)
         self.begun: list[Callable[[StudioSession], None]] = []  # who wants to know of a new session
         self.demo: Mapping[str, Any] = {}  # what is known of the demo table once somebody has opened it
+        self.warming: Job | None = None  # which compiles, once for a machine
         self._open: dict[str, StudioSession] = {}
         self._tokens: set[str] = set()
 

@@ -34,6 +34,7 @@ def told(sessions: Sessions, session: StudioSession) -> dict[str, Any]:
         "limits": {"upload_bytes": limits.upload_bytes, "upload_seconds": limits.upload_seconds}
         | {"runs": limits.runs, "waiting": limits.waiting},
         "workspace": str(sessions.workspace),
+        "compiling": sessions.warming is not None and not sessions.warming.over,
         "source": _source(session),
         "columns": _columns(session, policy[0] if policy else None),
         "combinations": table.facts.get("combinations", []) if table else [],
