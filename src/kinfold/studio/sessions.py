@@ -66,6 +66,7 @@ class StudioSession:
         self.runs: dict[str, Tried] = {}
         self.looks: dict[str, Job] = {}
         self.step = "open"
+        self.draft: Mapping[str, Any] | None = None  # a text that is no policy, and its problems: the page shows it
         self.deciding = asyncio.Lock()  # one decision after the other
         self.version = 1
         self.touched = time.monotonic()

@@ -79,7 +79,7 @@ def _policy(session: StudioSession, policy: tuple[Policy, dict[str, Any]] | None
         return None
     complete = policy[0].model_dump(mode="json")
     values = policy[0].model_dump(mode="json", exclude_unset=True)  # as TOML has them, dates as text
-    return {"text": session.history.text, "values": values, "complete": complete}
+    return {"text": session.history.text, "values": values, "complete": complete, "draft": session.draft}
 
 
 def _method(each: Any) -> dict[str, Any]:

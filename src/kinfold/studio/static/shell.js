@@ -25,7 +25,7 @@ export function shell(step) {
   return [
     h("a", { class: "skip", href: "#main", on: { click: skip } }, "Skip to the step"),
     h("header", { class: "bar" }, h("div", {}, brand(), navigation(), tools())),
-    h("main", { id: "main", tabindex: "-1", key: app.step }, step, onward()),
+    h("main", { id: "main", tabindex: "-1", key: `${app.step} ${app.discarded}` }, step, onward()),
     away(),
     compiling(),
     runBar(),
