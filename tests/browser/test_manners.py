@@ -137,13 +137,51 @@ def test_the_policy_and_the_form_are_in_step_and_errors_are_at_their_line(browse
         expect(tab.locator("#policy-problems")).to_contain_text(f"Line {line}")
         expect(tab.locator(".mirror .wrong")).to_have_text(f"✕ {line}")
         expect(tab.get_by_label(re.compile("^k: "))).to_have_value("8")
+        run = tab.locator("#run")
+        expect(run).to_be_disabled()
+        expect(tab.get_by_role("button", name="Try", exact=True)).to_be_disabled()
+        expect(tab.locator("#run-off")).to_contain_text(f"the policy text is not valid (line {line})")
+        tab.reload()
+        expect(tab.locator("#policy")).to_have_value(re.compile("\nk = 1 "))
+        expect(run).to_be_disabled()
         tab.get_by_role("button", name="Go back to it").click()
         expect(tab.locator("#policy")).to_have_value(re.compile("\nk = 8"))
+        expect(run).to_be_enabled()
+        tab.locator("#policy").fill(text.replace("k = 5", "k = 50x"))
+        tab.reload()  # before it is sent
+        expect(tab.locator("#policy")).to_have_value(re.compile("\nk = 50x"))
+        expect(run).to_be_disabled()
+        tab.locator("#policy").fill(text.replace("k = 5", "k = 7"))
+        run.evaluate("button => { button.disabled = false; button.click(); }")  # before it is checked
+        expect(tab.locator(".run .name")).to_contain_text("k = 7")
+        tab.locator(".run").get_by_role("button", name="Cancel").click()
         field = tab.get_by_label(re.compile("^k: "))
-        field.fill("1")
+        field.fill("0")
         field.press("Tab")
         expect(tab.locator(".field .wrong")).to_be_visible()
-        expect(tab.locator("#policy")).to_have_value(re.compile("\nk = 8"))
+        expect(tab.locator("#policy")).to_have_value(re.compile("\nk = 7"))
+        expect(run).to_be_disabled()
+        expect(tab.locator("#run-off")).to_contain_text("privacy.k was refused")
+        tab.get_by_role("button", name="Go back to the last valid policy").click()
+        expect(field).to_have_value("7")
+        expect(run).to_be_enabled()
+
+
+def test_many_tabs_share_one_stream_of_events(browser: Browser, studio: Studio) -> None:
+    """A browser opens six connections to a server: a stream for each tab would leave none for anything else."""
+    with visiting(browser, studio.address) as (tab, seen):
+        journey.open_demo(tab)
+        tabs = [tab, *(tab.context.new_page() for _ in range(7))]
+        for other in tabs[1:]:
+            other.goto(f"{studio.root}/#protect")
+            expect(other.get_by_label(re.compile("^k: "))).to_have_value("5")
+        assert sum(url.endswith("/api/events") for url in seen.asked) == 1
+        tab.close()  # the one that listened
+        journey.set_field(tabs[1], re.compile("^k: "), "6")
+        for other in tabs[2:]:
+            expect(other.get_by_label(re.compile("^k: "))).to_have_value("6")
+        assert sum(url.endswith("/api/events") for url in seen.asked) == 2
+        assert seen.said == []
 
 
 def test_a_million_rows_scroll(browser: Browser, studio: Studio, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ const known = (names) => Object.fromEntries(names.split(" ").map((name) => [name
 const BROWSER = known(
   "window document location history navigator fetch requestAnimationFrame setTimeout clearTimeout matchMedia innerWidth " +
     "innerHeight queueMicrotask scrollTo getComputedStyle getSelection addEventListener removeEventListener dispatchEvent localStorage " +
+    "sessionStorage BroadcastChannel " +
     "Event EventSource XMLHttpRequest ResizeObserver URL Blob File FormData Node Element HTMLElement CSS structuredClone",
 );
 const RUNNER = known("process console setTimeout URL");

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from kinfold.studio.request_headers import HeadersInTime
 from kinfold.studio.server_limits import Limits
-from kinfold.studio.serving import HERE, Studio
+from kinfold.studio.serving import HERE, Studio, open_browser
 from studio.tables import MARKUP, SCRIPT, hostile
 from studio.visitor import Visitor, studio, token_in, wait_for
 
@@ -36,6 +37,69 @@ def test_a_token_lets_one_browser_in_once(made: Studio) -> None:
     assert second.ask("GET", "/?token=wrong").status == 403
     assert second.ask("GET", "/?token=").status == 401
     assert not second.cookie
+
+
+def test_cookies_of_other_applications_lock_nobody_out(made: Studio) -> None:
+    """They are sent to every port of this host, in whatever form they were set."""
+    visitor = Visitor(made.port)
+    foreign = ['prefs={"theme":"dark"}', "a b=c, d", 'half="open', "=nameless", "bare", "name=\xe9\xff", "x" * 200_000]
+    foreign += [f"kinfold-{made.port}=stale", f'kinfold-{made.port}="']
+    before = "; ".join(foreign)
+    entered = visitor.ask("GET", f"/?token={token_in(made.address())}", headers={"Cookie": before})
+    assert entered.status == 303
+    mine = visitor.cookie
+    for cookies in (f"{before}; {mine}", f"{mine};{before}", f"{mine}; {mine}x", mine.replace("=", '="') + '"'):
+        assert visitor.ask("GET", "/api/session", headers={"Cookie": cookies}).status == 200
+    assert visitor.ask("GET", "/api/session", headers={"Cookie": before}).status == 401
+
+
+def test_a_sign_in_that_fails_uses_no_token_up(made: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    token, visitor = token_in(made.address()), Visitor(made.port)
+    path = f"/?token={token}"
+    assert visitor.ask("HEAD", path).status == 401
+    assert visitor.ask("POST", path).status == 401
+    assert visitor.ask("GET", path, headers={"Host": "evil.example"}).status == 403
+    with monkeypatch.context() as patched:
+        patched.setattr(made.sessions, "folder", made.sessions.folder / "gone")  # no space, say
+        assert visitor.ask("GET", path).status == 500
+    with monkeypatch.context() as patched:
+        patched.setattr(made.sessions, "begun", [lambda _: (_ for _ in ()).throw(BrokenPipeError)])
+        assert visitor.ask("GET", path).status == 303  # the terminal was closed
+    assert visitor.ask("GET", "/api/session").status == 200
+
+
+def test_the_browser_is_opened_by_a_private_file_that_holds_the_token(
+    made: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    monkeypatch.setattr(made.sessions, "begun", [])
+    address = made.address()
+    open_browser(address, made.sessions)
+    page = Path(opened[0].removeprefix("file://"))
+    assert token_in(address) not in opened[0]
+    assert oct(page.stat().st_mode & 0o777) == "0o600"
+    assert address in page.read_text()
+    visitor = Visitor(made.port)
+    entered = visitor.ask("GET", f"/?token={token_in(address)}", headers={"Sec-Fetch-Site": "cross-site"})
+    assert entered.status == 200  # strict cookies do not follow a redirect that a file began
+    assert b'url=/"' in entered.body
+    assert visitor.ask("GET", "/api/session").status == 200
+    assert not page.exists()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+def test_an_unfinished_header_times_out(made: Studio, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
+    monkeypatch.setattr(HeadersInTime, "seconds", 0.4)
+    with socket.create_connection((HERE, made.port), timeout=20) as raw:
+        raw.sendall(sent)
+        assert _whole(raw).startswith("HTTP/1.1 408")
+    with socket.create_connection((HERE, made.port), timeout=20) as raw:
+        raw.sendall(f"GET / HTTP/1.1\r\nHost: {HERE}:{made.port}\r\n\r\n".encode() + sent)  # a whole one before it
+        if not sent:
+            return
+        raw.settimeout(5)
+        assert "HTTP/1.1 408" in _whole(raw)
 
 
 @pytest.mark.parametrize("path", ["/", "/api/session", "/api/events", "/api/rows", "/static/main.js", "/vega.js"])

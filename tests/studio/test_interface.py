@@ -150,6 +150,35 @@ def test_errors_of_the_text_have_their_lines(demo: Visitor) -> None:
     assert demo.get("/api/session")["policy"]["text"] == before
 
 
+def test_nothing_is_run_while_the_page_shows_another_policy(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    valid = visitor.demo()["policy"]["text"]
+    wrong = valid.replace("k = 5", "k = 50x")
+    assert visitor.ask("PUT", "/api/policy", {"text": wrong}).status == 422
+    state = visitor.get("/api/session")
+    assert state["policy"]["text"] == valid
+    assert state["policy"]["draft"]["text"] == wrong  # a reload shows it, and so does another tab
+    assert state["policy"]["draft"]["problems"][0]["line"] == 1 + wrong[: wrong.index("50x")].count("\n")
+    for path, body in (("/api/runs", {}), ("/api/runs", {"set": {"privacy.k": 3}}), ("/api/jobs", {"kind": "lattice"})):
+        refused = visitor.ask("POST", path, body)
+        assert refused.status == 409
+        assert "the policy text is not valid (line " in refused.problems[0]["what"]
+    assert visitor.get("/api/runs")["runs"] == []
+    visitor.post("/api/policy/draft", method="DELETE")
+    assert visitor.get("/api/session")["policy"]["draft"] is None
+    visitor.ask("PUT", "/api/policy", {"text": wrong})
+    visitor.post("/api/policy", {"text": valid}, method="PUT")  # which is the policy already
+    assert visitor.get("/api/session")["policy"]["draft"] is None
+    visitor.decide(privacy__k=50)  # in another tab
+    assert "changed meanwhile" in visitor.ask("POST", "/api/runs", {"policy": valid}).problems[0]["what"]
+    shown = visitor.get("/api/session")["policy"]["text"]
+    started = visitor.post("/api/runs", {"policy": shown}, 202)["id"]
+    assert visitor.get(f"/api/runs/{started}")["asked"]["k"] == 50
+    visitor.post(f"/api/runs/{started}/cancel")
+    visitor.ask("PUT", "/api/policy", {"text": wrong})
+    assert visitor.demo()["policy"]["draft"] is None  # another table
+
+
 def test_the_form_follows_the_text(made: Studio) -> None:
     visitor = Visitor.let_in(made)
     visitor.demo()

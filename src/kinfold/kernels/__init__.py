@@ -38,6 +38,7 @@ MODULES = (
 
 _HERE = Path(__file__).parent
 _log = logging.getLogger("kinfold")
+_compiling: list[str] = []  # modules that are being compiled now
 
 
 def load(name: str) -> Any:
@@ -46,8 +47,17 @@ def load(name: str) -> Any:
     if ready(name):
         return importlib.import_module(module)
     _log.info("compiling %s for this machine; this is done once and takes some seconds", name)
-    with _no_collector():
-        return importlib.import_module(module)
+    _compiling.append(name)
+    try:
+        with _no_collector():
+            return importlib.import_module(module)
+    finally:
+        _compiling.remove(name)
+
+
+def compiling() -> bool:
+    """Whether kernels are being compiled now, by any thread of this process."""
+    return bool(_compiling)
 
 
 def ready(name: str) -> bool:

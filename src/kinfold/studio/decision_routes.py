@@ -33,6 +33,7 @@ class DecisionRoutes:
             Route("/api/step", self.step, methods=["POST"]),
             Route("/api/decision", self.decision, methods=["POST"]),
             Route("/api/policy", self.policy, methods=["PUT"]),
+            Route("/api/policy/draft", self.drop_draft, methods=["DELETE"]),
             Route("/api/policy/check", self.policy_check, methods=["POST"]),
             Route("/api/undo", self.undo, methods=["POST"]),
             Route("/api/redo", self.redo, methods=["POST"]),
@@ -54,9 +55,21 @@ class DecisionRoutes:
         return JSONResponse({"version": await decide(self.sessions, session, changes)})
 
     async def policy(self, request: Request) -> Response:
-        """Take the text as somebody wrote it."""
+        """Take the text as somebody wrote it; one that is no policy is kept as a draft, and nothing is run meanwhile."""
         session, text = await self._text(request)
-        return JSONResponse({"version": await rewrite(self.sessions, session, text, "the policy's text", "text")})
+        try:
+            version = await rewrite(self.sessions, session, text, "the policy's text", "text")
+        except Misfit as error:
+            session.draft = {"text": text, "problems": error.found}
+            session.changed()
+            raise
+        return JSONResponse({"version": version})
+
+    async def drop_draft(self, request: Request) -> Response:
+        """Go back to the last valid policy."""
+        session = session_of(request)
+        session.draft = None
+        return JSONResponse({"version": session.changed()})
 
     async def policy_check(self, request: Request) -> Response:
         """Say what is wrong with a text, and change nothing."""

@@ -2,7 +2,8 @@
 
     Host      this server's, by number or as localhost: a name that leads here from outside is refused
     Origin    this server's where it is said, and it must be said by whatever changes something
-    cookie    of a session; a one-time token in the address of the page gives one
+    cookie    of a session; a one-time token in the address of the page gives one. Other local applications set cookies
+              for this host as well, in any form: only our own is looked for, and nothing else is parsed
     answers   a strict content security policy; nothing is kept by caches, sniffed, framed or referred to
 
 What goes wrong inside is answered with its kind and place; no log hears of it, for it may quote a value of the data.
@@ -10,7 +11,8 @@ What goes wrong inside is answered with its kind and place; no log hears of it, 
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -24,6 +26,7 @@ from kinfold.studio.sessions import Sessions, StudioSession
 
 HARMLESS = ("GET", "HEAD")
 SAME = ("same-origin", "none")  # of Sec-Fetch-Site: this page, or an address that somebody typed
+ENTER = '<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>kinfold studio</title>'
 MONTH = 30 * 86_400
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -81,11 +84,13 @@ class Guard:
         host = headers.get("host", "").lower()
         if host not in self.hosts or len(headers.getlist("host")) != 1:
             raise Refused(403, "this address leads elsewhere", "open the address that the terminal shows")
-        self._check_origin(scope["method"], headers, host)
-        session = self.sessions.find(self._mark(headers))
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] == "/" and scope["method"] == "GET" and token:
-            return RedirectResponse("/", 303) if session else self._entered(token)
+        entering = scope["path"] == "/" and scope["method"] == "GET" and token != ""
+        self._check_origin(scope["method"], headers, host, entering=entering)
+        session = next(filter(None, map(self.sessions.find, self._marks(headers))), None)
+        if entering:
+            elsewhere = headers.get("sec-fetch-site", "none") not in SAME
+            return self._answer_to_token(token, session, elsewhere=elsewhere)
         if session is None:
             if scope["path"] == "/":
                 return Response("Open the address that the terminal shows: it lets one browser in, once.\n", 401)
@@ -93,29 +98,36 @@ class Guard:
         scope["kinfold.session"] = session
         return None
 
-    def _check_origin(self, method: str, headers: Headers, host: str) -> None:
+    def _check_origin(self, method: str, headers: Headers, host: str, *, entering: bool) -> None:
         origins = headers.getlist("origin")
         if any(origin.lower() != f"http://{host}" for origin in origins) or len(origins) > 1:
             raise Refused(403, "this request comes from another page", "use the studio's own page")
         if method not in HARMLESS and not origins:
             raise Refused(403, "this request does not say which page it comes from", "use the studio's own page")
-        if headers.get("sec-fetch-site", "none") not in SAME:
+        if headers.get("sec-fetch-site", "none") not in SAME and not entering:  # a token is proof enough
             raise Refused(403, "this request comes from another page", "type or paste the address")
 
-    def _mark(self, headers: Headers) -> str:
-        jar: SimpleCookie = SimpleCookie()
-        try:
-            jar.load(headers.get("cookie", ""))
-        except CookieError:
-            return ""
-        return jar[self.cookie].value if self.cookie in jar else ""
+    def _marks(self, headers: Headers) -> Iterator[str]:
+        """Yield every value of our cookie: a browser may send several of one name."""
+        for header in headers.getlist("cookie"):
+            for pair in header.split(";"):
+                name, _, value = pair.partition("=")
+                if name.strip() == self.cookie:
+                    yield value.strip().strip('"')
 
-    def _entered(self, token: str) -> Response:
-        mark, session = self.sessions.enter(token)
-        for begin in self.sessions.begun:
-            begin(session)
-        answer = RedirectResponse("/", 303)
-        answer.set_cookie(self.cookie, mark, max_age=MONTH, path="/", httponly=True, samesite="strict")
+    def _answer_to_token(self, token: str, session: StudioSession | None, *, elsewhere: bool) -> Response:
+        """Return the way to the page; where there is no session yet, begin one and set its cookie.
+
+        The browser opens a local file that leads here. Strict cookies do not follow a redirect that another page
+        began, so the way on is a page of this server.
+        """
+        answer = Response(ENTER, media_type="text/html") if elsewhere else RedirectResponse("/", 303)
+        if session is None:
+            mark, session = self.sessions.enter(token)
+            answer.set_cookie(self.cookie, mark, max_age=MONTH, path="/", httponly=True, samesite="strict")
+            for begin in self.sessions.begun:
+                with contextlib.suppress(OSError):  # such as a terminal that was closed: the browser is in
+                    begin(session)
         return answer
 
 

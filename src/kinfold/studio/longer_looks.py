@@ -1,4 +1,7 @@
-"""Longer looks, each in a process of its own: the lattice, mu-Argus's outliers, both checkers, the script of charts."""
+"""Longer looks, each in a process of its own: the lattice, mu-Argus's outliers, both checkers, the script of charts.
+
+So is compiling the kernels, which is done once for a machine.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +63,17 @@ def script(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
 
     tell({"event": "progress", "stage": "script", "share": 0.1})
     (Path(request["folder"]) / "vega.js").write_text(bundle(), encoding="utf-8")
+    return {}
+
+
+def warmup(_: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
+    """Compile the kernels that most runs need, so that no run has to."""
+    from kinfold.kernels import warmup as compiled
+    from kinfold.methods.planning.warming import kernels_of
+
+    compiled(
+        lambda done, total: tell({"event": "progress", "stage": "compile", "share": done / total}), kernels_of()
+    )
     return {}
 
 

@@ -17,7 +17,7 @@ from kinfold.studio.background_jobs import Job
 from kinfold.studio.choice_wording import now, words
 from kinfold.studio.error_answers import Refused
 from kinfold.studio.guard import session_of
-from kinfold.studio.policy_decisions import policy_of
+from kinfold.studio.policy_decisions import policy_of, require_shown
 from kinfold.studio.request_bodies import json_of
 from kinfold.studio.sessions import Sessions, StudioSession, read_json
 from kinfold.studio.state import shown
@@ -68,6 +68,7 @@ class LookRoutes:
         kind = (await json_of(request, session.limits)).get("kind")
         if kind not in KINDS:
             raise Refused(400, "there is no such look", f"there are {', '.join(KINDS)}")
+        require_shown(session)
         return JSONResponse({"id": runs.look(self.sessions, session, kind, {}).ident}, 202)
 
     async def look(self, request: Request) -> Response:

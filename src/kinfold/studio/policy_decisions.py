@@ -96,7 +96,21 @@ def changed_text(text: str, changes: Mapping[Key, Any]) -> str:
 async def rewrite(sessions: Sessions, session: StudioSession, text: str, what: str, by: str) -> int:
     """Take a whole text."""
     async with session.deciding:
-        return await taken(sessions, session, text, what, by)
+        version = await taken(sessions, session, text, what, by)
+        if session.draft is None:
+            return version
+        session.draft = None
+        return session.changed()
+
+
+def require_shown(session: StudioSession, shown: Any = None) -> None:
+    """Refuse to work by a policy that is not what the page shows: a draft, or a text that was changed elsewhere."""
+    if session.draft is not None:
+        line = next((f" (line {each['line']})" for each in session.draft["problems"] if each.get("line")), "")
+        what = f"the policy text is not valid{line}, and the last valid policy is not what the page shows"
+        raise Refused(409, what, "correct the text, or go back to the last valid policy")
+    if shown is not None and shown != session.history.text:
+        raise Refused(409, "the policy was changed meanwhile, in another tab perhaps", "look at it, then run again")
 
 
 async def taken(

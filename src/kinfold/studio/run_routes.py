@@ -17,7 +17,7 @@ from kinfold.studio.decision_routes import attached, changes_in, self_contained
 from kinfold.studio.error_answers import Refused, told
 from kinfold.studio.guard import session_of
 from kinfold.studio.handing_out import packed, saved
-from kinfold.studio.policy_decisions import changed_text, policy_of, rewrite
+from kinfold.studio.policy_decisions import changed_text, policy_of, require_shown, rewrite
 from kinfold.studio.request_bodies import json_of, whole
 from kinfold.studio.run_results import drawn
 from kinfold.studio.sessions import Sessions, StudioSession, Tried, read_json
@@ -69,7 +69,9 @@ class RunRoutes:
         session = session_of(request)
         body = await json_of(request, session.limits)
         changes = changes_in(body) if body.get("set") or body.get("unset") else {}
-        run = runs.begin(self.sessions, session, changes)
+        async with session.deciding:  # what is being decided is decided first
+            require_shown(session, body.get("policy"))
+            run = runs.begin(self.sessions, session, changes)
         return JSONResponse({"id": run.job.ident}, 202)
 
     async def look(self, request: Request) -> Response:

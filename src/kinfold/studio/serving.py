@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import secrets
 import socket
 import webbrowser
@@ -22,7 +23,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kinfold import __version__
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError, KinfoldError, PolicyError
 from kinfold.studio.background_jobs import Job
 from kinfold.studio.database_routes import DatabaseRoutes
 from kinfold.studio.decision_routes import DecisionRoutes
@@ -30,6 +31,7 @@ from kinfold.studio.error_answers import Refused, told
 from kinfold.studio.guard import Guard
 from kinfold.studio.hierarchy_routes import HierarchyRoutes
 from kinfold.studio.look_routes import LookRoutes
+from kinfold.studio.request_headers import HeadersInTime
 from kinfold.studio.run_routes import RunRoutes
 from kinfold.studio.server_limits import Limits
 from kinfold.studio.sessions import Opened, Sessions, StudioSession
@@ -39,6 +41,12 @@ HERE = "127.0.0.1"
 LOOK = 20.0  # seconds between two looks for idle sessions
 GRACE = 1  # seconds for requests that are still answered when the server stops
 CHARTS = "/vega.js"
+LONGEST_HEADER = 1 << 20  # bytes: a browser sends up to 180 cookies of 4 KB that other local applications have set
+REDIRECT = (
+    '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+    '<meta http-equiv="refresh" content="0; url={address}"><title>kinfold studio</title>'
+    '<p><a href="{address}">To the studio</a></p>\n'
+)
 
 
 class Studio:
@@ -106,20 +114,37 @@ class Studio:
     async def _opened(self, session: StudioSession, table: Opened) -> None:
         try:
             await taken_in(self.sessions, session, table)
-        except Refused as error:  # nobody waits for an answer: the page shows it
+        except (Refused, KinfoldError, OSError) as error:  # nobody waits for an answer: the page shows it
             table.state, table.problems, session.source = "failed", [*told(error)], table
             session.changed()
 
     @contextlib.asynccontextmanager
     async def _life(self, _: Any) -> AsyncIterator[None]:
-        """Prepare a worker; look for idle sessions; forget everything in the end."""
-        await self.sessions.jobs.pool.prepare()
-        looking = asyncio.get_running_loop().create_task(self._look_for_idle())
+        """Prepare a worker; compile; look for idle sessions; forget everything in the end."""
+        beside = [asyncio.create_task(work()) for work in (self._warm_up, self._look_for_idle)]
         try:
             yield
         finally:
-            looking.cancel()
+            for task in beside:
+                task.cancel()
             await self.sessions.close()
+
+    async def _warm_up(self) -> None:
+        """Load a worker; where kernels are not compiled for this machine, have that done, and say so on every page."""
+        pool = self.sessions.jobs.pool
+        await asyncio.shield(pool.prepare())
+        if pool.uncompiled:
+            folder = self.sessions.folder / secrets.token_hex(4)
+            folder.mkdir(mode=0o700)
+            self.sessions.warming = Job("warmup", "warmup", self, folder, {}, self._warmed)
+            with contextlib.suppress(Refused):  # the server stops already
+                self.sessions.jobs.submit(self.sessions.warming)
+
+    def _warmed(self, job: Job) -> None:
+        """Tell every page that compiling has begun, or is over."""
+        if job.over or not job.share:
+            for session in self.sessions:
+                session.changed()
 
     async def _look_for_idle(self) -> None:
         while True:
@@ -159,12 +184,26 @@ def server_of(app: ASGIApp) -> uvicorn.Server:
         lifespan="on",
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=30,
-        h11_max_incomplete_event_size=64 << 10,
-        http="h11",
+        h11_max_incomplete_event_size=LONGEST_HEADER,
+        http=HeadersInTime,
         loop="asyncio",
         interface="asgi3",
     )
     return uvicorn.Server(config)
+
+
+def open_browser(address: str, sessions: Sessions) -> None:
+    """Open an address without naming it on a command line, where every user of the machine reads its token.
+
+    The browser gets a file of the owner alone that leads to the address. It goes when a browser has come in, or with
+    the server.
+    """
+    page = sessions.folder / "open.html"
+    with os.fdopen(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(REDIRECT.format(address=address))
+    sessions.begun.append(lambda _: page.unlink(missing_ok=True))
+    if not webbrowser.open(page.as_uri()):
+        page.unlink(missing_ok=True)
 
 
 def serve(
@@ -187,5 +226,5 @@ def serve(
         say("it is for this machine alone and lets one browser in; Ctrl-C ends it and forgets the data")
         studio.sessions.begun.append(lambda _: say(f"for another browser: {studio.address()}"))
         if browser:
-            webbrowser.open(address)
+            open_browser(address, studio.sessions)
         server_of(studio.app).run(sockets=[listener])

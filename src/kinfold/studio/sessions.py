@@ -66,6 +66,7 @@ class StudioSession:
         self.runs: dict[str, Tried] = {}
         self.looks: dict[str, Job] = {}
         self.step = "open"
+        self.draft: Mapping[str, Any] | None = None  # a text that is no policy, and its problems: the page shows it
         self.deciding = asyncio.Lock()  # one decision after the other
         self.version = 1
         self.touched = time.monotonic()
@@ -136,6 +137,7 @@ class Sessions:
         self.folder = scratch.make(PREFIX)
         self.begun: list[Callable[[StudioSession], None]] = []  # who wants to know of a new session
         self.demo: Mapping[str, Any] = {}  # what is known of the demo table once somebody has opened it
+        self.warming: Job | None = None  # which compiles, once for a machine
         self._open: dict[str, StudioSession] = {}
         self._tokens: set[str] = set()
 
@@ -152,11 +154,11 @@ class Sessions:
             raise Refused(403, "this address was used already, or is wrong", "take the newest one from the terminal")
         if len(self._open) >= self.limits.sessions:
             raise Refused(429, f"{len(self._open)} sessions are open already", "close one, or try again in an hour")
-        self._tokens.discard(found)
         mark = secrets.token_urlsafe(32)
         folder = self.folder / secrets.token_hex(8)
         folder.mkdir(mode=0o700)
         self._open[_digest(mark)] = session = StudioSession(folder, self.limits)
+        self._tokens.discard(found)  # last: a sign-in that failed uses nothing up
         return mark, session
 
     def find(self, mark: str) -> StudioSession | None:

@@ -143,4 +143,4 @@ async def taken_in(sessions: Sessions, session: StudioSession, table: Opened) ->
 
 def opened_by_command(path: Path) -> Opened:
     """Return the table that the command named, read where it is."""
-    return Opened(path.name, path, "given", path.stat().st_size)
+    return Opened(path.name, path, "given", path.stat().st_size if path.exists() else 0)

@@ -34,6 +34,7 @@ def told(sessions: Sessions, session: StudioSession) -> dict[str, Any]:
         "limits": {"upload_bytes": limits.upload_bytes, "upload_seconds": limits.upload_seconds}
         | {"runs": limits.runs, "waiting": limits.waiting},
         "workspace": str(sessions.workspace),
+        "compiling": sessions.warming is not None and not sessions.warming.over,
         "source": _source(session),
         "columns": _columns(session, policy[0] if policy else None),
         "combinations": table.facts.get("combinations", []) if table else [],
@@ -78,7 +79,7 @@ def _policy(session: StudioSession, policy: tuple[Policy, dict[str, Any]] | None
         return None
     complete = policy[0].model_dump(mode="json")
     values = policy[0].model_dump(mode="json", exclude_unset=True)  # as TOML has them, dates as text
-    return {"text": session.history.text, "values": values, "complete": complete}
+    return {"text": session.history.text, "values": values, "complete": complete, "draft": session.draft}
 
 
 def _method(each: Any) -> dict[str, Any]:

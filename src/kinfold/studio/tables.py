@@ -141,6 +141,6 @@ async def let_go(sessions: Sessions, session: StudioSession) -> None:
     gone += [] if table is None or session.folder not in table.path.parents else [table.path.parent]
     session.runs.clear()
     session.looks.clear()
-    session.history.text = ""
+    session.history.text, session.draft = "", None
     for folder in gone:
         shutil.rmtree(folder, ignore_errors=True)

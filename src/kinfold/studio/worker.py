@@ -1,7 +1,8 @@
 """A worker: a process that does jobs, one at a time. It loads what they need, waits for a line, does it, and tells.
 
     in     {"kind": "run", "folder": "…", …}; when that end closes, the server is gone, and so is this
-    out    {"event": "progress", …}, …, and last {"event": "done", …} or {"event": "failed", "problems": […]}
+    out    {"event": "loaded", "uncompiled": […]} once; then for each job
+           {"event": "progress", …}, …, and last {"event": "done", …} or {"event": "failed", "problems": […]}
 
 Nothing else is written anywhere: what libraries print goes nowhere, for it may hold values of the data. What a job
 finds out is in files of its folder; temporary files are there as well, and go with it.
@@ -30,7 +31,8 @@ DEATH = 1  # prctl: the signal to get when the parent ends
 def main() -> None:
     """Do the jobs that come in by standard input."""
     tell = _teller()
-    _load()
+    _end_with_server()
+    tell({"event": "loaded", "uncompiled": load()})
     lines: Queue[bytes] = Queue()
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
     while True:
@@ -51,7 +53,10 @@ def _outcome(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
         "run": run_results.make_run,
         **{
             look.__name__: look
-            for look in (longer_looks.lattice, longer_looks.outliers, longer_looks.verify, longer_looks.script)
+            for look in (
+                *(longer_looks.lattice, longer_looks.outliers, longer_looks.verify, longer_looks.script),
+                longer_looks.warmup,
+            )
         },
     }
     try:
@@ -88,8 +93,24 @@ def _teller() -> Tell:
     return tell
 
 
-def _load() -> None:
-    """Load before there is anything to do what takes a while to load; end with the server, where the system helps."""
+def load() -> list[str]:
+    """Load what jobs need, before there is one; return the kernels that are still to be compiled for this machine."""
+    from kinfold.flow import open_engine
+    from kinfold.kernels import load, ready
+    from kinfold.methods.planning.warming import kernels_of
+    from kinfold.release.report.chart import load_renderer
+    from kinfold.studio import error_answers, longer_looks, run_results, table_opening  # noqa: F401
+
+    open_engine().close()
+    load_renderer()
+    kernels = [*dict.fromkeys(kernels_of())]
+    for name in filter(ready, kernels):
+        load(name)
+    return [name for name in kernels if not ready(name)]
+
+
+def _end_with_server() -> None:
+    """End when the server does, where the system helps."""
     if sys.platform.startswith("linux"):
         import ctypes
         import signal

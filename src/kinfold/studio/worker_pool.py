@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -22,21 +23,45 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self._ready: list[Process] = []
-        self._coming = 0
+        self._coming: asyncio.Task[Process] | None = None  # the next one, loading or loaded
         self._done: dict[int, int] = {}  # jobs by process
-        self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.uncompiled: list[str] = []  # kernels, as the process said that was loaded last
 
     async def take(self) -> Process:
         """Return a process that waits for a job, and load another one for the next."""
         alive = [process for process in self._ready if process.returncode is None]
         process = max(alive, key=self._jobs_done, default=None)  # the one that has the most at hand
         self._ready = [each for each in alive if each is not process]
-        if not self._ready and not self._coming and not self._closed:
-            task = asyncio.get_running_loop().create_task(self.prepare())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        return process or await _started()
+        if process is None:
+            coming, self._coming = self.prepare(), None
+            self._prepare_next()
+            return await coming
+        self._prepare_next()
+        return process
+
+    def prepare(self) -> asyncio.Task[Process]:
+        """Begin to load a process for the next job, unless one is coming already."""
+        if self._coming is None:
+            self._coming = asyncio.get_running_loop().create_task(self._loaded())
+        return self._coming
+
+    def _prepare_next(self) -> None:
+        if not self._ready and not self._closed:
+            self.prepare()
+
+    async def _loaded(self) -> Process:
+        """Return a process that has loaded what jobs need; it says so in its first line."""
+        process = await _started()
+        assert process.stdout is not None  # noqa: S101  a pipe, as asked for
+        try:
+            line = await process.stdout.readline()
+        except asyncio.CancelledError:
+            await ended(process)
+            raise
+        if line:
+            self.uncompiled = json.loads(line)["uncompiled"]
+        return process
 
     async def give_back(self, given: Process, *, fit: bool) -> None:
         """Take a process back after a job, or end it where it is not fit for another, or one of too many."""
@@ -54,23 +79,13 @@ class WorkerPool:
         """How many jobs a process has done."""
         return self._done.get(process.pid, 0)
 
-    async def prepare(self) -> None:
-        """Load a process for the next job."""
-        self._coming += 1
-        try:
-            process = await _started()
-        finally:
-            self._coming -= 1
-        if self._closed:
-            await ended(process)
-        else:
-            self._ready.append(process)
-
     async def close(self) -> None:
         """End every process."""
         self._closed = True
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=5)
+        if self._coming is not None:
+            self._coming.cancel()
+            with contextlib.suppress(asyncio.CancelledError, OSError):
+                self._ready.append(await self._coming)
         for process in self._ready:
             await ended(process)
         self._ready = []

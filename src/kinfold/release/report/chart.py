@@ -127,6 +127,11 @@ def theme() -> dict[str, Any]:
     return config
 
 
+def load_renderer() -> None:
+    """Load what draws charts, before there is one to draw."""
+    import vl_convert  # noqa: F401
+
+
 @cache
 def script() -> str:
     """Return the script that draws specifications in a browser: sets vega, vegaLite and vegaEmbed."""

@@ -1,7 +1,8 @@
 // What a reader does that is not a key of the policy: take back, run, cancel, take, forget.
 
 import { get, send } from "./api.js";
-import { app, attempt, decide, go, note, tell } from "./store.js";
+import { differences, everythingSent } from "./draft.js";
+import { app, attempt, decide, go, note, refresh, tell } from "./store.js";
 
 /** Take the last decision back. */
 export async function undo() {
@@ -15,9 +16,17 @@ export async function redo() {
   if (what && (await attempt(() => send("POST", "/api/redo")))) tell(`Decided again: ${what}`);
 }
 
-/** Run the policy as it stands; `set` tries other settings and decides nothing. Returns the run's id. */
+/** Run the policy that the page shows; `set` tries other settings and decides nothing. Returns the run's id. */
 export async function run(set = null) {
-  const answer = await attempt(() => send("POST", "/api/runs", set ? { set } : {}));
+  await everythingSent();
+  const [different] = differences();
+  if (different) {
+    tell(`Nothing was run: ${different}.`, "Correct it, or go back to the last valid policy.", true);
+    return null;
+  }
+  const policy = app.session.policy.text;
+  const answer = await attempt(() => send("POST", "/api/runs", set ? { policy, set } : { policy }));
+  if (!answer) await refresh();
   return answer ? answer.id : null;
 }
 

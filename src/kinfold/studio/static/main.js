@@ -1,6 +1,7 @@
 // The studio's page begins here: what the address names is shown, and drawn again when something changes.
 
 import { h, render } from "./dom.js";
+import { recallDraft } from "./draft.js";
 import { listen } from "./events.js";
 import { shortcuts } from "./keys.js";
 import { lost, shell } from "./shell.js";
@@ -47,6 +48,7 @@ function arrive() {
 }
 
 function entered() {
+  app.problems = {}; // the fields of this step are made anew, by the policy
   scrollTo(0, 0);
   send("POST", "/api/step", { step: app.step }).catch(() => {}); // only a memory: the next reload begins elsewhere
   requestAnimationFrame(() =>
@@ -74,6 +76,7 @@ async function begin() {
   addEventListener("keydown", shortcuts);
   addEventListener("resize", redraw); // the map fills the room that there is
   listen();
+  recallDraft();
   redraw();
 }
 

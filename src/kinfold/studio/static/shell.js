@@ -25,8 +25,9 @@ export function shell(step) {
   return [
     h("a", { class: "skip", href: "#main", on: { click: skip } }, "Skip to the step"),
     h("header", { class: "bar" }, h("div", {}, brand(), navigation(), tools())),
-    h("main", { id: "main", tabindex: "-1", key: app.step }, step, onward()),
+    h("main", { id: "main", tabindex: "-1", key: `${app.step} ${app.discarded}` }, step, onward()),
     away(),
+    compiling(),
     runBar(),
     notices(),
     h("p", { class: "aside", role: "status", "aria-live": "polite" }, announced()),
@@ -153,6 +154,12 @@ function away() {
   if (!app.ui.away) return null;
   const text = "The studio's server does not answer. See whether it still runs in its terminal.";
   return h("div", { class: "run-bar away", role: "alert" }, h("div", {}, h("strong", { class: "alarm" }, text)));
+}
+
+function compiling() {
+  if (!app.session.compiling) return null;
+  const text = "Compiling for this machine, once: the first run may wait for it. Everything else works meanwhile.";
+  return h("div", { class: "run-bar", role: "status", id: "compiling" }, h("div", { class: "soft" }, text));
 }
 
 function notices() {

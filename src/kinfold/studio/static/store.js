@@ -10,7 +10,8 @@ export const app = {
   ui: {}, // what is open, typed or selected; nothing that a reload must keep
   heard: {}, // by run: its curve of seconds and loss, as far as it was heard
   notices: [],
-  problems: {}, // by the key of the policy: what was refused last
+  problems: {}, // by the key of the policy: what was refused last, and what the policy says there
+  discarded: 0, // how often refused values were discarded: the page is made anew then, by the policy
 };
 
 let draw = () => {};
@@ -44,6 +45,7 @@ export async function refresh() {
     const since = app.session ? `?since=${app.session.version}` : "";
     const session = await get(`/api/session${since}`);
     if (session && (!app.session || session.version >= app.session.version)) app.session = session;
+    forgetOutdated();
   } catch (error) {
     if (error.status === 401 || error.status === 403) app.lost = error.problems;
     else complain(error);
@@ -78,20 +80,58 @@ export function forget(prefix) {
   for (const address of [...looks.keys()]) if (address.startsWith(prefix)) looks.delete(address);
 }
 
-/** Do something that the server may refuse; what it says is shown. Returns whether it was done. */
-export async function attempt(action, keys = [], inline = false) {
+const pending = new Set(); // what was sent and is not answered yet
+
+/** Do something that the server may refuse; what it says is shown. Returns whether it was done.
+ *  `paths` are the keys of the policy that it is about. */
+export function attempt(action, paths = [], inline = false) {
+  const done = attempted(action, paths, inline);
+  pending.add(done);
+  return done.finally(() => pending.delete(done));
+}
+
+async function attempted(action, paths, inline) {
   try {
     const answer = await action();
-    for (const key of keys) delete app.problems[key];
+    for (const path of paths) delete app.problems[path.join(".")];
     await refresh();
     return answer ?? true;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    for (const key of keys) app.problems[key] = error.problems;
+    for (const path of paths) refuse(path, error.problems);
     if (!inline) complain(error);
     redraw();
     return false;
   }
+}
+
+/** Wait until everything that was sent is answered. */
+export async function answered() {
+  await Promise.allSettled([...pending]);
+}
+
+/** Note why the value that a field shows is not in the policy. */
+export function refuse(path, problems) {
+  app.problems[path.join(".")] = { path, problems, instead: decided(path) };
+  redraw();
+}
+
+/** Show the policy in every field again. */
+export function discardRefused() {
+  app.problems = {};
+  app.discarded += 1;
+  redraw();
+}
+
+function decided(path) {
+  const found = path.reduce((value, name) => value?.[name], app.session?.policy?.complete);
+  return JSON.stringify(found ?? null);
+}
+
+// A field shows the policy again once the policy says something else there.
+function forgetOutdated() {
+  for (const [key, { path, instead }] of Object.entries(app.problems))
+    if (decided(path) !== instead) delete app.problems[key];
 }
 
 /** Decide: `set` is a list of [path, value], a path a list of names; a value of null takes the key out.
@@ -103,14 +143,14 @@ export function decide(set, inline = false) {
   };
   return attempt(
     () => send("POST", "/api/decision", body),
-    set.map(([path]) => path.join(".")),
+    set.map(([path]) => path),
     inline,
   );
 }
 
 /** What was refused at this key of the policy. */
 export function refused(...path) {
-  return app.problems[path.join(".")] ?? [];
+  return app.problems[path.join(".")]?.problems ?? [];
 }
 
 /** Tell something for a while. */

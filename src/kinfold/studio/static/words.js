@@ -31,6 +31,7 @@ export const STATES = { queued: "waiting", running: "running", done: "done", fai
 /** Stages of a run; parts of planning have names of their own, and are told as planning. */
 const STAGES = {
   queued: "waiting for its turn",
+  compile: "compiling, once for this machine",
   read: "reading the table",
   bind: "checking the policy against the table",
   plan: "looking for the best classes",

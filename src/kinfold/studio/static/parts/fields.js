@@ -1,7 +1,7 @@
 // Fields of a form that decide a key of the policy each, with a sentence and, where it was refused, the reason.
 
 import { h } from "../dom.js";
-import { decide, refused } from "../store.js";
+import { decide, refuse, refused } from "../store.js";
 
 /** What the reader typed, as a value of the policy: a number where it is one, null where it is empty. */
 export function typed(text) {
@@ -62,7 +62,6 @@ export function numberField({
   type = "number",
   extra,
 }) {
-  const change = (event) => decide([[path, read(event.target.value)]], true);
   const control = h("input", {
     type,
     inputmode: "decimal",
@@ -72,9 +71,15 @@ export function numberField({
     step: type === "number" ? step : null,
     placeholder,
     value: value ?? "",
-    on: { change },
+    on: { change: (event) => decideNumber(path, event.target, read) },
   });
   return field({ id: idOf(path), label, hint, problems: refused(...path), extra }, control);
+}
+
+/** Decide what a field of a number holds; a browser gives no text where it is no number, and nothing is decided. */
+export function decideNumber(path, input, read = typed) {
+  if (input.validity.badInput) return refuse(path, [{ what: "this is not a number", fix: "write digits" }]);
+  return decide([[path, read(input.value)]], true);
 }
 
 /** One of some choices; `none` is the choice of no key at all. */

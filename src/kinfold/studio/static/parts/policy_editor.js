@@ -1,21 +1,15 @@
 // The policy file beside the form, always in step: what is typed is checked at once, decided when it is right, and what
 // is wrong is told at its line.
 
-import { send } from "../api.js";
 import { h } from "../dom.js";
+import { draftOf, dropDraft, sendDraft, typeDraft } from "../draft.js";
 import { byLine, rangeOf } from "../policy_text.js";
-import { app, note, refresh } from "../store.js";
 import { told } from "./fields.js";
 import { button } from "./sections.js";
 
-const PAUSE = 500; // milliseconds without a key, then it is checked
-
-let timer = null;
-let turn = 0;
-
 /** The editor. */
 export function policyEditor(policy) {
-  const draft = app.ui.draft ?? null; // {text, problems}: typed, and not decided yet
+  const draft = draftOf();
   const text = draft?.text ?? policy.text;
   const lines = byLine(draft?.problems ?? []);
   return h(
@@ -38,8 +32,8 @@ function mirror(text, lines) {
 }
 
 function area(text, lines) {
-  const input = (event) => type(event.target.value);
-  const keydown = (event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && settle();
+  const input = (event) => typeDraft(event.target.value);
+  const keydown = (event) => (event.ctrlKey || event.metaKey) && event.key === "Enter" && sendDraft();
   return h("textarea", {
     id: "policy",
     spellcheck: "false",
@@ -48,32 +42,8 @@ function area(text, lines) {
     "aria-invalid": lines.size ? "true" : null,
     "aria-describedby": "policy-problems",
     value: text,
-    on: { input, keydown, blur: settle },
+    on: { input, keydown, blur: sendDraft },
   });
-}
-
-function type(text) {
-  note({ draft: { text, problems: app.ui.draft?.problems ?? [], waiting: true } });
-  clearTimeout(timer);
-  timer = setTimeout(settle, PAUSE);
-}
-
-// A text that is right is decided; one that is wrong stays as it was typed, with what is wrong.
-async function settle() {
-  clearTimeout(timer);
-  const { draft } = app.ui;
-  if (!draft?.waiting) return;
-  const mine = (turn += 1);
-  note({ draft: { ...draft, waiting: false } });
-  let problems = [];
-  try {
-    await send("PUT", "/api/policy", { text: draft.text });
-  } catch (error) {
-    problems = error.problems ?? [{ what: String(error) }];
-  }
-  if (mine !== turn || app.ui.draft?.text !== draft.text) return;
-  if (!problems.length) await refresh();
-  note({ draft: problems.length ? { text: draft.text, problems } : null });
 }
 
 function status(draft) {
@@ -82,8 +52,8 @@ function status(draft) {
   return h(
     "div",
     { class: "line" },
-    h("p", { class: "alarm small" }, "Not decided: the form still shows the last policy that was right."),
-    button("Go back to it", () => note({ draft: null }), { slim: true }),
+    h("p", { class: "alarm small" }, "Not valid, so not decided. The form shows the last valid policy; Run is off."),
+    button("Go back to it", dropDraft, { slim: true }),
   );
 }
 

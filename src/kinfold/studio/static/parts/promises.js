@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { decide, look, refused } from "../store.js";
-import { choiceField, idOf, numberField, select, typed } from "./fields.js";
+import { choiceField, decideNumber, idOf, numberField, select } from "./fields.js";
 
 /** What a promise means, and the risk it leaves; as it stands where the server says so. */
 function meaning(letter) {
@@ -126,7 +126,7 @@ function cell(path, label, value) {
       "aria-invalid": problems.length ? "true" : null,
       placeholder: "as above",
       value: value ?? "",
-      on: { change: (event) => decide([[path, typed(event.target.value)]], true) },
+      on: { change: (event) => decideNumber(path, event.target) },
     }),
     problems.length
       ? h("p", { class: "wrong small alarm", role: "alert" }, problems.map((problem) => problem.what).join(" "))

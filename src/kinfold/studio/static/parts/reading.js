@@ -2,7 +2,7 @@
 
 import { send } from "../api.js";
 import { h } from "../dom.js";
-import { app, attempt, refused } from "../store.js";
+import { attempt, refused } from "../store.js";
 import { field, listTyped, select } from "./fields.js";
 import { ENCODINGS } from "../words.js";
 
@@ -55,7 +55,7 @@ function has(options, key) {
 }
 
 function decideReading(key, value) {
-  return attempt(() => send("POST", "/api/source/options", { [key]: value }), [`source.${key}`], true);
+  return attempt(() => send("POST", "/api/source/options", { [key]: value }), [["source", key]], true);
 }
 
 function chosen(key, label, known, value) {
@@ -79,7 +79,7 @@ function listed(key, label, value, placeholder) {
 function text(key, label, value) {
   const change = (event) => decideReading(key, event.target.value || null);
   return field(
-    { id: `read-${key}`, label, problems: app.problems[`source.${key}`] ?? [] },
+    { id: `read-${key}`, label, problems: refused("source", key) },
     h("input", { type: "text", autocomplete: "off", value, on: { change } }),
   );
 }

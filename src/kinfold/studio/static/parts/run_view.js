@@ -2,9 +2,10 @@
 
 import { cancel, run } from "../actions.js";
 import { h } from "../dom.js";
+import { differences, dropDraft } from "../draft.js";
 import { fallingLine } from "../falling_line.js";
 import { duration, share } from "../numbers.js";
-import { addressOf, app, look, note } from "../store.js";
+import { addressOf, app, discardRefused, look, note } from "../store.js";
 import { STATES, stageTold } from "../words.js";
 import { told } from "./fields.js";
 import { button } from "./sections.js";
@@ -13,13 +14,16 @@ import { button } from "./sections.js";
 export function runner(problems) {
   const { runs } = app.session;
   const last = runs.at(-1);
+  const different = differences();
+  const off = problems.length > 0 || different.length > 0;
   return [
     h(
       "div",
       { class: "buttons" },
-      button("Run", () => run(), { main: true, id: "run", disabled: problems.length > 0 }),
-      tries(),
+      button("Run", () => run(), { main: true, id: "run", disabled: off, "aria-describedby": "run-off" }),
+      tries(off),
     ),
+    different.length ? isOff(different) : null,
     last
       ? runView(last)
       : h(
@@ -30,8 +34,22 @@ export function runner(problems) {
   ];
 }
 
+// The page shows something that is not the policy.
+function isOff(different) {
+  const discard = () => {
+    discardRefused();
+    return dropDraft();
+  };
+  return h(
+    "div",
+    { class: "line", id: "run-off", role: "status" },
+    h("p", { class: "alarm small" }, `Run is off: ${different.join("; ")}.`),
+    button("Go back to the last valid policy", discard, { slim: true }),
+  );
+}
+
 // Other values of k, tried and not decided: points for the map.
-function tries() {
+function tries(off) {
   const text = app.ui.tries ?? "3, 10, 20";
   const submit = async (event) => {
     event.preventDefault();
@@ -51,7 +69,7 @@ function tries() {
       value: text,
       on: { input: (event) => note({ tries: event.target.value }) },
     }),
-    h("button", { class: "button", type: "submit" }, "Try"),
+    h("button", { class: "button", type: "submit", disabled: off }, "Try"),
   );
 }
 

@@ -107,7 +107,7 @@ function built(column, hierarchy) {
   const address = addressFor(column);
   const change = async (body) => {
     trying(column.name, []);
-    return attempt(() => send("PUT", address, body), [`hierarchy.${column.name}`]);
+    return attempt(() => send("PUT", address, body));
   };
   const attemptSpec = (spec) => {
     const turn = (latest += 1);
@@ -159,7 +159,7 @@ function exchange(column) {
   const address = `/api/hierarchy/arx?column=${encodeURIComponent(column.name)}`;
   const change = async (event) => {
     const [file] = event.target.files;
-    if (file) await attempt(() => hand(address, file), [`hierarchy.${column.name}`]);
+    if (file) await attempt(() => hand(address, file));
     event.target.value = "";
   };
   return h(
