@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kinfold.methods.generalize.generalization import Generalization
-
-if TYPE_CHECKING:
-    from kinfold.methods.task import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,11 +14,6 @@ class Found:
     released: Generalization
     notes: tuple[str, ...] = ()
     steps: int | None = None
-
-
-def finished(task: Task, released: Generalization) -> Generalization:
-    """Star as many records as it takes for those starred to keep the promises too."""
-    return released.completed(task.models, starred=True) if task.starred else released
 
 
 def levels_told(released: Generalization) -> str:
