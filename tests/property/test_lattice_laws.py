@@ -53,6 +53,25 @@ def test_the_optimum_is_the_best_of_all_nodes_and_ties_go_by_prec_then_order(mod
     assert released.records_suppressed == best.outliers
 
 
+@given(seeds, st.integers(2, 4), st.integers(1, 2), st.sampled_from([0, 1, 3, 5, 0.5, 1.0]))
+@settings(max_examples=80)
+def test_records_starred_to_fill_their_class_are_within_the_threshold(seed, k, l, suppression):
+    table = full_domain.random_domain(seed)
+    models = [KAnonymity(k), LDiversity(l, "disease")]
+    allowed = suppression if isinstance(suppression, int) else int(suppression * table.records)
+    twins = {levels: full_domain.node(table, levels, k, l, starred=True) for levels in full_domain.all_levels(table)}
+    feasible = [lost for gone, lost in twins.values() if gone <= allowed and gone < table.records]
+    search = Lattice(table, models, suppression, starred=True)
+    if not feasible:
+        with pytest.raises(Unreachable):
+            search.search()
+        return
+    best = search.search()
+    assert search.proved
+    assert best.loss == pytest.approx(min(feasible), abs=1e-12)
+    assert search.generalization().records_suppressed == best.outliers == twins[best.levels][0]
+
+
 @pytest.mark.parametrize("models", MODELS.values(), ids=MODELS)
 @given(seed=seeds, suppression=st.sampled_from([0, 2, 0.3]))
 @settings(max_examples=40)

@@ -9,55 +9,123 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kinfold
-from everyday import first
 
-
-def table(seed: int) -> pd.DataFrame:
-    random = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "age": random.integers(20, 60, 80),
-            "zip": random.choice(["0211", "0212", "0310", "0320"], 80),
-            "sex": random.choice(["f", "m"], 80),
-            "job": random.choice(list("abcd"), 80),
-        }
-    )
-
-
+RECORDS = 60
+METHODS = ["lattice", "levels", "datafly", "mu-argus", "mingen", "mingen-cell", "local-suppression", "t-first"]
+PROMISES: list[dict[str, Any]] = [
+    {"k": 4},
+    {"k": 3, "l": 2},
+    {"k": 3, "t": 0.4},
+    {"k": 2, "l": 1.5, "l_kind": "entropy"},
+]
 COLUMNS: dict[str, Any] = {
     "age": {"role": "quasi", "type": "continuous", "hierarchy": {"intervals": [5, 20]}},
     "zip": {"role": "quasi", "type": "nominal", "hierarchy": {"mask": 4}},
     "sex": {"role": "quasi"},
     "job": {"role": "quasi"},
+    "ill": {"role": "confidential", "type": "nominal"},
 }
+QUASI = ["age", "zip", "sex", "job"]
+
+
+def table(seed: int, missing: float = 0.0) -> pd.DataFrame:
+    random = np.random.default_rng(seed)
+    ages = random.integers(20, 60, RECORDS).astype(float)
+    ages[random.random(RECORDS) < missing] = np.nan
+    return pd.DataFrame(
+        {
+            "age": ages,
+            "zip": random.choice(["0211", "0212", "0310", "0320"], RECORDS),
+            "sex": random.choice(["f", "m"], RECORDS),
+            "job": random.choice(list("abcd"), RECORDS),
+            "ill": random.choice(list("xyz"), RECORDS, p=[0.5, 0.3, 0.2]),
+        }
+    )
+
+
+def policy(
+    method: str, suppression: float | None, how: str = "drop", privacy: Any = None, **age: str
+) -> dict[str, Any]:
+    columns = {name: dict(column) for name, column in COLUMNS.items()}
+    columns["age"] |= age
+    asked: dict[str, Any] = {"name": method} | ({} if suppression is None else {"suppression": suppression})
+    if method in ("local-suppression", "t-first"):
+        del columns["age"]["hierarchy"], columns["zip"]["hierarchy"]
+    if method == "levels":
+        asked |= {"name": "lattice", "levels": {"age": 2, "zip": 4, "sex": 1, "job": 0}}
+    output = {"suppressed": how}
+    return {"privacy": privacy or {"k": 4}, "method": asked, "output": output, "columns": columns}
 
 
 def released(seed: int, method: str, suppression: float | None, suppressed: str = "drop") -> kinfold.Release:
-    asked = {"name": method} | ({} if suppression is None else {"suppression": suppression})
-    policy = {"privacy": {"k": 4}, "method": asked, "output": {"suppressed": suppressed}, "columns": COLUMNS}
-    return kinfold.anonymize(table(seed), policy)
+    return kinfold.anonymize(table(seed), policy(method, suppression, suppressed))
 
 
 def gone(release: kinfold.Release) -> int:
-    """How many records are suppressed: left out, or nothing but stars."""
-    return int(release.measures["suppressed"]) + int((release.frame.astype(str) == "*").all(axis=1).sum())
+    """How many records are suppressed: left out, or nothing but stars or empty cells while others have more."""
+    shown = release.frame[QUASI].astype(str)
+    starred = shown.isin(["*", "None", "nan", "<NA>"]).all(axis=1)
+    return RECORDS - len(shown) + (0 if starred.all() and len(shown) == RECORDS else int(starred.sum()))
 
 
-@pytest.mark.parametrize("suppression", first([3, 0, 0.1]))
-@pytest.mark.parametrize("method", ["mu-argus", "lattice"])
-def test_no_more_records_are_suppressed_than_the_policy_allows(method: str, suppression: float) -> None:
-    allowed = suppression if isinstance(suppression, int) else int(suppression * 80)
-    for seed in range(3):
-        for how in ("drop", "star")[: 1 + (method == "mu-argus")]:  # others star more, until those are a class
-            try:
-                release = released(seed, method, suppression, how)
-            except kinfold.Unreachable:
-                assert method != "mu-argus"  # which can always go up to the top
-                continue
-            assert gone(release) <= allowed
-            assert release.verdict.holds
+@pytest.mark.parametrize("method", METHODS)
+@given(
+    seed=st.integers(0, 10**6),
+    suppression=st.sampled_from([0, 1, 4, 9, 0.05, 0.29, 1.0]),
+    how=st.sampled_from(["drop", "star"]),
+    privacy=st.sampled_from(PROMISES),
+    missing=st.sampled_from([0.0, 0.0, 0.05]),
+)
+@settings(max_examples=6, deadline=None)
+def test_no_more_records_are_suppressed_than_the_policy_allows(
+    method: str, seed: int, suppression: float, how: str, privacy: dict[str, Any], missing: float
+) -> None:
+    allowed = suppression if isinstance(suppression, int) else int(suppression * RECORDS + 1e-9)
+    if method == "t-first":
+        privacy = {"k": 3, "t": 0.3}
+    asked = policy(method, suppression, how, privacy, missing="drop")
+    source = table(seed, missing)
+    try:
+        release = kinfold.anonymize(source, asked)
+    except kinfold.Unreachable:
+        lacking = int(source["age"].isna().sum())
+        # the top of every hierarchy, and a single class, suppress nothing
+        assert lacking > allowed or method in ("levels", "mingen-cell", "local-suppression")
+        return
+    assert gone(release) <= allowed
+    assert release.verdict.holds
+
+
+@pytest.mark.parametrize("how", ["drop", "star"])
+@pytest.mark.parametrize(("method", "seed"), [("lattice", 1), ("datafly", 1), ("mu-argus", 1), ("levels", 0)])
+def test_the_records_that_fill_a_class_are_within_the_limit(method: str, seed: int, how: str) -> None:
+    for suppression in range(1, 13, 4):
+        asked = policy(method, suppression, how, {"k": 5})
+        if method == "levels" and suppression < {"drop": 3, "star": 8}[how]:  # 3 are left over, 5 more fill their class
+            with pytest.raises(kinfold.Unreachable, match=f"at most {suppression} may be"):
+                kinfold.anonymize(table(seed), asked)
+        else:
+            assert gone(kinfold.anonymize(table(seed), asked)) <= suppression
+
+
+def test_records_left_out_for_a_missing_value_count() -> None:
+    source = table(0, 0.1)
+    lacking = int(source["age"].isna().sum())
+    assert lacking > 2
+    for method in ("lattice", "mdav"):
+        asked = policy(method, lacking, missing="drop")
+        if method == "mdav":
+            del asked["columns"]["age"]["hierarchy"], asked["columns"]["zip"]["hierarchy"]
+        assert gone(kinfold.anonymize(source, asked)) == lacking
+        asked["method"]["suppression"] = lacking - 1
+        with pytest.raises(kinfold.Unreachable, match=f"{lacking} of 60 records .* at most {lacking - 1} may be"):
+            kinfold.anonymize(source, asked)
+        del asked["method"]["suppression"]  # no limit is set: the policy decides by `missing` alone
+        assert gone(kinfold.anonymize(source, asked)) == lacking
 
 
 def test_mu_argus_suppresses_what_it_takes_where_the_policy_is_silent() -> None:

@@ -51,14 +51,22 @@ def diseases(domain: Domain) -> list[int]:
     return domain.tally.spreads["disease"].code.tolist()
 
 
-def node(domain: Domain, levels, k: int, l: int = 1):
-    """Records left over and granularity lost at a node, with k-anonymity and distinct l-diversity."""
+def node(domain: Domain, levels, k: int, l: int = 1, starred: bool = False):
+    """Records left over and granularity lost at a node, with k-anonymity and distinct l-diversity.
+
+    Where they are `starred`, the smallest classes (the first of equals) fill the class of those left over.
+    """
     keys, held = classes(domain, levels), diseases(domain)
-    size = Counter(keys)
+    size = Counter(keys)  # in the order of the first rows
     values: dict = {}
     for key, value in zip(keys, held, strict=True):
         values.setdefault(key, set()).add(value)
-    gone = [size[key] < k or len(values[key]) < l for key in keys]
+    out = {key for key in size if size[key] < k or len(values[key]) < l}
+    while starred and out and len(out) < len(size):
+        if sum(size[key] for key in out) >= k and len(set().union(*(values[key] for key in out))) >= l:
+            break
+        out.add(min((key for key in size if key not in out), key=size.__getitem__))
+    gone = [key in out for key in keys]
     lost = [
         1.0 if gone[row] else np.mean([cell_lost(domain, row, a, level) for a, level in enumerate(levels)])
         for row in range(len(domain))

@@ -9,9 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.errors import Unreachable, plural
 from kinfold.methods.blocks.parallel_blocks import Split, in_threads
 from kinfold.methods.blocks.saved_stages import BARE, Shelf
 from kinfold.methods.generalize.minimality import Belief
+from kinfold.methods.generalize.outliers import threshold
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness
 from kinfold.progress import Progress, silent
@@ -106,6 +108,21 @@ class Task:
     def promises(self) -> bool:
         """Whether something is promised about a confidential column."""
         return any(model.column is not None for model in self.models)
+
+    def may_suppress(self, left: int) -> int | None:
+        """Return how many of the `left` records may be suppressed besides all that are not left; None: no limit is set.
+
+        The limit counts every record that is dropped or starred, for every reason; raise where it is exceeded already.
+        """
+        if "suppression" not in self.method.model_fields_set:
+            return None
+        rows = self.policy.rows
+        limit = threshold(self.method.suppression, rows)
+        if rows - left > limit:
+            what = f"{rows - left:,} of {plural(rows, 'record')} would be suppressed, and at most {limit:,} may be"
+            fix = "allow more method.suppression, ask less, or keep records that are left out for a missing value"
+            raise Unreachable(what, fix=fix)
+        return limit - (rows - left)
 
     def stage(self, name: str) -> Progress:
         """Return the listener of a long stage that has a name of its own."""

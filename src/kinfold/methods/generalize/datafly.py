@@ -1,10 +1,13 @@
 """Datafly: generalize the attribute with the most distinct values until few enough tuples are left over.
 
     1  freq = the distinct sequences of values over the quasi-identifier, with their numbers of occurrences
-    2  while sequences that miss a promise account for more tuples than may be suppressed (k, unless given):
+    2  while sequences that miss a promise account for more than k tuples:
            generalize the attribute that has the most distinct values in freq
     3  suppress the sequences that still miss it
     4  while some but too few tuples are suppressed to keep the promises themselves: suppress the smallest class too
+
+As printed, step 4 can suppress many more than k tuples. Where a limit is given, step 2 goes on until all that steps 3
+and 4 would suppress is within it; and always until something is left to release.
 
 Several quasi-identifiers: each set of attributes has its own freq, a tuple that is left over in one is suppressed in
 all, and attributes are taken from sets with too many tuples left over. Section 4.1 asks for two weights from 0 to 1
@@ -26,7 +29,7 @@ import numpy as np
 
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.generalize.domain import Domain, Levels, Mask
-from kinfold.methods.generalize.found import Found, finished, levels_told
+from kinfold.methods.generalize.found import Found, levels_told
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.outliers import Models, asked_k, completed, failing, outliers, threshold
 from kinfold.progress import Progress, silent
@@ -88,7 +91,9 @@ def datafly(
     sets: Sequence[Sequence[str]] | None = None,
     progress: Progress = silent,
 ) -> Datafly:
-    """Return the generalization that Datafly finds, with its frequency lists; k tuples may be suppressed if not said.
+    """Return the generalization that Datafly finds, with its frequency lists.
+
+    `suppression` limits the tuples that are suppressed in all; without it step 2 stops by k, as printed.
 
     >>> from kinfold.hierarchy import by_mask
     >>> from kinfold.models import KAnonymity
@@ -100,7 +105,8 @@ def datafly(
     """
     weights = weights or Weights()
     groups = _checked(domain, sets, weights)
-    allowed = asked_k(models) if suppression is None else threshold(suppression, domain.records)
+    limit = domain.records if suppression is None else threshold(suppression, domain.records)
+    allowed = asked_k(models) if suppression is None else limit
     levels = (0,) * len(domain.names)
     steps = []
     while True:
@@ -108,21 +114,22 @@ def datafly(
         freq = tuple(_frequencies(domain, levels, names, models) for names in groups)
         steps.append(freq)
         over = [part for part in freq if part.outliers > allowed]
-        chosen = _most_distinct(domain, levels, over, weights) if over else None
+        if not over:
+            suppressed = _suppressed(domain, levels, groups, models)
+            if _count(domain, suppressed) <= limit and not suppressed.all():
+                break
+            over = [part for part in freq if part.outliers]
+        chosen = _most_distinct(domain, levels, over, weights)
         if chosen is None:
-            break
+            raise _unreachable(domain, _suppressed(domain, levels, groups, models))
         levels = tuple(level + (a == chosen) for a, level in enumerate(levels))
-    suppressed = _suppressed(domain, levels, groups, models)
-    if suppressed.all() or (over and _count(domain, suppressed) > allowed):
-        raise _unreachable(domain, levels, suppressed)
     return Datafly(Generalization.full(domain, levels, suppressed), tuple(steps))
 
 
 def run(task: Task, domain: Domain) -> Found:
-    """Return what is released of a task; as many records as k may be suppressed where the policy does not say."""
-    allowed = task.method.suppression if "suppression" in task.method.model_fields_set else None
-    found = datafly(domain, task.models, allowed, progress=task.progress).generalization
-    return Found(finished(task, found), (levels_told(found),))
+    """Return what is released of a task; step 2 stops by k where the policy sets no limit."""
+    found = datafly(domain, task.models, task.may_suppress(domain.records), progress=task.progress).generalization
+    return Found(found, (levels_told(found),))
 
 
 def _frequencies(domain: Domain, levels: Levels, names: tuple[str, ...], models: Models) -> FrequencyList:
@@ -189,9 +196,6 @@ def _count(domain: Domain, suppressed: Mask) -> int:
     return int(domain.tally.sizes[suppressed].sum())
 
 
-def _unreachable(domain: Domain, levels: Levels, suppressed: Mask) -> Unreachable:
-    if levels != domain.heights:  # it stopped where few enough were left over to be suppressed: all
-        what = f"all of the {domain.records} records are left over: suppressing them leaves no table"
-        return Unreachable(what, fix="allow less suppression, so that more is generalized, or ask less")
+def _unreachable(domain: Domain, suppressed: Mask) -> Unreachable:
     what = f"with every attribute at the top {_count(domain, suppressed)} of {domain.records} records are left over"
     return Unreachable(what, fix="allow more suppression, or ask less")

@@ -22,11 +22,6 @@ class Found:
     belief: Belief | None = None  # what someone who knows the method can conclude from the levels
 
 
-def finished(task: Task, released: Generalization) -> Generalization:
-    """Star as many records as it takes for those starred to keep the promises too."""
-    return released.completed(task.models, starred=True) if task.starred else released
-
-
 def minimality(task: Task, released: Generalization) -> Belief | None:
     """Measure what minimal levels tell someone who knows the method; None where records may be suppressed."""
     if task.method.suppression or released.vector is None:

@@ -49,6 +49,18 @@ class Generalization:
         return int(self.domain.tally.sizes[self.suppressed].sum())
 
     @property
+    def records_lost(self) -> int:
+        """How many records are not released, or have nothing but stars while others have more."""
+        starred = self._starred
+        return 0 if starred.all() and not self.suppressed.any() else int(self.domain.tally.sizes[starred].sum())
+
+    @property
+    def _starred(self) -> Mask:
+        """Mark the rows that are suppressed, and those whose labels are all the top."""
+        labels = [self._numbers(a)[0] for a in range(len(self.domain.names))]
+        return np.asarray(np.logical_and.reduce([number == 0 for number in labels]), np.bool_)
+
+    @property
     def k(self) -> int:
         """The size of the smallest class that is released, 0 where nothing is."""
         sizes = self.tally().sizes
@@ -126,9 +138,9 @@ class Generalization:
         return 1.0 - CellLoss.of(self.domain, "granularity", weights).cells(self.levels, self.suppressed)
 
     def _with_starred_class(self, models: Models) -> Generalization:
-        into = self.classes()
-        into, classes = numbered(np.where(self.suppressed, -1, into) + 1, len(self.domain) + 1)
+        starred = self._starred
+        into, classes = numbered(np.where(starred, -1, self.classes()) + 1, len(self.domain) + 1)
         gone = np.zeros(classes, np.bool_)
-        gone[into[self.suppressed]] = True
+        gone[into[starred]] = True
         gone = completed(models, self.domain.tally.merge(into, {}), gone)
         return replace(self, suppressed=gone[into])

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable
 from kinfold.methods.generalize.domain import Domain, Floats, Levels
-from kinfold.methods.generalize.found import Found, finished, levels_told, minimality
+from kinfold.methods.generalize.found import Found, levels_told, minimality
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.lattice_cuts import CutSearch
 from kinfold.methods.generalize.lattice_search import LatticeSearch, as_levels, raised
@@ -71,8 +71,10 @@ class Lattice:
         objective: Objective = "granularity",
         weights: Mapping[str, float] | None = None,
         seed: int = 0,
+        *,
+        starred: bool = False,
     ) -> None:
-        self.nodes = Nodes(domain, models, suppression, objective, weights)
+        self.nodes = Nodes(domain, models, suppression, objective, weights, starred=starred)
         self.size = generalizations(domain.heights)
         self._search: LatticeSearch = (
             GridSearch(self.nodes) if self.size <= WRITTEN_DOWN else CutSearch(self.nodes, seed)
@@ -200,15 +202,15 @@ def lattice(
 def run(task: Task, domain: Domain) -> Found:
     """Return what is released of a task: the best node, or the one that the policy names."""
     if task.method.levels is not None:
-        nodes = Nodes(domain, task.models, task.method.suppression)
+        nodes = Nodes(domain, task.models, task.may_suppress(domain.records) or 0, starred=task.starred)
         released = released_at(nodes, levels_of(task.method.levels, domain))
-        return Found(finished(task, released), (levels_told(released), "the levels are those of the policy"))
+        return Found(released, (levels_told(released), "the levels are those of the policy"))
     found = searched(task, domain)
     best = found.best.loss if found.best else 0.0
     released = _raised_at_random(task, found.generalization())
     doubt = f"not proved optimal: it loses {best:.4f}, and none less than {found.bound:.4f}"
     told = f"the node is {'proved optimal' if found.proved else doubt} by {task.method.objective}"
-    return Found(finished(task, released), (levels_told(released), told), belief=minimality(task, released))
+    return Found(released, (levels_told(released), told), belief=minimality(task, released))
 
 
 def _raised_at_random(task: Task, released: Generalization) -> Generalization:
@@ -226,8 +228,9 @@ def _raised_at_random(task: Task, released: Generalization) -> Generalization:
 
 def searched(task: Task, domain: Domain) -> Lattice:
     """Return the lattice of a task with its optimum found."""
-    method = task.method
-    found = Lattice(domain, task.models, method.suppression, method.objective, task.weights, method.seed)
+    method, allowed = task.method, task.may_suppress(domain.records) or 0
+    how = (method.objective, task.weights, method.seed)
+    found = Lattice(domain, task.models, allowed, *how, starred=task.starred)
     found.search(progress=task.progress)
     return found
 
@@ -289,9 +292,9 @@ def _shifted_up(closed: NDArray[np.bool_], axis: int) -> NDArray[np.bool_]:
 
 
 def _unreachable(nodes: Nodes) -> Unreachable:
-    top = nodes[nodes.domain.heights]
+    fewest = min(node.outliers for node in [nodes[nodes.domain.heights], *nodes.seen.values()])
     what = f"no generalization of {len(nodes.seen)} keeps what was asked with at most {nodes.allowed} of"
     return Unreachable(
-        f"{what} {nodes.domain.records} records suppressed: at the top {top.outliers} are left over",
+        f"{what} {nodes.domain.records} records suppressed: the fewest that any suppresses are {fewest}",
         fix="allow more suppression, or ask less",
     )

@@ -31,8 +31,8 @@ def released_at(nodes: Nodes, levels: Levels) -> Generalization:
     if not node.holds:
         records = nodes.domain.records
         raise Unreachable(
-            f"at the levels of the policy {node.outliers} of {records} records miss what was asked, "
-            f"and at most {nodes.allowed} may be suppressed",
+            f"at the levels of the policy {node.outliers} of {records} records have to be suppressed, "
+            f"and at most {nodes.allowed} may be",
             fix="raise a level in method.levels, allow more method.suppression, or leave the levels to the search",
         )
     return Generalization.full(nodes.domain, levels, nodes.suppressed(levels))

@@ -30,7 +30,14 @@ from kinfold.methods.generalize.found import Found
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.generalize.loss import CellLoss
 from kinfold.methods.generalize.merging import Merged, merge_until
-from kinfold.methods.generalize.mingen_cell import EXACT, divided, improved, released_by, require_reachable
+from kinfold.methods.generalize.mingen_cell import (
+    EXACT,
+    divided,
+    improved,
+    released_by,
+    require_reachable,
+    within_suppression,
+)
 from kinfold.methods.generalize.opening import opened, taking_part
 from kinfold.methods.generalize.outliers import Models, asked_k
 from kinfold.methods.generalize.patterns import Blanks, settle
@@ -127,7 +134,7 @@ def run(task: Task, domain: Domain) -> Found:
     notes = [told(found)]
     if found.exact and not limits:
         notes.append("proved optimal: no fewer cells can go")
-    return Found(found.generalization, tuple(notes), found.steps)
+    return within_suppression(task, Found(found.generalization, tuple(notes), found.steps))
 
 
 def told(found: Suppressed) -> str:

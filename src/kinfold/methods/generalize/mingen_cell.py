@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.errors import PolicyError, Unreachable
+from kinfold.errors import PolicyError, Unreachable, plural
 from kinfold.methods.annealing import Budget
 from kinfold.methods.generalize.cells import Trees
 from kinfold.methods.generalize.domain import Codes, Domain, Floats, Mask
 from kinfold.methods.generalize.found import Found
 from kinfold.methods.generalize.generalization import Generalization
+from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.generalize.loss import CellLoss, Objective, generalizations
 from kinfold.methods.generalize.merging import Merged, merge_until
 from kinfold.methods.generalize.outliers import Models, failing
@@ -108,7 +109,25 @@ def run(task: Task, domain: Domain) -> Found:
     """Return what is released of a task, searched for as long as the policy says."""
     method, limits = task.method, task.method.limits or (None, None)
     found = mingen_cell(domain, task.models, method.objective, task.weights, *limits, task.progress, method.seed)
-    return Found(found.generalization, ("proved optimal at cell level",) if found.exact else (), found.steps)
+    notes = ("proved optimal at cell level",) if found.exact else ()
+    return within_suppression(task, Found(found.generalization, notes, found.steps))
+
+
+def within_suppression(task: Task, found: Found) -> Found:
+    """Return what was found, or the classes of whole columns where too many records have nothing left but stars."""
+    domain, allowed = found.released.domain, task.may_suppress(found.released.domain.records)
+    if allowed is None or (lost := found.released.records_lost) <= allowed:
+        return found
+    method = task.method
+    objective = method.objective if method.objective != "discernibility" else "granularity"
+    nodes = Lattice(domain, task.models, allowed, objective, task.weights, method.seed, starred=task.starred)
+    node = nodes.search(progress=task.progress)
+    if node.levels == domain.heights or method.limit:  # a limit on cells of single columns is not in that search
+        what = f"{lost:,} of {plural(domain.records, 'record')} would have nothing left in their quasi-identifiers"
+        raise Unreachable(f"{what}, and at most {allowed:,} may be suppressed", fix="allow more method.suppression")
+    told = f"classes are those of levels of whole columns: by others {plural(lost, 'record')} would have nothing left"
+    statements = released_by(domain, domain.classes(node.levels))
+    return Found(replace(statements, suppressed=nodes.nodes.suppressed(node.levels)), (told,))
 
 
 def released_by(domain: Domain, labels: Ints) -> Generalization:

@@ -7,8 +7,9 @@
 
 The k it really has is on the result: combinations of four are never looked at, and starred records are not protected,
 so it need not be k-anonymous. `complete` suppresses records until what was asked holds. Where `method.suppression` says
-how many that may be and they are more, the attribute with the most different values (the first of equals) goes up a
-step, as a data holder would have it in steps 4 and 5, until they are not; without it they are as many as it takes.
+how many that may be and they are more (those that step 6 left nothing but stars are counted), the attribute with the
+most different values (the first of equals) goes up a step, as a data holder would have it in steps 4 and 5, until they
+are not; without it they are as many as it takes.
 
 Paper: Sweeney 2002, Figure 11. All pairs and triples are tested (`"all"`), or those of Figure 12 (`"figure-12"`), as
 the real program did; the third entry of that figure is Most x Most x Most, the only reading that leaves six untested.
@@ -30,7 +31,7 @@ from kinfold.errors import PolicyError, Unreachable, plural
 from kinfold.methods.generalize.domain import Domain, Levels
 from kinfold.methods.generalize.found import Found
 from kinfold.methods.generalize.generalization import Generalization
-from kinfold.methods.generalize.outliers import Models, threshold
+from kinfold.methods.generalize.outliers import Models
 from kinfold.progress import Progress, silent
 from kinfold.request.methods import Declaration
 from kinfold.rows.schema import Role
@@ -170,10 +171,10 @@ def run(task: Task, domain: Domain) -> Found:
         named[column.request.identifying].append(column.name)
     ranks = Ranks(*(tuple(named[rank]) for rank in ("identifying", "more", "most")))
     found = mu_argus(domain, task.k, ranks, _asked(task, domain) or task.method.choices, progress=task.progress)
-    if "suppression" in task.method.model_fields_set:
-        released, found, steps = _within(threshold(task.method.suppression, domain.records), task, found, ranks)
-    else:
+    if (allowed := task.may_suppress(domain.records)) is None:
         released, steps = found.complete(task.models, task.starred), 0
+    else:
+        released, found, steps = _within(allowed, task, found, ranks)
     completed = "; the release is completed by suppression" if released.records_suppressed else ""
     told = f"mu-Argus itself reaches k = {found.k}{completed}"
     more = f"{plural(steps, 'step')} of generalization more, so that no more is suppressed than the policy allows"
@@ -188,7 +189,7 @@ def _within(allowed: int, task: Task, found: MuArgus, ranks: Ranks) -> tuple[Gen
         least = domain.records
         with suppress(Unreachable):  # where all would have to be suppressed there is nothing to release
             released = found.complete(task.models, task.starred)
-            least = released.records_suppressed
+            least = released.records_lost
             if least <= allowed:
                 return released, found, steps
         below = [a for a, level in enumerate(found.levels) if level < domain.heights[a]]

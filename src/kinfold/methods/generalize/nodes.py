@@ -8,7 +8,8 @@ suppressed records cost. For every node further down
 
 because absorbing models suppress at least the same records there, and each costs more, for its cells say more. A node
 that does not hold has an infinite cut: nothing below it holds. With TS = 0 this is so for every monotone model, with
-TS > 0 for absorbing ones only; a model that is neither gives no cut.
+TS > 0 for absorbing ones only; a model that is neither gives no cut. Records that are starred to fill the class of the
+starred ones count towards TS and the loss, but not towards the cut: a node below may need none.
 
 Views of nodes seen are kept, and a new node is rolled up from the smallest one below it.
 """
@@ -66,14 +67,17 @@ class Nodes:
         suppression: float = 0,
         objective: Objective = "granularity",
         weights: Mapping[str, float] | None = None,
+        *,
+        starred: bool = False,
     ) -> None:
         self.domain = domain
         self.models = models
+        self._starred = starred
         self.allowed = threshold(suppression, domain.records)
         self.loss: Loss = loss_of(domain, objective, weights)
         self._prec = CellLoss.of(domain, "prec", weights)
         self._absorbing: list[Model] = [model for model in models if model.absorbing]
-        self.prunes = all(model.absorbing or (self.allowed == 0 and model.monotone) for model in models)
+        self.prunes = all(model.monotone if self.allowed == 0 else model.absorbing and not starred for model in models)
         self.cuts = self.prunes or bool(self._absorbing)  # otherwise no node says anything about others
         self.seen: dict[Levels, Node] = {}
         self._views = _Views(domain)
@@ -90,7 +94,7 @@ class Nodes:
         return np.asarray(gone[self.domain.classes(levels)], np.bool_)
 
     def _gone(self, view: View) -> Mask:
-        return outliers(self.models, view.tally)
+        return outliers(self.models, view.tally, starred=self._starred)
 
     def _evaluate(self, levels: Levels) -> Node:
         view = self._views.at(levels)

@@ -1,12 +1,13 @@
 """Which classes must go so that every promise holds on what is left.
 
-    suppress the classes that miss an absorbing promise, such as k
-    while a class of what is left misses another promise: suppress all such classes
-    starred records stand in one class of their own, which has to keep the promises as well:
-        while it does not, the smallest class that is left (the first of equals) is starred too
+    dropped     suppress the classes that miss an absorbing promise, such as k
+                while a class of what is left misses another promise: suppress all such classes
+    starred     suppress the classes that miss a promise; they are released as one class, which has to keep them too:
+                while it does not, the smallest class that is left (the first of equals) is starred as well
 
-Suppressing changes what t-closeness compares with, so it is asked again until nothing more has to go. A model that is
-absorbing loses no class by a merge: then the records that must go only get fewer on the way up the lattice.
+Dropping changes what t-closeness compares with, so it is asked again until nothing more has to go. A model that is
+absorbing loses no class by a merge: then the records that must be dropped only get fewer on the way up the lattice.
+Those that must be starred do not: few of them need others to fill their class, which can be more in all.
 
 Reading of paper 002, Figure 8, step 4: while some but fewer than k tuples are suppressed, suppress the whole smallest
 class as well.
@@ -34,8 +35,13 @@ def failing(models: Models, tally: Tally) -> Mask:
     return marked
 
 
-def outliers(models: Models, tally: Tally) -> Mask:
-    """Mark the classes to suppress so that the others keep every promise; all are marked where that takes all."""
+def outliers(models: Models, tally: Tally, *, starred: bool = False) -> Mask:
+    """Mark the classes to suppress so that the others keep every promise; all are marked where that takes all.
+
+    Where suppressed records are starred, they are one class of the release and keep every promise as well.
+    """
+    if starred:
+        return completed(models, tally, failing(models, tally))
     gone = failing([model for model in models if model.absorbing], tally)
     others = [model for model in models if not model.absorbing]
     while others and not gone.all():

@@ -136,8 +136,8 @@ def set_aside(task: Task) -> NDArray[np.bool_]:
 
     Only where `method.suppression` allows so many: those farthest from the centre of all, which cost most to keep.
     """
-    records, suppression = task.records, task.method.suppression
-    allowed = suppression if isinstance(suppression, int) else int(suppression * records)
+    records = task.records
+    allowed = task.may_suppress(records) or 0
     spare = np.zeros(records, np.bool_)
     extra = records % size_for(_strictest(task), task.k)
     if 0 < extra <= allowed:

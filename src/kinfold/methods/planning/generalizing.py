@@ -4,7 +4,8 @@ leave out     records with a missing value where the policy says `missing = "dro
 tally         distinct tuples of hierarchy rows, with the spread of each confidential column; at cell level the records
               one by one, unless they are many
 search        by the method that the policy names, with every promise in it
-release       the label of each tuple; suppressed records are dropped, or starred
+release       the label of each tuple; suppressed records are dropped, or starred; all of them, and those left out, are
+              within `method.suppression` where the policy sets it
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
         raise Unreachable(
             f"k is {task.k}, but there are only {plural(rows.records, 'record')}", fix="lower k, or bring more records"
         )
+    task.may_suppress(rows.records)  # or raise, before the search
     found = generalized(method, task, rows.domain)
+    task.may_suppress(rows.records - found.released.records_suppressed)
     classed, into = found.released.classed()
     kept = np.ones(len(rows.domain), np.bool_) if task.starred else ~found.released.suppressed
     labels = np.full(len(rows.gone), LEFT_OUT, np.int32)

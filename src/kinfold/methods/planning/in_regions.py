@@ -125,6 +125,7 @@ def _planned(task: Task, made: LabelledRows, told: Sequence[RegionTold], named: 
     recoding = Recoding(made.labels, treatments(task, results), held=made.held)
     classes = len(next(iter(results.values())).replace.values)
     released, repaired = sum(each.records for each in told), sum(each.repaired for each in told)
+    task.may_suppress(released)  # or raise
     notes = [*_missing_told(task, told, released), *repaired_told(repaired)]
     blocks = sum(each.blocks for each in told)
     parted = f"the classes were made in {plural(blocks, 'block')}"

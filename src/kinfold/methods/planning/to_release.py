@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from kinfold.methods.planning.running import set_aside
 from kinfold.methods.task import Records, Task
 from kinfold.request.encoding import Attribute
 from kinfold.request.methods import Declaration
+
+Mask: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +52,13 @@ def to_release(task: Task, method: Declaration) -> Taken:
     rows = np.flatnonzero(~gone & ~unfit)
     _require(len(rows), task)
     here = replace(task, table=Records(attributes, task.confidential, task.scopes)).take(rows)
-    if (spare := set_aside(method, here)).any():
+    spare, done, rare = _set_aside_and_settled(method, here)
+    if spare.any():
         told_of = plural(int(spare.sum()), "record was", "records were")
         notes.append(f"{told_of} discarded so that classes are of one size, as the policy allows")
-        rows, here = rows[~spare], here.take(np.flatnonzero(~spare))
-    done, rare = settled(here)
     _require(done.records, here, " lack the same values as enough others")
-    rows = rows[~rare]
+    rows = rows[~spare][~rare]
+    task.may_suppress(len(rows))  # or raise
     told = {
         "no imputed value keeps every edit rule": int((unfit & ~gone).sum()),
         "too few others lack the same values": int(rare.sum()),
@@ -65,6 +68,19 @@ def to_release(task: Task, method: Declaration) -> Taken:
     )
     before = attributes if len(rows) == task.records else [attribute.take(rows) for attribute in attributes]
     return Taken(done, rows, before, rules and rules.take(rows), tuple(notes), said)
+
+
+def _set_aside_and_settled(method: Declaration, task: Task) -> tuple[Mask, Task, Mask]:
+    """Return what is set aside, the task with every pattern settled, and what is left out for that.
+
+    A limit on suppression counts both, so nothing is set aside where patterns of missing values take records.
+    """
+    spare = set_aside(method, task)
+    done, rare = settled(task.take(np.flatnonzero(~spare)) if spare.any() else task)
+    if spare.any() and rare.any():
+        spare = np.zeros(task.records, np.bool_)
+        done, rare = settled(task)
+    return spare, done, rare
 
 
 def _require(records: int, task: Task, which: str = "") -> None:
