@@ -102,6 +102,10 @@ pictures: $(READY)  ## the pictures of the documentation: docs/images/*.svg
 consequences: $(READY)  ## what each choice costs on the Adult file (KINFOLD_DATA): the table of docs/choose.md
 	$(BIN)/python -m tools.consequences
 
+.PHONY: papers
+papers: $(READY)  ## the papers computed again, with the public files (KINFOLD_DATA): the totals of docs/reproduce.md
+	$(BIN)/python -m tools.papers
+
 .PHONY: charts
 charts: $(READY)  ## the charts of the method pages, computed anew: docs/charts
 	$(BIN)/python -m tools.charts

@@ -90,3 +90,12 @@ def test_lists_and_tables_stand_apart_from_the_lines_above_them(page: Path) -> N
 
 def test_the_page_of_kinfold_in_python_is_what_the_docstrings_say() -> None:
     assert api_page.PAGE.read_text("utf-8") == api_page.page(), "make it anew with make docs"
+
+
+def test_no_page_and_no_message_installs_kinfold_from_an_index() -> None:
+    """It is on none: whoever took the name there would be installed. A checkout or a wheel is named instead."""
+    files = [*DOCUMENTS, *(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.js"), *(ROOT / "src").rglob("*.html")]
+    asked = re.compile(r"""(pip|uv|pipx|poetry)\b[^\n`]*\b(install|add)\b[^\n`]*?\s["']?kinfold(?!-)|kinfold\[\w""")
+    assert [name(path) for path in files if asked.search(path.read_text("utf-8"))] == []
+    assert all(map(asked.search, ("%pip install -U kinfold==1", "pip install 'kinfold[excel]'")))
+    assert not any(map(asked.search, ("pip install wheels/kinfold-*.whl", 'pip install "kinfold-0.1.0.whl[excel]"')))

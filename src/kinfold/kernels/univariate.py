@@ -4,7 +4,7 @@ See `methods.partition.univariate` for the problem. `best[j]` is the least cost 
 constant that is taken off as the path goes on (`settle`), and `size[j]` the size of their last group.
 
 For squares and for deviations from the median all k sizes of the last group are tried, and its cost grows value by
-value, downwards: no difference of large sums is ever taken. `kinfold.kernels.univariate_wide` does the same for large k.
+value, downwards: no difference of large sums is ever taken. `kinfold.kernels.univariate_wide` does it for large k.
 
 `scan_absolutes` has no largest size of a group (see the method) and stops early by a bound. Write f(G) for the absolute
 deviations of a group from its mean, med(G) for those from its median, A for the values from a start s' up to s and B

@@ -24,8 +24,8 @@ is O(n^2) at worst; a bound stops the search for the last group early (`kinfold.
 columns that makes it O(kn).
 Ties: of paths that cost the same the one whose last group is smaller.
 
-Accuracy: values are scaled by a power of two; a group's cost is summed up without cancellation. For `sse` and `median` a
-constant is taken off the running costs as the path goes on, so that a group is weighed against its neighbours to full
+Accuracy: values are scaled by a power of two; a group's cost is summed up without cancellation. For `sse` and `median`
+a constant is taken off the running costs as the path goes on, so that a group is weighed against its neighbours to full
 precision however large the values are, and whatever came before. For `absolute` the running cost is one double: the
 result is optimal to the rounding of the total.
 """
@@ -172,7 +172,7 @@ def _squares(values: Floats, k: int) -> Floats:
 
 
 def _around_medians(values: Floats, k: int) -> Floats:
-    """Return the absolute deviations from the median of the group of k + s values that ends before value j, at [s, j]."""
+    """Return the deviations from the median of the group of k + s values that ends before value j, at [s, j]."""
     table = np.full((k, len(values) + 1), np.inf)
     total = np.zeros(len(values) + 1)
     for count in range(1, min(2 * k, len(values) + 1)):
