@@ -89,10 +89,11 @@ spark: $(READY)  ## PySpark, for the engine of clusters and its tests; Java is n
 		$(PIP) --no-deps --require-hashes -r requirements/spark.txt; }
 
 .PHONY: docs pictures consequences
-docs: $(SITE)  ## what pages take from the code (methods, the policy, Python), then the site, offline: build/site
+docs: $(SITE)  ## what pages take from the code (methods, the policy, Python, commands), then the site, offline: build/site
 	$(BIN)/python -m tools.methods
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.api_page
+	$(BIN)/python -m tools.commands_page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from documents import DOCUMENTS, anchors, broken, links, prose
 from examples import PAGES, ROOT, blocks
 from kinfold.measures.catalogue import CATALOGUE
 from kinfold.request.methods import registry
-from tools import api_page
+from tools import api_page, commands_page
 
 DOCS = ROOT / "docs"
 MEASURES = sorted((DOCS / "measures").glob("*.md"))
@@ -92,10 +94,27 @@ def test_the_page_of_kinfold_in_python_is_what_the_docstrings_say() -> None:
     assert api_page.PAGE.read_text("utf-8") == api_page.page(), "make it anew with make docs"
 
 
+def test_the_page_of_python_names_every_field_that_users_read() -> None:
+    text = _text("api.md")
+    for path in api_page.VALUES:
+        module, _, kind = path.rpartition(".")
+        value = getattr(importlib.import_module(module), kind)
+        public = {field.name for field in fields(value)} if is_dataclass(value) and kind != "Release" else set()
+        assert public <= {*api_page.MEMBERS[kind], "by_record"}, kind
+    for member in ("verdict", "measures", "k", "ranked", "combinations"):
+        assert f"| `{member}` |" in text
+
+
+def test_the_page_of_the_commands_is_what_they_say() -> None:
+    assert commands_page.PAGE.read_text("utf-8") == commands_page.page(), "make it anew with make docs"
+    for option in ("--ask", "--everyday", "--format", "--identifier", "--keep-order", "--seed", "--quasi"):
+        assert f"`{option}`" in commands_page.page()
+
+
 def test_no_page_and_no_message_installs_kinfold_from_an_index() -> None:
     """It is on none: whoever took the name there would be installed. A checkout or a wheel is named instead."""
     files = [*DOCUMENTS, *(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.js"), *(ROOT / "src").rglob("*.html")]
-    asked = re.compile(r"""(pip|uv|pipx|poetry)\b[^\n`]*\b(install|add)\b[^\n`]*?\s["']?kinfold(?!-)|kinfold\[\w""")
+    asked = re.compile(r"""\b(install|add)\s+(-\S+\s+)*["']?kinfold(?!-)|kinfold\[\w""")
     assert [name(path) for path in files if asked.search(path.read_text("utf-8"))] == []
     assert all(map(asked.search, ("%pip install -U kinfold==1", "pip install 'kinfold[excel]'")))
     assert not any(map(asked.search, ("pip install wheels/kinfold-*.whl", 'pip install "kinfold-0.1.0.whl[excel]"')))
