@@ -91,10 +91,11 @@ spark: $(READY)  ## PySpark, for the engine of clusters and its tests; Java is n
 		$(PIP) --no-deps --require-hashes -r requirements/spark.txt; }
 
 .PHONY: docs pictures consequences
-docs: $(SITE)  ## what pages take from the code (methods, the policy, Python), then the site, offline: build/site
+docs: $(SITE)  ## what pages take from the code (methods, the policy, Python, commands), then the site, offline: build/site
 	$(BIN)/python -m tools.methods
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.api_page
+	$(BIN)/python -m tools.commands_page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
@@ -103,6 +104,10 @@ pictures: $(READY)  ## the pictures of the documentation: docs/images/*.svg
 
 consequences: $(READY)  ## what each choice costs on the Adult file (KINFOLD_DATA): the table of docs/choose.md
 	$(BIN)/python -m tools.consequences
+
+.PHONY: papers
+papers: $(READY)  ## the papers computed again, with the public files (KINFOLD_DATA): the totals of docs/reproduce.md
+	$(BIN)/python -m tools.papers
 
 .PHONY: charts
 charts: $(READY)  ## the charts of the method pages, computed anew: docs/charts

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,15 +67,14 @@ def timed(method: str, x: np.ndarray, k: int, run: Callable[[np.ndarray, int], n
 
 
 def univariate_rows(records: int) -> list[Row]:
-    from kinfold.methods.partition.univariate import univariate
+    from kinfold.methods.partition.univariate import COSTS, univariate
 
     x = np.random.default_rng(1).normal(size=(records, 1))
     rows = []
     for k in (3, 10, 1000):
-        univariate(x[:5_000], k)
-        univariate(x[:5_000], k, cost="absolute")
-        rows.append(timed("univariate sse", x, k, univariate))
-        rows.append(timed("univariate absolute", x, k, lambda x, k: univariate(x, k, cost="absolute")))
+        for cost in COSTS:
+            univariate(x[:5_000], k, cost=cost)
+            rows.append(timed(f"univariate {cost}", x, k, partial(univariate, cost=cost)))
     return rows
 
 

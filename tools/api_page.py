@@ -20,12 +20,88 @@ SHORT = 90  # a longer signature has a line for each parameter
 SEPARATOR = re.compile(r", (?=\*|\w+:)")
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 FUNCTIONS = ("anonymize", "verify", "measure", "profile", "compare")
-VALUES = ("kinfold.Release", "kinfold.models.verdict.Verdict", "kinfold.evaluation.Measures", "kinfold.Policy")
-MEMBERS = {
-    "Release": ("frame", "labels", "made_by", "save"),
-    "Verdict": ("holds", "require", "to_dict"),
-    "Measures": ("to_dict", "risk_by_record", "statistics"),
-    "Policy": ("load", "parse", "of", "toml"),
+VALUES = (
+    *("kinfold.Release", "kinfold.models.verdict.Verdict", "kinfold.evaluation.Measures"),
+    *("kinfold.profiling.profile.Profile", "kinfold.profiling.profile.ColumnProfile"),
+    *("kinfold.comparison.Comparison", "kinfold.comparison.ranking.Ranked", "kinfold.Policy"),
+)
+MEMBERS = {  # a docstring says what a method or property is; of a field it is said here
+    "Release": {
+        "frame": "",
+        "labels": "",
+        "verdict": "What was found on the released rows: a `Verdict`.",
+        "measures": "Risk and loss: `Measures`.",
+        "made_by": "",
+        "save": "",
+    },
+    "Verdict": {
+        "holds": "",
+        "k": "The records of the smallest class, whatever was promised.",
+        "l": "By confidential column, the fewest values that a class holds.",
+        "t": "By confidential column, the largest distance of a class to the whole table.",
+        "records": "Released records.",
+        "classes": "Equivalence classes: distinct tuples of released quasi-identifiers.",
+        "findings": "Each promise: what was asked, what was found, how many classes miss it.",
+        "people": "The promises again with each person counted once, where the policy has `unit`.",
+        "problems": "What else is wrong with the table.",
+        "quasi": "The columns that were grouped by.",
+        "confidential": "The columns that promises protect.",
+        "require": "",
+        "to_dict": "",
+    },
+    "Measures": {
+        "to_dict": "",
+        "values": 'The same mapping; `measures["loss"]` reads from it.',
+        "warnings": "What to look at before the table leaves.",
+        "risk_by_record": "",
+        "statistics": "Of each column before and after: mean, deviation, quantiles, frequencies; `to_dict()`.",
+    },
+    "Profile": {
+        "rows": "Records of the table.",
+        "columns": "A `ColumnProfile` of each column.",
+        "combinations": "Columns that together make a share of the records unique: `columns`, `unique`.",
+        "warnings": "What to look at.",
+        "source": "How the table is written, by the keys of `[source]`.",
+        "readings": "What was guessed of that, in words.",
+        "k": "The k of a starter policy.",
+        "unit": "A column that tells people apart where they have several rows, if one seems to.",
+        "sampling_weights": "A column of sampling weights, if one seems to be.",
+        "to_dict": "",
+    },
+    "ColumnProfile": {
+        "name": "Of the column.",
+        "kind": "continuous, ordinal, nominal or date.",
+        "storage": "How the file or frame stores it.",
+        "distinct": "Values that differ.",
+        "missing": "Records without a value.",
+        "unique": "Share of the records that it makes unique by itself.",
+        "role": "A role to start from.",
+        "reason": "Why.",
+        "t": "A level of t-closeness to start from, where it is confidential.",
+        "l": "A level of diversity to start from, where it is confidential.",
+        "order": "Of an ordinal column of text.",
+        "hierarchy": "How it could be generalized.",
+        "to_dict": "",
+    },
+    "Comparison": {
+        "ranked": "A `Ranked` of each setting, the best score first.",
+        "failed": "Settings that could not be made, each with its reason.",
+        "risk": "The name of the risk that was compared.",
+        "loss": "The name of the loss.",
+        "weight": "Of the risk in the score; the loss has the rest.",
+        "advice": "",
+        "map": "",
+        "to_dict": "",
+    },
+    "Ranked": {
+        "setting": "`method`, `k` and `t`.",
+        "risk": "0 to 1, less is better.",
+        "loss": "0 to 1, less is better.",
+        "score": "Percent, less is better.",
+        "best": "Whether no other setting has as little of both and less of one.",
+        "measures": "All measures of the release, as `Measures.to_dict()` has them.",
+    },
+    "Policy": {"load": "", "parse": "", "of": "", "toml": ""},
 }
 MODELS = ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")
 FORMULAS = (
@@ -116,7 +192,7 @@ def _value(path: str) -> str:
     """Return a class and its members that are for users."""
     module, _, name = path.rpartition(".")
     what = getattr(_module(module), name)
-    rows = [f"| `{member}` | {_first(getattr(what, member))} |" for member in MEMBERS[name]]
+    rows = [f"| `{member}` | {told or _first(getattr(what, member))} |" for member, told in MEMBERS[name].items()]
     return "\n".join([f"### `{name}`\n", _first(what), "", "| member | what |", "| --- | --- |", *rows, ""])
 
 

@@ -30,6 +30,15 @@ def plural(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def install_extra(extra: str, what: str = "install it") -> str:
+    """Return how to install an extra: kinfold is on no package index, so from a checkout or a wheel.
+
+    >>> install_extra("excel")
+    "install it: pip install '.[excel]' in a checkout of kinfold, or 'WHEEL[excel]' with the path of its wheel"
+    """
+    return f"{what}: pip install '.[{extra}]' in a checkout of kinfold, or 'WHEEL[{extra}]' with the path of its wheel"
+
+
 def visible(text: str) -> str:
     r"""Return lines in which every character can be seen: names may hold what would steer a terminal.
 

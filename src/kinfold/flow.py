@@ -328,7 +328,7 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
 
 @listing(sections=("source",))
 def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Profile:
-    """Say what each column of a table is and which combinations single people out.
+    """Say what each column of a table is and which combinations single people out: a `Profile`.
 
     How the table is written is found out; `na`, `decimal`, `thousands`, `dates`, `encoding`, `separator` and `sheet`
     say it instead, as the keys of `[source]` do.

@@ -381,7 +381,7 @@ def test_without_the_extra_the_command_to_install_it_is_told(
 ) -> None:
     WRITERS[name](rows, tmp_path / name)
     monkeypatch.setitem(sys.modules, package, None)
-    with DuckDB() as engine, pytest.raises(PolicyError, match=rf"pip install 'kinfold\[{extra}\]'"):
+    with DuckDB() as engine, pytest.raises(PolicyError, match=rf"pip install '\.\[{extra}\]' in a checkout"):
         engine.read(tmp_path / name)
 
 

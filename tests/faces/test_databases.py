@@ -225,7 +225,7 @@ def test_where_the_driver_is_missing_it_is_said_how_to_get_it(
     for args in (("profile", address), ("anonymize", __file__, *ASKED, "--out", tmp_path / "o", "--into", address)):
         ran = run(*args)
         assert ran.code == 2
-        assert 'pip install "kinfold[databases]"' in ran.err
+        assert "pip install '.[databases]' in a checkout" in ran.err
 
 
 def test_what_cannot_get_its_folder_gets_no_table(system: System, tmp_path: Path) -> None:

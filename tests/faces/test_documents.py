@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from documents import DOCUMENTS, anchors, broken, links, prose
 from examples import PAGES, ROOT, blocks
 from kinfold.measures.catalogue import CATALOGUE
 from kinfold.request.methods import registry
-from tools import api_page
+from tools import api_page, commands_page
 
 DOCS = ROOT / "docs"
 MEASURES = sorted((DOCS / "measures").glob("*.md"))
@@ -90,3 +92,50 @@ def test_lists_and_tables_stand_apart_from_the_lines_above_them(page: Path) -> N
 
 def test_the_page_of_kinfold_in_python_is_what_the_docstrings_say() -> None:
     assert api_page.PAGE.read_text("utf-8") == api_page.page(), "make it anew with make docs"
+
+
+def test_the_page_of_python_names_every_field_that_users_read() -> None:
+    text = _text("api.md")
+    for path in api_page.VALUES:
+        module, _, kind = path.rpartition(".")
+        value = getattr(importlib.import_module(module), kind)
+        public = {field.name for field in fields(value)} if is_dataclass(value) and kind != "Release" else set()
+        assert public <= {*api_page.MEMBERS[kind], "by_record"}, kind
+    for member in ("verdict", "measures", "k", "ranked", "combinations"):
+        assert f"| `{member}` |" in text
+
+
+def test_the_page_of_the_commands_is_what_they_say() -> None:
+    assert commands_page.PAGE.read_text("utf-8") == commands_page.page(), "make it anew with make docs"
+    for option in ("--ask", "--everyday", "--format", "--identifier", "--keep-order", "--seed", "--quasi"):
+        assert f"`{option}`" in commands_page.page()
+
+
+def test_what_the_first_pages_say_of_the_loss_is_what_the_table_of_refinement_has() -> None:
+    """MDAV against ten seconds of refinement, nine settings on three public files."""
+    rows = re.findall(
+        r"^\| (?:Census|Tarragona|EIA), .+?\| ([\d.]+) \| [\d.]+ \| ([\d.]+) \|", _text("methods/refinement.md"), re.M
+    )
+    gains = [100 * (1 - float(refined) / float(mdav)) for mdav, refined in rows]
+    assert len(gains) == 9
+    for page in (ROOT / "README.md", DOCS / "README.md"):
+        told = re.search(r"lose (\d+) to (\d+) % less than\s+those of MDAV", page.read_text("utf-8"))
+        assert told is not None
+        assert (int(told[1]), int(told[2])) == (round(min(gains)), round(max(gains)))
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["anybody has published", "least information lost", "every one checked against", "text and pictures are removed"],
+)
+def test_no_page_makes_a_claim_that_nothing_supports(claim: str) -> None:
+    assert [name(page) for page in DOCUMENTS if claim in " ".join(page.read_text("utf-8").split())] == []
+
+
+def test_no_page_and_no_message_installs_kinfold_from_an_index() -> None:
+    """It is on none: whoever took the name there would be installed. A checkout or a wheel is named instead."""
+    files = [*DOCUMENTS, *(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.js"), *(ROOT / "src").rglob("*.html")]
+    asked = re.compile(r"""\b(install|add)\s+(-\S+\s+)*["']?kinfold(?!-)|kinfold\[\w""")
+    assert [name(path) for path in files if asked.search(path.read_text("utf-8"))] == []
+    assert all(map(asked.search, ("%pip install -U kinfold==1", "pip install 'kinfold[excel]'")))
+    assert not any(map(asked.search, ("pip install wheels/kinfold-*.whl", 'pip install "kinfold-0.1.0.whl[excel]"')))

@@ -204,6 +204,24 @@ def test_statistics_are_those_of_either_table() -> None:
     json.dumps(found, allow_nan=False)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "amount"),
+    [
+        ("age", [1, 80, 81, 2, 79, 3], False),
+        ("age_months", [1.5, 960, 970, 2, 950, 3], False),
+        ("born", [1923, 2004, 1950, 2019, 1999, 1980], False),
+        ("Geburtsjahr", [1.0, 1923.5, 1950, 2019, 1999, 1980], False),
+        ("hours", [1, 60, 40, 2, 55, 3], False),
+        ("balance", [-100.0, 5000, 20, 30, 1, 2], False),
+        ("turnover", [100.5, 5000, 20, 30, 1, 2], True),
+        ("employees", [1, 5000, 20, 30, 1, 2], True),
+    ],
+)
+def test_the_rules_of_dominance_speak_of_amounts_alone(name: str, values: list[float], amount: bool) -> None:
+    release = kinfold.anonymize(pd.DataFrame({name: values}), quasi=[name], k=2, method="mdav")
+    assert any("rule)" in told for told in release.measures.warnings) == amount
+
+
 def test_giants_and_columns_that_single_out_are_warned_of() -> None:
     table = pd.DataFrame({"turnover": [1000.0, 100, 90, 50, 51, 52], "weight": [1, 1, 7, 2, 2, 2]})
     release = kinfold.anonymize(table, quasi=["turnover"], k=3, method="mdav", others="release", order="kept")

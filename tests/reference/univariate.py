@@ -1,4 +1,4 @@
-"""Every partition of sorted values into groups of k to 2k-1 neighbours, and its exact cost."""
+"""Every partition of sorted values into groups of at least k neighbours, and its exact cost in fractions."""
 
 from fractions import Fraction
 
@@ -7,7 +7,7 @@ def compositions(n, k):
     """Yield the sizes of the groups of every partition."""
     if n == 0:
         yield []
-    for size in range(k, min(2 * k - 1, n) + 1):
+    for size in range(k, n + 1):
         for rest in compositions(n - size, k):
             yield [size, *rest]
 
@@ -16,8 +16,8 @@ def group_cost(group, cost):
     if cost == "sse":
         mean = sum(group) / Fraction(len(group))
         return sum((value - mean) ** 2 for value in group)
-    median = sorted(group)[len(group) // 2]
-    return sum(abs(value - median) for value in group)
+    centre = sum(group) / Fraction(len(group)) if cost == "absolute" else sorted(group)[len(group) // 2]
+    return sum(abs(value - centre) for value in group)
 
 
 def cost_of_sizes(ordered, sizes, cost):

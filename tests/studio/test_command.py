@@ -97,4 +97,4 @@ def test_without_its_extra_the_studio_says_how_to_get_it(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     ran = run("studio", "--no-browser")
     assert ran.code == 2
-    assert "kinfold[studio]" in ran.err
+    assert "'.[studio]' in a checkout" in ran.err

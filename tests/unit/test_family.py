@@ -50,7 +50,7 @@ def test_univariate_wants_one_column_of_numbers():
     with pytest.raises(PolicyError, match="codes"):
         univariate(Points(np.empty((4, 0)), np.zeros((4, 1), np.int32), (Ordered(3),)), 2)
     with pytest.raises(PolicyError, match="cost"):
-        univariate(LINE, 2, cost="median")
+        univariate(LINE, 2, cost="mean")
 
 
 @pytest.mark.parametrize("bins", [1, 2.5, True])

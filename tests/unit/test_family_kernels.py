@@ -159,9 +159,10 @@ def test_centres_are_those_of_each_group_alone(points, seed):
     "kernel",
     [
         univariate.scan_squares,
+        univariate.scan_medians,
         univariate.scan_absolutes,
         univariate_wide.halve_squares,
-        univariate_wide.halve_absolutes,
+        univariate_wide.halve_medians,
     ],
 )
 def test_univariate_kernels_do_the_same_compiled_and_not(kernel):
@@ -170,6 +171,7 @@ def test_univariate_kernels_do_the_same_compiled_and_not(kernel):
     for run in (kernel, uncompiled(kernel)):
         path = univariate.Path(values, np.full(61, np.inf), np.zeros(61, np.int32))
         path.best[0] = 0.0
-        run(path, 4, 4, 61)
+        below = [np.full(61, np.inf)] if kernel is univariate.scan_absolutes else []
+        run(path, *below, 4, 4, 61)
         paths.append((path.best.tolist(), path.size.tolist()))
     assert paths[0] == paths[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import math
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +181,27 @@ def test_a_key_of_its_own_reaches_the_method() -> None:
         for normalized in (False, True)
     }
     assert losses[True] < losses[False] == kinfold.anonymize(frame, asked).measures.to_dict()["loss"]["sse_ratio"]
+
+
+def test_refine_0_is_no_refinement_for_any_method_and_left_out_only_auto_decides() -> None:
+    for name in ("auto", *names()):
+        assert Method(name=name, refine=0).limits is None
+        assert (Method(name=name).limits is None) == (name != "auto")
+    assert Method(name="auto").limits == Method(name="mdav", refine="auto").limits
+
+
+def test_gamma_reaches_v_mdav_and_is_refused_elsewhere_and_below_zero() -> None:
+    frame = pa.table({"x": [0.0, 1.0, 2.0, 2.1, 3.1, 3.2, 3.3, 20.0, 21.0, 22.0]})
+    columns = {"x": {"role": "quasi-identifier", "type": "continuous"}}
+
+    def classes(**method: object) -> list[int]:
+        asked = {"privacy": {"k": 3}, "columns": columns, "method": {"name": "v-mdav", **method}}
+        return kinfold.anonymize(frame, asked).labels.tolist()
+
+    assert classes() == classes(gamma=0.2) != classes(gamma=0.05)
+    for name, gamma in (("mdav", 0.2), ("v-mdav", -0.1), ("v-mdav", math.inf)):
+        with pytest.raises(PolicyError, match="gamma"):
+            Policy.parse({"privacy": {"k": 2}, "method": {"name": name, "gamma": gamma}})
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name != "lattice"])

@@ -23,7 +23,7 @@ COMMANDS = (
 
 app = typer.Typer(
     cls=Commands,
-    help="Release data about people: k-anonymous, verified on the file that leaves, with the least information lost.",
+    help="Release data about people: k-anonymous, verified on the file that leaves, with what was lost measured.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",

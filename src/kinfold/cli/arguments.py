@@ -62,6 +62,18 @@ KEY_OF = {
     **{"engine": "engine.name"} | {name: f"engine.{name}" for name in ("master", "memory", "spill", "threads")},
 }
 
+
+def by_role(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that were given by the roles of a policy."""
+    return {ROLE_OF[name]: columns for name, columns in given.items()}
+
+
+def by_key(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given by the dotted keys of a policy."""
+    order = {KEY_OF["keep_order"]: "kept" if given["keep_order"] else None} if "keep_order" in given else {}
+    return {KEY_OF[name]: value for name, value in given.items()} | order
+
+
 QUESTIONS = {  # what a release and its original can be asked
     "measures": _given(str, "standard, or all of them; as the policy says."),
     "columns": Annotated[str, typer.Option(help="Measure loss over: quasi or all.")],

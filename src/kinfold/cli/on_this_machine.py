@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kinfold.cli.terminal import Bar, errors, out
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, install_extra
 from kinfold.request.methods import AUTO
 
 
@@ -31,7 +31,7 @@ def studio(
             if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
                 raise
             what = "the studio needs packages that are not installed"
-            raise PolicyError(what, fix="pip install 'kinfold[studio]'") from None
+            raise PolicyError(what, fix=install_extra("studio", "install them")) from None
         serve(data, port, lambda line: out.print(line, soft_wrap=True), browser=browser, workspace=workspace)
 
 

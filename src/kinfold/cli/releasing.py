@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kinfold.cli import output
 from kinfold.cli.arguments import (
-    KEY_OF,
     KEYS,
-    ROLE_OF,
     ROLES,
     Data,
     Json,
@@ -20,6 +18,8 @@ from kinfold.cli.arguments import (
     Settings,
     SourceOptions,
     Values,
+    by_key,
+    by_role,
     table,
 )
 from kinfold.cli.gathered_options import Gathered, gathers, offers
@@ -76,7 +76,7 @@ def anonymize(
     from kinfold.release.publication import check_place
 
     with errors(show_values=how.show_values), Bar() as bar:
-        asked = policy_from(how.policy, _by_role(roles), {**_by_key(keys), **source}, how.settings or ())
+        asked = policy_from(how.policy, by_role(roles), {**by_key(keys), **source}, how.settings or ())
         check_place(out_, force=how.force)
         table = _free_table(how.into, how.force)
         with SavedWork(out_, resume=how.resume, final=(DataError, Unreachable, VerifyError)) as saved:
@@ -138,17 +138,6 @@ def verify(
         else:
             output.tell_verdict(verdict)
         verdict.require()
-
-
-def _by_role(given: Gathered) -> dict[str, Any]:
-    return {ROLE_OF[name]: columns for name, columns in given.items()}
-
-
-def _by_key(given: Gathered) -> dict[str, Any]:
-    """Return what was given by the dotted keys of a policy."""
-    return {KEY_OF[name]: value for name, value in given.items()} | {
-        KEY_OF["keep_order"]: "kept" if given["keep_order"] else None
-    }
 
 
 def _free_table(into: str | None, force: bool) -> DatabaseAddress | None:

@@ -77,7 +77,7 @@ def compare(
     t: Sequence[float] = (),
     progress: Progress = silent,
 ) -> Comparison:
-    """Run methods at several k (and t) on one table, a path or a frame, and rank them.
+    """Run methods at several k (and t) on one table, a path or a frame, and rank them: a `Comparison`.
 
     `rank`, `run` and `save` of this package are the steps one by one: other measures, results that are kept, pages.
     """

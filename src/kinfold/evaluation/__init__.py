@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kinfold.evaluation.answers import answer
-from kinfold.evaluation.cautions import dominance, dominance_told, protected_by_k_alone, singling
+from kinfold.evaluation.cautions import amounts_of, dominance, dominance_told, protected_by_k_alone, singling
 from kinfold.evaluation.confidential_by_class import held_in
 from kinfold.evaluation.drawn_records import Drawn, exact_errors
 from kinfold.evaluation.loss import loss, loss_of_all
@@ -174,7 +174,9 @@ def _odd(tables: Tables, policy: BoundPolicy, beside: Callable[[], Pair]) -> Pla
 def _warnings(tables: Tables, policy: BoundPolicy, known: Pair | str) -> list[str]:
     large = [] if isinstance(known, str) else list(dominance(known))
     if tables.drawn is not None:
-        large = [told for name, counts in tables.drawn.whole.dominant.items() for told in dominance_told(name, *counts)]
+        named = tables.drawn.whole.dominant.keys() if isinstance(known, str) else amounts_of(known).keys()
+        counted = {name: counts for name, counts in tables.drawn.whole.dominant.items() if name in named}
+        large = [told for name, counts in counted.items() for told in dominance_told(name, *counts)]
     others = [column.name for column in policy.of(Role.OTHER)]
     alike = look_alikes(tables.engine, tables.original, policy.compared)
     safe = policy.request.output.spreadsheet_safe

@@ -18,11 +18,13 @@ import numpy as np
 from kinfold.errors import plural
 from kinfold.evaluation.drawn_records import Drawn
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
-from kinfold.measures.dominance import Sorted, given_away
+from kinfold.measures.arrays import Floats
+from kinfold.measures.dominance import Sorted, amounts, given_away
 from kinfold.request.binding import BoundPolicy
 from kinfold.request.encoding import Measured
 from kinfold.request.terms import reading_of
 from kinfold.rows.engines import Engine
+from kinfold.rows.name_hints import YEAR, Hint, hints, mentions
 from kinfold.rows.schema import AS_TEXT, Kind, Role
 
 DOMINANT = 75.0  # percent of a class's total that one record may make: (1,75), as Hundepool et al. have it
@@ -31,14 +33,27 @@ NEAR = 10.0  # percent to within which the second may tell the first: usual valu
 
 
 def dominance(pair: Pair) -> Iterator[str]:
-    """Say of each continuous quasi-identifier that is averaged in how many classes that gives away the largest."""
-    averaged = [column for column in pair.columns if _averaged(column)]
-    if averaged and pair.kept.any():
+    """Say of each quasi-identifier of amounts that is averaged in how many classes that gives away the largest."""
+    found = amounts_of(pair)
+    if found and pair.kept.any():
         classes = Sorted.of(pair.masked)
-        for column in averaged:
-            values = column.attribute.numbers  # type: ignore[union-attr]
+        for name, values in found.items():
             shown, told = (int(marked.sum()) for marked in given_away(classes, values, DOMINANT, NEAR))
-            yield from dominance_told(column.name, shown, told)
+            yield from dominance_told(name, shown, told)
+
+
+def amounts_of(pair: Pair) -> dict[str, Floats]:
+    """Return the columns that are averaged and hold amounts, by their name and their values no age or year."""
+    averaged = {
+        column.name: column.attribute.numbers
+        for column in pair.columns
+        if isinstance(column.attribute, Measured) and _averaged(column)
+    }
+    return {name: values for name, values in averaged.items() if _adds_up(name) and amounts(values)}
+
+
+def _adds_up(name: str) -> bool:
+    return not (hints(name) & {Hint.AGE, Hint.BIRTH} or mentions(name, YEAR))
 
 
 def dominance_told(name: str, shown: int, told: int) -> Iterator[str]:

@@ -89,7 +89,7 @@ def _squares(sums: Sums, begin: int, end: int) -> float:
 
 
 @inner
-def _absolutes(sums: Sums, begin: int, end: int) -> float:
+def _medians(sums: Sums, begin: int, end: int) -> float:
     """Return the sum of absolute deviations from the median: the upper half less the lower half."""
     count = end - begin
     upper, upper_rest = _between(sums.high, sums.low, begin + (count + 1) // 2, end)
@@ -106,7 +106,7 @@ def _reach(path: Path, sums: Sums, last: int, starts: tuple[int, int], squared: 
         if path.best[start] == np.inf:
             continue
         begin, end = start - sums.first, last - sums.first
-        cost = path.best[start] + (_squares(sums, begin, end) if squared else _absolutes(sums, begin, end))
+        cost = path.best[start] + (_squares(sums, begin, end) if squared else _medians(sums, begin, end))
         if cost <= least:
             least, best = cost, start
     path.best[last], path.size[last] = least, last - best
@@ -151,6 +151,6 @@ def halve_squares(path: Path, k: int, begin: int, end: int) -> None:
 
 
 @entry(example(), 1, 1, 1)
-def halve_absolutes(path: Path, k: int, begin: int, end: int) -> None:
+def halve_medians(path: Path, k: int, begin: int, end: int) -> None:
     """Extend the paths to the values begin to end, by absolute deviations from the median."""
     _blocks(path, k, begin, end, False)

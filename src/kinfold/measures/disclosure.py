@@ -8,9 +8,10 @@
     DRw   = 1/(n w_11) Σ_i (1/i) Σ_{j≤i} w_ij c_ij        W: see `weights`
 
 n is the number of released records; original classes are counted over the whole original file.
-Paper: Truta, Fotouhi & Barth-Jones, Algorithm 1 and Eqs. (3) to (6). Two misprints are mended: Algorithm 1 counts the
-record's own original key, and Eq. (4) has the 1/i. "DRmin = 0 if and only if 2-anonymous" is not true in general: a
-record that is unique in the release may come from a larger original class. Such records are in no DR measure, so
+Paper: Truta, Fotouhi & Barth-Jones 2006, Algorithm 1 and Eqs. (3) to (6). Two misprints are corrected: Algorithm 1
+counts the record's own original key, and Eq. (4) has the 1/i. "DRmin = 0 if and only if 2-anonymous" is not true in
+general: a record that is unique in the release may come from a larger original class. Such records are in no DR
+measure, so
 `unique_from_larger` and `uncounted` stand beside them.
 Cost: O(n), and one sort of the pairs of sizes.
 """

@@ -6,6 +6,9 @@ values in descending order x_1 ≥ x_2 ≥ … and their total T:
     (n,k) rule   unsafe where x_1 + … + x_n > (k / 100) T
     p % rule     unsafe where T - x_1 - x_2 < (p / 100) x_1: the second can tell the first to within p percent
 
+Both rules are about amounts, which add up: turnover, income, employees. They say nothing of an age or a year, and
+`amounts` tells by the values whether a column may be one.
+
 A class whose total is 0 is safe. A missing value is no contribution. Source: Hundepool et al. 2012, chapter 4.
 Cost: one sort for all columns, then a pass for each.
 """
@@ -71,6 +74,25 @@ class Sorted:
         every = np.zeros(int(self.found[-1]) + 1, np.bool_)
         every[self.found] = marked
         return every
+
+
+LARGEST_AGE = 130  # whole numbers up to this are taken for ages, scores, counts of children, hours or percents
+YEARS = (1800, 2200)  # whole numbers between these are taken for years
+
+
+def amounts(values: ArrayLike) -> bool:
+    """Return whether numbers may be amounts: none is negative, and they are no whole numbers like ages or years.
+
+    >>> [amounts(x) for x in ([1200.0, 0.0, 88000.0], [0.4, 12.5], [34, 81, 7], [1984, 2019], [-3.5])]
+    [True, True, False, False, False]
+    """
+    value = np.asarray(values, np.float64)
+    known = value[np.isfinite(value)]
+    if not known.size or known.min() < 0:
+        return False
+    whole = bool((known == np.floor(known)).all())
+    low, high = float(known.min()), float(known.max())
+    return not whole or not (high <= LARGEST_AGE or YEARS[0] <= low <= high <= YEARS[1])
 
 
 def dominated(classes: ArrayLike | Sorted, values: ArrayLike, n: int = 1, k: float = 75.0) -> Flags:

@@ -18,13 +18,13 @@ from kinfold.profiling.ordered_texts import scale_of
 from kinfold.profiling.proposed_hierarchies import ProposedHierarchy, proposed_hierarchy
 from kinfold.profiling.roles import Seen, Unit, assigned, unit_of, weight_of
 from kinfold.profiling.shapes import Shape, shape_of, worth_ordering
-from kinfold.profiling.words import Hint, hints
 from kinfold.progress import Progress, silent
 from kinfold.rows.appearance import Appearance
 from kinfold.rows.displayed import Displayed
 from kinfold.rows.engines import Engine
 from kinfold.rows.formulas import is_formula
 from kinfold.rows.header import require_header
+from kinfold.rows.name_hints import Hint, hints
 from kinfold.rows.schema import Column, Kind, Role
 from kinfold.rows.text_warnings import alike_told, formulas_told, name_told, texts_in
 

@@ -22,8 +22,8 @@ from kinfold.hierarchy import by_rows
 from kinfold.hierarchy.grouped_values import Rows, by_country, by_diagnosis, by_frequency, by_runs
 from kinfold.profiling.ordered_texts import scale_of
 from kinfold.profiling.shapes import Shape
-from kinfold.profiling.words import Hint
 from kinfold.rows.appearance import Appearance
+from kinfold.rows.name_hints import Hint
 
 FEW = 5  # values that need no step between themselves and nothing
 OPEN = 0.01  # share of the records that the open top holds at least

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kinfold.profiling.shapes import FEW, Shape, nearly_unique
-from kinfold.profiling.words import IDENTIFYING, KNOWN, SENSITIVE, Hint
 from kinfold.rows.appearance import Appearance
+from kinfold.rows.name_hints import IDENTIFYING, KNOWN, SENSITIVE, Hint
 from kinfold.rows.schema import Column, Role, Storage
 
 MOST_QUASI = 8

@@ -25,8 +25,8 @@ from enum import StrEnum
 import numpy as np
 
 from kinfold.profiling.ordered_texts import scale_of
-from kinfold.profiling.words import Hint
 from kinfold.rows.appearance import Appearance, Succession
+from kinfold.rows.name_hints import Hint
 from kinfold.rows.schema import Column, Kind, Storage
 
 FEW = 20  # different values up to which a column is a code

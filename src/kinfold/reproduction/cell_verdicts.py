@@ -3,7 +3,7 @@
     match           equal to every digit that is printed; texts: equal
     close           within 3 % of the printed value, or one unit of its last decimal
     differs         neither
-    not-computable  ours is missing, or is of a stand-in for data that was never published
+    not-computable  ours is missing, or is of a stand-in for data that is not available here
 
 A cell fails if its verdict is worse than what is due, or if a reading is known and ours does not equal it. A guard is
 not-computable, and fails if ours is not what it was.

@@ -1,7 +1,7 @@
 """Sun, Wang, Li & Zhang 2012: entropy distance, dependency tree, key attributes, approximate microaggregation.
 
-The paper's data, an extract of 500,000 records and nine attributes from a census, was never published as a file: a
-seeded census with the same cardinalities stands in (`stand_ins.census_extract`). Its Figures 4 to 6 have no printed
+The paper's data, an extract of 500,000 records and nine attributes from ipums.org, is not available here: a seeded
+census with the same cardinalities stands in (`stand_ins.census_extract`). Its Figures 4 to 6 have no printed
 numbers, so that what the text says of them is compared.
 """
 
@@ -38,7 +38,7 @@ TINY = 1e-12  # of rounding
 DRAWING = "a drawing without numbers"
 STAND_IN = "a generated stand-in for the census, up to 500,000 records, seed 1"
 NAMES = tuple(f"A{i}" for i in range(1, 7))
-MADE = "the extract was never published: the stand-in is made to have this, and is held to it"
+MADE = "the extract (ipums.org) is not available here: the stand-in is made to have this, and is held to it"
 MATRIX = expect(cells("001", "matrix", "{attribute}")) | examples("001", "Definition 3")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 
@@ -102,9 +103,7 @@ def gt_levels(over: Domain) -> list[list[int]]:
 
 
 def _level(over: Domain, place: int, attribute: int, text: str) -> int:
-    height = over.heights[attribute]
-    labels = [over.released(attribute, np.full(len(over), level))[place] for level in range(height + 1)]
-    return labels.index(text)
+    return _labels(over, place, attribute).index(text)
 
 
 def _figure_1(_: Bench) -> Worked:
@@ -180,6 +179,34 @@ def _example_6(_: Bench) -> Worked:
 
 def _definition_6(_: Bench) -> Worked:
     return Worked({("k = 2", "minimal distortions"): _levels([node.levels for node in mingen(figure_4(), TWO)])})
+
+
+def _theorem_2(_: Bench) -> Worked:
+    """Return whether MinGen's optima are minimal generalizations, for every k below the number of tuples."""
+    found = (
+        all({n.levels for n in mingen(over, [KAnonymity(k)])} <= _minimal(over, k) for k in range(2, len(over)))
+        for over in (figure_4(), figure_7())
+    )
+    return Worked(dict(zip(examples("002", "Theorem 2"), found, strict=True)))
+
+
+def _minimal(over: Domain, k: int) -> set[tuple[int, ...]]:
+    return {node.levels for node in Lattice(over, [KAnonymity(k)]).minimal()}
+
+
+def _equation_2(_: Bench) -> Worked:
+    """Return how many tables there are at cell level, every one made: the formula's value is what is printed."""
+    over, values = figure_4(), {}
+    for count, key in enumerate(examples("002", "Equation 2"), start=1):
+        cells_ = [_labels(over, place, attribute) for place in range(count) for attribute in range(len(over.heights))]
+        values[key] = len(set(product(*cells_)))
+    return Worked(values)
+
+
+def _labels(over: Domain, place: int, attribute: int) -> list[str]:
+    """Return what may become of one cell, from its own value up to the top."""
+    levels = range(over.heights[attribute] + 1)
+    return [str(over.released(attribute, np.full(len(over), level))[place]) for level in levels]
 
 
 def _figure_7(_: Bench) -> Worked:
@@ -350,6 +377,8 @@ PAPER = Paper(
         Exhibit("Example 5", "Prec at its ends", examples("002", "Example 5"), _example_5),
         Exhibit("Example 6", "Prec of the tables of Figure 4", examples("002", "Example 6"), _example_6),
         Exhibit("Definition 6", "k-minimal distortion", examples("002", "Definition 6"), _definition_6),
+        Exhibit("Theorem 2", "Minimal distortions", examples("002", "Theorem 2"), _theorem_2),
+        Exhibit("Equation 2", "Tables at cell level, every one made", examples("002", "Equation 2"), _equation_2),
         mentioned("Figure 5", "MinGen", f"{STEPS} Figure 7"),
         mentioned(
             "Figure 6",

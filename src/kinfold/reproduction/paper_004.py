@@ -93,6 +93,14 @@ def _impossible(algorithm: str) -> str:
     return f"{wrong} of the {len(printed)} printed averages are of no whole number of clusters." if wrong else ""
 
 
+def _smaller(_: Bench) -> Worked:
+    """Count the averages of Table 3 that are smaller than those of Table 2, both as printed."""
+    second, third = cluster_sizes(2), cluster_sizes(3)
+    pairs = [(int(third[key]), int(text)) for key, text in second.items() if key[0].endswith("average")]
+    (key,) = examples("004", "Tables 2 and 3")
+    return Worked({key: f"{sum(one < other for one, other in pairs)} of {len(pairs)}"})
+
+
 def _propositions(choose: Callable[[Iterable[Fraction]], Fraction], name: str) -> Callable[[Bench], Worked]:
     def work(_: Bench) -> Worked:
         values: dict[Key, Ours] = {}
@@ -260,7 +268,45 @@ def _figure_7(bench: Bench) -> Worked:
         ("MCD", f"{told} {other}"): _beats(trials, "Algorithm 3", other) for other in ("Algorithm 1", "Algorithm 2")
     }
     values["MCD", "the loss of Algorithm 3 grows most with k"] = max(grown, key=grown.__getitem__) == "Algorithm 3"
-    return Worked(values, (Plot("Figure 7: normalized SSE by k, MCD", "k", "normalized SSE", points),))
+    found = {name: spikes([each for each in trials if each["series"] == name]) for name in ALGORITHMS}
+    drawn = Plot("Figure 7: normalized SSE by k, MCD", "k", "normalized SSE", points)
+    return Worked(values | _told_of_spikes(found), (drawn,), _counted(found))
+
+
+def spikes(trials: Sequence[dict[str, Any]]) -> list[tuple[int, float]]:
+    """Return k and height of each spike of one algorithm: a loss above those of k - 1 and k + 1, at the same t.
+
+    >>> spikes([{"k": k, "t": 0.1, "loss": loss} for k, loss in ((2, 1.0), (3, 4.0), (4, 2.0), (5, 3.0))])
+    [(3, 2.0)]
+    """
+    lost = {(each["t"], each["k"]): each["loss"] for each in trials}
+    heights = [
+        (k, loss - max(lost[t, k - 1], lost[t, k + 1]))
+        for (t, k), loss in lost.items()
+        if (t, k - 1) in lost and (t, k + 1) in lost
+    ]
+    return [(k, height) for k, height in heights if height > 0]
+
+
+def _told_of_spikes(found: dict[str, list[tuple[int, float]]]) -> dict[Key, Ours]:
+    """Return what the text says of the spikes, as it is here."""
+    divides = "every spike is at a k that does not divide 1080"
+    values: dict[Key, Ours] = {
+        (name, divides): all(1080 % k for k, _ in found[name]) for name in ("Algorithm 1", "Algorithm 2")
+    }
+    fewest = min(len(found["Algorithm 1"]), len(found["Algorithm 2"]))
+    values["Algorithm 3", "has fewer spikes than Algorithms 1 and 2"] = len(found["Algorithm 3"]) < fewest
+    highest = {name: max((height for _, height in heights), default=0.0) for name, heights in found.items()}
+    values["Algorithm 1", "has the highest spikes"] = max(highest, key=highest.__getitem__) == "Algorithm 1"
+    return values
+
+
+def _counted(found: dict[str, list[tuple[int, float]]]) -> str:
+    counts = (
+        f"{name} {len(heights)}, of which {sum(1080 % k == 0 for k, _ in heights)} where k divides 1,080"
+        for name, heights in found.items()
+    )
+    return f"Spikes over k = 3 to 29 and {len(FIGURE_7)} values of t: {'; '.join(counts)}."
 
 
 def _grown(trials: Sequence[dict[str, Any]]) -> float:
@@ -322,6 +368,7 @@ PAPER = Paper(
         _sizes_exhibit(1, "differs", NOT_OURS),
         _sizes_exhibit(2, "differs", NOT_OURS),
         _sizes_exhibit(3, "match"),
+        Exhibit("Tables 2 and 3", "Average classes compared", examples("004", "Tables 2 and 3"), _smaller),
         Exhibit(
             "Section 8.2",
             "What is stated of the discharges, and the stand-in has",

@@ -14,12 +14,25 @@ from kinfold.errors import PolicyError
 from kinfold.progress import Progress, silent
 from kinfold.reproduction.bench import Bench
 from kinfold.reproduction.cell_verdicts import Comparandum, judged, not_computable, number
-from kinfold.reproduction.expectation import Exhibit, Paper, Worked
+from kinfold.reproduction.expectation import NO_NUMBERS, Exhibit, Paper, Worked
 
 PAPERS = ("000", "001", "002", "003", "004")
 VERDICTS = ("match", "close", "differs", "not-computable")
+NEEDS = "needs "
 LEFT_OUT = "takes longer than a quick run has: run without --quick"
-NEVER_PUBLISHED = "the data was never published; ours is of a generated stand-in"
+NOT_HERE = "the extract that the paper used is not available here; ours is of a generated stand-in"
+
+CAUSES = {
+    "match": "`match`: equal to every digit or word that is printed",
+    "close": "`close`: within 3 %, or one unit of the last decimal",
+    "misprint": "`differs`: the print or the claim is wrong, and what is right is known",
+    "differs": "`differs`: does not come out of what is printed",
+    "guard": "`not-computable`, a guard: made to come out here, or ours alone",
+    "stand-in": "`not-computable`: the data is not available here, ours is of a stand-in",
+    "no number": "`not-computable`: a drawing, or an algorithm as steps, without numbers",
+    "not stated": "`not-computable`: the paper does not say how",
+    "not run": "`not-computable`: a file is missing, or the run was a quick one",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +60,17 @@ class Reproduced:
     def failed(self) -> int:
         """How many cells should have come out better."""
         return sum(cell.failed for cell in self.cells)
+
+    @property
+    def causes(self) -> Counter[str]:
+        """How many cells there are of each cause, matches included."""
+        return Counter(self._cause(cell) for cell in self.cells)
+
+    def _cause(self, cell: Comparandum) -> str:
+        if cell.verdict == "not-computable":
+            return _not_computed(self.exhibit, cell)
+        wrong = cell.verdict == "differs" and self.exhibit.expected[cell.row, cell.column].reading is not None
+        return CAUSES["misprint" if wrong else cell.verdict]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the exhibit as JSON shows it."""
@@ -85,6 +109,18 @@ class Reproduction:
         return {verdict: sum(found.counts.get(verdict, 0) for found in self.every) for verdict in VERDICTS}
 
     @property
+    def causes(self) -> dict[str, dict[str, int]]:
+        """How many cells there are of each cause, by paper."""
+        by_paper = {
+            paper.number: sum((found.causes for found in exhibits), Counter[str]()) for paper, exhibits in self.papers
+        }
+        return {
+            cause: {number: counts[cause] for number, counts in by_paper.items()}
+            for cause in CAUSES.values()
+            if any(counts[cause] for counts in by_paper.values())
+        }
+
+    @property
     def failed(self) -> int:
         """How many cells should have come out better."""
         return sum(found.failed for found in self.every)
@@ -93,6 +129,7 @@ class Reproduction:
         """Return everything, item by item."""
         return {
             "counts": self.counts,
+            "causes": self.causes,
             "failed": self.failed,
             "quick": self.quick,
             "data": self.data,
@@ -150,14 +187,24 @@ def _judged(exhibit: Exhibit, worked: Worked) -> Iterator[Comparandum]:
     for key, expected in exhibit.expected.items():
         ours = worked.values.get(key)
         if exhibit.stand_in and number(expected.printed) is not None and expected.due != "guard":
-            yield not_computable(key, expected, expected.why or NEVER_PUBLISHED, ours)
+            yield not_computable(key, expected, expected.why or NOT_HERE, ours)
         elif ours is None:
             yield not_computable(key, expected, expected.why or "the paper does not say how")
         else:
             yield judged(key, expected, ours)
 
 
+def _not_computed(exhibit: Exhibit, cell: Comparandum) -> str:
+    if cell.guard:
+        return CAUSES["guard"]
+    if exhibit.source == NO_NUMBERS:
+        return CAUSES["no number"]
+    if cell.ours is not None:
+        return CAUSES["stand-in"]
+    return CAUSES["not run" if cell.reason == LEFT_OUT or cell.reason.startswith(NEEDS) else "not stated"]
+
+
 def _hindered(exhibit: Exhibit, bench: Bench) -> str:
     if missing := bench.missing(exhibit.needs):
-        return f"needs {', '.join(missing)}: name the folder with --data"
+        return f"{NEEDS}{', '.join(missing)}: name the folder with --data"
     return LEFT_OUT if exhibit.long and bench.quick else ""

@@ -1,4 +1,4 @@
-"""Stand-ins for data that was never published: seeded, of the sizes, cardinalities and correlations that are stated.
+"""Stand-ins for extracts that are not available here: seeded, of the sizes and correlations that are stated.
 
 They show whether what a paper says of its data holds on data like it; they do not give its numbers.
 """

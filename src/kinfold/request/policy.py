@@ -126,7 +126,7 @@ class Method(_Section):
     """How the release is made."""
 
     name: Annotated[str, BeforeValidator(_method)] = "auto"
-    refine: Annotated[Number, Field(ge=0)] | Literal["auto", "exact"] = 0.0
+    refine: Annotated[Number, Field(ge=0)] | Literal["auto", "exact"] | None = None  # None: auto decides, others: 0
     refine_steps: Annotated[Whole, Field(ge=0)] | None = None
     suppression: Annotated[Whole, Field(ge=0)] | Annotated[Number, Field(ge=0, le=1)] = 0  # a count, or a share
     objective: Literal["granularity", "prec", "discernibility"] = "granularity"
@@ -139,6 +139,7 @@ class Method(_Section):
     limit: dict[str, Annotated[Number, Field(ge=0, le=1)]] | None = None  # local-suppression: share of cells, by column
     block: Annotated[Whole, Field(ge=0)] | None = None  # records that are partitioned together, at most; 0: all of them
     seed: Annotated[Whole, Field(ge=0)] = 0
+    gamma: Annotated[Number, Field(ge=0)] | None = None  # v-mdav: how readily a group takes a further record
     normalized: StrictBool | None = None  # approximate: distances of attributes as shares of their joint entropy; ours
     several_starts: bool | None = None  # promises: also from other classes than the method's; None: where it is auto
 
@@ -150,7 +151,7 @@ class Method(_Section):
     @property
     def by_itself(self) -> bool:
         """Whether nothing is said of refinement, and `auto` decides."""
-        return self.name == methods.AUTO and self.refine_steps is None and "refine" not in self.model_fields_set
+        return self.name == methods.AUTO and self.refine_steps is None and self.refine is None
 
     @property
     def limits(self) -> tuple[int | None, float | None] | None:

@@ -46,6 +46,7 @@ METHOD = Declaration(
     family="partition",
     summary="MDAV with classes of variable size",
     page="vmdav",
+    keys=("gamma",),
     kernels=("box_tree", "clustering", "vmdav", "means"),
     cost=(1.0, 1.6),
     order=2,
@@ -73,7 +74,8 @@ def vmdav(x: object, k: int, *, gamma: float = GAMMA, progress: Progress = silen
 
 def run(records: Points, task: Task, progress: Progress) -> Labels:
     """Return the classes of a task."""
-    return vmdav(records, task.k, progress=progress)
+    gamma = task.method.gamma
+    return vmdav(records, task.k, gamma=GAMMA if gamma is None else gamma, progress=progress)
 
 
 def plain(points: Points, k: int, gamma: float, progress: Progress) -> Labels:

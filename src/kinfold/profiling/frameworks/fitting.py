@@ -16,7 +16,7 @@ from kinfold.profiling.frameworks import Framework
 from kinfold.profiling.profile import ColumnProfile, Profile
 from kinfold.profiling.proposed_hierarchies import ProposedHierarchy
 from kinfold.profiling.starter_policy import PolicyForm, starter
-from kinfold.profiling.words import hints, mentions
+from kinfold.rows.name_hints import hints, mentions
 from kinfold.rows.schema import Role
 
 OLD = 89  # years: above them HIPAA makes one group

@@ -14,11 +14,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from kinfold.errors import DataError, KinfoldError, PolicyError, Problem
+from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, install_extra
 
 Found = TypeVar("Found")
 Words: TypeAlias = tuple[tuple[tuple[str, ...], Problem], ...]
-INSTALL = 'install what speaks to databases: pip install "kinfold[databases]"'
+INSTALL = install_extra("databases", "install the drivers of databases")
 
 GONE = Problem("the database went away", "see that it runs and can be reached, then start again")
 LOGIN = Problem(

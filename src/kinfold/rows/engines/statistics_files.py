@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError, PolicyError, install_extra
 
 READERS = {
     ".dta": "read_dta",
@@ -25,7 +25,7 @@ READERS = {
     ".xpt": "read_xport",
 }
 EXACT = 2.0**53  # doubles hold every whole number up to this
-INSTALL = "install what reads them: pip install 'kinfold[stats]'"
+INSTALL = install_extra("stats", "install what reads them")
 
 
 def read_statistics(path: Path, encoding: str | None) -> pa.Table:

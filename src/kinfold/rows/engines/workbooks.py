@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinfold.errors import DataError, KinfoldError, PolicyError
+from kinfold.errors import DataError, KinfoldError, PolicyError, install_extra
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # of Excel before 2007, and of what a password protects
 MIDNIGHT = " 00:00:00"
-INSTALL = "install what reads Excel files: pip install 'kinfold[excel]'"
+INSTALL = install_extra("excel", "install what reads Excel files")
 
 
 @dataclass(frozen=True)

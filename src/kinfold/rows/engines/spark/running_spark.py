@@ -23,14 +23,14 @@ from typing import Any
 
 from kinfold.disk import scratch
 from kinfold.disk.deferred_signals import undisturbed
-from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
+from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable, install_extra
 from kinfold.rows.engines.connection import join_watch
 from kinfold.rows.engines.spark.in_executors import MISFIT
 from kinfold.rows.engines.spark.java import java_home
 from kinfold.rows.engines.treating import misfit
 from kinfold.rows.resources import Resources
 
-INSTALL = "install it: pip install 'kinfold[spark]'"
+INSTALL = install_extra("spark")
 HERE = "local[*]"
 PREFIX = "kinfold-spark-"
 LEAST, MOST, SHARE = 1 << 30, 8 << 30, 4  # bytes of Spark on this machine where nobody says: a part of its memory

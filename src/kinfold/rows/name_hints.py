@@ -107,6 +107,9 @@ class Hint(StrEnum):
         return full.get(self.value, self.value)
 
 
+YEAR = "year* jahr* annee* anio* ano anno jaar* rok aar *年* *год*"  # words for a year
+
+
 # What others may know of a person, what they know best first.
 KNOWN = (Hint.AGE, Hint.BIRTH, Hint.SEX, Hint.PLACE, Hint.COUNTRY, Hint.MARITAL, Hint.EDUCATION, Hint.ORIGIN,
          Hint.WORK, Hint.FAMILY)  # fmt: skip
