@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Context, Decimal
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -31,6 +32,8 @@ Texts: TypeAlias = NDArray[Any]
 SECONDS = 86400  # of a day
 LARGEST_DAY = 1e8  # dates are released as 64 bits hold their microseconds
 LARGEST_WHOLE = 2.0**63  # integers are released as 64 bits hold them
+EXACT = 2.0**53  # doubles hold every whole number up to this
+DIGITS = 38  # of a decimal
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,14 @@ class Measured:
     leaves: Codes | None = None  # row of each record in the hierarchy, -1 for null
     hierarchy: Hierarchy | None = None
     standard: tuple[float, float] | None = None  # mean and deviation of the whole table, where these are some of it
+    exact: NDArray[np.object_] | None = None  # where doubles do not hold them: whole numbers of the last decimal
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the numbers have more digits than a double holds."""
+        decimals = self.bound.column.decimals if self.bound.kind is Kind.CONTINUOUS else None
+        largest = max(np.nanmax(self.numbers, initial=0.0), -np.nanmin(self.numbers, initial=0.0))
+        return decimals is not None and float(largest) * 10.0**decimals >= EXACT
 
     @property
     def null(self) -> NDArray[np.bool_]:
@@ -62,7 +73,8 @@ class Measured:
     def take(self, rows: NDArray[np.intp]) -> Measured:
         """Return the attribute of these records."""
         leaves = None if self.leaves is None else self.leaves[rows]
-        return Measured(self.bound, self.numbers[rows], leaves, self.hierarchy, self.standard)
+        exact = None if self.exact is None else self.exact[rows]
+        return Measured(self.bound, self.numbers[rows], leaves, self.hierarchy, self.standard, exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +110,20 @@ def encode(engine: Engine, frame: Any, columns: Sequence[BoundColumn]) -> tuple[
     """Collect columns of a table; raise with every value problem of every column."""
     wanted = {c.name: c.column if c.kind.measured and not c.suppressed else None for c in columns}
     table = engine.collect(frame, wanted)
-    return tuple(together(partial(_encoded, bound, table.column(bound.name)) for bound in columns))
+    attributes = together(partial(_encoded, bound, table.column(bound.name)) for bound in columns)
+    return tuple(_with_digits(engine, frame, attribute) for attribute in attributes)
+
+
+def _with_digits(engine: Engine, frame: Any, attribute: Attribute) -> Attribute:
+    """Return an attribute with every digit of its numbers, where doubles do not hold them."""
+    if isinstance(attribute, Coded) or not attribute.is_long:
+        return attribute
+    texts = engine.collect(frame, {attribute.bound.name: None}).column(0).to_pylist()
+    shift, context = attribute.bound.column.decimals or 0, Context(prec=2 * DIGITS)
+    exact = [int(Decimal(text.strip()).scaleb(shift, context)) if text else 0 for text in texts]
+    if max(map(abs, exact), default=0) >= 10**DIGITS:
+        return attribute
+    return replace(attribute, exact=np.array(exact, object))
 
 
 def points(attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Points:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kinfold.errors import PolicyError, Problem, Unreachable, plural
 from kinfold.hierarchy import TOP, Hierarchy
 from kinfold.measures.grouping import group_rows
-from kinfold.methods.averaging import as_arrow
+from kinfold.methods.averaging import as_arrow, exact_arrow
 from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.generalization import Generalization
 from kinfold.methods.planning.missing import left_out
@@ -165,6 +165,10 @@ def _replaced(attribute: Attribute, labels: NDArray[Any], released: Generalizati
     if isinstance(attribute, Coded):
         return Replace(pa.array(labels.tolist(), pa.string()))
     leaves, code = leaves_of(attribute), released.domain.codes[:, place]
+    if attribute.exact is not None:
+        whole = np.zeros(len(released.domain.hierarchies[place]) + 1, object)
+        whole[leaves[leaves >= 0]] = attribute.exact[leaves >= 0]
+        return Replace(exact_arrow(attribute, whole[code], code == len(whole) - 1))
     numbers = np.full(len(released.domain.hierarchies[place]) + 1, np.nan)
     numbers[leaves[leaves >= 0]] = attribute.numbers[leaves >= 0]
     return Replace(as_arrow(attribute, numbers[code], exact=False))
