@@ -58,7 +58,6 @@ ONLY_IN = {
         "rows/engines/treating.py",
         "rows/engines/spark/in_executors.py",
     },
-    "fastexcel": {"rows/engines/workbooks.py"},
     "loky": {"comparison/workers.py"},
     "numba": {"kernels"},
     "typer": {"cli"},

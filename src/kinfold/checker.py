@@ -41,15 +41,32 @@ MOMENT = re.compile(
 )
 
 
+MALFORMED = (
+    OSError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    StopIteration,
+    RecursionError,
+)
+NOTHING: dict[str, Any] = {"found": {}, "promises": [], "records": 0, "classes": 0, "holds": False, "problems": []}
+
+
 class Wrong(Exception):  # noqa: N818
     """Something in a table that is not as its certificate says."""
 
 
 def examine(folder: Path) -> dict[str, Any]:
     """Return what a public folder holds: figures, promises, problems, and whether all is well."""
-    certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
-    found = consider(folder / certificate["release"]["file"], certificate)
-    changed = [] if _untouched(folder, certificate) else ["the table or the certificate was changed afterwards"]
+    try:
+        certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+        found = consider(folder / certificate["release"]["file"], certificate)
+        untouched = _untouched(folder, certificate)
+    except MALFORMED:
+        return NOTHING | {"problems": ["the certificate or the table cannot be read"]}
+    changed = [] if untouched else ["the table or the certificate was changed afterwards"]
     return found | {"holds": found["holds"] and not changed, "problems": [*changed, *found["problems"]]}
 
 
@@ -57,9 +74,12 @@ def consider(path: Path, certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a table holds, and whether that is what a certificate says."""
     try:
         found = judge(read(path, certificate), certificate)
+        told = _as_told(found, certificate)
     except Wrong as wrong:
-        return {"found": {}, "promises": [], "records": 0, "classes": 0, "holds": False, "problems": [str(wrong)]}
-    problems = [] if _as_told(found, certificate) else ["the certificate tells other figures than those found"]
+        return NOTHING | {"problems": [str(wrong)]}
+    except MALFORMED:
+        return NOTHING | {"problems": ["the certificate is not of the expected shape"]}
+    problems = [] if told else ["the certificate tells other figures than those found"]
     kept = bool(found["records"]) and all(promise["holds"] for promise in found["promises"])
     return found | {"holds": kept and not problems, "problems": problems}
 

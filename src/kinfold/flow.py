@@ -264,6 +264,11 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
 
 def attack(release: Release) -> dict[str, Any]:
     """Say what a linkage attacker gets by the most telling columns alone, and with those released untouched."""
+    with release.lock:
+        return _attacked(release)
+
+
+def _attacked(release: Release) -> dict[str, Any]:
     engine, bound, prepared = release.engine, release.policy, release.prepared
     released = engine.apply(prepared.frame, release.plan.recoding.quoted(0), release.schema)
     tables = Tables(engine, release.original, released, np.flatnonzero(release.recoding.kept))

@@ -14,6 +14,7 @@ mode; a median is null where more than half of the class is, and otherwise that 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -46,6 +47,27 @@ def median(numbers: Floats, labels: Labels) -> Floats:
     order = np.lexsort((numbers, labels))
     sizes = np.bincount(labels)
     return np.asarray(numbers[order][np.cumsum(sizes) - sizes + (sizes - 1) // 2])
+
+
+def exact_mean(numbers: NDArray[np.object_], labels: Labels) -> NDArray[np.object_]:
+    """Mean of whole numbers of any size, to the nearest whole number; halves go to the even one.
+
+    >>> exact_mean(np.array([2**62 + 1, 2**62 + 3, 5], object), np.array([0, 0, 1])).tolist()
+    [4611686018427387906, 5]
+    """
+    order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
+    sums = np.add.reduceat(numbers[order], np.cumsum(sizes) - sizes)
+    return np.array([round(Fraction(total, size)) for total, size in zip(sums, sizes.tolist(), strict=True)], object)
+
+
+def exact_median(numbers: NDArray[np.object_], labels: Labels) -> NDArray[np.object_]:
+    """Lower median of whole numbers of any size.
+
+    >>> exact_median(np.array([2**62 + 3, 2**62 + 1, 5], object), np.array([0, 0, 1])).tolist()
+    [4611686018427387905, 5]
+    """
+    held, places = np.unique(numbers, return_inverse=True)
+    return np.asarray(held[median(places.astype(np.float64), labels).astype(np.intp)])
 
 
 def ordinal_median(codes: Codes, labels: Labels, null: int) -> Codes:

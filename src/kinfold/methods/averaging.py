@@ -6,26 +6,31 @@ the column had, `output.preserve = "variance"` the rescaling of Domingo-Ferrer &
     (x - mean of the averages) · (deviation of the original / deviation of the averages) + mean of the original
 
 which moves values but no record to another class. Where the averages do not vary it is undefined: left out, and said.
+
+An average is in the range of its class. Numbers with more digits than a double holds are averaged as whole numbers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinfold.errors import plural
+from kinfold.errors import DataError, plural
 from kinfold.methods import aggregate
 from kinfold.methods.aggregate import Floats, Labels
 from kinfold.methods.covering import covering
-from kinfold.request.encoding import Attribute, Coded, Measured
+from kinfold.request.encoding import DIGITS, Attribute, Coded, Measured
 from kinfold.request.exact_values import SECONDS
 from kinfold.request.policy import Output
 from kinfold.rows.recoding import Replace
 from kinfold.rows.schema import Kind, Storage
+
+MORE_DECIMALS = 6  # of averages that are not rounded, where doubles do not hold them
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +79,12 @@ def _text_rank(attribute: Coded) -> NDArray[np.intp]:
 
 
 def _measured(attribute: Measured, labels: Labels, output: Output) -> Averaged:
+    if attribute.is_long and output.preserve != "variance":
+        return _exactly(attribute, labels, output)
     missing = np.bincount(labels, attribute.null) > 0  # a class has one null pattern, so all of it or none
     filled = np.where(attribute.null, 0.0, attribute.numbers)
     operator = aggregate.mean if attribute.bound.average == "mean" else aggregate.median
-    values = operator(filled, labels)
+    values = np.clip(operator(filled, labels), *(low_high := aggregate.extremes(filled, labels)))
     notes: tuple[str, ...] = ()
     if output.preserve == "variance":
         values, notes = _rescaled(attribute, values, labels, missing)
@@ -86,7 +93,34 @@ def _measured(attribute: Measured, labels: Labels, output: Output) -> Averaged:
         return Averaged(Replace(as_arrow(attribute, values, exact=True), as_stored=False), notes)
     # Small integer types hold every average, but not every rescaled one.
     fits = attribute.bound.column.storage is not Storage.INTEGER or not notes
-    return Averaged(Replace(as_arrow(attribute, _rounded(attribute, values), exact=False), as_stored=fits), notes)
+    rounded = _rounded(attribute, values)
+    rounded = rounded if notes else np.clip(rounded, *low_high)
+    return Averaged(Replace(as_arrow(attribute, rounded, exact=False), as_stored=fits), notes)
+
+
+def _exactly(attribute: Measured, labels: Labels, output: Output) -> Averaged:
+    """Average numbers that doubles do not hold."""
+    if attribute.units is None:
+        what = f"column '{attribute.bound.name}' holds numbers of more digits than can be averaged exactly"
+        raise DataError(what, fix='give it in larger units, or say type = "nominal"')
+    more = 0 if output.round else MORE_DECIMALS
+    operator = aggregate.exact_mean if attribute.bound.average == "mean" else aggregate.exact_median
+    values = operator(attribute.units * 10**more, labels)
+    missing = np.bincount(labels, attribute.null) > 0
+    return Averaged(Replace(exact_arrow(attribute, values, missing, more), as_stored=not more))
+
+
+def exact_arrow(attribute: Measured, values: NDArray[Any], missing: NDArray[np.bool_], more: int = 0) -> Any:
+    """Return whole numbers of the last decimal as numbers; `more` decimals than the column has."""
+    if attribute.bound.column.storage is Storage.INTEGER and not more:
+        return pa.array(np.where(missing, 0, values).astype(np.int64), mask=missing)
+    shift, context = (attribute.bound.column.decimals or 0) + more, Context(prec=2 * DIGITS)
+    held = [None if gone else Decimal(int(v)).scaleb(-shift, context) for v, gone in zip(values, missing, strict=True)]
+    try:
+        return pa.array(held, pa.decimal128(DIGITS, shift))
+    except pa.ArrowInvalid:  # whose message quotes a value
+        what = f"column '{attribute.bound.name}' holds numbers of more digits than can be averaged exactly"
+        raise DataError(what, fix='give it in larger units, or say type = "nominal"') from None
 
 
 def _rescaled(

@@ -26,6 +26,7 @@ from kinfold.models.finding import Finding, Mask, Promise
 from kinfold.rows.tally import Ints, Spread, Tally
 
 TOLERANCE = 1e-12  # relative: logarithms are rounded, and l equally frequent values are l-diverse
+BEYOND = 2.0**53  # a larger c is the same: no class has so many records
 Kind = Literal["distinct", "entropy", "recursive"]
 
 
@@ -65,12 +66,12 @@ class LDiversity:
         if self.kind == "distinct":
             return distinct(spread, len(tally)).astype(np.float64)
         counted = spread.counted(len(tally))
-        return effective(spread, counted) if self.kind == "entropy" else recursive(spread, counted, self.c)
+        return effective(spread, counted) if self.kind == "entropy" else recursive(spread, counted, min(self.c, BEYOND))
 
     def criterion(self, values: NDArray[Any]) -> ClassCriterion:  # noqa: ARG002  the same for any values
         """Return the promise as a search reads it."""
         statistic: dict[Kind, Statistic] = {"distinct": "distinct", "entropy": "effective", "recursive": "recursive"}
-        return ClassCriterion(statistic[self.kind], self.l, self.c)
+        return ClassCriterion(statistic[self.kind], self.l, min(self.c, BEYOND))
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes that do not reach l."""

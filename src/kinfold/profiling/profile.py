@@ -108,7 +108,7 @@ def profile(engine: Engine, frame: Any, progress: Progress = silent) -> Profile:
         schema.rows,
         tuple(_profiled(seen) for seen in columns),
         tuple(_combinations(engine, frame, columns, progress)),
-        (*_warnings(columns, unit), *odd),
+        (*schema.notes, *_warnings(columns, unit), *odd),
         k=k,
         unit=unit,
         sampling_weights=weight_of(columns),

@@ -8,9 +8,9 @@ trusts nothing in it: its shape is checked before its words are used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from kinfold import __version__, models
 from kinfold.errors import DataError, KinfoldError, Problem, VerifyError
@@ -26,11 +26,12 @@ from kinfold.rows.source_form import ReleasedForm
 MODELS = {name: getattr(models, name) for name in ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")}
 
 Found = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, strict=True)]
+Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
+Parameter = str | Annotated[int, Field(ge=-(2**53), le=2**53, strict=True)] | Annotated[float, Field(strict=True)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class _File(_Part):
@@ -60,6 +61,12 @@ class _Released(_File):
     within: Found | None = None
     blocks: Count | None = None
 
+    @model_validator(mode="after")
+    def _fields_told_apart(self) -> Self:
+        if self.separator is None and not self.file.endswith(".parquet"):
+            raise ValueError("separator: what stands between the fields of a CSV file")
+        return self
+
 
 class _Column(_Part):
     name: str
@@ -74,7 +81,7 @@ class _Column(_Part):
 
 class _Promised(_CountedPromise):
     model: Literal["KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK"]
-    parameters: dict[str, Any]
+    parameters: dict[str, Parameter]
 
 
 class _Figures(_Part):
@@ -156,7 +163,7 @@ def terms_in(certificate: Certificate) -> Terms:
     try:
         confidential = {c["name"]: _confidential(c) for c in columns if c["role"] == Role.CONFIDENTIAL}
         promised = tuple(_model(promise, confidential) for promise in certificate.content["promises"])
-    except (KinfoldError, KeyError, TypeError, ValueError):
+    except (KinfoldError, ArithmeticError, LookupError, TypeError, ValueError):
         raise DataError("the certificate states terms that make no sense", fix="ask for the release again") from None
     return Terms(
         quasi=tuple(c["name"] for c in columns if c["role"] == Role.QUASI),

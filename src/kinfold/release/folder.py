@@ -53,7 +53,7 @@ def save(
     Where a table of a database is named it is written too, and what was written verified before anybody sees it.
     What somebody listens to is made in a thread of its own; it gets its name in the calling one, where nobody stops it.
     """
-    fill = partial(_fill, release, into)
+    fill = partial(_fill_alone, release, into)
     made = fill if progress is None else partial(_heeded, fill, progress)
     if into is None:
         publish(folder, made, force=force)
@@ -82,7 +82,8 @@ def _save_both(
         def fill(place: Path) -> None:
             made(place)
             targets.append(stack.enter_context(opened_target(into, force=force)))
-            write_table(release, targets[0])
+            with release.lock:
+                write_table(release, targets[0])
 
         try:
             publish(folder, fill, force=force, elsewhere=lambda: targets[0].commit())
@@ -97,7 +98,13 @@ def _unheard(stage: str, done: int, total: int) -> None:
     """Listen to nothing."""
 
 
-def _fill(release: Release, into: DatabaseAddress | None, made: Path, tell: Stage = _unheard) -> None:
+def _fill_alone(release: Release, into: DatabaseAddress | None, made: Path, tell: Stage = _unheard) -> None:
+    """Write everything while no other thread asks the engine."""
+    with release.lock:
+        _fill(release, into, made, tell)
+
+
+def _fill(release: Release, into: DatabaseAddress | None, made: Path, tell: Stage) -> None:
     """Write everything, the certificate last of the public part, and check it as a recipient would, twice."""
     public, internal = made / "public", made / "internal"
     public.mkdir()

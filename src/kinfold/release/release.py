@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,6 +52,7 @@ class Release(Displayed):
     keep: Save = field(repr=False)  # how it gets to disk: only verified
     rules: tuple[RuleCount, ...] = ()  # what breaks the edit rules, before and after
     drawn: Drawn | None = field(default=None, repr=False)  # the records that stand for all of a far table
+    lock: Any = field(default_factory=RLock, repr=False)  # the engine answers one thread at a time
 
     @property
     def frame(self) -> Any:
@@ -58,6 +60,10 @@ class Release(Displayed):
 
         Each access returns a new copy of what was verified, whatever has become of the source or of earlier copies.
         """
+        with self.lock:
+            return self._frame()
+
+    def _frame(self) -> Any:
         if frames.is_spark(self.source):
             return self.engine.native(self.released)
         if isinstance(self.source, Path | DatabaseAddress):
@@ -80,9 +86,14 @@ class Release(Displayed):
         """The equivalence class of each row of `frame`."""
         return frames.classes(self.recoding)
 
-    @cached_property
+    @property
     def recoding(self) -> Recoding:
         """What became of each row of the source."""
+        with self.lock:  # before that of the cached property, which some threads hold while they wait for this one
+            return self._recoding
+
+    @cached_property
+    def _recoding(self) -> Recoding:
         return self.engine.by_row(self.prepared.frame, self.plan.recoding)
 
     @property

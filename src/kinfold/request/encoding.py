@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -40,6 +40,8 @@ Exact: TypeAlias = Callable[[Floats], ExactValues | None]
 
 LARGEST_DAY = 1e8  # dates are released as 64 bits hold their microseconds
 LARGEST_WHOLE = 2.0**63  # integers are released as 64 bits hold them
+EXACT = 2.0**53  # doubles hold every whole number up to this
+DIGITS = 38  # of a decimal
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,14 @@ class Measured:
     hierarchy: Hierarchy | None = None
     standard: tuple[float, float] | None = None  # mean and deviation of the whole table, where these are some of it
     exact: ExactValues | None = None  # where values are generalized that doubles do not tell apart
+    units: NDArray[np.object_] | None = None  # where doubles do not hold the numbers: in units of the last decimal
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the numbers have more digits than a double holds."""
+        decimals = self.bound.column.decimals if self.bound.kind is Kind.CONTINUOUS else None
+        largest = max(np.nanmax(self.numbers, initial=0.0), -np.nanmin(self.numbers, initial=0.0))
+        return decimals is not None and float(largest) * 10.0**decimals >= EXACT
 
     @property
     def null(self) -> NDArray[np.bool_]:
@@ -73,7 +83,8 @@ class Measured:
         """Return the attribute of these records."""
         leaves = None if self.leaves is None else self.leaves[rows]
         exact = None if self.exact is None else self.exact.take(rows)
-        return Measured(self.bound, self.numbers[rows], leaves, self.hierarchy, self.standard, exact)
+        units = None if self.units is None else self.units[rows]
+        return Measured(self.bound, self.numbers[rows], leaves, self.hierarchy, self.standard, exact, units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +120,10 @@ def encode(engine: Engine, frame: Any, columns: Sequence[BoundColumn]) -> tuple[
     """Collect columns of a table; raise with every value problem of every column."""
     wanted = {c.name: c.column if c.kind.measured and not c.suppressed else None for c in columns}
     table = engine.collect(frame, wanted)
-    return tuple(
-        together(
-            partial(_encoded, bound, table.column(bound.name), partial(_exactly, engine, frame, bound))
-            for bound in columns
-        )
-    )
+    encoders = [
+        partial(_encoded, bound, table.column(bound.name), partial(_exactly, engine, frame, bound)) for bound in columns
+    ]
+    return tuple(_with_units(engine, frame, attribute) for attribute in together(encoders))
 
 
 def _exactly(engine: Engine, frame: Any, bound: BoundColumn, numbers: Floats) -> ExactValues | None:
@@ -122,6 +131,18 @@ def _exactly(engine: Engine, frame: Any, bound: BoundColumn, numbers: Floats) ->
     if bound.average != "generalize" or doubles_suffice(bound, numbers):
         return None
     return exact_values(bound, engine.collect(frame, {bound.name: Exactly(bound.column)}).column(0))
+
+
+def _with_units(engine: Engine, frame: Any, attribute: Attribute) -> Attribute:
+    """Return an attribute that is averaged with every digit of its numbers, where doubles do not hold them."""
+    if isinstance(attribute, Coded) or attribute.bound.average == "generalize" or not attribute.is_long:
+        return attribute
+    texts = engine.collect(frame, {attribute.bound.name: None}).column(0).to_pylist()
+    shift, context = attribute.bound.column.decimals or 0, Context(prec=2 * DIGITS)
+    units = [int(Decimal(text.strip()).scaleb(shift, context)) if text else 0 for text in texts]
+    if max(map(abs, units), default=0) >= 10**DIGITS:
+        return attribute
+    return replace(attribute, units=np.array(units, object))
 
 
 def points(attributes: Sequence[Attribute], rows: NDArray[np.intp]) -> Points:

@@ -8,7 +8,7 @@ k, t, refine, others, ...            every key of the policy's sections, as the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -48,12 +48,21 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
     lists: dict[str, Sequence[str]] = {}
     for key, value in request.items():
         if key in LISTS:
-            lists[key] = [value] if isinstance(value, str) else list(value)
+            lists[key] = _columns(key, value)
         elif key in NAMES.values():
             sections[key]["name"] = value
         else:
             sections[section_of(key)][key] = value
     return from_roles(**lists, settings=sections)
+
+
+def _columns(key: str, given: Any) -> list[str]:
+    """Return the names of columns, given as one text or several."""
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [None]
+    if isinstance(given, bytes | Mapping) or not all(isinstance(name, str) for name in names):
+        what = f"{key} is given as {type(given).__name__}, and is a list of the names of columns"
+        raise PolicyError(what, fix=f'write {key}=["age", "zip"]')
+    return names
 
 
 def section_of(key: str) -> str:

@@ -63,9 +63,15 @@ def _limit(value: Any) -> float | str:
         return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
     if isinstance(value, str):
         return value
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError("neither a number nor a date")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError("too large for a number, or none")
+    return number
 
 
 def _names(value: Any) -> Any:
@@ -312,7 +318,12 @@ class Policy(_Section):
         """Take a policy as it is, from a mapping, or from a TOML file."""
         if isinstance(given, Policy):
             return given
-        return cls.parse(given) if isinstance(given, Mapping) else cls.load(Path(given))
+        if isinstance(given, Mapping):
+            return cls.parse(given)
+        if not isinstance(given, str | Path):
+            what = f"the policy is given as {type(given).__name__}"
+            raise PolicyError(what, fix="give a Policy, a mapping, or the path of a TOML file")
+        return cls.load(Path(given))
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -361,8 +372,8 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file, or say what is wrong with it and where."""
-    require_ordinary(path, PolicyError(f"policy '{path}' is no ordinary file", fix="name a TOML file"))
     try:
+        require_ordinary(path, PolicyError(f"policy '{path}' is no ordinary file", fix="name a TOML file"))
         return parse_toml(path.read_text(encoding="utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"policy '{path}' is not TOML: {error}", fix="mend that line") from None

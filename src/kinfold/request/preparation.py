@@ -36,6 +36,7 @@ class Prepared:
 def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str] = ()) -> Prepared:
     """Recode the values of a table, or raise with every problem of the policy."""
     schema = engine.schema(original)
+    read = schema.notes  # of a file some of whose cells are hidden, say
     asked = {name: column for name, column in policy.columns.items() if name in schema}
     names = {name: Renamed(column.map) for name, column in asked.items() if column.map}
     first = engine.recode(original, names, schema) if names else Recoded(original, {})
@@ -48,7 +49,7 @@ def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str
     second = engine.recode(first.frame, how, schema) if how else Recoded(first.frame, {})
     told = tuple(_told(name, asked[name], first, second) for name in asked if name in {**names, **how})
     absent = tuple(_absent(name, first.absent[name], len(names[name].names)) for name in names if first.absent[name])
-    return Prepared(second.frame, first.frame, {**second.as_stored, **first.as_stored}, (*told, *absent), told)
+    return Prepared(second.frame, first.frame, {**second.as_stored, **first.as_stored}, (*read, *told, *absent), told)
 
 
 def in_words(column: ColumnPolicy) -> str:

@@ -61,6 +61,7 @@ class Resources:
 
 
 ANY = Resources()
+MOST = 2.0**63  # bytes
 
 
 def bytes_of(text: str) -> int:
@@ -72,7 +73,10 @@ def bytes_of(text: str) -> int:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text.lower())
     if not found or found[2].upper() not in UNITS:
         raise ValueError('write an amount of memory as "4GB" or "512MB"')
-    return int(float(found[1]) * UNITS[found[2].upper()])
+    amount = float(found[1]) * UNITS[found[2].upper()]
+    if amount >= MOST:
+        raise ValueError("no machine has so much memory; write less")
+    return int(amount)
 
 
 def enough(value: Any) -> Any:

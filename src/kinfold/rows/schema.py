@@ -136,11 +136,14 @@ class Schema:
     columns: tuple[Column, ...]
     rows: int
     doubtful: tuple[int, ...] = ()  # places, from 1, where what should be names looks like a record: see `header`
+    notes: tuple[str, ...] = ()  # what there is to say of how the table was read
 
     @classmethod
-    def of(cls, columns: Iterable[Column], rows: int, doubtful: tuple[int, ...] = ()) -> Schema:
+    def of(
+        cls, columns: Iterable[Column], rows: int, doubtful: tuple[int, ...] = (), notes: tuple[str, ...] = ()
+    ) -> Schema:
         """Gather columns."""
-        return cls(tuple(columns), rows, doubtful)
+        return cls(tuple(columns), rows, doubtful, notes)
 
     @property
     def names(self) -> tuple[str, ...]:

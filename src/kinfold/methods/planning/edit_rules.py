@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinfold.methods.averaging import Averaged, as_arrow
+from kinfold.methods.averaging import Averaged, as_arrow, exact_arrow
 from kinfold.methods.task import Task
 from kinfold.request.encoding import Attribute, Coded, Measured, as_text
 from kinfold.request.rules.counting import values_in
@@ -253,7 +253,9 @@ def _moved(rules: Rules, name: str, result: Averaged, rows: Mapping[int, int], e
     """Return the class values of a column, some of them those of a record."""
     attribute, values = rules.attributes[name], result.replace.values
     taken, index = np.array([*rows.values()]), np.arange(len(values))
-    if isinstance(attribute, Measured):
+    if isinstance(attribute, Measured) and attribute.units is not None:
+        fresh = exact_arrow(attribute, attribute.units[taken], taken == NOTHING)
+    elif isinstance(attribute, Measured):
         fresh = as_arrow(attribute, np.where(taken == NOTHING, np.nan, attribute.numbers[taken]), exact=exact)
     else:
         fresh = pa.array(attribute.texts[np.where(taken == NOTHING, -1, attribute.codes[taken])], pa.string())

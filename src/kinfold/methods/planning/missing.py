@@ -28,7 +28,7 @@ def imputed(attributes: Sequence[Attribute]) -> tuple[list[Attribute], list[str]
         here = attribute
         if isinstance(here, Measured) and here.bound.request.missing == "mean" and here.null.any():
             notes.append(f"'{here.bound.name}': {int(here.null.sum())} missing values were imputed with the mean")
-            here = replace(here, numbers=np.where(here.null, np.nanmean(here.numbers), here.numbers))
+            here = replace(here, numbers=np.where(here.null, np.nanmean(here.numbers), here.numbers), exact=None)
         filled.append(here)
     return filled, notes
 

@@ -43,7 +43,7 @@ def _with(attribute: Attribute, moved: Mapping[int, float] | None) -> Attribute:
         return attribute
     numbers = attribute.numbers.copy()
     numbers[[*moved]] = [*moved.values()]
-    return replace(attribute, numbers=numbers)
+    return replace(attribute, numbers=numbers, exact=None)
 
 
 def _filled(rules: Rules, attributes: Mapping[str, Attribute], rows: Rows) -> Values:

@@ -3,25 +3,30 @@
     half floats              single ones
     decimals of 256 bits     of 128, where their digits suffice
 
-What else it does not know is refused, column by column.
+What else it does not know is refused, column by column. A Parquet file may say that whole numbers are durations where
+only the library that wrote it looks: the database would return the numbers without their unit.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kinfold.errors import DataError, Problem
 
 DIGITS = 38  # of a decimal of 128 bits
+SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 def known_types(table: pa.Table, name: str) -> pa.Table:
     """Return a table without half floats and decimals of 256 bits."""
     problems = []
     for at, field in enumerate(table.schema):
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        kind = _plain(field.type)
         if (known := _known(kind)) is None:
             continue
         try:
@@ -36,6 +41,30 @@ def known_types(table: pa.Table, name: str) -> pa.Table:
     if problems:
         raise DataError(problems)
     return table
+
+
+def check_stored(path: Path, name: str) -> pa.Schema:
+    """Return the Arrow schema of a Parquet file; refuse columns of durations, which the database takes for numbers."""
+    try:
+        schema = pq.read_schema(path)
+        spark = json.loads((schema.metadata or {}).get(SPARK, b"{}")).get("fields", ())
+    except (pa.ArrowException, OSError, ValueError):
+        raise DataError(f"{name} cannot be read", fix="check that it is whole and what its ending says") from None
+    durations = {field.name for field in schema if pa.types.is_duration(_plain(field.type))}
+    durations |= {field["name"] for field in spark if str(field["type"]).startswith("interval")}
+    fix = "turn it into a number of seconds, hours or days, or leave out that column"
+    if durations:
+        raise DataError(Problem(f"column '{each}' of {name} holds durations", fix) for each in sorted(durations))
+    return schema
+
+
+def needs_arrow(schema: pa.Schema) -> bool:
+    """Whether a Parquet file holds decimals that the database would return as doubles."""
+    return any(pa.types.is_decimal256(_plain(field.type)) for field in schema)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _known(kind: pa.DataType) -> pa.DataType | None:

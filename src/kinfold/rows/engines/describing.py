@@ -21,7 +21,7 @@ def schema_of(db: Database, frame: Frame, strips: Strips) -> Schema:
     """Ask every column what it is."""
     rows = int(db.row(f"SELECT {frame.many} FROM {frame.table}")[0])
     columns = [column for strip in strips.of(frame) for column in _described(db, strip, rows)]
-    return Schema.of(columns, rows, frame.doubtful)
+    return Schema.of(columns, rows, frame.doubtful, frame.notes)
 
 
 def _described(db: Database, frame: Frame, rows: int) -> list[Column]:

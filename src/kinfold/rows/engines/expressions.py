@@ -44,6 +44,7 @@ class Frame:
     order: str = "rowid"  # SQL for the place of a row in the order in which rows came
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record instead of names
     zones: tuple[tuple[str, str], ...] = ()  # of columns of moments, by name, where the source says one
+    notes: tuple[str, ...] = ()  # what there is to say of how it was read
     weight: str | None = None  # the column that says how many rows each stands for, where equal ones are held once
 
     @property

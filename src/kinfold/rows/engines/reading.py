@@ -14,12 +14,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem
 from kinfold.rows.column_copies import categories
 from kinfold.rows.column_names import check_names
 from kinfold.rows.engines import expressions, type_inference
-from kinfold.rows.engines.arrow_types import known_types, unknown_types
+from kinfold.rows.engines.arrow_types import check_stored, known_types, needs_arrow, unknown_types
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.dialect import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
 from kinfold.rows.engines.expressions import Frame, Order
@@ -69,6 +70,8 @@ def _read(db: Database, path: Path, kind: Format, form: Form, name: str) -> Fram
     if kind is Format.STATISTICS:
         table = read_statistics(path, form.encoding)
         return _taken(db, table, f"'{name}'", ordered_only=False)
+    if kind is Format.PARQUET and needs_arrow(check_stored(path, f"'{name}'")):
+        return _taken(db, pq.ParquetFile(path).read(), f"'{name}'", ordered_only=True)
     return _read_typed(db, path, kind, name)
 
 
@@ -139,11 +142,12 @@ def _read_workbook(db: Database, sheet: SheetCells, form: Form, name: str) -> Fr
     sample = sheet.cells.slice(0, SAMPLE_ROWS).to_pylist()
     doubtful = check_header(sheet.header, [[value or "" for value in row.values()] for row in sample], name)
     frame = _taken(db, sheet.cells.rename_columns(list(sheet.header)), f"'{name}'", ordered_only=True)
-    frame = replace(frame, typed=False, doubtful=doubtful, form=Form(sheet=sheet.title))
+    frame = replace(frame, typed=False, doubtful=doubtful, form=Form(sheet=sheet.title), notes=sheet.notes)
     present = {f"c{i}": present_text(f"c{i}", form.na) for i in sheet.numbers}
     asked = [f"bool_and({v} IS NULL OR regexp_full_match({v}, '{NUMBER}'))" for v in present.values()]
     numbers = [c for c, fits in zip(present, db.answers(asked, frame.table), strict=True) if fits]
-    whole = db.answers([f"count(*) FILTER (WHERE {present[c]} LIKE '%.%') = 0" for c in numbers], frame.table)
+    fraction = "count(*) FILTER (WHERE {0} LIKE '%.%' OR length({0}) > 18) = 0"
+    whole = db.answers([fraction.format(present[c]) for c in numbers], frame.table)
     fresh = {c: f"CAST({present[c]} AS {'BIGINT' if next(whole) else 'DOUBLE'}) AS {c}" for c in numbers}
     table = db.table(f"SELECT {', '.join(fresh.get(c, c) for c in frame.columns)} FROM {frame.table}")
     return replace(frame, table=table, types=db.types(table))
@@ -169,6 +173,7 @@ def described_parquet(db: Database, path: Path) -> tuple[Frame, int]:
     source = expressions.literal(plain_name(path, db.folder, next(db.numbers)))
     scan = f"read_parquet({source}, hive_partitioning=false)"
     try:
+        check_stored(path, f"'{path.name}'")
         check_parquet(db, source, f"'{path.name}'")
         described = db.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()
         rows = db.row(f"SELECT count(*) FROM {scan}")[0]

@@ -2,7 +2,8 @@
 
 A column all of whose values have labels, no two alike, becomes these labels, in the order of the codes; the order
 means something only where the file says so (SPSS's ordinal). Where some values have none they are numbers, as most
-of them are. User-missing values are missing. Whole numbers held as doubles are whole numbers.
+of them are. User-missing values are missing. Whole numbers held as doubles are whole numbers. Numbers that a format
+makes dates, times or periods are read as these (see `statistics_clocks`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kinfold.errors import DataError, PolicyError, install_extra
+from kinfold.errors import DataError, PolicyError, Problem, install_extra
+from kinfold.rows.engines.statistics_clocks import Inexact, read_counts, reader_of
 
 READERS = {
     ".dta": "read_dta",
@@ -24,6 +26,7 @@ READERS = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
+PACKAGES = {".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}  # the others are of SPSS
 EXACT = 2.0**53  # doubles hold every whole number up to this
 INSTALL = install_extra("stats", "install what reads them")
 
@@ -38,23 +41,34 @@ def read_statistics(path: Path, encoding: str | None) -> pa.Table:
     read = getattr(pyreadstat, READERS[path.suffix.lower()])
     options = {"encoding": encoding} if encoding else {}
     try:
-        columns, about = read(str(path), output_format="dict", **options)
-        return _labelled_table(columns, about)
+        columns, about = read(str(path), output_format="dict", disable_datetime_conversion=True, **options)
+        arrays = {name: _column(values) for name, values in columns.items()}
     except MemoryError:
         raise
     except Exception:  # whatever a stranger's file makes the reader stumble over: its words may quote a value
         raise DataError(
             f"'{path.name}' cannot be read", fix="check that it is whole and what its ending says"
         ) from None
+    return _described(arrays, about, path)
 
 
-def _labelled_table(columns: Mapping[str, Sequence[Any]], about: Any) -> pa.Table:
-    labels, measures = about.variable_value_labels, about.variable_measure
-    arrays = [
-        _labelled(_column(values), labels.get(name, {}), ordered=measures.get(name) == "ordinal")
-        for name, values in columns.items()
-    ]
-    return pa.Table.from_arrays(arrays, names=list(columns))
+def _described(arrays: Mapping[str, pa.Array], about: Any, path: Path) -> pa.Table:
+    """Return columns with their labels, or as what their formats say."""
+    package, problems, found = PACKAGES.get(path.suffix.lower(), "SPSS"), [], {}
+    for name, column in arrays.items():
+        labels, ordered = about.variable_value_labels.get(name, {}), about.variable_measure.get(name) == "ordinal"
+        found[name] = _labelled(column, labels, ordered=ordered)
+        reader = reader_of(package, about.original_variable_types.get(name) or "")
+        if reader is None or not (pa.types.is_integer(found[name].type) or pa.types.is_floating(found[name].type)):
+            continue
+        try:
+            found[name] = read_counts(column, reader)
+        except Inexact as error:
+            what, fix = error.args
+            problems.append(Problem(f"column '{name}' of '{path.name}' {what}", fix))
+    if problems:
+        raise DataError(problems)
+    return pa.table(found)
 
 
 def _column(values: Sequence[Any]) -> pa.Array:

@@ -143,7 +143,7 @@ class Spark:
 
     def _columns(self, frame: Distributed, names: Sequence[str]) -> Schema:
         columns = [self._described(frame, name) for name in names]
-        return Schema.of(columns, self._counts.rows(frame), frame.seen.doubtful)
+        return Schema.of(columns, self._counts.rows(frame), frame.seen.doubtful, frame.seen.notes)
 
     def _described(self, frame: Distributed, name: str) -> Column:
         found = self._here.schema(self._counts.sample(frame, name))[name]
