@@ -83,6 +83,7 @@ ONLY_IN = {
         "methods/averaging.py",
         "methods/planning",
         "request/encoding.py",
+        "request/exact_values.py",
         "rows",
     },
 }

@@ -235,6 +235,32 @@ def test_generalization_recodes_alike(spark: Any, method: str) -> None:
     assert one.frame.equals(other.frame)
 
 
+@pytest.mark.parametrize("method", ["lattice", "mdav"])
+def test_exact_values_are_generalized_alike(spark: Any, method: str) -> None:
+    fine = [Decimal("19.99999999999999999999"), Decimal("19.99999999999999999998"), Decimal(20), Decimal("20.5")]
+    moments = [1577836799700000, 1577836799700001, 1577833200000000, -1]
+    table = pa.table(
+        {
+            "paid": pa.array(fine, pa.decimal128(38, 20)),
+            "number": [2**53 + 1, 2**53, 2**53 + 3, 2**53 + 2],
+            "at": pa.array(moments, pa.timestamp("us")),
+            "here": pa.array(moments, pa.timestamp("us", "Europe/Berlin")),
+        }
+    )
+    spec: dict[str, Any] = {"paid": {"intervals": [5, 100]}, "number": {"intervals": [2, 10]}}
+    spec |= {name: {"dates": ["year", "decade"]} for name in ("at", "here")}
+    columns = {name: {"role": "key", "average": "generalize", "hierarchy": each} for name, each in spec.items()}
+    if method == "mdav":
+        columns = {name: {"role": "key", "average": "generalize"} for name in spec}
+    asked = {"privacy": {"k": 2}, "method": {"name": method}, "columns": columns}
+    one, other = (released(table, asked, name=name) for name in ("duckdb", "spark"))
+    assert_same(one, other)
+    assert one.frame.equals(other.frame)
+    assert "'here': dates and times are those of Europe/Berlin" in other.plan.told
+    if method == "mdav":
+        assert other.frame["at"].to_pylist()[0].startswith("[2019-12-31 23:59:59.7, ")
+
+
 def test_the_whole_way_is_the_same_byte_for_byte(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kinfold.rows.engines.spark import distributed_counts
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -225,3 +228,51 @@ def test_the_command_says_it_and_both_pages_show_it(tmp_path: Path) -> None:
     again = run("anonymize", tmp_path / "data.csv", "--policy", tmp_path / "out" / "internal" / "policy.toml")
     assert again.code == 2  # nothing but the folder is missing
     assert run("measure", tmp_path / "data.csv", tmp_path / "out/public/release.csv", "--policy", policy).code == 0
+
+
+@EXAMPLES
+@given(
+    st.lists(st.integers(-(10**17), 10**17) | st.integers(2**53 - 9, 2**53 + 9), min_size=2, max_size=6),
+    st.sampled_from([None, 2.0**53, -5.0]),
+    st.sampled_from([None, 1.0, 3.0, 10.0]),
+    st.booleans(),
+)
+def test_long_whole_numbers_are_limited_and_rounded_exactly(
+    values: list[int], top: float | None, step: float | None, typed: bool
+) -> None:
+    column = pa.array(values) if typed else pa.array(list(map(str, values)))
+    with DuckDB() as engine:
+        frame = engine.read(pa.table({"x": column}))
+        frame = frame if typed else replace(frame, typed=False)
+        found = engine.recode(frame, {"x": Limited(None, top, step)}, engine.schema(frame))
+        texts = engine.collect(found.frame, {"x": None}).column(0).to_pylist()
+    wanted = [value if top is None else min(value, int(top)) for value in values]
+    if step is not None:
+        near = [int(abs(Fraction(w, int(step))) + Fraction(1, 2)) * int(step) * (1 if w >= 0 else -1) for w in wanted]
+        wanted = [w if w == top else n if top is None else min(n, int(top)) for w, n in zip(wanted, near, strict=True)]
+    assert list(map(int, texts)) == wanted
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_limits_are_those_of_the_exact_values(typed: bool) -> None:
+    close = ["19.99999999999999999999", "20.00000000000000000001", "20.00000000000000000000", "1.00000000000000000000"]
+    column = pa.array([Decimal(text) for text in close], pa.decimal128(38, 20)) if typed else pa.array(close)
+    moments = pa.array([1577836800000000001, 1577836800000000000, 1577836799999999999, 0], pa.timestamp("ns"))
+    with DuckDB() as engine:
+        frame = engine.read(pa.table({"x": column, "at": moments}))
+        frame = frame if typed else replace(frame, typed=False)
+        schema = engine.schema(frame)
+        counts = [
+            engine.recode(frame, {"x": how}, schema).changed["x"]
+            for how in (Limited(bottom=20.0), Limited(top=20.0), Renamed({"20": "7"}))
+        ]
+        limits = [Limited(top="2020-01-01"), Limited(bottom="2020-01-01")]
+        counts += [engine.recode(frame, {"at": how}, schema).changed["at"] for how in limits]
+    assert counts == [2, 1, 1, 1, 2]
+
+
+def test_a_fraction_in_a_map_is_no_whole_number() -> None:
+    with DuckDB() as engine:
+        frame = engine.read(pa.table({"x": [3, 4, 2**53 + 1]}))
+        how = {"x": Renamed({"3.5": "9", str(2**53): "9"})}
+        assert engine.recode(frame, how, engine.schema(frame)).changed["x"] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -228,6 +229,28 @@ def test_the_narrowest_true_statement() -> None:
     assert covering(words, np.array([0, 0, 1, 2])) == ["[low, high]", "mid", None]
     names = attribute(["a", "a", "b", "c", None])
     assert covering(names, np.array([0, 0, 1, 1, 2])) == ["a", "*", None]
+
+
+def test_ranges_of_numbers_that_are_known_as_doubles_only_are_rounded_outward() -> None:
+    """As in a far table, whose values are not asked for one by one."""
+    labels = np.array([0, 0, 1], np.int32)
+    moments = [datetime(2019, 12, 31, 23, 59, 59, 700000), datetime(2020, 1, 1, 0, 0, 0, 300000), datetime(1969, 1, 1)]
+    found = [
+        attribute(pa.array(values, kind), average="generalize", **asked)
+        for values, kind, asked in (
+            (moments, pa.timestamp("us"), {}),
+            ([2**53 + 1, 2**53 + 3, 2**60 + 1], pa.int64(), {}),
+            ([Decimal("19.99999999999999999999"), Decimal(21), Decimal(7)], pa.decimal128(38, 20), {}),
+        )
+    ]
+    assert all(each.exact is not None for each in found if isinstance(each, Measured))
+    ends = [[label[1:-1].split(", ") for label in covering(replace(each, exact=None), labels)] for each in found]
+    read = (datetime.fromisoformat, int, Decimal)
+    values = (moments, [2**53 + 1, 2**53 + 3, 2**60 + 1], [Decimal("19.99999999999999999999"), Decimal(21), Decimal(7)])
+    for spans, of, held in zip(ends, read, values, strict=True):
+        for at, value in zip(labels, held, strict=True):
+            low, high = map(of, spans[at])
+            assert low <= value <= high
 
 
 def test_null_among_values_is_covered_by_the_star_alone() -> None:

@@ -108,15 +108,15 @@ def zones_told(columns: Iterable[BoundColumn]) -> tuple[str, ...]:
     told = []
     for bound in columns:
         dated = bound.kind is Kind.DATE or (bound.request.hierarchy is not None and bound.request.hierarchy.dates)
-        if bound.average == "generalize" and dated and (clock := _clock(bound.column)):
-            told.append(f"'{bound.name}': dates and times are {clock}")
+        if bound.average == "generalize" and dated and is_zoned(bound.column):
+            told.append(f"'{bound.name}': dates and times are {_clock(bound)}")
     return tuple(told)
 
 
-def _clock(column: Column) -> str:
-    if has_offset(column.date_format):
+def _clock(bound: BoundColumn) -> str:
+    if has_offset(bound.column.date_format):
         return "as written, by each value's own offset from UTC"
-    return f"those of {column.zone}" if column.zone else ""
+    return f"those of {bound.column.zone if bound.kind is Kind.DATE else UTC_ZONE}"  # categories are texts in UTC
 
 
 def _numbers(texts: Sequence[str], codes: pa.Array, *, as_written: bool) -> ExactValues:

@@ -118,19 +118,21 @@ def number(frame: Frame, column: Column) -> str:
 def exact(frame: Frame, column: Column) -> str:
     """SQL for a column without a loss: see `Exactly`."""
     c, kind = frame.at(column.name), frame.type_of(column.name)
-    if kind == "VARCHAR" and column.date_format:
-        moment = f"CAST(strptime(trim({c}), '{column.date_format}') AS TIMESTAMP)"
-        if not has_offset(column.date_format):
-            return moment
-        offset = rf"regexp_extract({c}, '[+-][0-9:]+\s*$')"
-        return f"CASE WHEN {c} IS NOT NULL THEN struct_pack(at := {moment}, beyond := trim({offset})) END"
+    if not column.date_format and kind != "DATE" and not kind.startswith("TIMESTAMP"):
+        return f"trim({c})" if kind == "VARCHAR" else f"CAST({c} AS VARCHAR)"
+    moment = exact_moment(frame, column)
+    if kind != "VARCHAR" or not has_offset(column.date_format):
+        return moment
+    offset = rf"regexp_extract({c}, '[+-][0-9:]+\s*$')"
+    return f"CASE WHEN {c} IS NOT NULL THEN struct_pack(at := {moment}, beyond := trim({offset})) END"
+
+
+def exact_moment(frame: Frame, column: Column) -> str:
+    """SQL for moments without a loss, in UTC."""
+    c, kind = frame.at(column.name), frame.type_of(column.name)
     if kind == "VARCHAR":
-        return f"trim({c})"
-    if kind == "TIMESTAMP_NS":
-        return c
-    if kind == "DATE" or kind.startswith("TIMESTAMP"):
-        return f"CAST({c} AS TIMESTAMP)"
-    return f"CAST({c} AS VARCHAR)"
+        c = f"strptime(trim({c}), '{column.date_format}')"
+    return c if kind == "TIMESTAMP_NS" else f"CAST({c} AS TIMESTAMP)"
 
 
 def restored(value: str, held: pa.DataType, stored: str, column: Column) -> str:

@@ -18,6 +18,8 @@ from kinfold.rows.engines.type_inference import MOST_DECIMALS
 from kinfold.rows.schema import Column, Schema, Storage
 from kinfold.rows.value_recoding import Limited, Recoded, Renamed, ValueRecoding, decimals
 
+NUMERIC = (Storage.INTEGER, Storage.NUMBER)
+
 
 @dataclass(frozen=True)
 class FreshValue:
@@ -83,38 +85,81 @@ def _renamed(db: Database, frame: Frame, column: Column, how: Renamed) -> FreshV
 def _holds(frame: Frame, column: Column, text: str) -> str:
     """SQL for whether a cell holds a value of this text, or equal to it: 3.0 is 3 in a column of numbers."""
     kind, c = frame.type_of(column.name), frame.at(column.name)
-    same = f"{expressions.text(frame, column.name)} = {string(text)}"
-    if kind != "VARCHAR":
-        same += f" OR {c} = TRY_CAST({string(text)} AS {kind})"
-    elif column.storage in (Storage.INTEGER, Storage.NUMBER):
-        same += f" OR TRY_CAST(trim({c}) AS DOUBLE) = TRY_CAST({string(text)} AS DOUBLE)"
+    same, numeric = f"{expressions.text(frame, column.name)} = {string(text)}", column.storage in NUMERIC
+    doubles = f"TRY_CAST({c} AS DOUBLE) = TRY_CAST({string(text)} AS DOUBLE)"
+    if kind != "VARCHAR":  # 3.5 becomes 4 as a whole number
+        same += f" OR ({c} = TRY_CAST({string(text)} AS {kind}){f' AND {doubles}' if numeric else ''})"
+    elif numeric:
+        same += f" OR ({doubles} AND {_compared(c, kind, '=', text, otherwise='TRUE')})"
     return f"coalesce({same}, FALSE)"
+
+
+def _compared(c: str, kind: str, sign: str, text: str, *, otherwise: str) -> str:
+    """SQL that compares numbers whose doubles are equal, in decimals as wide as the database has."""
+    kinds = [kind] if kind != "VARCHAR" else ["DECIMAL(38,28)", "DECIMAL(38,9)"]
+    value = c if kind != "VARCHAR" else f"trim({c})"
+    tests = [f"TRY_CAST({value} AS {each}) {sign} TRY_CAST({string(text)} AS {each})" for each in kinds]
+    return f"coalesce({', '.join(tests)}, {otherwise})"
 
 
 def _limited(frame: Frame, column: Column, how: Limited) -> FreshValue:
     """A column of numbers or dates between its limits, in steps; a value that stays keeps its text."""
-    x, kind = expressions.number(frame, column), frame.type_of(column.name)
-    cases = [*_cases(column, how, x, kind)] or [("FALSE", "NULL")]
+    cases = [*_cases(frame, column, how)] or [("FALSE", "NULL")]
     value = "".join(f" WHEN {when} THEN {value}" for when, value in cases)
     return FreshValue(f"CASE{value} ELSE {frame.at(column.name)} END", " OR ".join(f"({when})" for when, _ in cases))
 
 
-def _cases(column: Column, how: Limited, x: str, kind: str) -> Iterator[tuple[str, str]]:
+def _cases(frame: Frame, column: Column, how: Limited) -> Iterator[tuple[str, str]]:
     """When a value is changed, and what it becomes; the first case that fits."""
-    there = f"isfinite({x})"
+    kind, whole = frame.type_of(column.name), _is_whole(column, how)
+    x = _whole_number(frame, column.name) if whole else expressions.number(frame, column)
+    there = f"{x} IS NOT NULL" if whole else f"isfinite({x})"
     for limit, sign in ((how.top, ">"), (how.bottom, "<")):
         if limit is not None:
-            yield f"{there} AND {x} {sign} {_as_number(limit)}", _written(limit, column, kind)
+            beyond = f"{x} {sign} {int(limit)}" if whole else _beyond(frame, column, sign, limit)
+            yield f"{there} AND {beyond}", _written(limit, column, kind)
     if how.step is None:
         return
-    limits = [_as_number(limit) for limit in (how.top, how.bottom) if limit is not None]
-    there = " AND ".join([there, *(f"{x} <> {limit}" for limit in limits)])
-    rounded = f"round({x} / {how.step!r}) * {how.step!r}"
-    for limit, nearest in ((how.top, "least"), (how.bottom, "greatest")):
-        rounded = rounded if limit is None else f"{nearest}({rounded}, {_as_number(limit)})"
+    ends = [None if each is None else str(int(each)) if whole else _as_number(each) for each in (how.top, how.bottom)]
+    there = " AND ".join([there, *(f"{x} <> {end}" for end in ends if end)])
+    step = int(how.step) if whole else how.step
+    rounded = f"round({x} / {step!r}) * {step!r}"
+    if whole:  # halves away from zero, too
+        rounded = f"sign({x}) * ((abs({x}) * 2 + {step}) // (2 * {step})) * {step}"
+    for end, nearest in zip(ends, ("least", "greatest"), strict=True):
+        rounded = rounded if end is None else f"{nearest}({rounded}, {end})"
     digits = max(decimals(how.step), *(decimals(each) for each in (how.top, how.bottom) if isinstance(each, float)), 0)
-    rounded = f"(round({rounded}, {digits}) + 0.0)"
+    rounded = f"({rounded})" if whole else f"(round({rounded}, {digits}) + 0.0)"
     yield f"{there} AND {x} <> {rounded}", _computed(rounded, digits, column, kind)
+
+
+def _is_whole(column: Column, how: Limited) -> bool:
+    """Whether a column and all of its limits are whole numbers: these are compared and rounded digit by digit."""
+    given = [each for each in (how.top, how.bottom, how.step) if each is not None]
+    return column.storage is Storage.INTEGER and all(not isinstance(each, str) and each % 1 == 0 for each in given)
+
+
+def _whole_number(frame: Frame, name: str) -> str:
+    c = frame.at(name)
+    return f"CAST({f'trim({c})' if frame.type_of(name) == 'VARCHAR' else c} AS HUGEINT)"
+
+
+def _beyond(frame: Frame, column: Column, sign: str, limit: float | str) -> str:
+    """SQL for whether a value is beyond a limit; where doubles are equal, the values themselves are compared."""
+    x, number = expressions.number(frame, column), _as_number(limit)
+    plain = f"{x} {sign} {number}"
+    if column.floating:
+        return plain
+    if isinstance(limit, str):
+        finer = f"{expressions.exact_moment(frame, column)} {sign} TIMESTAMP '{_moment(limit)}'"
+    else:
+        kind = frame.type_of(column.name)
+        finer = _compared(frame.at(column.name), kind, sign, repr(float(limit)), otherwise="FALSE")
+    return f"({plain} OR ({x} = {number} AND {finer}))"
+
+
+def _moment(limit: str) -> str:
+    return datetime.fromisoformat(limit).replace(tzinfo=None).isoformat(sep=" ")
 
 
 def _as_number(limit: float | str) -> str:
@@ -127,7 +172,7 @@ def _as_number(limit: float | str) -> str:
 def _written(limit: float | str, column: Column, kind: str) -> str:
     """SQL for a limit the way that the values of its column are written."""
     if isinstance(limit, str):
-        moment = f"TIMESTAMP '{datetime.fromisoformat(limit).replace(tzinfo=None).isoformat(sep=' ')}'"
+        moment = f"TIMESTAMP '{_moment(limit)}'"
         return f"strftime({moment}, '{column.date_format}')" if kind == "VARCHAR" else f"CAST({moment} AS {kind})"
     return _computed(repr(float(limit)), decimals(limit), column, kind)
 
