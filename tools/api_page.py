@@ -114,12 +114,18 @@ HEAD = """\
 Every public name, from the docstrings; made by `make docs`. `import kinfold` costs next to nothing: what a name needs
 is loaded when it is first used.
 
+```console
+$ kinfold demo --out demo                # writes demo/patients.csv: 1,000 patients who do not exist
+...
+```
+
 ```python
 >>> import kinfold
 >>> import numpy as np
 >>> from kinfold.methods.partition.requirement import Requirement
 >>> from kinfold.rows.tally import Tally, of_labels
->>> release = kinfold.anonymize("patients.csv", quasi=["age", "sex"], confidential=["disease"], k=5, l=2, others="drop")
+>>> asked = dict(quasi=["age", "sex"], confidential=["disease"], k=5, l=2, others="drop")
+>>> release = kinfold.anonymize("demo/patients.csv", **asked)
 >>> release.verdict.k, release.verdict.holds, len(release.labels)
 (5, True, 1000)
 ```

@@ -135,10 +135,12 @@ def _heading(run: Run) -> str:
 
 Written by `make trust` on {datetime.now(UTC):%Y-%m-%d}; every number was counted by that run, which took
 {_time(run.seconds)} with {run.workers} workers. What a release promises is in [promise.md](promise.md).
-The two judges that were asked each time can be asked about a release of your own:
+The two judges that were asked each time can be asked about any release:
 
 ```console
-$ kinfold verify release/public --twice
+$ kinfold demo --out demo                # writes demo/patients.csv: 1,000 patients who do not exist
+...
+$ kinfold verify demo/release/public --twice
 ```"""
     if run.scale < FULL:
         told += f"\n\n**A run at scale {run.scale:g}.** The full one has {FULL:g}, and 10,000 releases."

@@ -1,12 +1,13 @@
 """Every example of README, docs and --help runs, on the demo table, and prints what it shows.
 
-A page is gone through from top to bottom in one folder that holds the demo (`kinfold demo`): patients.csv, policy.toml
-and release, but those that the page itself makes; and in one Python, which has no name but those
-that the page itself has made.
+A page is gone through from top to bottom in one empty folder and in one Python: what an example reads, the page has
+made above it. Only what belongs to the reader is given (`YOURS`): a project or a script of another tool, a database
+server. `kinfold demo --out demo`, which most pages begin with, is run once and copied after that.
 """
 
 from __future__ import annotations
 
+import csv
 import doctest
 import os
 import re
@@ -18,7 +19,6 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -29,7 +29,6 @@ import kinfold
 from arx_projects import project, study
 from command import run
 from examples import KINDS, PAGES, ROOT, Block, Command, agree, blocks, commands, helped, without_seconds
-from kinfold.demo import show
 from kinfold.demo.table import patients
 from kinfold.request.policy import Policy
 from other_tools import MU_ANT, REPORT, SCRIPT
@@ -39,6 +38,12 @@ pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
 RUNNABLE = [page for page in PAGES if any(block.kind in KINDS for block in blocks(page))]
 SLOW = ("README.md", "comparing.md", "compare")  # more than a few seconds
+DEMO = ["kinfold", "demo", "--out", "demo"]
+YOURS = {  # by page, the files that a reader comes with: each says so
+    "docs/arx.md": ("study.deid",),
+    "docs/guides/from-arx.md": ("study.deid",),
+    "docs/moving.md": ("properties.xml", "report.html", "protect.R"),
+}
 DEMO_POLICY = Path(kinfold.__file__).parent / "demo" / "policy.toml"
 POLICY_FILE = re.compile(r"# ([\w-]+\.toml)\n")
 NOT_RUN = {  # by page, how many blocks the tests cannot run; each says why above it, and the site shows that
@@ -53,32 +58,38 @@ NOT_RUN = {  # by page, how many blocks the tests cannot run; each says why abov
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the demo, and what else examples speak of."""
-    folder = tmp_path_factory.mktemp("demo")
-    show(folder)
-    shutil.copy(folder / "patients.csv", folder / "city.csv")
-    shutil.copy(folder / "policy.toml", folder / "our-policy.toml")
-    shutil.copy(folder / "release" / "public" / "release.csv", folder / "released.csv")
-    shutil.copy(Path(kinfold.__file__).with_name("checker.py"), folder / "checker.py")
-    project(folder, study())
-    for name, text in (("properties.xml", MU_ANT), ("report.html", REPORT), ("protect.R", SCRIPT)):
-        (folder / name).write_text(text, "utf-8")
-    _clinic_file(folder / "clinic.db")
+    """What `kinfold demo` leaves."""
+    folder = tmp_path_factory.mktemp("once") / "demo"
+    ran_once = run("demo", "--out", folder)
+    assert ran_once.code == 0
+    (folder.parent / "said").write_text(ran_once.out, "utf-8")
     return folder
 
 
-def _clinic_file(path: Path) -> None:
-    """Write the demo table into an SQLite file."""
-    table = patients()
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute(f"CREATE TABLE patients ({', '.join(table.column_names)})")
-        rows = [
-            [None if v is None else str(v) if isinstance(v, date) else v for v in row.values()]
-            for row in table.to_pylist()
-        ]
-        connection.executemany(f"INSERT INTO patients VALUES ({', '.join('?' * table.num_columns)})", rows)
+@pytest.fixture(scope="module")
+def yours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of other tools, which a reader brings along."""
+    folder = tmp_path_factory.mktemp("yours")
+    project(folder, study())
+    for name, text in (("properties.xml", MU_ANT), ("report.html", REPORT), ("protect.R", SCRIPT)):
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def table(demo: Path, yours: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the help speaks of: tables, a policy and a release of the reader's own."""
+    folder = tmp_path_factory.mktemp("help")
+    shutil.copytree(demo, folder, dirs_exist_ok=True)
+    shutil.copytree(yours, folder, dirs_exist_ok=True)
+    shutil.copy(folder / "patients.csv", folder / "city.csv")
+    shutil.copy(folder / "release" / "public" / "release.csv", folder / "released.csv")
+    with (folder / "patients.csv").open(newline="") as file, sqlite3.connect(folder / "clinic.db") as connection:
+        names, *rows = csv.reader(file)
+        connection.execute(f"CREATE TABLE patients ({', '.join(names)})")
+        connection.executemany(f"INSERT INTO patients VALUES ({', '.join('?' * len(names))})", rows)
     connection.close()
+    return folder
 
 
 def clinic(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,19 +102,18 @@ def clinic(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPASSWORD", unquote(PASSWORD))
 
 
-def place(folder: Path, demo: Path, asked: list[Command]) -> None:
-    """Fill a folder with the demo, but what the commands make themselves."""
-    made = {word for each in asked for option, word in zip(each.words, each.words[1:], strict=False) if _makes(option)}
-    shutil.copytree(demo, folder, ignore=lambda _, names: [name for name in names if name in made], dirs_exist_ok=True)
+def made(command: Command) -> set[str]:
+    """Return what a command makes itself, by its options."""
+    pairs = zip(command.words, command.words[1:], strict=False)
+    return {word for option, word in pairs if option in ("--out", "--write-policy")}
 
 
-def _makes(option: str) -> bool:
-    return option in ("--out", "--write-policy")
-
-
-def ran(command: Command, folder: Path) -> tuple[int, str, str]:
+def ran(command: Command, folder: Path, demo: Path | None = None) -> tuple[int, str, str]:
     """Run a command: kinfold in this process, `make demo` as the Makefile has it, Python as a process."""
-    words = ["kinfold", "demo"] if command.words == ["make", "demo"] else command.words
+    words = DEMO if command.words == ["make", "demo"] else command.words
+    if demo is not None and words == DEMO:
+        shutil.copytree(demo, folder / "demo")
+        return 0, (demo.parent / "said").read_text("utf-8"), ""
     if words[:2] == ["kinfold", "studio"]:
         return begun(words, folder)
     if words[0] == "kinfold":
@@ -129,9 +139,9 @@ def begun(words: list[str], folder: Path) -> tuple[int, str, str]:
     return 0 if ended == 130 and "http://127.0.0.1:" in said else 1, said, ""
 
 
-def check(command: Command, folder: Path) -> None:
+def check(command: Command, folder: Path, demo: Path | None = None) -> None:
     """Run a command, and hold what it does against what is written of it."""
-    code, said, errors = ran(command, folder)
+    code, said, errors = ran(command, folder, demo)
     assert code == command.code, (command.words, said, errors)
     if command.shown:
         told, shown = without_seconds((said or errors).splitlines()), without_seconds(command.shown)
@@ -144,9 +154,10 @@ def check(command: Command, folder: Path) -> None:
     ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_the_examples_of_the_help_run(
-    name: str, command: Command, demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, command: Command, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place(tmp_path, demo, [command])
+    own = made(command)
+    shutil.copytree(table, tmp_path, ignore=lambda _, names: own & {*names}, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     if name == "warmup":  # compiles every kernel there is, which the other tests do as they need them
         pytest.skip("takes minutes where nothing is compiled")
@@ -165,6 +176,7 @@ def test_every_command_has_an_example() -> None:
 def test_the_examples_of_a_page_run(
     page: Path,
     demo: Path,
+    yours: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -173,20 +185,21 @@ def test_the_examples_of_a_page_run(
     found = [block for block in blocks(page) if block.kind in KINDS and block.why is None]
     if any("postgresql://ada@localhost" in block.text for block in found):
         clinic(request.getfixturevalue("server"), monkeypatch)
-    place(tmp_path, demo, [each for block in found if block.kind in ("console", "sh") for each in commands(block.text)])
+    for name in YOURS.get(str(page.relative_to(ROOT)), ()):
+        shutil.copy(yours / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in found:
-        RUNNERS[block.kind](block, tmp_path, names)
+        RUNNERS[block.kind](block, demo, names)
     capsys.readouterr()
 
 
-def run_console(block: Block, folder: Path, _: dict[str, Any]) -> None:
+def run_console(block: Block, demo: Path, _: dict[str, Any]) -> None:
     for each in commands(block.text):
-        check(each, folder)
+        check(each, Path(), demo)
 
 
-def run_python(block: Block, folder: Path, names: dict[str, Any]) -> None:
+def run_python(block: Block, _: Path, names: dict[str, Any]) -> None:
     if ">>>" in block.text:
         parsed = doctest.DocTestParser().get_doctest(block.text, names, "example", None, block.line)
         runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
@@ -197,14 +210,14 @@ def run_python(block: Block, folder: Path, names: dict[str, Any]) -> None:
     exec(code, names)
 
 
-def run_policy(block: Block, folder: Path, _: dict[str, Any]) -> None:
+def run_policy(block: Block, demo: Path, _: dict[str, Any]) -> None:
     """Run a policy on the demo table; a part of one goes on top of the demo's, a column elsewhere is only read.
 
-    One whose first line names a file (`# hospital.toml`) is written there, for the commands of the page to run.
+    One whose first line names a file (`# hospital.toml`) is saved there, as a reader does, for the page's commands.
     """
     asked = tomllib.loads(block.text)
     if named := POLICY_FILE.match(block.text):
-        (folder / named[1]).write_text(block.text, "utf-8")
+        Path(named[1]).write_text(block.text, "utf-8")
         Policy.parse(asked)
         return
     if "privacy" not in asked:
@@ -214,7 +227,7 @@ def run_policy(block: Block, folder: Path, _: dict[str, Any]) -> None:
         *patients().column_names
     } and "source" not in asked:  # which is of a table written otherwise
         output = policy.output.model_copy(update={"others": "drop"})
-        kinfold.anonymize(folder / "patients.csv", policy.model_copy(update={"output": output}))
+        kinfold.anonymize(demo / "patients.csv", policy.model_copy(update={"output": output}))
 
 
 def _on_top(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -231,6 +244,29 @@ RUNNERS: dict[str, Callable[[Block, Path, dict[str, Any]], None]] = {
     "python": run_python,
     "toml": run_policy,
 }
+
+
+def test_every_page_runs_in_an_empty_folder_but_for_files_that_it_calls_the_readers_own() -> None:
+    for page, names in YOURS.items():
+        text = " ".join((ROOT / page).read_text("utf-8").split())
+        assert all(re.search(rf"`{name}`[^:]* of your own", text) for name in names), page
+
+
+def test_a_newcomer_who_repeats_a_step_is_told_that_it_was_done_and_how_to_do_it_again(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same in the folder of the demo, which holds a policy and a release already."""
+    shutil.copytree(demo, tmp_path / "demo")
+    monkeypatch.chdir(tmp_path / "demo")
+    for asked in (
+        ("profile", "patients.csv", "--write-policy", "policy.toml"),
+        ("anonymize", "patients.csv", "--policy", "policy.toml", "--out", "release"),
+    ):
+        again = run(*asked)
+        assert again.code == 2
+        assert f"'{asked[-1]}'" in again.err
+        assert "--force" in again.err
+        assert run(*asked, "--force").code == 0
 
 
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
