@@ -6,12 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kinfold.errors import Cancelled, Unreachable
+from kinfold.hierarchy import by_rows
 from kinfold.methods.generalize import lattice_cuts
+from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.lattice import Lattice, lattice
 from kinfold.methods.generalize.lattice_cuts import CutSearch
 from kinfold.methods.generalize.loss import OBJECTIVES
 from kinfold.methods.generalize.mingen import mingen
 from kinfold.models import KAnonymity, LDiversity, TCloseness
+from kinfold.rows.tally import Tally
 from reference import full_domain
 
 seeds = st.integers(0, 10**6)
@@ -84,6 +87,28 @@ def test_minimal_generalizations_are_those_below_which_nothing_holds(models, see
         if not any(other != levels and np.less_equal(other, levels).all() for other in holds)
     ]
     assert [node.levels for node in Lattice(table, models, suppression).minimal()] == minimal
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("suppression", [0, 1, 1.0])
+@pytest.mark.parametrize(
+    ("seed", "rows", "k"), [(78845, 12, 2), (0, 1, 1), (0, 1, 2), (1, 2, 2), (2, 3, 5), (3, 12, 12)]
+)
+def test_the_search_with_cuts_takes_degenerate_tables(seed, rows, k, suppression, objective):
+    tables = [full_domain.random_domain(seed, rows=rows), full_domain.random_domain(seed, rows=rows, columns=1)]
+    flat = by_rows([["*"]])  # a hierarchy that is its top alone: a lattice of one node
+    tables.append(Domain(("q",), (flat,), np.zeros((rows, 1), np.int32), Tally({}, np.ones(rows, np.int64))))
+    for table in tables:
+        models = [KAnonymity(k)]
+        every = [node.loss for node in Lattice(table, models, suppression, objective) if node.holds]
+        large = Lattice(table, models, suppression, objective)
+        large._search = CutSearch(large.nodes)
+        if every:
+            assert large.search().loss == pytest.approx(min(every), abs=1e-9)
+            assert large.proved
+        else:
+            with pytest.raises(Unreachable):
+                large.search()
 
 
 @pytest.mark.slow

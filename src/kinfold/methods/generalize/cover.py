@@ -56,11 +56,14 @@ class Cover:
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
 
+        if not len(self._cost):  # every hierarchy is its top alone: one node, which no row may exclude
+            return (None, math.inf) if any(least > 0 for least in self._least) else (self._heights, self._base)
+        rows = csr_array(np.array(self._rows).reshape(len(self._rows), len(self._cost)))
         result = milp(
             self._cost,
             integrality=np.ones(len(self._cost), np.int64),
             bounds=Bounds(0, 1),
-            constraints=LinearConstraint(csr_array(np.array(self._rows)), lb=np.array(self._least)),
+            constraints=[LinearConstraint(rows, lb=np.array(self._least))] if self._rows else [],
             options={"node_limit": BRANCHES, "mip_rel_gap": 0.0},
         )
         if result.status == 2:
