@@ -25,7 +25,8 @@ import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate, zip_longest
@@ -243,7 +244,7 @@ def moment(text: str, form: str | None) -> Any:
         if text.lstrip("-").isdigit():  # ticks of a clock
             return Fraction(text)
         if form:
-            return datetime.strptime(text, form)
+            return _by_form(text, form)
         year, month, day, hour, minute, second, beyond, sign, ahead, more, bc = MOMENT.fullmatch(text).groups()  # type: ignore[union-attr]
         era, of_era = divmod(1 - int(year) if bc else int(year), 400)  # the calendar repeats after 400 years
         minutes = int(hour or 0) * 60 + int(minute or 0)
@@ -252,6 +253,23 @@ def moment(text: str, form: str | None) -> Any:
         return Fraction(days * 86400 + minutes * 60 + int(second or 0)) + Fraction(f"0.{beyond or 0}")
     except (AttributeError, ValueError):
         return None
+
+
+def _by_form(text: str, form: str) -> Fraction:
+    """Return the seconds of a moment in some format; Python has no year 0, and the calendar repeats after 400 years."""
+    earlier, found = 0, None
+    try:
+        found = datetime.strptime(text, form)
+    except ValueError:
+        for year in re.finditer("0000", text):
+            with suppress(ValueError):
+                found = datetime.strptime(f"{text[: year.start()]}2000{text[year.end() :]}", form)
+                earlier = 5 * 146097
+        if found is None:
+            raise
+    ahead = found.utcoffset() or timedelta()
+    seconds = (found.toordinal() - earlier) * 86400 + found.hour * 3600 + found.minute * 60 + found.second
+    return Fraction(seconds) + Fraction(found.microsecond, 10**6) - Fraction(ahead // timedelta(microseconds=1), 10**6)
 
 
 def read(path: Path, certificate: Mapping[str, Any]) -> dict[str, Column]:
