@@ -25,7 +25,6 @@ import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -37,22 +36,9 @@ Column = list[str | None]  # the text of each field, None where it is empty
 Class = Mapping[Any, int]  # how many records of a class hold each value
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 MOMENT = re.compile(
-    r"([0-9]{4,6})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?"
+    r"([0-9]{4,6})-([0-9]{1,2})-([0-9]{1,2})( \(BC\))?(?:[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?"
     r"(?: ?(?:Z|([+-])([0-9]{2}):?([0-9]{2})?))?( \(BC\))?"
 )
-
-
-MALFORMED = (
-    OSError,
-    ArithmeticError,
-    LookupError,
-    AttributeError,
-    TypeError,
-    ValueError,
-    StopIteration,
-    RecursionError,
-)
-NOTHING: dict[str, Any] = {"found": {}, "promises": [], "records": 0, "classes": 0, "holds": False, "problems": []}
 
 
 class Wrong(Exception):  # noqa: N818
@@ -65,8 +51,10 @@ def examine(folder: Path) -> dict[str, Any]:
         certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
         found = consider(folder / certificate["release"]["file"], certificate)
         untouched = _untouched(folder, certificate)
-    except MALFORMED:
-        return NOTHING | {"problems": ["the certificate or the table cannot be read"]}
+    except MemoryError:
+        raise
+    except Exception:  # a certificate may hold anything
+        return _nothing("the certificate cannot be read, or is not of the expected shape")
     changed = [] if untouched else ["the table or the certificate was changed afterwards"]
     return found | {"holds": found["holds"] and not changed, "problems": [*changed, *found["problems"]]}
 
@@ -77,12 +65,14 @@ def consider(path: Path, certificate: Mapping[str, Any]) -> dict[str, Any]:
         found = judge(read(path, certificate), certificate)
         told = _as_told(found, certificate)
     except Wrong as wrong:
-        return NOTHING | {"problems": [str(wrong)]}
-    except MALFORMED:
-        return NOTHING | {"problems": ["the certificate is not of the expected shape"]}
+        return _nothing(str(wrong))
     problems = [] if told else ["the certificate tells other figures than those found"]
     kept = bool(found["records"]) and all(promise["holds"] for promise in found["promises"])
     return found | {"holds": kept and not problems, "problems": problems}
+
+
+def _nothing(problem: str) -> dict[str, Any]:
+    return {"found": {}, "promises": [], "records": 0, "classes": 0, "holds": False, "problems": [problem]}
 
 
 def judge(table: Mapping[str, Column], certificate: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,8 +235,8 @@ def moment(text: str, form: str | None) -> Any:
             return Fraction(text)
         if form:
             return _by_form(text, form)
-        year, month, day, hour, minute, second, beyond, sign, ahead, more, bc = MOMENT.fullmatch(text).groups()  # type: ignore[union-attr]
-        era, of_era = divmod(1 - int(year) if bc else int(year), 400)  # the calendar repeats after 400 years
+        year, month, day, bc, hour, minute, second, beyond, sign, ahead, more, last = MOMENT.fullmatch(text).groups()  # type: ignore[union-attr]
+        era, of_era = divmod(1 - int(year) if bc or last else int(year), 400)  # the calendar repeats after 400 years
         minutes = int(hour or 0) * 60 + int(minute or 0)
         minutes -= (int(ahead or 0) * 60 + int(more or 0)) * (-1 if sign == "-" else 1)
         days = era * 146097 + date(2000 + of_era, int(month), int(day)).toordinal()
@@ -255,21 +245,13 @@ def moment(text: str, form: str | None) -> Any:
         return None
 
 
-def _by_form(text: str, form: str) -> Fraction:
-    """Return the seconds of a moment in some format; Python has no year 0, and the calendar repeats after 400 years."""
-    earlier, found = 0, None
+def _by_form(text: str, form: str) -> timedelta:
+    """Return a moment in some format; Python has no year 0, but the calendar repeats after 400 years."""
     try:
-        found = datetime.strptime(text, form)
+        found, earlier = datetime.strptime(text, form), 0
     except ValueError:
-        for year in re.finditer("0000", text):
-            with suppress(ValueError):
-                found = datetime.strptime(f"{text[: year.start()]}2000{text[year.end() :]}", form)
-                earlier = 5 * 146097
-        if found is None:
-            raise
-    ahead = found.utcoffset() or timedelta()
-    seconds = (found.toordinal() - earlier) * 86400 + found.hour * 3600 + found.minute * 60 + found.second
-    return Fraction(seconds) + Fraction(found.microsecond, 10**6) - Fraction(ahead // timedelta(microseconds=1), 10**6)
+        found, earlier = datetime.strptime(text.replace("0000", "2000", 1), form), 5 * 146097
+    return found.replace(tzinfo=None) - datetime.min - (found.utcoffset() or timedelta()) - timedelta(earlier)
 
 
 def read(path: Path, certificate: Mapping[str, Any]) -> dict[str, Column]:
