@@ -129,6 +129,12 @@ def together(makers: Iterable[Callable[[], Value]]) -> list[Value]:
     return made
 
 
+def require_callable(name: str, given: object) -> None:
+    """Raise where something that is to be called cannot be."""
+    if given is not None and not callable(given):
+        raise PolicyError(f"{name} is given as {type(given).__name__}", fix=f"give a function as {name}, or nothing")
+
+
 def require_ordinary(path: Path, wrong: KinfoldError) -> None:
     """Raise where something is there that is no ordinary file: a device or a pipe may never end."""
     if path.exists() and not path.is_file():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, require_callable
 from kinfold.evaluation import Measures, Questions, Tables, measure_release
 from kinfold.evaluation.answers import answer
 from kinfold.evaluation.sheet import Sheet, notes_of
@@ -84,6 +84,7 @@ def heeding(way: Callable[Asked, Release]) -> Callable[Asked, Release]:
                     return way(*args, **{**given, **more})
 
             listener: Any = given.get("progress")
+            require_callable("progress", listener)
             if listener is None or given.get("ask") is not None:
                 return tidy()
             return attended(lambda tell: tidy(progress=tell), listener, watch)
@@ -199,7 +200,7 @@ def verify(
     from a release: the verdict's notes say so, `require_people` makes that a problem, and `rows_only` leaves it out.
     `twice` asks the plain checker as well.
     """
-    if isinstance(source, str | Path) and Path(source).is_dir():
+    if isinstance(source, str | Path) and isinstance(place := located(source), Path) and place.is_dir():
         more = None if policy is None and not request else partial(_asked_of, policy, request)
         how = {"rows_only": rows_only, "require_people": require_people, "twice": twice}
         return check_folder(Path(source), more, **how).verdict
@@ -340,6 +341,7 @@ def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Pr
     """
     from kinfold.profiling.profile import profile as look
 
+    require_callable("progress", progress)
     tell = progress or _unheard
     said = {f"source.{key}": f"{key}=" for key in written}
     declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=said).source.form

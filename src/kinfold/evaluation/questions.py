@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Questions:
     weights: Any = "k"
     population: Any = None
     sampling_weights: str | None = None
-    threshold: float | None = None
+    threshold: Any = None  # a number, or nothing
     linkage_subsets: bool = False
     linkage_untouched: bool = False
     task: str | None = None
@@ -50,8 +51,9 @@ class Questions:
             raise PolicyError(f"measures '{self.measures}' are not known", fix="say standard or all")
         if self.columns not in ("quasi", "all"):
             raise PolicyError(f"columns '{self.columns}' are not known", fix="say quasi or all")
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise PolicyError(f"the threshold is {self.threshold}", fix="a risk is a number from 0 to 1")
+        number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
+        if self.threshold is not None and not (number and 0 <= self.threshold <= 1):
+            raise PolicyError("the threshold is no risk", fix="a risk is a number from 0 to 1")
         if self.population is not None and self.sampling_weights is not None:
             raise PolicyError("a population and sampling weights were given", fix="give the population: it is exact")
         if self.task is not None:
@@ -80,7 +82,7 @@ class Questions:
         >>> Questions(task="regression:income").named_task()
         ('regression', 'income')
         """
-        sort, _, target = (self.task or "").partition(":")
+        sort, _, target = str(self.task or "").partition(":")
         if sort not in TASKS or not target:
             raise PolicyError(
                 f"the task '{self.task}' is not known", fix="write regression:COLUMN or classification:COLUMN"
@@ -98,12 +100,14 @@ class Questions:
 
 def _matrix(file: Path) -> NDArray[np.float64]:
     """Read a matrix from a CSV file without a header; rows may end early, what is not there is 0."""
-    require_ordinary(file, PolicyError(f"weights '{file}' are no ordinary file", fix="name a CSV file"))
     try:
+        require_ordinary(file, PolicyError(f"weights '{file}' are no ordinary file", fix="name a CSV file"))
         lines = [line for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
         rows = [[float(cell) for cell in line.split(",") if cell.strip()] for line in lines]
     except OSError as error:
         raise PolicyError(f"weights '{file}': {error.strerror}", fix="check the path") from None
+    except PolicyError:
+        raise
     except ValueError:
         raise PolicyError(
             f"weights '{file}' are not a matrix of numbers", fix="write one row a line, commas between, no header"

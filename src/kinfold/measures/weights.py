@@ -44,7 +44,10 @@ class WeightMatrix:
         >>> WeightMatrix.of([[4, 0], [2, 2]], 8).first
         4.0
         """
-        w = np.asarray(matrix, np.float64)
+        try:
+            w = np.asarray(matrix, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise PolicyError("the weights are no matrix of numbers", fix="give a square matrix of numbers") from None
         if w.ndim != 2 or w.shape[0] != w.shape[1] or w.size == 0 or not np.isfinite(w).all():
             raise PolicyError(f"the weights have the shape {w.shape}", fix="give a square matrix of numbers")
         if len(w) > records:

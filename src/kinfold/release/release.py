@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import plural
+from kinfold.errors import PolicyError, plural, require_callable
 from kinfold.evaluation import Measures
 from kinfold.evaluation.drawn_records import Drawn
 from kinfold.methods.planning import Plan
@@ -128,4 +128,7 @@ class Release(Displayed):
 
         `into` is the address of a table in a database that is written, and verified, too.
         """
+        if not isinstance(folder, str | Path):
+            raise PolicyError(f"the folder is given as {type(folder).__name__}", fix="give a path")
+        require_callable("progress", progress)
         return self.keep(self, Path(folder), force, table_at(into) if isinstance(into, str) else into, progress)

@@ -58,7 +58,7 @@ def policy_values(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _columns(key: str, given: Any) -> list[str]:
     """Return the names of columns, given as one text or several."""
-    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [None]
+    names: list[Any] = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [None]
     if isinstance(given, bytes | Mapping) or not all(isinstance(name, str) for name in names):
         what = f"{key} is given as {type(given).__name__}, and is a list of the names of columns"
         raise PolicyError(what, fix=f'write {key}=["age", "zip"]')

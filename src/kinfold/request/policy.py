@@ -314,7 +314,7 @@ class Policy(_Section):
     rules: tuple[Rule, ...] = ()
 
     @classmethod
-    def of(cls, given: Policy | Mapping[str, Any] | str | Path) -> Policy:
+    def of(cls, given: Any) -> Policy:
         """Take a policy as it is, from a mapping, or from a TOML file."""
         if isinstance(given, Policy):
             return given

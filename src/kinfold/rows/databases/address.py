@@ -85,7 +85,11 @@ def located(source: str | Path) -> Path | DatabaseAddress:
     if isinstance(source, str) and scheme and text.startswith(f"{scheme[1]}://") and scheme[1] in (POSTGRESQL, SQLITE):
         return _read(text, scheme[1])
     path = Path(source)
-    if scheme is None or path.exists():
+    try:
+        there = path.exists()
+    except OSError as error:  # a name that is too long
+        raise DataError(f"the path cannot be used: {error.strerror}", fix="check the path") from None
+    if scheme is None or there:
         return path
     raise DataError(f"no such file: '{scheme[1]}://…'", fix=f"give a path; or, for a database, {FORMS}")
 

@@ -148,7 +148,7 @@ def column(stored: Stored, rows: int, found: Mapping[str, int], look: Look) -> C
         decimals=_decimals(storage, decimals, sql_type),
         date_format=look.date_format,
         formulas=found["formulas"],
-        seems=look.seems,
+        seems=None if stored.typed else look.seems,
     )
 
 
