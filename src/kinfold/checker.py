@@ -35,6 +35,7 @@ from typing import Any
 Column = list[str | None]  # the text of each field, None where it is empty
 Class = Mapping[Any, int]  # how many records of a class hold each value
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+CODE = re.compile(r"[+-]?0[0-9].*")  # no number but a name, where nothing says that it is one
 MOMENT = re.compile(
     r"([0-9]{4,6})-([0-9]{1,2})-([0-9]{1,2})( \(BC\))?(?:[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?"
     r"(?: ?(?:Z|([+-])([0-9]{2}):?([0-9]{2})?))?( \(BC\))?"
@@ -156,7 +157,7 @@ def distance(values: Sequence[Any], column: Mapping[str, Any]) -> Callable[[Clas
     levels: list[Mapping[Any, Any]] = [{value: value for value in set(values)}]
     if column["distance"] == "hierarchical":
         rows = column["hierarchy"]
-        levels = [{row[0]: row[level] for row in rows} | {None: None} for level in range(len(rows[0]) - 1)]
+        levels = [{category(row[0]): row[level] for row in rows} | {None: None} for level in range(len(rows[0]) - 1)]
         if missing := len({*values} - {*levels[0]}):
             raise Wrong(f"the hierarchy of '{column['name']}' lacks {missing} of its values")
     return over_levels(values, levels)
@@ -210,8 +211,8 @@ def over_an_order(values: Sequence[int]) -> Callable[[Class], Fraction]:
 def ordered_values(fields: Column, column: Mapping[str, Any]) -> list[Any]:
     """Return the values of a column: places in its order (0 is missing), or texts where it has none."""
     if column["type"] == "nominal" or "hierarchy" in column:
-        return list(fields)
-    order = {text: at for at, text in enumerate(column.get("order", ()))}
+        return [None if text is None else category(text) for text in fields]
+    order = {category(text): at for at, text in enumerate(column.get("order", ()))}
     keys = {text: _key(text, column, order) for text in {*fields} if text is not None}
     if wrong := sum(key is None for key in keys.values()):
         raise Wrong(f"{wrong} of the values of '{column['name']}' are not {column['type']}, or not in its order")
@@ -219,10 +220,16 @@ def ordered_values(fields: Column, column: Mapping[str, Any]) -> list[Any]:
     return [0 if text is None else place[keys[text]] for text in fields]
 
 
-def _key(text: str, column: Mapping[str, Any], order: Mapping[str, int]) -> Any:
+def category(text: str) -> Any:
+    """Return what a category is told apart by: the number that it says, however it is written, or else its text."""
+    bare = text.strip(" ")
+    return Decimal(bare) if NUMBER.fullmatch(bare) and not CODE.fullmatch(bare) else text
+
+
+def _key(text: str, column: Mapping[str, Any], order: Mapping[Any, int]) -> Any:
     """Return what a text is ordered by; None if it cannot be read."""
     if "order" in column:
-        return order.get(text)
+        return order.get(category(text))
     if column["type"] == "date":
         return moment(text.strip(" "), column.get("dates"))
     return Decimal(text.strip(" ")) if NUMBER.fullmatch(text.strip(" ")) else None
@@ -290,8 +297,10 @@ def _parquet(path: Path) -> dict[str, Column]:
     except (OSError, ValueError):
         raise Wrong("the table is no Parquet file") from None
     for i, field in enumerate(table.schema):
-        if types.is_temporal(field.type):  # all ticks of the clock: a datetime has not as many
-            table = table.set_column(i, field.name, table.column(i).cast(f"int{field.type.bit_width}"))
+        short = types.is_boolean(field.type) or types.is_float16(field.type) or types.is_float32(field.type)
+        if types.is_temporal(field.type) or short:  # all ticks of the clock: a datetime has not as many
+            kind = "string" if short else f"int{field.type.bit_width}"
+            table = table.set_column(i, field.name, table.column(i).cast(kind))
     return {name: [None if v is None else str(v) for v in values] for name, values in table.to_pydict().items()}
 
 

@@ -68,7 +68,7 @@ def test_confidential_numbers_are_told_apart_as_numbers(engine: DuckDB) -> None:
     path_rows = "g,v\nx,10\nx,9\nx,9.0\nx,\n"
     with tempfile.TemporaryDirectory() as folder:
         frame = engine.read(text(Path(folder), "t.csv", path_rows))
-    assert engine.tally(frame, ["g"], {"v": AS_TEXT}).spreads["v"].values.tolist() == [None, "10", "9", "9.0"]
+    assert engine.tally(frame, ["g"], {"v": AS_TEXT}).spreads["v"].values.tolist() == [None, "10", "9"]
     numbers = engine.tally(frame, ["g"], {"v": Reading("number")}).spreads["v"].values
     assert numbers.tolist() == [None, 9, 10]
 
@@ -270,6 +270,7 @@ def test_two_zeros_are_told_apart_by_their_texts_as_any_keys_are(engine: DuckDB)
     tally, found = engine.tally(frame, ["x"], {"v": Reading("number")}), engine.distinct(frame, ["x"])
     texts = engine.collect(frame, {"x": None}).column(0).to_pylist()
     assert dict(zip(tally.keys["x"], tally.sizes.tolist(), strict=True)) == Counter(texts)
+    assert Counter(texts) == {"0.0": 2, "-0.0": 1, "nan": 2, None: 1}  # what is not a number has no sign
     assert engine.collect(found, {"x": None}).column(0).to_pylist() == tally.keys["x"].tolist()
     held = [sorted(tally.spreads["v"].count[tally.spreads["v"].group == g].tolist()) for g in range(len(tally))]
     assert sum(map(sum, held)) == 6

@@ -43,6 +43,14 @@ def test_no_release_is_false(first: int, judge: Judge, tmp_path: Path) -> None:
     assert ends.total() - ends["released"] <= REFUSED * ends.total()
 
 
+def test_people_with_joint_promises_under_every_model_are_among_them() -> None:
+    drawn = [request(number).privacy for number in range(60)]
+    asked = [each for each in drawn if {"unit", "joint"} <= {*each}]
+    kinds = {each.get("l_kind") for each in asked if "l" in each}
+    assert kinds == {"distinct", "entropy", "recursive"}
+    assert {"t", "p", "alpha"} <= {key for each in asked for key in each}
+
+
 # The judge can say no
 
 
@@ -94,3 +102,15 @@ def test_the_judge_finds_a_file_that_was_changed(form: str, tmp_path: Path, judg
     table = tmp_path / "out" / "public" / f"release.{form}"
     table.write_bytes(table.read_bytes() + b"\n")
     assert "changed afterwards" in str(judge.falsehoods(table.parent, expected(drawn)))
+
+
+def test_the_judge_counts_people_by_the_original(tmp_path: Path, judge: Judge) -> None:
+    drawn = request(5)
+    assert released(drawn, tmp_path) == "released"
+    public, asked = tmp_path / "out" / "public", expected(drawn)
+    assert judge.falsehoods(public, asked) == []
+    one = dict.fromkeys(asked["people"], "the same person")
+    said = str(judge.falsehoods(public, {**asked, "people": one}))
+    assert "fewer than k people" in said
+    assert "people: closeness of" in str(judge.falsehoods(public, {**asked, "t": dict.fromkeys(asked["t"], 0.0)}))
+    assert "the certificate says" in said

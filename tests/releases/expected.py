@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from releases.requests import Request
+from releases.requests import ROW, Request
 
 SUPPRESSING = ("datafly", "mu-argus")  # these may leave records out without being asked
 
@@ -26,11 +26,33 @@ def expected(drawn: Request) -> dict[str, Any]:
         "distance": {name: _distance(drawn.asked[name]) for name in confidential},
         "told apart by text": [name for name, column in told.items() if column.as_text],
         "values": {name: column.texts() for name, column in told.items() if column.as_text},
+        "people": _people(drawn),
+        "ordered": {name: _order(drawn, name) for name in confidential},
+        "groups": {name: _groups(drawn.asked[name]) for name in confidential},
         "gone": gone,
         "kept": [name for name in drawn.columns if name not in gone],
         "most": rows,
         "least": drawn.k if _may_suppress(drawn) else rows,
     }
+
+
+def _people(drawn: Request) -> dict[str, str]:
+    """Whose each row was, by what is released of its number."""
+    if "unit" not in drawn.privacy:
+        return {}
+    return dict(zip(drawn.columns[ROW].values, drawn.columns[drawn.privacy["unit"]].values, strict=True))
+
+
+def _order(drawn: Request, name: str) -> list[str]:
+    """The values of a column in their order, as text: missing first."""
+    values = {value for value in drawn.columns[name].values if value is not None}
+    declared = drawn.asked[name].get("order")
+    return ["", *map(str, [each for each in declared if each in values] if declared else sorted(values))]
+
+
+def _groups(asked: dict[str, Any]) -> dict[str, str]:
+    """The group of each value, where a hierarchy has one level of groups."""
+    return dict(asked.get("hierarchy", {}).get("levels", ()))
 
 
 def _levels(drawn: Request) -> dict[str, float]:

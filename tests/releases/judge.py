@@ -3,7 +3,9 @@
 It loads the plain checker from its file (where kinfold is forbidden), takes a line of JSON for each release (its public
 folder and what was asked for, in the words of whoever asked, not of the certificate) and answers with a line: every way
 in which the release is false. What was asked for is held against what the checker finds, and k, l and the columns
-against an even simpler count of the file's lines. PACKAGES is where pyarrow is found, for tables in Parquet.
+against an even simpler count of the file's lines. Where people are counted, whose each row was is among what was asked,
+by the number of the row, which such a release holds: then every promise is computed again for people.
+PACKAGES is where pyarrow is found, for tables in Parquet.
 """
 
 from __future__ import annotations
@@ -12,15 +14,22 @@ import csv
 import importlib.util
 import json
 import math
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 Row = dict[str, str]  # nothing is the empty text
+ROW = "row number"  # a column that says which row of the original each is
+ONCE = ", each person counted once"
+KNOWING = f"{ONCE} by whoever knows the other confidential columns"
+NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 
 
 def load(path: Path) -> ModuleType:
@@ -44,6 +53,8 @@ def falsehoods(checker: ModuleType, folder: Path, asked: Mapping[str, Any]) -> I
     yield from _roles(told, asked)
     yield from _levels(said["found"], asked)
     yield from _counts(rows_in(folder, told), said, asked)
+    if asked["people"]:
+        yield from _people(rows_in(folder, told), told, asked)
 
 
 def _roles(told: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[str]:
@@ -108,6 +119,92 @@ def _diversity(rows: list[Row], name: str, said: Mapping[str, Any], asked: Mappi
             l, c = asked["recursive"][name]
             if not counts[0] < Fraction(repr(c)) * sum(counts[l - 1 :]):
                 yield f"{name}: a class is not recursively diverse"
+
+
+def _people(rows: list[Row], told: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[str]:
+    """Each person counted once in a class, and once in what others know of it: by the original's own column."""
+    whose = {row[ROW]: asked["people"][row[ROW]] for row in rows}
+    quasi = asked["quasi-identifier"]
+    if min(map(len, _grouped(rows, quasi, lambda row: whose[row[ROW]]))) < asked["k"]:
+        yield "a class has fewer than k people"
+    said = {promise["promise"]: promise["found"] for promise in told["release"]["people"]["promises"]}
+    for name in asked["confidential"]:
+        others = [other for other in asked["confidential"] if asked["joint"] and other != name]
+        for words, known in {ONCE: quasi, KNOWING: [*quasi, *others]}.items() if others else ((ONCE, quasi),):
+            pairs = _grouped(rows, known, lambda row, name=name: (whose[row[ROW]], _value(row[name])))
+            held = [Counter(value for _, value in each) for each in pairs]
+            yield from _held(held, name, asked)
+            found = {t: f for t, f in said.items() if t.endswith(f" of {name}{words}")}
+            for text, figure in found.items():
+                if abs(figure - _figure(held, text, name, asked)) > 1e-9:
+                    yield f"the certificate says {figure} of {text}"
+
+
+def _held(classes: list[Counter[Any]], name: str, asked: Mapping[str, Any]) -> Iterator[str]:
+    """What was asked for of a column, held against classes by what they hold."""
+    limits = {
+        "closeness": asked["t"].get(name, 1),
+        "limit": asked.get("alpha", 1),
+        "distinct": max(asked.get("l", {}).get(name, 1), asked.get("p", 1)),
+        "entropy": asked.get("entropy", {}).get(name, 1),
+        "recursive": asked.get("recursive", {}).get(name, [0, 1])[0],
+    }
+    for model, limit in limits.items():
+        found = _figure(classes, model, name, asked)
+        if found < limit - 1e-9 if model in ("distinct", "entropy", "recursive") else found > limit + 1e-9:
+            yield f"people: {model} of {name} is {found}"
+
+
+def _figure(classes: list[Counter[Any]], model: str, name: str, asked: Mapping[str, Any]) -> float:
+    """What the worst class has, by the words of a promise."""
+    if "closeness" in model:
+        whole = sum(classes, Counter())
+        return float(max(_distance(held, whole, name, asked) for held in classes))
+    if "limit" in model:
+        return max(max(held.values()) / held.total() for held in classes)
+    if "entropy" in model:
+        shares = [[count / held.total() for count in held.values()] for held in classes]
+        return min(math.exp(-sum(p * math.log(p) for p in each)) for each in shares)
+    if "recursive" in model:
+        c = Fraction(repr(asked.get("recursive", {}).get(name, [0, 1])[1]))
+        return min(_recursive(sorted(held.values(), reverse=True), c) for held in classes)
+    return min(map(len, classes))
+
+
+def _recursive(counts: list[int], c: Fraction) -> int:
+    return max((l for l in range(1, len(counts) + 1) if counts[0] < c * sum(counts[l - 1 :])), default=0)
+
+
+def _distance(held: Counter[Any], whole: Counter[Any], name: str, asked: Mapping[str, Any]) -> Fraction:
+    """How far a class is from the table, by the distance that was asked for."""
+    gaps = {v: Fraction(held[v], held.total()) - Fraction(whole[v], whole.total()) for v in whole}
+    if asked["distance"][name] == "ordered":
+        order = [v for v in map(_value, asked["ordered"][name]) if v in whole]
+        return sum(map(abs, accumulate(gaps[v] for v in order)), Fraction(0)) / max(len(order) - 1, 1)
+    levels = [{v: v for v in whole}]
+    if asked["distance"][name] == "hierarchical":
+        groups = {_value(text): group for text, group in asked["groups"][name].items()}
+        levels.append({v: groups.get(v, ("", v)) for v in whole})
+    moved = Fraction(0)
+    for level in levels:
+        labels: dict[Any, Fraction] = {}
+        for v, gap in gaps.items():
+            labels[level[v]] = labels.get(level[v], Fraction(0)) + gap
+        moved += sum(map(abs, labels.values())) / 2
+    return moved / len(levels)
+
+
+def _grouped(rows: list[Row], known: list[str], of: Callable[[Row], Any]) -> list[set[Any]]:
+    """What the rows that share some columns hold, each once."""
+    found: dict[tuple[str, ...], set[Any]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[n] for n in known), set()).add(of(row))
+    return list(found.values())
+
+
+def _value(text: str) -> Any:
+    """A number as a number, but a code with a leading zero."""
+    return Decimal(text.strip(" ")) if NUMBER.fullmatch(text.strip(" ")) else text
 
 
 def rows_in(folder: Path, told: Mapping[str, Any]) -> list[Row]:

@@ -6,7 +6,7 @@ The same number draws the same request. Levels are mild: what cannot be met is r
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,17 @@ from kinfold.request.methods import generalizes, names, needs
 from releases.columns import CONFIDENTIAL, NUMBERS, QUASI, Chance, Column
 
 METHODS = names()
+PARTITIONERS = tuple(name for name in METHODS if not generalizes(name))
+MODELS: dict[str, dict[str, Any]] = {
+    "t": {"t": 0.25},
+    "distinct": {"l": 2, "l_kind": "distinct"},
+    "entropy": {"l": 1.8, "l_kind": "entropy"},
+    "recursive": {"l": 2, "l_kind": "recursive", "c": 2.0},
+    "p": {"p": 2},
+    "alpha": {"alpha": 0.7},
+}
+EVERY = 6  # one request of so many is about people, with joint promises; each model in its turn
+ROW = "row number"  # released as it is, so that a judge can tell whose each row was
 NAMES = ("age", "date of birth", 'wei"rd', "naïve ☃", "a,b", "x;y", "=sum", "c0", "select", "'", "it\\n", "Ä")
 AVERAGES = {
     "continuous": ("mean", "mean", "median", "generalize"),
@@ -89,15 +100,21 @@ class Request:
 
 def request(number: int) -> Request:
     """Draw a request."""
-    chance = np.random.default_rng(number)
+    chance, turn = np.random.default_rng(number), number // EVERY
+    about_people = number % EVERY == EVERY - 1
     method, k = METHODS[number % len(METHODS)], int(chance.integers(2, 5))
-    drawn = Request(number, chance, method, int(chance.integers(max(10, 3 * k), 61)), k)
+    if about_people:
+        method = PARTITIONERS[turn % len(PARTITIONERS)]
+    most = 141 if about_people else 61  # where people have several rows, and classes parts
+    drawn = Request(number, chance, method, int(chance.integers(max(10, 3 * k, most - 60), most)), k)
     names = [NAMES[i] for i in chance.permutation(len(NAMES))]
     _quasi(drawn, names)
     _confidential(drawn, names)
     _rest(drawn, names)
     _promises(drawn)
     _settings(drawn)
+    if about_people:
+        _people(drawn, names, [*MODELS][turn % len(MODELS)])
     order = [[*drawn.columns][i] for i in chance.permutation(len(drawn.columns))]
     drawn.columns = {name: drawn.columns[name] for name in order}
     return drawn
@@ -178,6 +195,38 @@ def _promises(drawn: Request) -> None:
         asked["joint"] = True
 
 
+def _people(drawn: Request, names: list[str], model: str) -> None:
+    """Ask for promises about people with several rows, and joint ones: by one model, and t where a method needs it."""
+    t = MODELS["t"] if "t" in needs(drawn.method) else {}
+    drawn.privacy = {"k": drawn.k, **t, **MODELS[model], "joint": True}
+    while len(drawn.of("confidential")) < 2:
+        _confidential(drawn, names)
+    _count_people(drawn, names)
+    whose = drawn.columns[drawn.privacy["unit"]].values
+    for name in drawn.of("confidential"):  # few values: the parts of a class that share one are not too small
+        column = drawn.columns[name]
+        known = [*dict.fromkeys(column.values)][:2] if len({*column.values}) > 1 else [None, *column.values[:1]]
+        values = [known[int(i)] for i in _repeating(drawn, whose)]
+        drawn.columns[name] = replace(column, values=values)
+        drawn.asked[name].pop("t", None)
+
+
+def _repeating(drawn: Request, whose: list[Any]) -> list[int]:
+    """Draw 0 or 1 for each row: often that of the person's other rows, for there rows tell more than people."""
+    own = {person: int(drawn.chance.random() < 0.5) for person in dict.fromkeys(whose)}
+    return [own[person] if drawn.often(0.7) else int(drawn.chance.random() < 0.5) for person in whose]
+
+
+def _count_people(drawn: Request, names: list[str]) -> None:
+    """Count people, most of whom have several rows."""
+    whose = [f"person {i}" for i in drawn.chance.integers(0, max(drawn.k + 2, drawn.n // 4), drawn.n)]
+    unit = (drawn.of("identifier") or [names.pop()])[0]
+    drawn.columns[unit], drawn.asked[unit] = Column(whose, pa.string(), "nominal"), {"role": "identifier"}
+    drawn.columns[ROW] = Column([f"r{i}" for i in range(drawn.n)], pa.string(), "nominal")
+    drawn.asked[ROW] = {"role": "other"}
+    drawn.privacy["unit"] = unit
+
+
 def _settings(drawn: Request) -> None:
     output, settings = drawn.output, drawn.settings
     output["format"] = drawn.one_of("csv", "csv", "parquet")
@@ -193,6 +242,5 @@ def _settings(drawn: Request) -> None:
         settings["suppression"] = drawn.one_of(2, 0.1, 0.3)
     if not drawn.generalizing and drawn.often(0.2):
         settings["refine_steps"] = int(drawn.chance.integers(1, 200))
-    people = drawn.of("identifier")
-    if people and not drawn.generalizing and drawn.often(0.2):
-        drawn.privacy["unit"] = people[0]
+    if drawn.of("identifier") and not drawn.generalizing and drawn.often(0.2):
+        _count_people(drawn, [])

@@ -18,6 +18,7 @@ from kinfold.hierarchy import Hierarchy
 from kinfold.models import emd
 from kinfold.models.class_criterion import ClassCriterion
 from kinfold.models.finding import Finding, Mask, Promise
+from kinfold.rows.categories import category
 from kinfold.rows.tally import Tally, is_null
 
 Distance = Literal["ordered", "equal", "hierarchical"]
@@ -96,7 +97,8 @@ def paths(hierarchy: Hierarchy, values: NDArray[Any], column: str) -> NDArray[np
     [[3, 2], [1, 0], [2, 1]]
     """
     null = is_null(values)
-    rows = hierarchy.index([str(value) for value in values[~null]])
+    known = {category(leaf): row for row, leaf in enumerate(hierarchy.values)}
+    rows = np.array([known.get(category(str(value)), -1) for value in values[~null]], np.int64)
     if missing := int((rows < 0).sum()):
         what = f"the hierarchy of {column!r} lacks {missing} of its {len(values)} values"
         raise DataError(what, fix="add them to the hierarchy")

@@ -29,6 +29,7 @@ from kinfold.release.inspection import check_read, figures, same
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
 from kinfold.request.terms import held_texts
+from kinfold.rows.categories import category
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.engines import Engine
 from kinfold.rows.engines.source import digest
@@ -172,15 +173,15 @@ def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
     """Return a confidential column whose order and hierarchy have the released values and no other."""
     if column.hierarchy is None and column.order is None:
         return column
-    values = held_texts(engine, frame, column.name).tolist()
+    values = {*map(category, held_texts(engine, frame, column.name))}
     if column.order is not None:
-        column = replace(column, order=tuple(text for text in column.order if text in {*values}))
+        column = replace(column, order=tuple(text for text in column.order if category(text) in values))
     if column.hierarchy is None:
         return column
     if not values:
         return replace(column, distance="equal", hierarchy=None)
-    rows = np.sort(column.hierarchy.index(values))
-    return replace(column, hierarchy=Hierarchy(column.hierarchy.labels[rows]))
+    rows = [row for row in column.hierarchy.labels if category(row[0]) in values]
+    return replace(column, hierarchy=Hierarchy(np.array(rows, object)))
 
 
 def _write_reports(release: Release, public: Path, internal: Path) -> None:

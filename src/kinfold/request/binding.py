@@ -249,6 +249,7 @@ def _holdings(bound: BoundColumn, form: Form) -> Iterator[Problem]:
     column, quasi = bound.column, bound.role is Role.QUASI
     yield from _nearly(bound, form)
     numeric = bound.kind.measured or (bound.kind is Kind.ORDINAL and not bound.request.order)
+    numeric |= bound.role is Role.CONFIDENTIAL and column.storage is Storage.NUMBER
     if bound.role not in (Role.QUASI, Role.CONFIDENTIAL) or not numeric:
         return
     filled, name = column.rows - column.nulls, f"column '{column.name}'"

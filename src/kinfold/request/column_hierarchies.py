@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from kinfold.errors import DataError, Problem, plural
 from kinfold.hierarchy import TOP, Hierarchy, by_dates, by_intervals, by_mask, by_rows, by_tree, read_arx
 from kinfold.request.binding import BoundColumn
+from kinfold.rows.categories import category
+from kinfold.rows.schema import Role
 
 Codes: TypeAlias = NDArray[np.int32]
 Texts: TypeAlias = NDArray[Any]
@@ -50,8 +52,10 @@ def rows_of(bound: BoundColumn, hierarchy: Hierarchy, values: Texts) -> Codes:
 
 
 def in_order(bound: BoundColumn, values: Texts) -> None:
-    """Refuse categories that the declared order of a column does not have."""
-    unknown = tuple(sorted(set(values) - set(bound.request.order or values)))
+    """Refuse categories that the declared order of a column does not have; texts, where it is a quasi-identifier."""
+    same = str if bound.role is Role.QUASI else category
+    known = {same(text) for text in bound.request.order or values}
+    unknown = tuple(sorted({text for text in values if same(text) not in known}))
     if unknown:
         what = f"column '{bound.name}': {plural(len(unknown), 'category is', 'categories are')} not in its order"
         raise DataError(Problem(what, f"add them to columns.{bound.name}.order", unknown))

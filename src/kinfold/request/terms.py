@@ -21,6 +21,7 @@ from kinfold.request.column_hierarchies import hierarchy_of, in_order, rows_of
 from kinfold.request.encoding import encode
 from kinfold.request.policy import Policy
 from kinfold.request.quoted_terms import as_written
+from kinfold.rows.categories import category
 from kinfold.rows.engines import Engine
 from kinfold.rows.formulas import unquoted
 from kinfold.rows.schema import AS_TEXT, Kind, Reading, Role
@@ -118,8 +119,8 @@ def confidential_values(engine: Engine, frame: Any, terms: Terms) -> dict[str, N
         held = engine.collect(frame, {column.name: column.reading}).column(0)
         array = held.to_numpy(zero_copy_only=False)
         if column.order is not None:
-            place = {text: float(rank) for rank, text in enumerate(column.order)}
-            array = np.array([place.get(text, np.nan) for text in array])
+            place = column.places
+            array = np.array([np.nan if text is None else place.get(category(text), np.nan) for text in array])
         values[column.name] = array
     return values
 
@@ -165,9 +166,11 @@ def _confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool)
         texts = held_texts(engine, frame, column.name)
         texts = np.array([unquoted(text) for text in texts], object) if quoted else texts
         in_order(column, texts)
+        texts = np.array(sorted({*map(category, texts)}), object)
     if distance == "hierarchical":
         hierarchy = hierarchy_of(column, texts)
-        rows_of(column, hierarchy, texts)
+        leaves = {*map(category, hierarchy.values)}
+        rows_of(column, hierarchy, np.array([text for text in texts if text not in leaves], object))
     order, date_format = column.request.order, column.column.date_format if column.kind is Kind.DATE else None
     return Confidential(column.name, str(column.kind), distance, order, hierarchy, date_format)
 

@@ -65,7 +65,10 @@ class Storage(StrEnum):
 
 @dataclass(frozen=True)
 class Reading:
-    """How the values of a column are told apart and ordered, exactly: as text, as numbers, or as moments in time."""
+    """How the values of a column are told apart and ordered, exactly: as text, as numbers, or as moments in time.
+
+    Among texts numbers are told apart as numbers: see `categories`.
+    """
 
     sort: Literal["text", "number", "moment"] = "text"
     date_format: str | None = None  # of moments written as text; None: as ISO 8601 writes them

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.rows.appearance import Appearance, Succession
+from kinfold.rows.categories import category
 from kinfold.rows.databases.address import DatabaseAddress
 from kinfold.rows.databases.row_import import RowsAt, read_database
 from kinfold.rows.engines import NumbersInBoth, expressions, ordering
@@ -65,6 +66,7 @@ class DuckDB:
         self._recoded: dict[str, AfterRecoding] = {}
         self._tuples: dict[tuple[str, tuple[str, ...]], Frame] = {}
         self._counted: dict[Any, Any] = {}
+        self._categories: dict[tuple[str, str], str | None] = {}  # tables of numbers that are spelled in other ways
         self._room = resources.for_counts
         self._discard = weakref.finalize(self, self._db.connection.close)
 
@@ -406,18 +408,22 @@ class DuckDB:
     # SQL
 
     def _value(self, frame: Frame, name: str, how: Column | Reading | Exactly | None) -> str:
-        if how is None or how == AS_TEXT:
+        if how is None:
             return expressions.text(frame, name)
         if isinstance(how, Exactly):
             return expressions.exact(frame, how.column)
         if isinstance(how, Column):
             return expressions.number(frame, how)
+        if how == AS_TEXT:
+            return self._exact(frame, name, how)
         value = self._exact(frame, name, how)
         return f"CASE WHEN {frame.at(name)} IS NOT NULL THEN dense_rank() OVER (ORDER BY {value} NULLS FIRST) END"
 
     def _exact(self, frame: Frame, name: str, reading: Reading) -> str:
         """SQL for a column in its exact order; values that cannot be read so are an error, with their number."""
         c = frame.at(name)
+        if reading == AS_TEXT and frame.type_of(name) == "VARCHAR":
+            return self._category(frame.table, c)
         found = ordering.ordered(c, frame.type_of(name), reading)
         if found is not None and found.fits == ordering.EVERY:
             return found.value
@@ -430,12 +436,26 @@ class DuckDB:
         ordering.check_fit(name, reading, filled, fitting)
         return ordering.decimals(c, exponents, before, after) or self._placed(frame.table, c)
 
+    def _category(self, table: str, c: str) -> str:
+        """SQL for a column of text in which equal numbers have one text."""
+        if (table, c) not in self._categories:
+            texts = self._db.arrow(ordering.other_spellings(c, table)).column(0).to_pylist()
+            spelled = pa.table({"text": texts, "category": list(map(category, texts))}) if texts else None
+            self._categories[table, c] = self._held(spelled)
+        spellings = self._categories[table, c]
+        return f"coalesce((SELECT category FROM {spellings} WHERE text = {c}), {c})" if spellings else c
+
+    def _held(self, rows: pa.Table | None) -> str | None:
+        """Put a small table into the database."""
+        if rows is None:
+            return None
+        with self._db.registered(rows) as view:
+            return self._db.table(f"SELECT * FROM {view}")
+
     def _placed(self, table: str, c: str) -> str:
         """SQL for numbers that the database cannot hold, by their place among the distinct ones."""
         texts = self._db.arrow(f"SELECT DISTINCT trim({c}) AS text FROM {table} WHERE {c} IS NOT NULL").column(0)
-        order = pa.table({"text": texts, "place": ordering.places(texts.to_pylist())})
-        with self._db.registered(order) as view:
-            places = self._db.table(f"SELECT * FROM {view}")
+        places = self._held(pa.table({"text": texts, "place": ordering.places(texts.to_pylist())}))
         return f"(SELECT place FROM {places} WHERE text = trim({c}))"
 
     def _typed(self, frame: Frame, name: str, schema: Schema) -> str:

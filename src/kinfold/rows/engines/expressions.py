@@ -18,6 +18,8 @@ from kinfold.rows.recoding import Keep, Replace
 from kinfold.rows.schema import UTC_ZONE, Column, Storage
 from kinfold.rows.source_form import PLAIN, Form
 
+FLOATING = ("FLOAT", "DOUBLE")
+
 
 class Order(NamedTuple):
     """The order of a column's categories in its source, and whether the source says that it means something."""
@@ -98,7 +100,13 @@ def literal(path: Path) -> str:
 
 def text(frame: Frame, name: str) -> str:
     """SQL for a column as the text that a file would hold."""
-    return f"CAST({frame.at(name)} AS VARCHAR)"
+    return as_text(frame.at(name), frame.type_of(name))
+
+
+def as_text(c: str, kind: str) -> str:
+    """SQL for a value of a type as text; what is not a number may have a sign, which says nothing."""
+    written = f"CAST({c} AS VARCHAR)"
+    return f"CASE WHEN isnan({c}) THEN 'nan' ELSE {written} END" if kind in FLOATING else written
 
 
 def number(frame: Frame, column: Column) -> str:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kinfold.rows.engines.database import Database
-from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.expressions import FLOATING, Frame
 from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.source_form import Form, alike, pattern
 
@@ -75,9 +75,11 @@ def _rewritten(db: Database, frame: Frame, fresh: Mapping[str, str]) -> str:
 def written(frame: Frame, name: str) -> str:
     """SQL for a column as a CSV file holds it."""
     c, mark, kind = frame.at(name), string(frame.form.decimal), frame.type_of(name)
+    if kind in FLOATING:
+        c = f"CASE WHEN isnan({c}) THEN CAST('nan' AS {kind}) ELSE {c} END"  # without a sign, as `as_text` has it
     if frame.form.decimal == ".":
         return c
-    if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
+    if kind in FLOATING or kind.startswith("DECIMAL"):
         return f"replace(CAST({c} AS VARCHAR), '.', {mark})"
     if kind != "VARCHAR" or name not in frame.numeric:
         return c

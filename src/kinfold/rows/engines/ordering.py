@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from kinfold.errors import DataError
+from kinfold.rows.categories import LONGEST, PLAIN
+from kinfold.rows.categories import NUMBER as SPELLED
+from kinfold.rows.engines.expressions import FLOATING, as_text
 from kinfold.rows.engines.type_inference import WHOLE_TYPES
 from kinfold.rows.schema import Reading
 
@@ -35,7 +38,7 @@ class ExactOrder:
 def ordered(c: str, sql_type: str, reading: Reading) -> ExactOrder | None:
     """Return how to order a column, or None for numbers written as text: `digits` tells more of those."""
     if reading.sort == "text":
-        return ExactOrder(f"CAST({c} AS VARCHAR)", EVERY)
+        return ExactOrder(_categories(c, sql_type), EVERY)
     if reading.sort == "moment":
         return _moments(c, sql_type, reading.date_format)
     if sql_type in WHOLE_TYPES or sql_type.startswith("DECIMAL"):
@@ -43,6 +46,24 @@ def ordered(c: str, sql_type: str, reading: Reading) -> ExactOrder | None:
     if sql_type in ("FLOAT", "DOUBLE"):
         return ExactOrder(c, f"isfinite({c})")
     return None if sql_type == "VARCHAR" else ExactOrder(c, "FALSE")
+
+
+def _categories(c: str, sql_type: str) -> str:
+    """SQL for the text of a column whose type writes equal values equally, but for the zeros of floating point.
+
+    Numbers written as text are left to `other_spellings`.
+    """
+    text = as_text(c, sql_type)
+    return f"CASE WHEN {c} = 0 THEN '0.0' ELSE {text} END" if sql_type in FLOATING else text
+
+
+def other_spellings(c: str, table: str) -> str:
+    """SQL for the distinct texts of a column that are numbers, but not written as `categories.category` does it."""
+    plain = f"regexp_full_match(v, '{PLAIN}') AND length(v) <= {LONGEST}"
+    return (
+        f"SELECT v FROM (SELECT DISTINCT {c} AS v FROM {table}) "
+        f"WHERE regexp_full_match(trim(v), '{SPELLED}') AND NOT ({plain})"
+    )
 
 
 def _moments(c: str, sql_type: str, date_format: str | None) -> ExactOrder:

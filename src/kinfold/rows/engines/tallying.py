@@ -2,7 +2,7 @@
 
 Rows are grouped by their keys as they are stored, which is far cheaper than by their texts, and only the classes are
 written out. Two values of one type have the same text if and only if they are equal, but for the two zeros of floating
-point, and what is not a number: these are told apart by their sign.
+point, which are told apart by their sign. What is not a number is one value, and written without a sign.
 
     tuples   the distinct keys and how many rows hold each, as a table in the order of their texts
     values   the distinct values of the column in their order, null first
@@ -22,11 +22,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.rows.engines.database import Database
-from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.expressions import FLOATING, Frame, as_text, text
 from kinfold.rows.engines.two_passes import Aggregates, two_passes
 from kinfold.rows.tally import Spread
-
-FLOATING = ("FLOAT", "DOUBLE")
 
 
 class Texts(Mapping[str, NDArray[Any]]):
@@ -58,7 +56,7 @@ class Texts(Mapping[str, NDArray[Any]]):
 def keys_of(frame: Frame, by: Sequence[str]) -> list[str]:
     """SQL for what rows are grouped by: equal if and only if the texts of the key columns are."""
     kinds = [(frame.at(name), frame.type_of(name)) for name in by]
-    signs = [f"(signbit({c}) AND ({c} = 0 OR isnan({c})))" for c, kind in kinds if kind in FLOATING]
+    signs = [f"(signbit({c}) AND {c} = 0)" for c, kind in kinds if kind in FLOATING]
     return [c for c, _ in kinds] + signs
 
 
@@ -67,7 +65,7 @@ def tuples_of(db: Database, frame: Frame, by: Sequence[str]) -> Frame:
     values = "".join(f"{frame.at(name)} AS c{i}, " for i, name in enumerate(by))
     grouped = f"SELECT {values}{frame.many} AS n FROM {frame.table}"
     if by:
-        texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(len(by)))
+        texts = ", ".join(as_text(f"c{i}", frame.type_of(name)) for i, name in enumerate(by))
         grouped = f"SELECT * FROM ({grouped} GROUP BY {', '.join(keys_of(frame, by))}) ORDER BY {texts}"
     table = db.table(grouped)
     plain: dict[str, Any] = {"orders": (), "order": "rowid", "weight": None}
@@ -78,7 +76,7 @@ def classes_of(db: Database, tuples: Frame) -> tuple[Texts, NDArray[np.int64]]:
     """Return the keys of the classes as texts, and how many rows each has."""
 
     def asked(names: Sequence[str], *also: str) -> list[NDArray[Any]]:
-        columns = [*(f"CAST({tuples.at(name)} AS VARCHAR) AS v{i}" for i, name in enumerate(names)), *also]
+        columns = [*(f"{text(tuples, name)} AS v{i}" for i, name in enumerate(names)), *also]
         found = db.arrow(f"SELECT {', '.join(columns)} FROM {tuples.table} ORDER BY rowid")
         return [column.to_numpy(zero_copy_only=False) for column in found.columns]
 

@@ -1,0 +1,135 @@
+"""Every option of `[privacy]` with every other: what is certified is what its definition says, counted plainly."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kinfold
+from kinfold.models import AlphaK, KAnonymity, LDiversity, PSensitive, TCloseness
+from kinfold.models.terms import Confidential, Terms
+from kinfold.request.methods import generalizes, needs
+from kinfold.request.methods import names as methods
+from kinfold.request.policy import Privacy
+from kinfold.rows.tally import Scopes, coded
+from kinfold.verification import judge_people
+from ledger import cases, tally_up
+from reference import promises
+
+MODELS: dict[str, dict[str, Any]] = {
+    "t": {"t": 0.6},
+    "distinct": {"l": 2},
+    "entropy": {"l": 1.6, "l_kind": "entropy"},
+    "recursive": {"l": 2, "l_kind": "recursive", "c": 2.0},
+    "p": {"p": 2},
+    "alpha": {"alpha": 0.75},
+}
+OPTIONS = {**MODELS, "unit": {"unit": "pid"}, "joint": {"joint": True}}
+KINDS = {"ill": "equal", "wage": "ordered"}
+PARTITIONERS = [name for name in methods() if not generalizes(name) and not needs(name)]
+GENERALIZERS = [name for name in methods() if generalizes(name)]
+PAIRS = [pair for pair in combinations(OPTIONS, 2) if not all("l" in OPTIONS[each] for each in pair)]
+EVERY = [(name,) for name in OPTIONS] + PAIRS + [("unit", "joint", name) for name in MODELS]
+PEOPLE = {"unit", "joint"}
+
+
+def test_every_option_is_tried() -> None:
+    assert {"k", *(key for asked in OPTIONS.values() for key in asked)} == {*Privacy.model_fields}
+
+
+def visits(seed: int, n: int = 72) -> pd.DataFrame:
+    """Rows of people, each of whom has some: often the same illness again."""
+    chance = np.random.default_rng(seed)
+    person = chance.integers(0, n // 3, n)
+    again = chance.random(n) < 0.6
+    ill = np.where(again, np.array(["flu", "hiv"])[person % 2], chance.choice(["flu", "hiv", "cold"], n))
+    age, town = chance.integers(20, 60, n), chance.choice(["a", "b"], n)
+    return pd.DataFrame({"pid": person, "age": age, "town": town, "ill": ill, "wage": chance.integers(1, 3, n)})
+
+
+def policy(asked: dict[str, Any], method: str) -> dict[str, Any]:
+    age = {"hierarchy": {"intervals": [10, 20, 40]}} if generalizes(method) else {}
+    columns: dict[str, Any] = {
+        "pid": {"role": "identifier"},
+        "age": {"role": "quasi", **age},
+        "town": {"role": "quasi"},
+    }
+    columns |= {"ill": {"role": "confidential"}, "wage": {"role": "confidential", "type": "continuous"}}
+    if method == "local-suppression":
+        columns["age"] = {"role": "quasi"}
+    return {"privacy": {"k": 2, **asked}, "method": {"name": method}, "columns": columns}
+
+
+@pytest.mark.parametrize("options", EVERY, ids="-".join)
+def test_what_is_certified_is_what_the_definitions_say(options: tuple[str, ...]) -> None:
+    asked = {key: value for name in options for key, value in OPTIONS[name].items()}
+    usable = PARTITIONERS + ([] if PEOPLE & {*options} else GENERALIZERS)
+    made = 0
+    for seed in range(cases(1, 12)):
+        table = visits(seed)
+        method = usable[(seed + EVERY.index(options)) % len(usable)]
+        try:
+            release = kinfold.anonymize(table, policy(asked, "mdav" if method == "univariate" else method))
+        except kinfold.Unreachable:
+            continue
+        made += 1
+        rows = release.frame.assign(pid=table.pid).to_dict("records")
+        expected = promises.found(rows, ["age", "town"], KINDS, asked)
+        certified = {_place(each): each.found for each in (*release.verdict.findings, *release.verdict.people)}
+        assert certified == pytest.approx(expected)
+        assert all(each.holds for each in (*release.verdict.findings, *release.verdict.people))
+    tally_up("combinations of promises", made)
+    assert made
+
+
+@pytest.mark.parametrize("method", GENERALIZERS)
+@pytest.mark.parametrize("option", sorted(PEOPLE))
+def test_methods_that_cannot_keep_a_promise_refuse_it(method: str, option: str) -> None:
+    with pytest.raises(kinfold.PolicyError, match="cannot keep promises about people"):
+        kinfold.anonymize(visits(0), policy({**MODELS["distinct"], **OPTIONS[option]}, method))
+
+
+def _place(finding: Any) -> tuple[str, str | None, str]:
+    words = next((each for each in (promises.KNOWING, promises.PEOPLE) if finding.promise.endswith(each)), "")
+    return finding.model, finding.column, words
+
+
+@settings(max_examples=cases(60, 400), deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 3), st.sampled_from("ab"), st.integers(0, 2)),
+        min_size=1,
+        max_size=14,
+    ),
+    joint=st.booleans(),
+    kind=st.sampled_from(["distinct", "entropy", "recursive"]),
+)
+def test_people_are_judged_by_the_definition_whatever_they_hold(
+    rows: list[tuple[int, int, str, int]], joint: bool, kind: str
+) -> None:
+    labels, person, ill, wage = (np.array(column) for column in zip(*rows, strict=True))
+    columns = {"ill": coded(ill), "wage": coded(wage)}
+    known = {name: code for name, (_, code) in columns.items()} if joint else {}
+    models = [KAnonymity(2)]
+    for name, distance in KINDS.items():
+        models += [
+            TCloseness(0.5, name, distance),
+            LDiversity(2, name, kind, 2.0),
+            PSensitive(2, name),
+            AlphaK(0.5, name),
+        ]
+    terms = Terms(
+        ("q",), (Confidential("ill", "nominal", "equal"), Confidential("wage", "continuous", "ordered")), (), (), models
+    )
+    labels = np.unique(labels, return_inverse=True)[1]
+    judged = judge_people(labels, Scopes(columns, coded(person)[1], known), terms)
+    plain = [dict(zip(("q", "pid", "ill", "wage"), row, strict=True)) for row in rows]
+    asked = {"t": 0.5, "l": 2, "l_kind": kind, "c": 2.0, "p": 2, "alpha": 0.5, "unit": "pid", "joint": joint}
+    expected = {place: value for place, value in promises.found(plain, ["q"], KINDS, asked).items() if place[2]}
+    assert {_place(each): each.found for each in judged} == pytest.approx(expected)

@@ -1,0 +1,78 @@
+"""Every promise of a policy on some rows, by its definition: rows as plain values, exact fractions, no shortcut.
+
+A class is all rows that share their quasi-identifiers. With `joint` a promise about a column is asked of the rows that
+share the other confidential values as well. With `unit` it is asked again with each person counted once: as a member of
+the class, and once for each value that they hold there; with both, once more within the joint classes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+from reference import definitions
+
+Row = Mapping[str, Hashable]
+PEOPLE = ", each person counted once"
+KNOWING = f"{PEOPLE} by whoever knows the other confidential columns"
+
+
+def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], privacy: Mapping[str, Any]) -> Any:
+    """Return what is found for each promise, by its model, its column and what is counted; `kinds` are distances."""
+    unit, joint = privacy.get("unit"), privacy.get("joint", False) and len(kinds) > 1
+    known = {name: [*quasi, *(other for other in kinds if joint and other != name)] for name in kinds}
+    answers = {("k", None, ""): min(map(definitions.size, classes(rows, quasi, [])))}
+    if unit:
+        answers["k", None, PEOPLE] = min(map(definitions.size, classes(rows, quasi, [unit], once=True)))
+    for name, kind in kinds.items():
+        counts = {"": (known[name], False)} | ({PEOPLE: (list(quasi), True)} if unit else {})
+        counts |= {KNOWING: (known[name], True)} if unit and joint else {}
+        for words, (by, once) in counts.items():
+            held = [_values(each) for each in classes(rows, by, [unit, name] if once else [name], once=once)]
+            for model, value in figures(held, kind, privacy):
+                answers[model, name, words] = value
+    return answers
+
+
+def classes(rows: Sequence[Row], by: Sequence[str], of: Sequence[Any], *, once: bool = False) -> list[Counter[Any]]:
+    """Count what the rows of each class hold in some columns, or which of that they hold at all."""
+    keys = [tuple(row[name] for name in by) for row in rows]
+    held = definitions.classes(keys, [tuple(row[name] for name in of) for row in rows])
+    return [Counter({*each}) for each in held] if once else held
+
+
+def _values(held: Counter[Any]) -> Counter[Any]:
+    """Count values, of which each stands last."""
+    counted: Counter[Any] = Counter()
+    for values, count in held.items():
+        counted[values[-1]] += count
+    return counted
+
+
+def figures(held: list[Counter[Any]], kind: str, privacy: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield each model that is asked for with what the worst class has."""
+    whole = sum(held, Counter())
+    order = sorted(whole, key=lambda value: (value is not None, value))
+    diversity: dict[str, Callable[[Counter[Any]], float]] = {
+        "distinct": len,
+        "entropy": definitions.entropy,
+        "recursive": lambda each: definitions.recursive(each, privacy["c"]),
+    }
+    if "t" in privacy:
+        ordered = kind == "ordered"
+        yield (
+            "t",
+            definitions.farthest(
+                held,
+                lambda each: (
+                    definitions.ordered_emd(each, whole, order) if ordered else definitions.equal_emd(each, whole)
+                ),
+            ),
+        )
+    if "l" in privacy:
+        yield "l", min(map(diversity[privacy.get("l_kind", "distinct")], held))
+    if "p" in privacy:
+        yield "p", min(map(len, held))
+    if "alpha" in privacy:
+        yield "alpha", definitions.farthest(held, definitions.alpha)
