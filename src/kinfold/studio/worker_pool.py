@@ -12,6 +12,8 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 
+from kinfold.rows.free_memory import shared_by
+
 KEPT = 2  # processes at hand
 MOST_JOBS = 20  # of one process: what libraries keep in memory goes with it
 LONGEST_LINE = 8 << 20  # of what a worker tells
@@ -20,7 +22,8 @@ LONGEST_LINE = 8 << 20  # of what a worker tells
 class WorkerPool:
     """Processes that are loaded and have nothing to do."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once  # processes that may work at a time, and so share the memory
         self._ready: list[Process] = []
         self._coming = 0
         self._done: dict[int, int] = {}  # jobs by process
@@ -36,7 +39,7 @@ class WorkerPool:
             task = asyncio.get_running_loop().create_task(self.prepare())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return process or await _started()
+        return process or await _started(self._at_once)
 
     async def give_back(self, given: Process, *, fit: bool) -> None:
         """Take a process back after a job, or end it where it is not fit for another, or one of too many."""
@@ -58,7 +61,7 @@ class WorkerPool:
         """Load a process for the next job."""
         self._coming += 1
         try:
-            process = await _started()
+            process = await _started(self._at_once)
         finally:
             self._coming -= 1
         if self._closed:
@@ -76,14 +79,14 @@ class WorkerPool:
         self._ready = []
 
 
-async def _started() -> Process:
+async def _started(at_once: int) -> Process:
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "kinfold.studio.worker"),
         stdin=PIPE,
         stdout=PIPE,
         stderr=DEVNULL,
         limit=LONGEST_LINE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={**os.environ, **shared_by(at_once), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
 
 
