@@ -72,6 +72,10 @@ class Measures(Displayed):
         told = "loss unknown" if lost is None else f"{lost:.1%} lost"
         return f"<Measures: {told}, highest risk {'unknown' if risk is None else f'{risk:.1%}'}>"
 
+    def paired_by(self, how: str) -> Measures:
+        """Return the measures with how rows of both tables were paired."""
+        return replace(self, values={"pairing": how, **self.values})
+
     def warned(self, *warnings: str) -> Measures:
         """Return the measures with more to look at."""
         values = {**self.values, "notes": [*warnings, *self.values["notes"]]}
