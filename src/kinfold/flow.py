@@ -32,7 +32,7 @@ from kinfold.release.inspection import check_folder, check_table, spreadsheet_sa
 from kinfold.release.recoded_values import with_recoded_values
 from kinfold.release.release import Release
 from kinfold.release.resuming import shelf_for
-from kinfold.release.row_pairs import by_classes, by_position, without_identifiers
+from kinfold.release.row_pairs import Sides, paired_rows, without_identifiers
 from kinfold.request.binding import bind
 from kinfold.request.encoding import encode
 from kinfold.request.exact_values import zones_told
@@ -256,11 +256,11 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         kept = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
         attributes = encode(engine, prepared.frame, kept if questions.columns == "all" else bound.of(Role.QUASI))
         attributes = as_they_came(engine, before, attributes, prepared.changed)
-        sides = (_named(original), _named(released))
-        tables = Tables(engine, before, after, by_position(*sides, bound.rows, verdict.records))
-        if isinstance(tables.rows, str):
-            tables = by_classes(tables, bound, attributes, sides[1], questions)
-        return measure_release(tables, bound, verdict, attributes, questions).warned(*warnings)
+        sides = Sides(_named(original), _named(released), prepared.frame)
+        unpaired = Tables(engine, before, after, "rows are not paired yet")
+        tables, how, doubts = paired_rows(unpaired, sides, bound, attributes, questions)
+        found = measure_release(tables, bound, verdict, attributes, questions).paired_by(how)
+        return found.warned(*warnings, *doubts)
 
 
 def attack(release: Release) -> dict[str, Any]:

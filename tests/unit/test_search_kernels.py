@@ -8,7 +8,7 @@ import pytest
 from kinfold.kernels import descent, distances, draws, groups, moves, paths, plain_search
 from kinfold.methods.partition.gaps import Gaps
 from kinfold.methods.partition.oracle import Oracle
-from kinfold.rows.points import Points
+from kinfold.rows.points import Nested, Ordered, Points
 from reference.mdav_plain import mdav_plain
 from uncompiled import uncompiled
 
@@ -125,3 +125,22 @@ def test_nearest_records_are_the_same_uncompiled():
     assert (near == gaps.near[:, :7]).all()
     order = np.argsort(gaps.pairs + np.diag(np.full(60, np.inf)), axis=1, kind="stable")
     assert (near == order[:, :7]).all()
+
+
+def test_a_table_of_distances_asks_a_scale_for_the_codes_that_are_there_alone():
+    class Long(Nested):
+        def gaps(self, _):
+            raise AssertionError("the distances to every code of a scale take as long as the scale is")
+
+    leaves = np.arange(40)
+    paths = np.column_stack([leaves, leaves // 5, leaves // 20, np.zeros(40)]).astype(np.int32)
+    scales = (Long(paths, weight=0.5), Ordered(7, weight=2.0))
+    codes = np.array([[0, 7], [4, 0], [39, 6], [20, 7], [0, 3]], np.int32)
+    points = Points(np.arange(5.0).reshape(-1, 1), codes, scales)
+    slow = [Nested(paths, weight=0.5), scales[1]]
+    expected = (points.numbers - points.numbers.T) ** 2
+    for i in range(5):
+        expected[i] += sum(
+            scale.gaps(int(code))[column] for scale, code, column in zip(slow, codes[i], codes.T, strict=True)
+        )
+    assert (Gaps.of(points).pairs == expected).all()

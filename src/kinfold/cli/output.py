@@ -105,6 +105,8 @@ def tell_measures(measures: Measures) -> None:
     """Print every measure that has a value, why others have none, and what an analyst still sees."""
     values = measures.to_dict()
     _tell_loss_and_risk(values)
+    if "pairing" in values:
+        out.print(Text(f"  rows: {values['pairing']}"), soft_wrap=True)
     table = Table(box=None, padding=(0, 2))
     table.add_column("measure")
     table.add_column("value", justify="right")

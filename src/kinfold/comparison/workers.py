@@ -21,6 +21,7 @@ from kinfold.comparison.outcome import Outcome, Setting, attempt
 from kinfold.disk import scratch
 from kinfold.errors import Unreachable
 from kinfold.request.policy import Policy
+from kinfold.rows.free_memory import shared_by
 
 WORKERS = 2  # each may hold the table and a partition of it: more would run out of memory before time is won
 LOOK = 0.2  # seconds between two looks whether the caller is still there
@@ -37,7 +38,7 @@ def tried(source: Any, policy: Policy, grid: Sequence[Setting]) -> Iterator[Outc
 
     scratch.sweep(PREFIX)
     room = scratch.make(PREFIX)
-    pool = ProcessPoolExecutor(workers, initializer=_start, initargs=(str(room), os.getpid()))
+    pool = ProcessPoolExecutor(workers, initializer=_start, initargs=(str(room), os.getpid()), env=shared_by(workers))
     try:
         waiting = [pool.submit(attempt, source, policy, setting) for setting in grid]
         for done in as_completed(waiting):

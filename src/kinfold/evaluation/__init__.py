@@ -77,6 +77,10 @@ class Measures(Displayed):
         values = {**self.values, "risk": {**self.values["risk"], key: value}, "notes": [*self.values["notes"], note]}
         return replace(self, values=values)
 
+    def paired_by(self, how: str) -> Measures:
+        """Return the measures with how rows of both tables were paired."""
+        return replace(self, values={"pairing": how, **self.values})
+
     def warned(self, *warnings: str) -> Measures:
         """Return the measures with more to look at."""
         values = {**self.values, "notes": [*warnings, *self.values["notes"]]}

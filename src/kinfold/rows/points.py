@@ -121,7 +121,9 @@ class Nested:
         >>> Nested(np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0]], np.int32)).apart(np.array([0, 0]), np.array([1, 2]))
         array([0.5, 1. ])
         """
-        level = (self.paths[one] != self.paths[other]).sum(axis=1)
+        level = np.zeros(np.broadcast_shapes(one.shape, other.shape))
+        for ancestor in self.paths.T:
+            level += ancestor[one] != ancestor[other]
         return np.asarray(level / max(self.height, 1), np.float64)
 
 

@@ -1,18 +1,20 @@
 """What an engine may use of a machine: memory, threads, and a folder on a disk that has room.
 
 memory    of the whole process: the engine gets a part, for a release and the check of its file have one each, and
-          what is counted (classes, values) is held beside them
+          what is counted (classes, values) is held beside them. By default an engine may take a part of the memory
+          that is free when it starts, and more where that is not enough for a query (see `connection`)
 on disk   where the rows of a large table are: packed, in a private folder that goes with the run
 small     a table that is counted faster than a database is started for it: it gets a place in one that runs
 """
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from kinfold.rows.free_memory import free_memory
 
 SMALL = 1 << 20  # bytes of a table whose rows one thread counts as fast as several
 PLAIN, PACKED = (".csv", ".tsv", ".txt"), 16  # what is as long as its file says; how much longer others may be
@@ -22,7 +24,7 @@ COUNTS, FREELY = (
     0.2,
     1 << 30,
 )  # share of the memory for what was counted and may be asked again; bytes where nobody says
-MODEST, A_THREAD = 512 << 20, 256 << 20  # bytes that an engine gets where nobody says, in all and for each core
+LEAST_BY_DEFAULT = 512 << 20  # bytes that an engine gets by default, however little is free
 LEAST = 512 << 20  # bytes that a run needs for itself, whatever the table
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {f"{unit[0]}IB": 2 ** (10 * power) for power, unit in enumerate(("KB", "MB", "GB", "TB"), 1)}
@@ -44,14 +46,17 @@ class Resources:
         return FREELY if self.memory is None else self.memory * COUNTS
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The limits as the database is told them."""
-        told: dict[str, Any] = {}
+    def for_engine(self) -> int | None:
+        """How many bytes an engine that starts now may take; None where it is not known what is free."""
         if self.memory is not None:
-            told["memory_limit"] = f"{int(self.memory * SHARE) >> 20}MiB"
-        elif self.on_disk:
-            told["memory_limit"] = f"{max(MODEST, A_THREAD * (os.cpu_count() or 1)) >> 20}MiB"
-        return told if self.threads is None else {**told, "threads": str(self.threads)}
+            return int(self.memory * SHARE)
+        free = free_memory()
+        return None if free is None else max(LEAST_BY_DEFAULT, int(free * SHARE))
+
+    def settings(self, memory: int | None) -> dict[str, str]:
+        """Return the limits as settings of the database; None is a part of the machine, as the database sees it."""
+        found = {} if memory is None else {"memory_limit": in_mebibytes(memory)}
+        return found if self.threads is None else {**found, "threads": str(self.threads)}
 
     def of(self, *sources: Any) -> Resources:
         """Return these limits for the rows of sources: where they are kept, by how many bytes they have."""
@@ -62,6 +67,15 @@ class Resources:
 
 ANY = Resources()
 MOST = 2.0**63  # bytes
+
+
+def in_mebibytes(amount: int) -> str:
+    """Write an amount of memory as the database reads it.
+
+    >>> in_mebibytes(3 << 30)
+    '3072MiB'
+    """
+    return f"{amount >> 20}MiB"
 
 
 def bytes_of(text: str) -> int:

@@ -103,7 +103,7 @@ class Jobs:
         self._line: list[Job] = []
         self._going: set[Job] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.pool = WorkerPool()
+        self.pool = WorkerPool(limits.workers)
         self._closed = False
 
     def submit(self, job: Job) -> None:

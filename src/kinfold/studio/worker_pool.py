@@ -13,6 +13,8 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 
+from kinfold.rows.free_memory import shared_by
+
 KEPT = 2  # processes at hand
 MOST_JOBS = 20  # of one process: what libraries keep in memory goes with it
 LONGEST_LINE = 8 << 20  # of what a worker tells
@@ -21,7 +23,8 @@ LONGEST_LINE = 8 << 20  # of what a worker tells
 class WorkerPool:
     """Processes that are loaded and have nothing to do."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once  # processes that may work at a time, and so share the memory
         self._ready: list[Process] = []
         self._coming: asyncio.Task[Process] | None = None  # the next one, loading or loaded
         self._done: dict[int, int] = {}  # jobs by process
@@ -52,7 +55,7 @@ class WorkerPool:
 
     async def _loaded(self) -> Process:
         """Return a process that has loaded what jobs need; it says so in its first line."""
-        process = await _started()
+        process = await _started(self._at_once)
         assert process.stdout is not None  # noqa: S101  a pipe, as asked for
         try:
             line = await process.stdout.readline()
@@ -91,14 +94,14 @@ class WorkerPool:
         self._ready = []
 
 
-async def _started() -> Process:
+async def _started(at_once: int) -> Process:
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "kinfold.studio.worker"),
         stdin=PIPE,
         stdout=PIPE,
         stderr=DEVNULL,
         limit=LONGEST_LINE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={**os.environ, **shared_by(at_once), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
 
 

@@ -26,6 +26,10 @@ MILLION = 10.0
 SIZES = (100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000)
 HELD = 300  # bytes held for each record while it is partitioned, besides its values four times over
 AT = (100_000, 8, 10)  # records, attributes and k that methods declare their seconds for
+REPAIR, STARTS = (
+    (0.5, 1.5),
+    (3.2, 1.5),
+)  # what promises beyond k add, as methods declare it: from one start, from several
 
 
 @dataclass(frozen=True)
@@ -47,14 +51,25 @@ def block_size(method: Declaration, task: Task) -> BlockSize:
         return BlockSize(0)
     fitting = (size for size in SIZES if estimate(method, task, size) * 1e6 / size <= MILLION)
     size = max(next(fitting, SIZES[-1]), 2 * task.k)
+    seconds += _for_promises(task, n)
     whole = f"{method.name} on the whole table would take about {_lasting(seconds)} and {held / 1e9:.1f} GB"
     return BlockSize(size if n > size else 0, f"{whole}; method.block = 0 forbids blocks")
 
 
 def estimate(method: Declaration, task: Task, records: int) -> float:
     """Return about how many seconds a method takes for so many records of this table."""
-    seconds, power = method.cost
-    at, attributes, k = AT
+    return _scaled(method.cost, task, records)
+
+
+def _for_promises(task: Task, records: int) -> float:
+    """Return about how many seconds it takes to keep what is promised beyond k; blocks are cut without regard to it."""
+    if not task.requirements():
+        return 0.0
+    return _scaled(STARTS if task.method.starts else REPAIR, task, records)
+
+
+def _scaled(cost: tuple[float, float], task: Task, records: int) -> float:
+    (seconds, power), (at, attributes, k) = cost, AT
     return float(seconds * (records / at) ** power * _width(task) / attributes * k / task.k)
 
 

@@ -44,8 +44,9 @@ class Gaps:
         pairs = np.zeros((n, n))
         distances.add_gaps(points.numbers, pairs)
         for column, scale in zip(points.codes.T, points.scales, strict=True):
-            for code in np.unique(column):
-                pairs[column == code] += scale.gaps(int(code))[column]
+            present, place = np.unique(column, return_inverse=True)  # a scale may have many more codes
+            steps = scale.apart(present[:, None], present)
+            pairs += (scale.weight * steps * steps)[place[:, None], place]
         near = np.zeros((n, min(NEAR, n - 1)), np.int32)
         distances.nearest(pairs, near)
         return cls(pairs, near)

@@ -60,13 +60,15 @@ def _cheaper(
 
 def _larger(points: Points, k: int, most: float) -> Labels:
     """Return classes of mdav, the largest that cost at most so much, else those of k."""
-    found = None
+    found = mdav(points, k)
     for size in (times * k for times in TIMES if times * k <= len(points) // 2):
-        labels = mdav(points, size)
-        if cost(points, labels) > most:  # larger ones cost more
+        if cost(points, found) > most:  # larger ones cost more
             break
-        found = labels
-    return mdav(points, k) if found is None else found
+        larger = mdav(points, size)
+        if cost(points, larger) > most:
+            break
+        found = larger
+    return found
 
 
 def _part(progress: Progress, part: int) -> Progress:

@@ -1,16 +1,18 @@
 """The connection to the database: a query can be stopped, and want of memory is told as such.
 
+A query that does not fit into the memory that the engine has by default runs once more with all that is free.
+
 The database notices a signal while it works, but by itself it goes on to the end of the query, or forgets what the
 handler raised. Here a signal interrupts the query, and its handler runs right after: `KeyboardInterrupt` as usual.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 import duckdb
@@ -20,9 +22,13 @@ from kinfold.disk import scratch
 from kinfold.disk.deferred_signals import undisturbed
 from kinfold.errors import Cancelled, PolicyError, Unreachable
 from kinfold.rows.engines import instances
-from kinfold.rows.resources import ANY, Resources
+from kinfold.rows.free_memory import reachable_memory
+from kinfold.rows.resources import ANY, Resources, in_mebibytes
 
 PREFIX = "kinfold-"
+WORTH = 1.25  # times the memory it had: less more would hardly help a query
+
+Answer = TypeVar("Answer")
 
 _watched: ContextVar[Watch | None] = ContextVar("watched", default=None)
 
@@ -94,7 +100,9 @@ class Connection:
     def __init__(self, resources: Resources = ANY) -> None:
         self.folder = _temporary(resources.spill)
         place = str(self.folder / "rows.duckdb") if resources.on_disk else ":memory:"
-        told: dict[str, Any] = {"temp_directory": str(self.folder), **resources.settings}
+        limit = resources.for_engine
+        self._limit = limit if resources.memory is None and not resources.small else None  # None: it is not raised
+        told: dict[str, Any] = {"temp_directory": str(self.folder), **resources.settings(limit)}
         try:
             with _in_our_words():
                 self._inside, self._leave = instances.share() if resources.small else instances.start(place, told)
@@ -123,7 +131,7 @@ class Connection:
     def execute(self, query: str, *parameters: Any) -> Connection:
         """Run a query."""
         with self._stoppable():
-            self._inside.execute(query, *parameters)
+            self._asked(lambda: self._inside.execute(query, *parameters))
         return self
 
     def fetchall(self) -> list[tuple[Any, ...]]:
@@ -135,12 +143,30 @@ class Connection:
     def arrow(self, query: str) -> pa.Table:
         """Run a query and return its rows as Arrow."""
         with self._stoppable():
-            return self._inside.sql(query).to_arrow_table()
+            return self._asked(lambda: self._inside.sql(query).to_arrow_table())
 
     def reader(self, query: str, rows: int) -> pa.RecordBatchReader:
         """Run a query, and let its rows be read some at a time; nothing else may be run meanwhile."""
         with self._stoppable():
             return self._inside.sql(query).to_arrow_reader(rows)
+
+    def _asked(self, question: Callable[[], Answer]) -> Answer:
+        """Ask the database; once more where only the default limit of memory was too small."""
+        try:
+            return question()
+        except duckdb.OutOfMemoryException:
+            if not self._grown():
+                raise
+        return question()
+
+    def _grown(self) -> bool:
+        """Raise a default limit of memory to what the process can have now; say whether that is worth another try."""
+        most = None if self._limit is None else reachable_memory()
+        if self._limit is None or most is None or most < WORTH * self._limit:
+            return False
+        self._limit = most
+        self._inside.execute(f"SET memory_limit = '{in_mebibytes(most)}'")
+        return True
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:

@@ -27,6 +27,7 @@ BROKEN = (duckdb.FatalException, duckdb.InternalException)  # after these an ins
 SETTINGS = """
 SET GLOBAL TimeZone = 'UTC';  -- a day is the same day on every machine
 PRAGMA disable_checkpoint_on_shutdown;  -- nobody reads its file again
+SET allowed_configs = ['memory_limit'];  -- a default limit is raised where it does not suffice
 SET lock_configuration = true
 """
 ASKED = "SET enable_progress_bar_print = false; SET enable_progress_bar = true;"  # how far a query is; nothing is drawn

@@ -28,12 +28,13 @@ from kinfold.rows.engines.connection import join_watch
 from kinfold.rows.engines.spark.in_executors import MISFIT
 from kinfold.rows.engines.spark.java import java_home
 from kinfold.rows.engines.treating import misfit
+from kinfold.rows.free_memory import free_memory
 from kinfold.rows.resources import Resources
 
 INSTALL = install_extra("spark")
 HERE = "local[*]"
 PREFIX = "kinfold-spark-"
-LEAST, MOST, SHARE = 1 << 30, 8 << 30, 4  # bytes of Spark on this machine where nobody says: a part of its memory
+LEAST, SHARE = 1 << 30, 0.5  # of Spark on this machine by default: bytes at least, and the part of the free memory
 PATIENCE, OFTEN = 60.0, 0.2  # seconds that a job has to end, and between two words to it
 DEAD = "Spark ended, or lost the way to this process; nothing was released"
 LOST = "a task failed on the cluster again and again, or executors were lost; nothing was released"
@@ -198,9 +199,11 @@ def _settings(master: str, resources: Resources) -> dict[str, str]:
 
 
 def _share() -> int:
-    """Return how many bytes Spark gets of this machine."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else LEAST
-    return min(max(whole // SHARE, LEAST), MOST)
+    """Return how many bytes Spark gets of this machine by default."""
+    free = free_memory()
+    if free is None and hasattr(os, "sysconf"):  # half of what there is may be free
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return max(LEAST, int(SHARE * (free or 0)))
 
 
 def _cores(master: str) -> str:

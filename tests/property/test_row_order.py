@@ -1,0 +1,98 @@
+"""How `measure` pairs rows: by position where nothing denies it, and it says how; never a reordered copy by position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kinfold
+
+COLUMNS = {"age": {"role": "quasi", "type": "continuous"}, "sex": {"role": "quasi", "type": "nominal"}}
+HELD: dict[str, Any] = {"disease": {"role": "confidential", "type": "nominal"}}
+PAIRED = ("sse", "overall", "by_column")
+
+
+def policy(*, held: bool, **output: str) -> dict[str, Any]:
+    return {"privacy": {"k": 3}, "method": {"name": "mdav"}, "output": output, "columns": COLUMNS | (HELD if held else {})}
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["with an untouched column", "quasi-identifiers alone"])
+def both(request: pytest.FixtureRequest) -> tuple[pa.Table, pa.Table, dict[str, Any], float]:
+    """A table, its release in the same order, the policy, and what was truly lost."""
+    random = np.random.default_rng(4)
+    values = {"age": random.integers(18, 90, 60), "sex": random.choice(["f", "m"], 60)}
+    table = pa.table({**values, **({"disease": random.choice(list("abcd"), 60)} if request.param else {})})
+    release = kinfold.anonymize(table, policy(held=request.param))
+    return table, release.frame, policy(held=request.param), release.measures["loss"]["overall"]
+
+
+def test_rows_in_their_order_are_paired_by_position(both: Any) -> None:
+    table, released, asked, truly = both
+    found = kinfold.measure(table, released, asked)
+    assert found["loss"]["overall"] == pytest.approx(truly)
+    assert found["pairing"].startswith("paired by position: ")
+    assert ("'disease' is the same in every row" in found["pairing"]) == ("disease" in table.column_names)
+
+
+@given(data=st.data())
+@settings(max_examples=25)
+def test_a_reordered_copy_is_never_measured_by_position_without_a_word(both: Any, data: st.DataObject) -> None:
+    table, released, asked, truly = both
+    by = data.draw(st.sampled_from([None, *table.column_names]), label="sorted by")
+    order = data.draw(st.sampled_from(["ascending", "descending"]), label="direction")
+    shuffled = released.take(np.random.default_rng(data.draw(st.integers(0, 99), label="seed")).permutation(60))
+    copy = shuffled if by is None else shuffled.sort_by([(by, order)])
+    found = kinfold.measure(table, copy, asked)
+    assert found["k"] >= 3  # what needs no pairs is there
+    if "disease" in table.column_names or by == "age":
+        assert [found["loss"][key] for key in PAIRED] == [None] * 3
+        assert found["risk"]["linkage"] is None
+        assert found["pairing"].startswith("not paired: ")
+        assert any(name in found["pairing"] for name in ("'disease'", "'age'"))
+        assert any("cannot be paired" in note for note in found["notes"])
+    elif found["loss"]["overall"] is not None:
+        assert found["loss"]["overall"] > truly
+        assert any("SSE exceeds SST" in note for note in found["notes"])
+
+
+def test_a_policy_that_says_that_the_order_was_kept_is_believed_unless_columns_deny_it(both: Any) -> None:
+    table, released, asked, _ = both
+    copy = released.sort_by("age")
+    found = kinfold.measure(table, copy, {**asked, "output": {"order": "kept"}})
+    assert (found["loss"]["overall"] is None) == ("disease" in table.column_names)
+
+
+def test_a_sorted_original_may_have_a_sorted_release(both: Any) -> None:
+    table, _, asked, _ = both
+    table = table.sort_by("age").select(["age", "sex"])
+    release = kinfold.anonymize(table, quasi=["age"], k=5, method="univariate", others="release")
+    found = kinfold.measure(table.select(["age"]), release.frame.select(["age"]), quasi=["age"], k=5)
+    assert found["loss"]["overall"] == pytest.approx(release.measures["loss"]["overall"])
+
+
+def test_a_copy_of_generalized_rows_is_paired_by_classes(both: Any) -> None:
+    table, _, asked, _ = both
+    bands = {**COLUMNS["age"], "hierarchy": {"intervals": [20, 40, 80]}}
+    asked = {**asked, "method": {"name": "lattice"}, "columns": {**asked["columns"], "age": bands}}
+    release = kinfold.anonymize(table, asked)
+    copy = release.frame.sort_by([(name, "ascending") for name in release.frame.column_names])
+    found = kinfold.measure(table, copy, asked)
+    if "disease" in table.column_names:
+        assert found["pairing"].startswith("paired by classes: ")
+    assert found["loss"]["overall"] == pytest.approx(release.measures["loss"]["overall"])
+
+
+def test_few_changed_cells_of_an_untouched_column_do_not_hide_the_order(both: Any) -> None:
+    table, released, asked, _ = both
+    if "disease" not in table.column_names:
+        pytest.skip("no untouched column")
+    edited = released.column("disease").to_pylist()
+    edited[7], edited[30] = "z", None
+    released = released.set_column(released.column_names.index("disease"), "disease", [edited])
+    assert "96.7% of the rows" in kinfold.measure(table, released, asked)["pairing"]
+    assert kinfold.measure(table, released.sort_by("age"), asked)["loss"]["sse"] is None
