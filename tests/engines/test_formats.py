@@ -272,6 +272,60 @@ def test_empty_rows_are_no_records_and_no_header(tmp_path: Path) -> None:
     assert table(book) == {"a": [1, 3], "b": [2.5, 4.0]}
 
 
+PREAMBLES = st.lists(
+    st.text(st.sampled_from('a,;" \t1é'), max_size=8).filter(lambda line: line.strip() != ""), min_size=0, max_size=4
+)
+
+
+@settings(max_examples=25)
+@given(above=PREAMBLES, end=st.sampled_from(["\n", "\r\n"]), is_workbook=st.booleans(), empty=st.integers(0, 2))
+def test_a_table_below_some_lines_is_the_same_table(
+    above: list[str], end: str, is_workbook: bool, empty: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """By the line of its header, by the lines above it, and without a header."""
+    folder = tmp_path_factory.mktemp("t")
+    body = [["a", "b"], [1, "x y"], [2, "z"]]
+    lines = [[line] for line in above] + [[None, None]] * empty
+    if is_workbook:
+        (folder / "bare").mkdir()
+        path, bare = saved(folder, ("s", [*lines, *body])), saved(folder / "bare", ("s", [*lines, *body[1:]]))
+    else:
+        path, bare = folder / "t.csv", folder / "bare.csv"
+        texts = [*above, *[""] * empty]
+        path.write_text(end.join([*texts, *(f"{a},{b}" for a, b in body), ""]), "utf-8", newline="")
+        bare.write_text(end.join([*texts, *(f"{a},{b}" for a, b in body[1:]), ""]), "utf-8", newline="")
+    found = {"a": [1, 2], "b": ["x y", "z"]} if is_workbook else {"a": ["1", "2"], "b": ["x y", "z"]}
+    number = len(lines) + 1
+    for given_ in ({"header": number}, {"skip": len(above)}, {"header": number, "skip": len(lines)}):
+        assert table(path, separator=",", **given_) == found
+    assert [*table(bare, separator=",", header=0, skip=len(above)).values()] == [*found.values()]
+    assert [*table(bare, separator=",", header=0, skip=len(lines))] == ["column1", "column2"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.xlsx"])
+@pytest.mark.parametrize("given_", [{"header": 3}, {"header": 9}, {"skip": 9}, {"header": 0, "skip": 9}])
+def test_a_line_without_names_is_told(tmp_path: Path, name: str, given_: dict[str, int]) -> None:
+    path = saved(tmp_path, ("s", [["a", "b"], [1, 2], [None, None], [3, 4]])) if name == "t.xlsx" else tmp_path / name
+    if name == "t.csv":
+        path.write_text("a,b\n1,2\n\n3,4\n", "utf-8")
+    with pytest.raises(DataError, match="empty|begins"):
+        table(path, **given_)
+
+
+def test_a_declared_header_is_not_doubted_and_one_within_skipped_lines_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("34,f\n51,m\n47,f\n", "utf-8")
+    with pytest.raises(DataError, match="does not look like a header") as caught:
+        kinfold.anonymize(tmp_path / "t.csv", quasi=["x"], k=2)
+    assert "source.header = 0" in str(caught.value)
+    release = kinfold.anonymize(tmp_path / "t.csv", quasi=["column1", "column2"], k=3, header=0)
+    assert release.frame.num_rows == 3
+    assert kinfold.profile(tmp_path / "t.csv", header=0).source["header"] == 0
+    with pytest.raises(PolicyError, match="the header is line 2, and 3 lines are left out"):
+        kinfold.profile(tmp_path / "t.csv", header=2, skip=3)
+    with pytest.raises(PolicyError, match=r"source\.skip"):
+        kinfold.profile(tmp_path / "t.csv", skip=-1)
+
+
 def merged(tmp_path: Path) -> Path:
     path = saved(tmp_path, ("s", [["a", None, "c"], [1, 2, 3]]))
     book = openpyxl.load_workbook(path)

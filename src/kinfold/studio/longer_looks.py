@@ -72,9 +72,7 @@ def warmup(_: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
     from kinfold.kernels import warmup as compiled
     from kinfold.methods.planning.warming import kernels_of
 
-    compiled(
-        lambda done, total: tell({"event": "progress", "stage": "compile", "share": done / total}), kernels_of()
-    )
+    compiled(lambda done, total: tell({"event": "progress", "stage": "compile", "share": done / total}), kernels_of())
     return {}
 
 

@@ -1,6 +1,6 @@
 """Workbooks: a sheet of an Excel file as text, cell by cell, and which of its columns hold numbers by their cells.
 
-The first row that holds something is the header. Rows without any value are no records, and columns without a name
+The first row that holds something is the header, unless another one is declared, or none. Rows without any value are no records, and columns without a name
 or a value are none. Formulas are read as the values that were saved with them. Texts are read as those of a CSV file
 are, so that a number stored as text is a number.
 """
@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinfold.errors import DataError, KinfoldError, PolicyError
+from kinfold.rows.engines.dialect import numbered
+from kinfold.rows.source_form import Form
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # of Excel before 2007, and of what a password protects
 MIDNIGHT = " 00:00:00"
@@ -33,28 +35,31 @@ class SheetCells:
     numbers: tuple[int, ...]
 
 
-def read_sheet(path: Path, sheet: str | int | None) -> SheetCells:
+def read_sheet(path: Path, form: Form) -> SheetCells:
     """Read one sheet of a workbook: the one that is named or numbered, or the only one that holds something."""
     with _readable(path):
         book = _opened(path)
-        return _read(book, _chosen(book, sheet, path.name), path.name)
+        return _read(book, _chosen(book, form.sheet, path.name), form, path.name)
 
 
-def _read(book: Any, title: str, name: str) -> SheetCells:
-    cells = _cells(book.load_sheet(title, header_row=None, dtypes="string"))
+def _read(book: Any, title: str, form: Form, name: str) -> SheetCells:
+    cells = _cells(book.load_sheet(title, header_row=None, skip_rows=0, dtypes="string"))  # by the rows of the sheet
     filled = _any_value(cells)
-    first = filled.index(True).as_py()  # rows above it are empty
-    if first < 0:
-        raise DataError(f"the sheet '{title}' of '{name}' is empty", fix="name another sheet: --sheet")
+    first = filled.slice(form.above).index(True).as_py() + form.above  # rows above it are empty, or left out
+    if first < form.above or (form.header and first > form.above):
+        what = f"row {form.header} of" if form.header else f"below row {form.above}" if form.above else ""
+        raise DataError(f"{what} the sheet '{title}' of '{name}' is empty".strip(), fix="name another sheet: --sheet")
     header = [column[first].as_py() or "" for column in cells.columns]
-    guessed = book.load_sheet(title, header_row=first, schema_sample_rows=None).available_columns()
+    start = first if form.header == 0 else first + 1
+    guessed = book.load_sheet(title, header_row=None, skip_rows=start, schema_sample_rows=None).available_columns()
     kinds = {each.index: each.dtype for each in guessed}
-    below = cells.slice(first + 1).filter(filled.slice(first + 1))
+    below = cells.slice(start).filter(filled.slice(start))
     kept = [i for i, label in enumerate(header) if label.strip() or below.column(i).null_count < below.num_rows]
     columns = [_without_midnight(below.column(i)) if kinds.get(i) == "datetime" else below.column(i) for i in kept]
     table = pa.table(columns, names=[str(i) for i in range(len(kept))])
     numbers = tuple(place for place, i in enumerate(kept) if kinds.get(i) in ("float", "int"))
-    return SheetCells(title, tuple(header[i] for i in kept), table, numbers)
+    names = numbered(len(kept)) if form.header == 0 else tuple(header[i] for i in kept)
+    return SheetCells(title, names, table, numbers)
 
 
 def _opened(path: Path) -> Any:
