@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 import kinfold
 from kinfold.errors import DataError, PolicyError
 from kinfold.request.policy import Policy
+from kinfold.rows.bounds import Bounds, bounded
 from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.rows.source_form import Form
 
@@ -308,7 +309,7 @@ def test_a_line_without_names_is_told(tmp_path: Path, name: str, given_: dict[st
     path = saved(tmp_path, ("s", [["a", "b"], [1, 2], [None, None], [3, 4]])) if name == "t.xlsx" else tmp_path / name
     if name == "t.csv":
         path.write_text("a,b\n1,2\n\n3,4\n", "utf-8")
-    with pytest.raises(DataError, match="empty|begins"):
+    with pytest.raises(DataError, match=r"empty|begins"):
         table(path, **given_)
 
 
@@ -324,6 +325,45 @@ def test_a_declared_header_is_not_doubted_and_one_within_skipped_lines_is_refuse
         kinfold.profile(tmp_path / "t.csv", header=2, skip=3)
     with pytest.raises(PolicyError, match=r"source\.skip"):
         kinfold.profile(tmp_path / "t.csv", skip=-1)
+
+
+def bomb(tmp_path: Path, claimed: int | None = None) -> Path:
+    """A workbook whose sheet is much larger than the file; its header may claim another size."""
+    path = saved(tmp_path, ("s", [["a", "b"], [1, 2]]))
+    with zipfile.ZipFile(path) as plain, zipfile.ZipFile(tmp_path / "b.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
+        for part in plain.infolist():
+            more = b" " * 5_000_000 if "sheet1" in part.filename else b""
+            packed.writestr(part.filename, plain.read(part) + more)
+        if claimed is not None:
+            next(part for part in packed.infolist() if "sheet1" in part.filename).file_size = claimed
+    return tmp_path / "b.xlsx"
+
+
+@pytest.mark.parametrize("claimed", [None, 500])
+def test_a_workbook_that_expands_like_no_table_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: int | None
+) -> None:
+    book = bomb(tmp_path, claimed)
+    monkeypatch.setattr("kinfold.rows.engines.unpacking.SMALL_SHEETS", 2_000_000)
+    with pytest.raises(DataError, match=r"'b\.xlsx' expands to more than 2 MB"):
+        table(book)
+    with bounded(Bounds(expanded=1_000_000)), pytest.raises(DataError, match="more than 1 MB"):
+        table(book)
+    monkeypatch.setattr("kinfold.rows.engines.unpacking.SMALL_SHEETS", 6_000_000)
+    if claimed is None:
+        assert table(book) == {"a": [1], "b": [2]}
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name.startswith("t.csv.")])
+def test_a_packed_file_expands_within_bounds_and_columns_are_counted(rows: Rows, tmp_path: Path, name: str) -> None:
+    WRITERS[name](rows, tmp_path / name)
+    with DuckDB() as engine:
+        with bounded(Bounds(expanded=50)), pytest.raises(DataError, match="expands to more than"):
+            engine.read(tmp_path / name)
+        assert not list(Path(engine._db.folder).glob("source*")), "a copy stayed"
+        with bounded(Bounds(columns=1)), pytest.raises(DataError, match="columns, and 1 are read here"):
+            engine.read(tmp_path / name)
+        engine.read(tmp_path / name)
 
 
 def merged(tmp_path: Path) -> Path:

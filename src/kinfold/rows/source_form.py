@@ -38,7 +38,7 @@ class Form:
 
     @property
     def above(self) -> int:
-        """How many lines are above the header; where there is none, or it is the first that holds something, the table."""
+        """How many lines are above the header where its line is declared, else above the table."""
         return self.header - 1 if self.header else self.skip
 
     @property

@@ -82,6 +82,12 @@ def retry(sessions: Sessions, session: StudioSession, given: Mapping[str, Any]) 
     return session.changed()
 
 
+def bounds_of(session: StudioSession) -> dict[str, int | None]:
+    """Return how much of the table is read: an upload is no larger unpacked than it may be plain."""
+    given = session.source is not None and session.source.kind == "given"  # by the command, and as large as it likes
+    return {"columns": session.limits.columns, "expanded": None if given else session.limits.upload_bytes}
+
+
 def reading_options(table: Opened) -> tuple[str, ...]:
     """Return the keys of `[source]` that say how a file of this format is read; none for rows of a database."""
     try:
@@ -102,6 +108,7 @@ def _begin(
         "fresh": not table.facts,
         "policy": table.policy,
         "address": table.asked,
+        "bounds": bounds_of(session),
     }
     table.asked = None
     told = partial(_told, sessions, session, table, dict(written), guessing)

@@ -32,7 +32,7 @@ SAMPLE = 1 << 18  # bytes that the separator and the header are judged by
 SAMPLE_ROWS = 1000  # rows of it: as many as tell names from values, read in a moment
 CHUNK = 1 << 20  # bytes or characters held at a time
 NAMES = {"\t": "tab", " ": "space"}
-LINES = "count the lines from 1: source.header (--header) is the line of the names, source.skip (--skip) how many to leave out"
+LINES = "count lines from 1: source.header (--header) is the line of the names, source.skip (--skip) counts those to leave out"
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,9 @@ def _copied(db: Database, path: Path, kind: Format, write: Callable[[Path], None
     copy = db.folder / f"source{next(db.numbers)}.{kind}"
     try:
         write(copy)
+    except KinfoldError:
+        copy.unlink(missing_ok=True)
+        raise
     except OSError as error:
         copy.unlink(missing_ok=True)
         what = f"cannot write a copy of '{path.name}' to '{db.folder.parent}': {error.strerror}"
@@ -102,7 +105,7 @@ def _read_csv(db: Database, path: Path, form: Form, name: str) -> Frame:
 def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
     fields = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
     options = (
-        f"auto_detect=false, header={str(dialect.headed).lower()}, delim={string(dialect.separator)}, quote='\"', escape='\"', "
+        f"auto_detect=false, header={dialect.headed}, delim={string(dialect.separator)}, quote='\"', escape='\"', "
         f"columns={fields}, skip={dialect.blank}, store_rejects=true, compression='none', hive_partitioning=false"
     )
     try:

@@ -1,7 +1,7 @@
 """Workbooks: a sheet of an Excel file as text, cell by cell, and which of its columns hold numbers by their cells.
 
-The first row that holds something is the header, unless another one is declared, or none. Rows without any value are no records, and columns without a name
-or a value are none. Formulas are read as the values that were saved with them. Texts are read as those of a CSV file
+The first row that holds something is the header, unless another one is declared, or none. Rows without any value are no
+records, and columns without a name or a value are none. Formulas are read as the values that were saved with them. Texts are read as those of a CSV file
 are, so that a number stored as text is a number.
 """
 
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from kinfold.errors import DataError, KinfoldError, PolicyError
 from kinfold.rows.engines.dialect import numbered
+from kinfold.rows.engines.unpacking import check_workbook
 from kinfold.rows.source_form import Form
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # of Excel before 2007, and of what a password protects
@@ -71,6 +72,7 @@ def _opened(path: Path) -> Any:
         if file.read(len(OLE)) == OLE:
             what = f"'{path.name}' is protected by a password, or an old Excel file under a new ending"
             raise DataError(what, fix="save it as .xlsx without a password")
+    check_workbook(path)
     return fastexcel.read_excel(str(path))
 
 
