@@ -207,7 +207,9 @@ def verify(
     asked = requested(policy, request)
     rows = rows_of(source)
     with open_engine(asked, rows) as engine:
-        frame = engine.read(rows, form=replace(asked.source.form, encoding=None))  # a release is UTF-8
+        frame = engine.read(
+            rows, form=replace(asked.source.form, encoding=None, header=None, skip=0)
+        )  # as a release is
         terms = released_terms(asked, engine, frame)
         verdict = check(engine, frame, terms)
         if twice:
@@ -336,8 +338,8 @@ def hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
 def profile(source: Any, *, progress: Stage | None = None, **written: Any) -> Profile:
     """Say what each column of a table is and which combinations single people out: a `Profile`.
 
-    How the table is written is found out; `na`, `decimal`, `thousands`, `dates`, `encoding`, `separator` and `sheet`
-    say it instead, as the keys of `[source]` do.
+    How the table is written is found out; `na`, `decimal`, `thousands`, `dates`, `encoding`, `separator`, `sheet`,
+    `header` and `skip` say it instead, as the keys of `[source]` do.
     """
     from kinfold.profiling.profile import profile as look
 

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 import kinfold
 from kinfold.errors import DataError, PolicyError
 from kinfold.request.policy import Policy
+from kinfold.rows.bounds import Bounds, bounded
 from kinfold.rows.engines.duckdb import DuckDB
 from kinfold.rows.source_form import Form
 
@@ -270,6 +271,99 @@ def test_empty_rows_are_no_records_and_no_header(tmp_path: Path) -> None:
     lines = [["", None], [None, None], ["a", "b"], [None, None], [1, 2.5], ["", ""], [3, 4]]
     book = saved(tmp_path, ("s", lines))
     assert table(book) == {"a": [1, 3], "b": [2.5, 4.0]}
+
+
+PREAMBLES = st.lists(
+    st.text(st.sampled_from('a,;" \t1é'), max_size=8).filter(lambda line: line.strip() != ""), min_size=0, max_size=4
+)
+
+
+@settings(max_examples=25)
+@given(above=PREAMBLES, end=st.sampled_from(["\n", "\r\n"]), is_workbook=st.booleans(), empty=st.integers(0, 2))
+def test_a_table_below_some_lines_is_the_same_table(
+    above: list[str], end: str, is_workbook: bool, empty: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """By the line of its header, by the lines above it, and without a header."""
+    folder = tmp_path_factory.mktemp("t")
+    body = [["a", "b"], [1, "x y"], [2, "z"]]
+    lines = [[line] for line in above] + [[None, None]] * empty
+    if is_workbook:
+        (folder / "bare").mkdir()
+        path, bare = saved(folder, ("s", [*lines, *body])), saved(folder / "bare", ("s", [*lines, *body[1:]]))
+    else:
+        path, bare = folder / "t.csv", folder / "bare.csv"
+        texts = [*above, *[""] * empty]
+        path.write_text(end.join([*texts, *(f"{a},{b}" for a, b in body), ""]), "utf-8", newline="")
+        bare.write_text(end.join([*texts, *(f"{a},{b}" for a, b in body[1:]), ""]), "utf-8", newline="")
+    found = {"a": [1, 2], "b": ["x y", "z"]} if is_workbook else {"a": ["1", "2"], "b": ["x y", "z"]}
+    number = len(lines) + 1
+    for given_ in ({"header": number}, {"skip": len(above)}, {"header": number, "skip": len(lines)}):
+        assert table(path, separator=",", **given_) == found
+    assert [*table(bare, separator=",", header=0, skip=len(above)).values()] == [*found.values()]
+    assert [*table(bare, separator=",", header=0, skip=len(lines))] == ["column1", "column2"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.xlsx"])
+@pytest.mark.parametrize("given_", [{"header": 3}, {"header": 9}, {"skip": 9}, {"header": 0, "skip": 9}])
+def test_a_line_without_names_is_told(tmp_path: Path, name: str, given_: dict[str, int]) -> None:
+    path = saved(tmp_path, ("s", [["a", "b"], [1, 2], [None, None], [3, 4]])) if name == "t.xlsx" else tmp_path / name
+    if name == "t.csv":
+        path.write_text("a,b\n1,2\n\n3,4\n", "utf-8")
+    with pytest.raises(DataError, match=r"empty|begins"):
+        table(path, **given_)
+
+
+def test_a_declared_header_is_not_doubted_and_one_within_skipped_lines_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("34,f\n51,m\n47,f\n", "utf-8")
+    with pytest.raises(DataError, match="does not look like a header") as caught:
+        kinfold.anonymize(tmp_path / "t.csv", quasi=["x"], k=2)
+    assert "source.header = 0" in str(caught.value)
+    release = kinfold.anonymize(tmp_path / "t.csv", quasi=["column1", "column2"], k=3, header=0)
+    assert release.frame.num_rows == 3
+    assert kinfold.profile(tmp_path / "t.csv", header=0).source["header"] == 0
+    with pytest.raises(PolicyError, match="the header is line 2, and 3 lines are left out"):
+        kinfold.profile(tmp_path / "t.csv", header=2, skip=3)
+    with pytest.raises(PolicyError, match=r"source\.skip"):
+        kinfold.profile(tmp_path / "t.csv", skip=-1)
+
+
+def bomb(tmp_path: Path, claimed: int | None = None) -> Path:
+    """A workbook whose sheet is much larger than the file; its header may claim another size."""
+    path = saved(tmp_path, ("s", [["a", "b"], [1, 2]]))
+    with zipfile.ZipFile(path) as plain, zipfile.ZipFile(tmp_path / "b.xlsx", "w", zipfile.ZIP_DEFLATED) as packed:
+        for part in plain.infolist():
+            more = b" " * 5_000_000 if "sheet1" in part.filename else b""
+            packed.writestr(part.filename, plain.read(part) + more)
+        if claimed is not None:
+            next(part for part in packed.infolist() if "sheet1" in part.filename).file_size = claimed
+    return tmp_path / "b.xlsx"
+
+
+@pytest.mark.parametrize("claimed", [None, 500])
+def test_a_workbook_that_expands_like_no_table_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: int | None
+) -> None:
+    book = bomb(tmp_path, claimed)
+    monkeypatch.setattr("kinfold.rows.engines.unpacking.SMALL_SHEETS", 2_000_000)
+    with pytest.raises(DataError, match=r"'b\.xlsx' expands to more than 2 MB"):
+        table(book)
+    with bounded(Bounds(expanded=1_000_000)), pytest.raises(DataError, match="more than 1 MB"):
+        table(book)
+    monkeypatch.setattr("kinfold.rows.engines.unpacking.SMALL_SHEETS", 6_000_000)
+    if claimed is None:
+        assert table(book) == {"a": [1], "b": [2]}
+
+
+@pytest.mark.parametrize("name", [name for name in WRITERS if name.startswith("t.csv.")])
+def test_a_packed_file_expands_within_bounds_and_columns_are_counted(rows: Rows, tmp_path: Path, name: str) -> None:
+    WRITERS[name](rows, tmp_path / name)
+    with DuckDB() as engine:
+        with bounded(Bounds(expanded=50)), pytest.raises(DataError, match="expands to more than"):
+            engine.read(tmp_path / name)
+        assert not list(Path(engine._db.folder).glob("source*")), "a copy stayed"
+        with bounded(Bounds(columns=1)), pytest.raises(DataError, match="columns, and 1 are read here"):
+            engine.read(tmp_path / name)
+        engine.read(tmp_path / name)
 
 
 def merged(tmp_path: Path) -> Path:

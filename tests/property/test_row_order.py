@@ -18,7 +18,12 @@ PAIRED = ("sse", "overall", "by_column")
 
 
 def policy(*, held: bool, **output: str) -> dict[str, Any]:
-    return {"privacy": {"k": 3}, "method": {"name": "mdav"}, "output": output, "columns": COLUMNS | (HELD if held else {})}
+    return {
+        "privacy": {"k": 3},
+        "method": {"name": "mdav"},
+        "output": output,
+        "columns": COLUMNS | (HELD if held else {}),
+    }
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["with an untouched column", "quasi-identifiers alone"])

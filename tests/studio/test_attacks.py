@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import http.client
 import json
 import logging
 import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -281,6 +283,32 @@ def test_an_upload_that_breaks_off_leaves_nothing(made: Studio) -> None:
         wait_for(lambda: [*made.sessions.folder.rglob("half.csv")], "the half file")
     wait_for(lambda: not [*made.sessions.folder.rglob("half.csv")], "its end")
     assert visitor.get("/api/session")["state"] == "empty"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_what_is_opened_is_bounded_in_size_columns_and_memory() -> None:
+    bounds = Limits(upload_bytes=2_000_000, columns=50, worker_bytes=1 << 20)
+    with studio(bounds) as made:
+        visitor = Visitor.let_in(made)
+        assert "more than the 1 MB of memory that the studio gives" in _refusal(visitor, "fine.csv", b"a,b\n1,2\n3,4\n")
+    with studio(replace(bounds, worker_bytes=None)) as made:
+        visitor = Visitor.let_in(made)
+        packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
+        assert "'big.csv.gz' expands to more than 2 MB" in _refusal(visitor, "big.csv.gz", packed)
+        wide = ",".join(f"c{i}" for i in range(20_000))
+        assert "has 20,000 columns, and 50 are read here" in _refusal(visitor, "wide.csv", f"{wide}\n{wide}\n".encode())
+        assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
+
+
+def _refusal(visitor: Visitor, name: str, content: bytes) -> str:
+    """Send a file that cannot be opened, and return why."""
+    assert visitor.upload(name, content).status == 200
+
+    def failed() -> str:
+        state = visitor.get("/api/session")
+        return str(state["source"]["problems"]) if state["state"] == "failed" else ""
+
+    return wait_for(failed, "the refusal")  # type: ignore[no-any-return]
 
 
 def _whole(raw: socket.socket) -> str:

@@ -246,6 +246,35 @@ def test_a_file_that_is_no_table_is_told(made: Studio) -> None:
     assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
 
 
+def test_a_file_that_could_not_be_opened_is_read_otherwise(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    assert visitor.ask("POST", "/api/source/options", {"header": 0}).status == 409
+    rows = "".join(f"{20 + i % 7},{'fm'[i % 2]},{'flu' if i % 3 else 'gout'}\n" for i in range(40))
+    visitor.upload("no header.csv", rows.encode())
+    state = wait_for(lambda: _failed(visitor), "the failure")
+    assert state["source"]["name"] == "no header.csv"
+    assert "source.header = 0" in state["source"]["problems"][0]["fix"]
+    assert {"separator", "encoding", "header", "skip", "decimal"} <= {*state["source"]["reading"]}
+    assert visitor.ask("POST", "/api/source/options", {"header": -1}).status == 422
+    visitor.post("/api/source/options", {"header": 0})
+    state = visitor.ready()
+    assert [each["name"] for each in state["columns"]] == ["column1", "column2", "column3"]
+    assert state["policy"]["values"]["source"]["header"] == 0
+    assert state["source"]["rows"] == 40
+    visitor.post(
+        "/api/source/options", {"separator": ";", "encoding": "utf-16"}
+    )  # it fails once more, and is no dead end
+    assert wait_for(lambda: _failed(visitor), "another failure")["source"]["reading"]
+    visitor.post("/api/source/options", {"separator": None, "encoding": None})
+    assert wait_for(lambda: _ready(visitor), "the table again")["source"]["rows"] == 40
+    visitor.upload("titled.csv", b'A "report;\n\nage;sex;ill\n' + rows.replace(",", ";").encode())
+    wait_for(lambda: _failed(visitor), "the failure")
+    visitor.post("/api/source/options", {"header": 3})
+    state = visitor.ready()
+    assert [each["name"] for each in state["columns"]] == ["age", "sex", "ill"]
+    assert state["source"]["options"]["separator"] == ";"
+
+
 def _failed(visitor: Visitor) -> Any:
     state = visitor.get("/api/session")
     return state if state["state"] == "failed" else None

@@ -42,6 +42,8 @@ OPTIONS = {
     "encoding": _option(str, "utf-8, latin-1, cp1252, utf-16, ..."),
     "separator": _option(str, "What stands between fields: ; or tab"),
     "sheet": _option(str, "Sheet of a workbook: its name, or its number."),
+    "header": _option(int, "Line of the column names; 0: there is none."),
+    "skip": _option(int, "Lines above the table."),
     "parts": _option(bool, "The table is a folder, or a pattern of files."),
 }
 CHOICES = {
@@ -79,4 +81,4 @@ def _read(key: str, value: Any) -> Any:
         return [word for given in value for word in given.split(",")]
     if key == "sheet" and value is not None and value.isdigit():
         return int(value)
-    return value or None
+    return value if key == "header" else value or None

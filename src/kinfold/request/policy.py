@@ -272,6 +272,8 @@ class Source(_Section):
     encoding: Annotated[str | None, BeforeValidator(source_keys.encoding)] = None
     separator: Annotated[str | None, BeforeValidator(source_keys.separator)] = None
     sheet: str | Annotated[Whole, Field(ge=1)] | None = None
+    header: Annotated[Whole, Field(ge=0)] | None = None  # the line of the column names; 0: there is none
+    skip: Annotated[Whole, Field(ge=0)] = 0  # lines above the table
     parts: bool = False  # a folder, or a pattern of files; otherwise a path is one file, whatever characters it has
 
     @property
@@ -283,6 +285,8 @@ class Source(_Section):
     def _different_marks(self) -> Self:
         if self.decimal == self.thousands:
             raise ValueError("decimal and thousands are the same mark")
+        if self.header and self.header <= self.skip:
+            raise ValueError(f"the header is line {self.header}, and {self.skip} lines are left out")
         return self
 
 

@@ -107,6 +107,8 @@ def _hint(key: str) -> str:
         "source.encoding": 'as in encoding = "latin-1"',
         "source.separator": 'separator = ";", ",", "|" or "tab"',
         "source.sheet": "the name of a sheet, or its number from 1 up",
+        "source.header": "the number of the line that has the column names, from 1 up, or 0 where none has",
+        "source.skip": "how many lines are above the table, a whole number from 0 up",
         "method.levels": "a whole number from 0 up for each quasi-identifier, for example { zip = 2, age = 1 }",
     }
     if key.endswith(".role"):

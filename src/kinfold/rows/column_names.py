@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinfold.errors import DataError, Problem
+from kinfold.rows.bounds import check_columns
 
 NUL = "has a NUL character"
 RETURN = "has a carriage return"  # readers of CSV do not agree on where such a header ends
@@ -17,6 +18,7 @@ def check_names(names: Sequence[str], where: str) -> None:
     Names that differ only in case count as shared. They are told by their places: a first line that has a name twice
     may be a record.
     """
+    check_columns(len(names), where)
     problems = [
         Problem(f"{where}: column {place} has no name", "name every column")
         for place, name in enumerate(names, 1)

@@ -35,8 +35,8 @@ def no_header(places: Sequence[int]) -> DataError:
     columns = f"column {shown} holds" if len(places) == 1 else f"columns {shown} hold"
     return DataError(
         f"the first line does not look like a header: in it {columns} what could be a value from the lines below",
-        fix="put a line of column names on top; if it is one, rename those columns (2019 to year_2019), or name one of "
-        "the columns in a policy",
+        fix="say source.header = 0 (--header 0) if no line has the names, source.header = 1 if this one has, or the "
+        "number of another line; rename columns such as 2019 (to year_2019), or name one of the columns in a policy",
     )
 
 

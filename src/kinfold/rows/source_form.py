@@ -28,11 +28,18 @@ class Form:
     encoding: str | None = None
     separator: str | None = None
     sheet: str | int | None = None
+    header: int | None = None  # the line, or the row of a sheet, that has the names: the first one; 0: none has them
+    skip: int = 0  # lines above the table
     parts: bool = False  # a path may be a folder, or a pattern of files
 
     def of_another(self) -> Form:
         """Return how the values of another file are written that was made from this one, or stands beside it."""
-        return replace(self, encoding=None, separator=None, sheet=None, parts=False)
+        return replace(self, encoding=None, separator=None, sheet=None, header=None, skip=0, parts=False)
+
+    @property
+    def above(self) -> int:
+        """How many lines are above the header where its line is declared, else above the table."""
+        return self.header - 1 if self.header else self.skip
 
     @property
     def marked(self) -> bool:
@@ -49,7 +56,7 @@ class Form:
         one = self.dates[0] if len(self.dates) == 1 else list(self.dates)
         told = {"separator": self.separator, "encoding": self.encoding, "sheet": self.sheet, "na": list(self.na)}
         told |= {"decimal": self.decimal if self.decimal != "." else None, "thousands": self.thousands, "dates": one}
-        told |= {"parts": self.parts or None}
+        told |= {"header": self.header, "skip": self.skip or None, "parts": self.parts or None}
         return {key: value for key, value in told.items() if value or value == 0}
 
 

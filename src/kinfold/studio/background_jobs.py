@@ -3,6 +3,8 @@
     lanes     runs, and looks that somebody waits for; so many processes each, the others wait in line
     line      bounded, in all and for each session; of those that wait the first goes whose session has nothing going on
 
+    memory    bounded for each job: a process that holds more is ended, and the page is told
+
 A process that ends without a last word was ended from outside, most likely for want of memory.
 """
 
@@ -18,13 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from kinfold.studio import worker_memory
 from kinfold.studio.error_answers import Refused
-from kinfold.studio.server_limits import MB, Limits
+from kinfold.studio.server_limits import GB, MB, Limits
 from kinfold.studio.worker_pool import WorkerPool, kill
 
 State: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 
 OVER: tuple[State, ...] = ("done", "failed", "cancelled")
+OFTEN = 0.2  # seconds between two looks at the memory of a process
 LARGE = 20 * MB  # of a table: what a run on one leaves in memory goes with its process
 GONE = {
     "what": "the run was ended from outside, most likely for want of memory",
@@ -54,6 +58,7 @@ class Job:
     summary: Mapping[str, Any] | None = None
     problems: list[Mapping[str, Any]] = field(default_factory=list)
     process: asyncio.subprocess.Process | None = None
+    ended_for_memory: bool = False
 
     @property
     def over(self) -> bool:
@@ -200,15 +205,39 @@ class Jobs:
         process.stdin.write(json.dumps({**job.request, "kind": job.kind, "folder": str(job.folder)}).encode())
         process.stdin.write(b"\n")
         await process.stdin.drain()
-        while line := await process.stdout.readline():
-            job.hear(json.loads(line))
-            if job.over:
-                return  # the last word: whoever asked is told once the process is gone
-            job.told(job)
+        watching = asyncio.create_task(self._watch_memory(job, process))
+        try:
+            while line := await process.stdout.readline():
+                job.hear(json.loads(line))
+                if job.over:
+                    return  # the last word: whoever asked is told once the process is gone
+                job.told(job)
+        finally:
+            watching.cancel()
+
+    async def _watch_memory(self, job: Job, process: asyncio.subprocess.Process) -> None:
+        """End a process that holds more memory than a job may."""
+        most = self._limits.worker_bytes or worker_memory.allowed()
+        while most is not None and (held := worker_memory.held(process.pid)) is not None:
+            if held > most:
+                job.ended_for_memory = True
+                job.problems = [_too_much_memory(most)]
+                job.finish("failed")
+                kill(process)
+                return
+            await asyncio.sleep(OFTEN)
+
+
+def _too_much_memory(most: int) -> dict[str, str]:
+    told = f"{most / GB:.1f} GB" if most >= GB else f"{most // MB:,} MB"
+    what = f"this needed more than the {told} of memory that the studio gives to one job, and was ended"
+    return {"what": what, "fix": "free some memory, or take fewer records, columns or values at a time"}
 
 
 def _fit(job: Job) -> bool:
     """Whether the process of a job may do another: a look that the worker answered, a run that went well."""
+    if job.ended_for_memory:
+        return False
     if job.lane == "look":
         return job.state in ("done", "failed")
     source = Path(str(job.request["source"]))

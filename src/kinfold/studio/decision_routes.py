@@ -55,7 +55,7 @@ class DecisionRoutes:
         return JSONResponse({"version": await decide(self.sessions, session, changes)})
 
     async def policy(self, request: Request) -> Response:
-        """Take the text as somebody wrote it; one that is no policy is kept as a draft, and nothing is run meanwhile."""
+        """Take the text as it was typed; one that is no policy is kept as a draft, and nothing is run meanwhile."""
         session, text = await self._text(request)
         try:
             version = await rewrite(self.sessions, session, text, "the policy's text", "text")

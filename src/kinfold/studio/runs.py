@@ -15,7 +15,7 @@ from kinfold.studio.background_jobs import Job
 from kinfold.studio.error_answers import Refused
 from kinfold.studio.policy_decisions import changed_text, checked, policy_of
 from kinfold.studio.sessions import Sessions, StudioSession, Tried
-from kinfold.studio.tables import clean_name
+from kinfold.studio.tables import bounds_of, clean_name
 
 
 def begin(sessions: Sessions, session: StudioSession, changes: Mapping[Key, Any]) -> Tried:
@@ -60,7 +60,7 @@ def _job(session: StudioSession, kind: str, text: str, more: Mapping[str, Any] |
     folder = session.room(ident)
     path = session.folder / f"policy-{ident}.toml"
     path.write_text(text, encoding="utf-8")
-    request = {"source": str(session.table.path), "policy": str(path), **(more or {})}
+    request = {"source": str(session.table.path), "policy": str(path), "bounds": bounds_of(session), **(more or {})}
     lane, told = ("run", _run_told) if kind == "run" else ("look", _look_told)
     return Job(ident, kind, session, folder, request, partial(told, session), lane)
 

@@ -24,5 +24,7 @@ class Limits:
     workers: int = 2  # processes for runs, and as many for what somebody waits for
     desks: int = 24  # open tables
     desk_bytes: int = 1 * GB  # of their files together
+    columns: int = 2000  # of a table
+    worker_bytes: int | None = None  # of memory, for one job; None: nine tenths of what is free as it begins
     undo: int = 200  # decisions that can be taken back
     text_bytes: int = 4 * MB  # of a policy

@@ -23,10 +23,10 @@ from kinfold.studio.policy_decisions import changed_text, policy_of, taken, usab
 from kinfold.studio.request_bodies import json_of, saved, whole
 from kinfold.studio.sessions import Opened, Sessions, StudioSession
 from kinfold.studio.table_opening import FIRST
-from kinfold.studio.tables import clean_name, let_go, opened, place_for
+from kinfold.studio.tables import clean_name, let_go, opened, place_for, retry
 
 MOST_ROWS = 500  # of a page
-OPTIONS = ("na", "decimal", "thousands", "dates", "encoding", "separator", "sheet")
+OPTIONS = ("na", "decimal", "thousands", "dates", "encoding", "separator", "sheet", "header", "skip")
 
 
 class SourceRoutes:
@@ -65,12 +65,15 @@ class SourceRoutes:
         return JSONResponse({"version": await taken_in(self.sessions, session, table)})
 
     async def options(self, request: Request) -> Response:
-        """Read the table otherwise; a null goes back to guessing."""
+        """Read the table otherwise, also one that could not be opened so far; a null goes back to guessing."""
         session = session_of(request)
         given = await json_of(request, session.limits)
-        _ = session.table
+        if session.source is None:
+            raise Refused(409, "no table is open", "open one first")
         if strange := sorted(set(given) - set(OPTIONS)):
             raise Refused(400, f"no option is called {strange[0]!r}", f"known are {', '.join(OPTIONS)}")
+        if not session.history.text:
+            return JSONResponse({"version": retry(self.sessions, session, given)})
         changes: dict[Key, Any] = {("source", key): value for key, value in given.items()}
         async with session.deciding:
             text = changed_text(session.history.text, changes)

@@ -12,6 +12,7 @@ from kinfold.request.policy import Policy
 from kinfold.studio.policy_decisions import policy_of
 from kinfold.studio.runs import run_told
 from kinfold.studio.sessions import Sessions, StudioSession
+from kinfold.studio.tables import reading_options
 
 
 def shown(sessions: Sessions, session: StudioSession) -> bytes:
@@ -52,7 +53,8 @@ def _source(session: StudioSession) -> dict[str, Any] | None:
     told: dict[str, Any] = {"name": table.name, "kind": table.kind, "problems": table.problems, "progress": None}
     if table.state == "opening" and table.job is not None:
         told["progress"] = {"stage": table.job.stage, "share": table.job.share}
-    told |= {"tables": list(table.tables), "address": table.address}
+    told |= {"tables": list(table.tables), "address": table.address, "reading": reading_options(table)}
+    told["options"] = {key: table.read.get(key) for key in told["reading"]}
     facts = table.facts
     if facts:
         told |= {key: facts[key] for key in ("rows", "options", "readings", "warnings", "unit", "sampling_weights")}

@@ -9,14 +9,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kinfold.errors import KinfoldError
 from kinfold.profiling.source_guess import worth_writing
 from kinfold.request.policy import Policy, parse_toml
 from kinfold.request.policy_text import Key, edited
+from kinfold.rows.engines.source import Format, format_of
 from kinfold.studio.background_jobs import Job
+from kinfold.studio.error_answers import Refused
 from kinfold.studio.sessions import Opened, Sessions, StudioSession, read_json
 
 LONGEST_NAME = 120
 NAMELESS = "table.csv"
+VALUES = ("decimal", "thousands", "na", "dates")
+READING = {
+    Format.CSV: ("separator", "encoding", "header", "skip", *VALUES),
+    Format.WORKBOOK: ("sheet", "header", "skip", *VALUES),
+    Format.STATISTICS: ("encoding",),
+}
 LARGE = 100_000  # rows: such a table is open before somebody asks for its rows, for that takes seconds
 
 
@@ -61,6 +70,32 @@ def reopen(sessions: Sessions, session: StudioSession, written: Mapping[str, Any
     _begin(sessions, session, table, written, guessing=guessing)
 
 
+def retry(sessions: Sessions, session: StudioSession, given: Mapping[str, Any]) -> int:
+    """Read a file that could not be opened in another way; what was said before is still said."""
+    table = session.source
+    if table is None or table.state != "failed" or not reading_options(table):
+        raise Refused(409, "there is no file here that could be read otherwise", "open one first")
+    written = {key: value for key, value in {**table.read, **given}.items() if value is not None}
+    Policy.parse({"privacy": {"k": 2}, "source": written})
+    table.read = written
+    _begin(sessions, session, table, written, guessing=True)
+    return session.changed()
+
+
+def bounds_of(session: StudioSession) -> dict[str, int | None]:
+    """Return how much of the table is read: an upload is no larger unpacked than it may be plain."""
+    given = session.source is not None and session.source.kind == "given"  # by the command, and as large as it likes
+    return {"columns": session.limits.columns, "expanded": None if given else session.limits.upload_bytes}
+
+
+def reading_options(table: Opened) -> tuple[str, ...]:
+    """Return the keys of `[source]` that say how a file of this format is read; none for rows of a database."""
+    try:
+        return READING.get(format_of(table.path).format, ()) if table.kind != "database" else ()
+    except KinfoldError:
+        return ()
+
+
 def _begin(
     sessions: Sessions, session: StudioSession, table: Opened, written: Mapping[str, Any], *, guessing: bool
 ) -> None:
@@ -73,6 +108,7 @@ def _begin(
         "fresh": not table.facts,
         "policy": table.policy,
         "address": table.asked,
+        "bounds": bounds_of(session),
     }
     table.asked = None
     told = partial(_told, sessions, session, table, dict(written), guessing)

@@ -45,6 +45,7 @@ def main() -> None:
 
 
 def _outcome(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
+    from kinfold.rows.bounds import Bounds, bounded
     from kinfold.studio import longer_looks, run_results, table_opening
     from kinfold.studio.error_answers import told
 
@@ -60,7 +61,8 @@ def _outcome(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
         },
     }
     try:
-        return {"event": "done", **kinds[request["kind"]](request, tell)}
+        with bounded(Bounds(**request.get("bounds", {}))):
+            return {"event": "done", **kinds[request["kind"]](request, tell)}
     except Exception as error:  # whatever it is: a page is told, and no log
         return {"event": "failed", "problems": [_without_paths(each, request) for each in told(error)]}
 

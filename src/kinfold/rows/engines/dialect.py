@@ -5,6 +5,7 @@ encoding    UTF-8, with or without a byte-order mark; UTF-16 with one; else Wind
             must fit every byte, and UTF-8 is not taken for another one.
 separator   the one of , ; tab | that gives the most records the same number of fields as the header (more than one),
             unless it is declared
+header      the first line that holds something, unless it is declared: another line, or none
 quoting     double quotes, doubled inside; fields may hold line breaks
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -30,16 +32,19 @@ SAMPLE = 1 << 18  # bytes that the separator and the header are judged by
 SAMPLE_ROWS = 1000  # rows of it: as many as tell names from values, read in a moment
 CHUNK = 1 << 20  # bytes or characters held at a time
 NAMES = {"\t": "tab", " ": "space"}
+LINES = "count lines from 1: source.header (--header) is the line of the names, source.skip (--skip) counts those to leave out"
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """The encoding, the separator and the header of a CSV file."""
+    """The encoding, the separator and the column names of a CSV file."""
 
     encoding: str
     separator: str
     header: tuple[str, ...]
-    blank: int = 0  # empty lines before the header
+    blank: int = 0  # empty lines before the header, or before the first record where there is none
+    above: int = 0  # lines before these that are no part of the table
+    headed: bool = True  # whether the names stand in the file
     doubtful: tuple[int, ...] = ()  # places where the first line looks like a record
 
 
@@ -50,7 +55,7 @@ def find_dialect(path: Path, form: Form, name: str) -> Dialect:
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise DataError(f"'{name}' is empty", fix="give a table with a header and at least one row")
     encoding = find_encoding(path, head, form.encoding, name)
-    text = codecs.getincrementaldecoder(encoding)().decode(head)
+    text = _below(codecs.getincrementaldecoder(encoding)().decode(head), form.above, name)
     found = max(SEPARATORS, key=lambda mark: _agreement(text, mark))
     separator = form.separator or found
     try:
@@ -59,11 +64,33 @@ def find_dialect(path: Path, form: Form, name: str) -> Dialect:
     except csv.Error:
         what = f"'{name}': the header cannot be read: a quote is open, or a name is very long"
         raise DataError(what, fix="mend the first line") from None
+    if form.header and blank:
+        raise DataError(f"'{name}': line {form.header}, where source.header says the names are, is empty", fix=LINES)
     if form.declared and len(header) == 1 and separator != found and _agreement(text, found)[1] > 1:
         what = f"'{name}': no {NAMES.get(separator, separator)} stands in the header, as source.separator says"
         raise DataError(what, fix=f"say --separator {NAMES.get(found, repr(found))}, or leave it out")
+    if form.header == 0:
+        return Dialect(encoding, separator, numbered(len(header)), blank, form.above, headed=False)
     doubtful = check_header(header, _sampled(rows, cut=len(head) == SAMPLE), name)
-    return Dialect(encoding, separator, tuple(header), blank, doubtful)
+    return Dialect(encoding, separator, tuple(header), blank, form.above, doubtful=() if form.header else doubtful)
+
+
+def numbered(columns: int) -> tuple[str, ...]:
+    """Return names for columns that have none.
+
+    >>> numbered(2)
+    ('column1', 'column2')
+    """
+    return tuple(f"column{place}" for place in range(1, columns + 1))
+
+
+def _below(text: str, lines: int, name: str) -> str:
+    """Return what stands below some lines, whatever they hold."""
+    ends = re.finditer("\r\n|\r|\n", text)
+    end = 0 if lines == 0 else next((each.end() for each in islice(ends, lines - 1, None)), len(text))
+    if not text[end:].strip():
+        raise DataError(f"'{name}': no table begins below line {lines} of its first {SAMPLE >> 10} KB", fix=LINES)
+    return text[end:]
 
 
 def check_header(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> tuple[int, ...]:
@@ -118,9 +145,14 @@ def _decodes(path: Path, encoding: str) -> bool:
     return True
 
 
-def transcode(path: Path, encoding: str, copy: Path) -> None:
-    """Write a UTF-8 copy of a file in another encoding."""
-    with path.open(encoding=encoding, newline="") as source, copy.open("w", encoding="utf-8", newline="") as target:
+def transcode(path: Path, dialect: Dialect, copy: Path) -> None:
+    """Write a UTF-8 copy of a file without the lines above its table, which may hold anything."""
+    with (
+        path.open(encoding=dialect.encoding, newline="") as source,
+        copy.open("w", encoding="utf-8", newline="") as target,
+    ):
+        for _ in range(dialect.above):
+            source.readline()
         while chunk := source.read(CHUNK):
             target.write(chunk)
 

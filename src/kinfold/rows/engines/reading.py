@@ -66,7 +66,7 @@ def _read(db: Database, path: Path, kind: Format, form: Form, name: str) -> Fram
     if kind is Format.CSV:
         return _read_csv(db, path, form, name)
     if kind is Format.WORKBOOK:
-        return _read_workbook(db, read_sheet(path, form.sheet), form, name)
+        return _read_workbook(db, read_sheet(path, form), form, name)
     if kind is Format.STATISTICS:
         table = read_statistics(path, form.encoding)
         return _taken(db, table, f"'{name}'", ordered_only=False)
@@ -86,6 +86,9 @@ def _copied(db: Database, path: Path, kind: Format, write: Callable[[Path], None
     copy = db.folder / f"source{next(db.numbers)}.{kind}"
     try:
         write(copy)
+    except KinfoldError:
+        copy.unlink(missing_ok=True)
+        raise
     except OSError as error:
         copy.unlink(missing_ok=True)
         what = f"cannot write a copy of '{path.name}' to '{db.folder.parent}': {error.strerror}"
@@ -98,8 +101,8 @@ def _copied(db: Database, path: Path, kind: Format, write: Callable[[Path], None
 
 def _read_csv(db: Database, path: Path, form: Form, name: str) -> Frame:
     dialect = find_dialect(path, form, name)
-    if dialect.encoding not in ("utf-8", "utf-8-sig"):
-        with _copied(db, path, Format.CSV, lambda copy: transcode(path, dialect.encoding, copy)) as copy:
+    if dialect.above or dialect.encoding not in ("utf-8", "utf-8-sig"):
+        with _copied(db, path, Format.CSV, lambda copy: transcode(path, dialect, copy)) as copy:
             return _load_csv(db, copy, dialect, name)
     return _load_csv(db, plain_name(path, db.folder, next(db.numbers)), dialect, name)
 
@@ -107,7 +110,7 @@ def _read_csv(db: Database, path: Path, form: Form, name: str) -> Frame:
 def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
     fields = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
     options = (
-        f"auto_detect=false, header=true, delim={string(dialect.separator)}, quote='\"', escape='\"', "
+        f"auto_detect=false, header={dialect.headed}, delim={string(dialect.separator)}, quote='\"', escape='\"', "
         f"columns={fields}, skip={dialect.blank}, store_rejects=true, compression='none', hive_partitioning=false"
     )
     try:
@@ -115,18 +118,20 @@ def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
     except duckdb.Error:  # whose message quotes the line
         what = f"'{name}' cannot be read as CSV: quotes or line ends are broken"
         raise DataError(what, fix="check that quotes are closed and that all lines end alike") from None
-    _refuse_rejects(db, name)
+    _refuse_rejects(db, name, dialect.above)
     found = Form(separator=dialect.separator, encoding=dialect.encoding)
     return Frame(table, dialect.header, db.types(table), typed=False, form=found, doubtful=dialect.doubtful)
 
 
-def _refuse_rejects(db: Database, name: str) -> None:
+def _refuse_rejects(db: Database, name: str, above: int) -> None:
     long = "bool_or(error_type = 'LINE SIZE OVER MAXIMUM')"
     found = db.connection.execute(f"SELECT line, {long} FROM reject_errors GROUP BY line ORDER BY line").fetchall()
     db.connection.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
     if not found:
         return
-    shown = ", ".join(str(line) for line, _ in found[:LINES_SHOWN]) + (", ..." if len(found) > LINES_SHOWN else "")
+    shown = ", ".join(str(line + above) for line, _ in found[:LINES_SHOWN]) + (
+        ", ..." if len(found) > LINES_SHOWN else ""
+    )
     plural = len(found) > 1
     if all(too_long for _, too_long in found):
         what = f"{len(found)} line{'s are' if plural else ' is'} longer than two million bytes (line {shown})"
@@ -142,6 +147,7 @@ def _read_workbook(db: Database, sheet: SheetCells, form: Form, name: str) -> Fr
     sample = sheet.cells.slice(0, SAMPLE_ROWS).to_pylist()
     doubtful = check_header(sheet.header, [[value or "" for value in row.values()] for row in sample], name)
     frame = _taken(db, sheet.cells.rename_columns(list(sheet.header)), f"'{name}'", ordered_only=True)
+    doubtful = () if form.header is not None else doubtful
     frame = replace(frame, typed=False, doubtful=doubtful, form=Form(sheet=sheet.title), notes=sheet.notes)
     present = {f"c{i}": present_text(f"c{i}", form.na) for i in sheet.numbers}
     asked = [f"bool_and({v} IS NULL OR regexp_full_match({v}, '{NUMBER}'))" for v in present.values()]

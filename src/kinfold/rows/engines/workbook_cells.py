@@ -49,6 +49,7 @@ class SheetScan:
     """One pass over a sheet."""
 
     book: Workbook
+    above: int = 0  # rows that are left out
     columns: dict[int, ColumnCells] = field(default_factory=dict)  # those that hold something, by their place
     hidden_rows: list[int] = field(default_factory=list)  # that hold something
     merged: list[int] = field(default_factory=list)  # last rows of merged cells
@@ -107,7 +108,7 @@ class SheetScan:
             self.reading = False
         elif tag == "rPh":
             self.kind = "inlineStr"
-        elif tag == "c" and (self.inside or self.formula):
+        elif tag == "c" and (self.inside or self.formula) and self.row > self.above:
             self._held("".join(self.inside))
 
     def _held(self, text: str) -> None:

@@ -1,9 +1,9 @@
 """Workbooks: a sheet of an Excel file as text, cell by cell, and which of its columns hold numbers by their cells.
 
-The first row that holds something is the header. Rows without any value are no records, and columns without a name
-or a value are none. Formulas are read as the values that were saved with them. Texts are read as those of a CSV file
-are, so that a number stored as text is a number. A column is refused where some of its cells have no exact reading;
-errors, hidden and merged cells are noted.
+The first row that holds something is the header, unless another one is declared, or none. Rows without any value are
+no records, and columns without a name or a value are none. Formulas are read as the values that were saved with them.
+Texts are read as those of a CSV file are, so that a number stored as text is a number. A column is refused where some
+of its cells have no exact reading; errors, hidden and merged cells are noted.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, plural
+from kinfold.rows.engines.dialect import numbered
+from kinfold.rows.engines.unpacking import check_workbook
 from kinfold.rows.engines.workbook_archive import Workbook, open_workbook
 from kinfold.rows.engines.workbook_cells import ColumnCells, SheetScan
+from kinfold.rows.source_form import Form
 
 OLE = bytes.fromhex("d0cf11e0a1b11ae1")  # of Excel before 2007, and of what a password protects
 MIDNIGHT = " 00:00:00"
@@ -37,30 +40,34 @@ class SheetCells:
     notes: tuple[str, ...] = ()
 
 
-def read_sheet(path: Path, sheet: str | int | None) -> SheetCells:
+def read_sheet(path: Path, form: Form) -> SheetCells:
     """Read one sheet of a workbook: the one that is named or numbered, or the only one that holds something."""
     with _readable(path):
         book = _opened(path)
-        title = _chosen(book, sheet, path.name)
-        return _read(SheetScan(book).whole(title), title, path.name)
+        title = _chosen(book, form.sheet, path.name)
+        return _read(SheetScan(book, form.above).whole(title), title, form, path.name)
 
 
-def _read(scan: SheetScan, title: str, name: str) -> SheetCells:
+def _read(scan: SheetScan, title: str, form: Form, name: str) -> SheetCells:
     rows = np.unique(
         np.concatenate([np.array(column.rows, int) for column in scan.columns.values()] or [np.empty(0, int)])
     )
-    if not len(rows):
-        raise DataError(f"the sheet '{title}' of '{name}' is empty", fix="name another sheet: --sheet")
+    if not len(rows) or (form.header and rows[0] != form.header):
+        what = f"row {form.header} of" if form.header else f"below row {form.above}" if form.above else ""
+        raise DataError(f"{what} the sheet '{title}' of '{name}' is empty".strip(), fix="name another sheet: --sheet")
     columns = dict(sorted(scan.columns.items()))
     texts = {place: _column(column, rows) for place, column in columns.items()}
-    header = {place: column[0].as_py() or "" for place, column in texts.items()}
-    kept = [place for place in columns if header[place].strip() or _holds_more(columns[place], texts[place])]
-    about = {header[place]: columns[place] for place in kept}
+    start = 0 if form.header == 0 else 1  # the first row of the records
+    header = {place: (column[0].as_py() or "") if start else "" for place, column in texts.items()}
+    kept = [place for place in columns if header[place].strip() or _holds_more(columns[place], texts[place], start)]
+    names = tuple(header[place] for place in kept) if start else numbered(len(kept))
+    about = {label: columns[place] for label, place in zip(names, kept, strict=True)}
     _refuse_inexact(about, name)
-    table = pa.table([_as_days(texts[place].slice(1), columns[place]) for place in kept], names=list(map(str, kept)))
-    numbers = [i for i, place in enumerate(kept) if columns[place].last_number > rows[0]]
-    notes = (*_cell_notes(about), *_unseen(scan, int(rows[0]), about), *_hidden_sheets(scan.book, title))
-    return SheetCells(title, tuple(header[place] for place in kept), table, tuple(numbers), notes)
+    cells = [_as_days(texts[place].slice(start), columns[place]) for place in kept]
+    above = int(rows[0]) if start else 0  # the row of the header
+    numbers = tuple(i for i, place in enumerate(kept) if columns[place].last_number > above)
+    notes = (*_cell_notes(about), *_unseen(scan, above, about), *_hidden_sheets(scan.book, title))
+    return SheetCells(title, names, pa.table(cells, names=list(map(str, kept))), numbers, notes)
 
 
 def _column(column: ColumnCells, rows: np.ndarray) -> pa.Array:
@@ -70,9 +77,9 @@ def _column(column: ColumnCells, rows: np.ndarray) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-def _holds_more(column: ColumnCells, texts: pa.Array) -> bool:
+def _holds_more(column: ColumnCells, texts: pa.Array, start: int) -> bool:
     """Whether there is more than a header, or was to be."""
-    return bool(column.uncomputed or column.errors or texts.slice(1).null_count < len(texts) - 1)
+    return bool(column.uncomputed or column.errors or texts.slice(start).null_count < len(texts) - start)
 
 
 def _as_days(texts: pa.Array, column: ColumnCells) -> pa.Array:
@@ -158,6 +165,7 @@ def _opened(path: Path) -> Workbook:
         if file.read(len(OLE)) == OLE:
             what = f"'{path.name}' is protected by a password, or an old Excel file under a new ending"
             raise DataError(what, fix="save it as .xlsx without a password")
+    check_workbook(path)
     return open_workbook(path)
 
 

@@ -5,6 +5,7 @@ import { h } from "../dom.js";
 import { bytes, share } from "../numbers.js";
 import { app, attempt, complain, note, refresh } from "../store.js";
 import { field, problemList } from "./fields.js";
+import { reading } from "./reading.js";
 import { button, head, section, verdict } from "./sections.js";
 
 const FORMATS = "CSV, Parquet, JSON, Excel, Stata, SPSS, SAS, SQLite, or a project of ARX.";
@@ -14,14 +15,7 @@ export function entrance(session) {
   if (session.state === "opening") return opening(session);
   if (session.state === "choosing") return choosing(session);
   return [
-    head(
-      "open",
-      "A table about people",
-      verdict("Open the table that is to be released.", [
-        "It stays on this machine. Nothing is sent anywhere, and it is forgotten when the studio stops.",
-      ]),
-    ),
-    session.state === "failed" ? problemList(session.source?.problems ?? [], "This could not be opened") : null,
+    session.state === "failed" ? failed(session.source) : welcome(),
     section("file", "A file", FORMATS, dropZone(session)),
     section(
       "demo",
@@ -30,6 +24,22 @@ export function entrance(session) {
       button("Start with the demo", () => attempt(() => send("POST", "/api/source/demo")), { main: true }),
     ),
     section("database", "A database", "A table or a query, read once. The password is not kept.", database()),
+  ];
+}
+
+function welcome() {
+  const further = "It stays on this machine. Nothing is sent anywhere, and it is forgotten when the studio stops.";
+  return head("open", "A table about people", verdict("Open the table that is to be released.", [further]));
+}
+
+// A file that could not be opened: why, and other ways to read it.
+function failed(source) {
+  const ways = source.reading.length > 0;
+  const further = ways ? "Say below how it is written, or open another one." : "Open another one.";
+  return [
+    head("open", source.name, verdict("This could not be opened.", [further], true)),
+    problemList(source.problems, `${source.name} could not be opened`),
+    ways ? section("reading", "Reading", "How the file is written. A change reads it again.", reading(source)) : null,
   ];
 }
 
@@ -85,7 +95,7 @@ async function take(file) {
 
 function opening(session) {
   const { name, progress } = session.source ?? {};
-  const stage = { read: "It is read.", profile: "Its columns are looked at." }[progress?.stage] ?? "";
+  const stage = { read: "It is read.", columns: "Its columns are looked at.", combinations: "Combinations of columns are counted." }[progress?.stage] ?? "";
   return [
     head("open", name ?? "The table", verdict("The table is being opened.", [stage])),
     h("progress", {

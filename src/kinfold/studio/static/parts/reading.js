@@ -3,7 +3,7 @@
 import { send } from "../api.js";
 import { h } from "../dom.js";
 import { attempt, refused } from "../store.js";
-import { field, listTyped, select } from "./fields.js";
+import { field, listTyped, select, typed } from "./fields.js";
 import { ENCODINGS } from "../words.js";
 
 const SEPARATORS = [
@@ -25,9 +25,20 @@ const THOUSANDS = [
   ["'", "apostrophe 1'000"],
 ];
 
-/** The options of the source, each one changeable; an empty one is guessed. */
+/** The options of the source, each one changeable; an empty one is found out. */
 export function reading(source) {
-  const { options = {} } = source;
+  const { options = {}, reading: keys = [] } = source;
+  const fields = {
+    separator: () => chosen("separator", "Separator", SEPARATORS, options.separator),
+    encoding: () => chosen("encoding", "Encoding", ENCODINGS, options.encoding),
+    sheet: () => text("sheet", "Sheet, by name or number", options.sheet ?? ""),
+    header: () => header(options.header),
+    skip: () => number("skip", "Lines above the table", options.skip || null, 0, "none"),
+    decimal: () => chosen("decimal", "Decimals", DECIMALS, options.decimal),
+    thousands: () => chosen("thousands", "Thousands", THOUSANDS, options.thousands),
+    na: () => listed("na", "Texts that mean missing", options.na, "NA, n/a"),
+    dates: () => listed("dates", "How dates are written", options.dates, "%d.%m.%Y"),
+  };
   return [
     source.readings?.length
       ? h(
@@ -39,19 +50,30 @@ export function reading(source) {
     h(
       "div",
       { class: "fields" },
-      has(options, "separator") && chosen("separator", "Separator", SEPARATORS, options.separator),
-      has(options, "decimal") && chosen("decimal", "Decimals", DECIMALS, options.decimal),
-      has(options, "thousands") && chosen("thousands", "Thousands", THOUSANDS, options.thousands),
-      has(options, "encoding") && chosen("encoding", "Encoding", ENCODINGS, options.encoding),
-      has(options, "na") && listed("na", "Texts that mean missing", options.na, "NA, n/a"),
-      has(options, "dates") && listed("dates", "How dates are written", options.dates, "%d.%m.%Y"),
-      has(options, "sheet") && options.sheet !== null && text("sheet", "Sheet", options.sheet),
+      keys.map((key) => fields[key]()),
     ),
   ];
 }
 
-function has(options, key) {
-  return key in options;
+// Which line has the names: the first that holds something, another one, or none.
+function header(value) {
+  const none = value === 0;
+  const change = (event) => decideReading("header", event.target.checked ? 0 : null);
+  return [
+    none ? null : number("header", "Header is line", value, 1, "the first with text"),
+    field(
+      { id: "read-headless", label: "Has no header", hint: none ? "Columns are called column1, column2, …" : null },
+      h("input", { type: "checkbox", checked: none, on: { change } }),
+    ),
+  ];
+}
+
+function number(key, label, value, min, placeholder) {
+  const change = (event) => decideReading(key, typed(event.target.value));
+  return field(
+    { id: `read-${key}`, label, problems: refused("source", key) },
+    h("input", { type: "number", min, step: "1", placeholder, value: value ?? "", on: { change } }),
+  );
 }
 
 function decideReading(key, value) {
@@ -60,11 +82,12 @@ function decideReading(key, value) {
 
 function chosen(key, label, known, value) {
   const choices =
-    known.some((choice) => choice === value || choice[0] === value) || value === null
+    known.some((choice) => choice === value || choice[0] === value) || (value ?? null) === null
       ? known
       : [[value, value], ...known];
-  const change = (event) => decideReading(key, event.target.value);
-  return field({ id: `read-${key}`, label, problems: refused("source", key) }, select(choices, value, change));
+  const change = ({ target }) => decideReading(key, target.value === "" && key !== "thousands" ? null : target.value);
+  const unknown = value === null || value === undefined ? "found out" : null;
+  return field({ id: `read-${key}`, label, problems: refused("source", key) }, select(choices, value, change, unknown));
 }
 
 function listed(key, label, value, placeholder) {
@@ -77,7 +100,7 @@ function listed(key, label, value, placeholder) {
 }
 
 function text(key, label, value) {
-  const change = (event) => decideReading(key, event.target.value || null);
+  const change = (event) => decideReading(key, typed(event.target.value));
   return field(
     { id: `read-${key}`, label, problems: refused("source", key) },
     h("input", { type: "text", autocomplete: "off", value, on: { change } }),
