@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from kinfold.errors import plural
-from kinfold.evaluation.drawn_records import Drawn
 from kinfold.evaluation.pairing import Pair, PairedColumn, Tables
 from kinfold.measures.arrays import Floats
 from kinfold.measures.dominance import Sorted, amounts, given_away
@@ -25,7 +24,7 @@ from kinfold.request.encoding import Measured
 from kinfold.request.terms import reading_of
 from kinfold.rows.engines import Engine
 from kinfold.rows.name_hints import YEAR, Hint, hints, mentions
-from kinfold.rows.schema import AS_TEXT, Kind, Role
+from kinfold.rows.schema import Kind, Role
 
 DOMINANT = 75.0  # percent of a class's total that one record may make: (1,75), as Hundepool et al. have it
 EACH = 3  # columns that are named one by one
@@ -108,16 +107,8 @@ def singling(tables: Tables, quasi: Sequence[str], names: Sequence[str]) -> Iter
 
 def _set_apart(tables: Tables, quasi: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, int]]:
     for name in names:
-        alone = _alone(tables, quasi, name)
-        if alone:
+        if alone := tables.engine.alone(tables.released, [*quasi, name]):
             yield name, alone
-
-
-def _alone(tables: Tables, quasi: Sequence[str], name: str) -> int:
-    if isinstance(tables.rows, Drawn):  # a far table: there may be a value for each record
-        return tables.engine.alone(tables.released, [*quasi, name])
-    held = tables.engine.tally(tables.released, quasi, {name: AS_TEXT}).spreads[name].count
-    return int((held == 1).sum())
 
 
 def _averaged(column: PairedColumn) -> bool:

@@ -39,7 +39,6 @@ class Categories:
     before: Ints
     after: Ints
     codes: int
-    quasi: bool
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,12 @@ def plausibility(tables: Tables, pair: Pair, others: Sequence[str]) -> Plausibil
     """Count what is not plausible; `others` name the categorical columns that were released as they are."""
     coded = [c for c in pair.columns if isinstance(c.attribute, Coded) and not c.generalized]
     own = [] if isinstance(tables.rows, ByTuple) else [_categories(c, _rows(tables, pair)) for c in coded]
-    kept = [found for name in others if (found := _untouched(tables, name)) is not None] if own else []
     vanished = {each.name: _vanished(each) for each in own}
     outside = {c.name: _outside(c, pair.weight) for c in pair.columns if c.compares_numbers}
-    strange = {f"{a.name} + {b.name}": _strange(a, b) for a, b in combinations([*own, *kept], 2) if a.quasi or b.quasi}
-    met = {names: records for names, records in strange.items() if records}
+    strange = {(a.name, b.name): _strange(a, b) for a, b in combinations(own, 2)} | _strange_beside(tables, own, others)
+    place = [*(each.name for each in own), *others].index
+    ordered = sorted(strange, key=lambda pair: (place(pair[0]), place(pair[1])))
+    met = {f"{one} + {other}": strange[one, other] for one, other in ordered if strange[one, other]}
     values = {"vanished": {name: n for name, (n, _) in vanished.items()}, "outside": outside, "combinations": met}
     return Plausibility(values, tuple(_told(vanished, outside, met)))
 
@@ -88,27 +88,20 @@ def _categories(column: PairedColumn, rows: NDArray[np.intp]) -> Categories:
     assert isinstance(column.attribute, Coded)  # noqa: S101  told apart by the caller
     null = column.attribute.null_code
     before, after = column.before, column.after[rows]
-    return Categories(
-        column.name, np.where(before < 0, null, before), np.where(after < 0, null, after), null + 1, quasi=True
-    )
+    return Categories(column.name, np.where(before < 0, null, before), np.where(after < 0, null, after), null + 1)
 
 
-def _untouched(tables: Tables, name: str) -> Categories | None:
-    """Return a column beside the quasi-identifiers, None where it is not in both tables or has many categories."""
-    number: dict[str | None, int] = {}
-    sides = []
-    for frame in (tables.original, tables.released):
-        if name not in tables.engine.schema(frame):
-            return None
-        sides.append(_numbered(tables.engine.collect(frame, {name: None}).column(0), number))
-    return Categories(name, sides[0], sides[1], len(number), quasi=False) if len(number) <= FEW + 1 else None
-
-
-def _numbered(column: Any, number: dict[str | None, int]) -> Ints:
-    encoded = column.combine_chunks().dictionary_encode()
-    codes = [number.setdefault(text, len(number)) for text in (*encoded.dictionary.to_pylist(), None)]
-    places: Ints = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return np.array(codes, np.int64)[places]
+def _strange_beside(tables: Tables, own: Sequence[Categories], others: Sequence[str]) -> dict[tuple[str, str], int]:
+    """Count the same for pairs with a column that was released as it is, where its rows are: it is not read here."""
+    schemas = [tables.engine.schema(frame) for frame in (tables.original, tables.released)]
+    few = {
+        name: max(schema[name].distinct for schema in schemas) + 1
+        for name in others
+        if all(name in schema and schema[name].distinct <= FEW for schema in schemas)
+    }
+    pairs = [(each.name, name) for each in own for name, codes in few.items() if each.codes * codes <= DENSE]
+    found = tables.engine.unmet(tables.original, tables.released, pairs) if pairs else []
+    return dict(zip(pairs, found, strict=True))
 
 
 def _vanished(column: Categories) -> tuple[int, int]:

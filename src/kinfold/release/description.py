@@ -18,7 +18,7 @@ import numpy as np
 from kinfold import __version__
 from kinfold.evaluation import Measures
 from kinfold.evaluation.cautions import protected_by_k_alone
-from kinfold.evaluation.value_counts import Numbers, value_counts
+from kinfold.evaluation.value_counts import MOST, Numbers, value_counts
 from kinfold.hierarchy import TOP
 from kinfold.release.release import Release
 from kinfold.release.report.changes import moved, related
@@ -211,7 +211,7 @@ def _day(bound: BoundColumn, edge: float) -> str:
 
 def _singling(release: Release, bound: BoundColumn, column: Column) -> float:
     """Return the share of records whose value no other record holds, told apart exactly: charts have doubles only."""
-    if release.drawn is not None:  # of a far table, which may have a value for each record
+    if release.drawn is not None or column.distinct > MOST:  # there may be a value for each record
         return release.engine.alone(release.released, [bound.name]) / max(release.verdict.records, 1)
     spread = release.engine.tally(release.released, (), {bound.name: _reading(bound, column)}).spreads[bound.name]
     return float((spread.totals() == 1).sum() / max(spread.totals().sum(), 1))

@@ -59,6 +59,9 @@ class Engine(Protocol):
     def pairs(self, frame: Any, one: str, other: str) -> tuple[int, int]:
         """Count the pairs of values of two columns that occur, and the values of the first that occur in them."""
 
+    def unmet(self, original: Any, released: Any, pairs: Sequence[tuple[str, str]]) -> list[int]:
+        """Count for each pair of columns the released rows whose two texts no row of the original has together."""
+
     def blanked(self, frame: Any) -> frozenset[str]:
         """Return the columns in which a text stood for a missing value."""
 

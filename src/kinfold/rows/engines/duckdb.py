@@ -30,7 +30,7 @@ from kinfold.rows.engines.database import PIECE, Database
 from kinfold.rows.engines.describing import schema_of
 from kinfold.rows.engines.expressions import Frame
 from kinfold.rows.engines.formula_cells import string
-from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, sizes_in, succession_of
+from kinfold.rows.engines.looking import alone_in, look_at, page_of, pairs_in, sizes_in, succession_of, unmet_in
 from kinfold.rows.engines.normalizing import normalized, written
 from kinfold.rows.engines.parts import is_many, read_parts
 from kinfold.rows.engines.reading import read_arrow, read_file, read_part
@@ -94,7 +94,7 @@ class DuckDB:
         if isinstance(source, DatabaseAddress | RowsAt):
             return read_database(self._db, source if isinstance(source, RowsAt) else RowsAt(source))
         if form.parts and is_many(source):
-            return read_parts(self._db, source, lambda path: read_part(self._db, path, form))
+            return read_parts(self._db, source, lambda part: read_part(self._db, part.file, form, part.name))
         return read_file(self._db, source, form)
 
     def form(self, frame: Frame) -> Form:
@@ -201,6 +201,10 @@ class DuckDB:
     def pairs(self, frame: Frame, one: str, other: str) -> tuple[int, int]:
         """Count the pairs of values of two columns, and the values of the first in them."""
         return pairs_in(self._db, self._strips.holding(frame, (one, other)), one, other)
+
+    def unmet(self, original: Frame, released: Frame, pairs: Sequence[tuple[str, str]]) -> list[int]:
+        """Count the released rows whose two values no row of the original has together, for each pair of columns."""
+        return unmet_in(self._db, original, released, pairs)
 
     def sizes(self, frame: Frame, by: Sequence[str]) -> list[tuple[int, int]]:
         """Count the classes of some columns by their sizes; nothing but these numbers leaves the database."""

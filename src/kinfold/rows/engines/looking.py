@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from kinfold.rows.appearance import MOST_VALUES, Appearance, Succession
 from kinfold.rows.engines import expressions
 from kinfold.rows.engines.database import Database
@@ -85,7 +87,7 @@ def succession_of(db: Database, frame: Frame, column: Column) -> Succession:
 
 def alone_in(db: Database, frame: Frame, names: Sequence[str]) -> int:
     """Count the rows that no other row is like in all of these columns together; null is like null."""
-    keys = ", ".join(frame.at(name) for name in names)
+    keys = ", ".join(keys_of(frame, names))
     single = f"SELECT 1 FROM {frame.table} GROUP BY {keys} HAVING {frame.many} = 1"
     return int(db.row(f"SELECT count(*) FROM ({single})")[0])
 
@@ -96,6 +98,28 @@ def pairs_in(db: Database, frame: Frame, one: str, other: str) -> tuple[int, int
     pairs = f"SELECT DISTINCT {a} AS a, {b} AS b FROM {frame.table} WHERE {a} IS NOT NULL AND {b} IS NOT NULL"
     found = db.row(f"SELECT count(*), count(DISTINCT a) FROM ({pairs})")
     return int(found[0]), int(found[1])
+
+
+def unmet_in(db: Database, original: Frame, released: Frame, pairs: Sequence[tuple[str, str]]) -> list[int]:
+    """Count for each pair of columns the released rows whose two values no row of the original has together."""
+    number: dict[str, dict[str | None, int]] = {name: {} for pair in pairs for name in pair}
+    before, after = ({name: _codes(db, side, name, number[name]) for name in number} for side in (original, released))
+    weights = f"SELECT {released.weight or 1} AS n FROM {released.table} ORDER BY {released.order}"
+    weight = db.arrow(weights).column(0).to_numpy()
+    found = []
+    for one, other in pairs:
+        met = np.zeros((len(number[one]), len(number[other])), np.bool_)
+        met[before[one], before[other]] = True
+        found.append(int(weight[~met[after[one], after[other]]].sum()))
+    return found
+
+
+def _codes(db: Database, frame: Frame, name: str, number: dict[str | None, int]) -> Any:
+    """Return the texts of a column as numbers, those that have one already by that one."""
+    query = f"SELECT {expressions.text(frame, name)} AS v FROM {frame.table} ORDER BY {frame.order}"
+    encoded = db.arrow(query).column(0).combine_chunks().dictionary_encode()
+    codes = [number.setdefault(text, len(number)) for text in (*encoded.dictionary.to_pylist(), None)]
+    return np.array(codes, np.int64)[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
 
 
 def sizes_in(db: Database, frame: Frame, names: Sequence[str]) -> list[tuple[int, int]]:

@@ -1,17 +1,21 @@
-"""Tables in many files: a folder, or a pattern of names, read one after the other in the order of their names.
+"""Tables in many files: a folder, or a pattern of names, read one after the other in the order of their paths.
 
 Only where `source.parts` says so: a path is a path otherwise. All parts have one format, the same columns in the same
-order and, where the format knows types, the same types. What starts with a dot or an underscore is no part: cluster
-programs leave such files beside their parts.
+order and, where the format knows types, the same types. What starts with a dot or an underscore is no part, and neither
+is what lies in such a folder: cluster programs leave both beside their parts.
+
+The order, on every engine: folder by folder, then by file name, each name compared code point by code point. So
+`2024/b` comes before `2024-01/a`, `B` before `a`, and `10` before `9`.
 """
 
 from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from kinfold.errors import DataError, Problem
 from kinfold.rows.engines.database import Database
@@ -27,10 +31,19 @@ def is_many(path: Path) -> bool:
     return path.is_dir() or (not path.exists() and bool(PATTERN & {*str(path)}))
 
 
-def parts_of(path: Path) -> list[Path]:
-    """Return the files that a folder or a pattern stands for, by name."""
+class PartFile(NamedTuple):
+    """A file of many, and its name among them: with the folders that tell it from others."""
+
+    file: Path
+    name: str
+
+
+def parts_of(path: Path) -> list[PartFile]:
+    """Return the files that a folder or a pattern stands for, in their order."""
+    fixed = len(path.parts) if path.is_dir() else _fixed(path)
     found = path.iterdir() if path.is_dir() else map(Path, glob.glob(str(path)))  # noqa: PTH207  it may start anywhere
-    entries = sorted(entry for entry in found if not entry.name.startswith((".", "_")))
+    entries = [entry for entry in found if not any(name.startswith((".", "_")) for name in entry.parts[fixed:])]
+    entries.sort(key=lambda entry: entry.parts)
     if not entries:
         what = f"there are no files in '{path}'" if path.is_dir() else f"no file has a name like '{path}'"
         raise DataError(what, fix="check the path")
@@ -40,10 +53,15 @@ def parts_of(path: Path) -> list[Path]:
     kinds = {format_of(entry) for entry in entries}
     if len(kinds) > 1:
         raise DataError(f"the parts in '{path}' have different formats", fix="name those of one: 'folder/*.parquet'")
-    return entries
+    return [PartFile(entry, "/".join(entry.parts[fixed:])) for entry in entries]
 
 
-def read_parts(db: Database, path: Path, read: Callable[[Path], Frame]) -> Frame:
+def _fixed(pattern: Path) -> int:
+    """Return how many names of a pattern's path come before the first that is a pattern itself."""
+    return next(at for at, name in enumerate(pattern.parts) if PATTERN & {*name})
+
+
+def read_parts(db: Database, path: Path, read: Callable[[PartFile], Frame]) -> Frame:
     """Read every part into one table; `read` reads a file. Some may have no rows: clusters leave such parts."""
     first, *others = parts_of(path)
     whole = read(first)
@@ -56,8 +74,13 @@ def read_parts(db: Database, path: Path, read: Callable[[Path], Frame]) -> Frame
         sums.append((entry.name, part.checksum))
         whole = replace(whole, mixed=whole.mixed | part.mixed)
     refuse_empty(db, whole.table, f"'{path.name}'")
+    return replace(whole, checksum=checksum_of(sums))
+
+
+def checksum_of(sums: Iterable[tuple[str, str | None]]) -> str:
+    """Return the checksum of a list of names and checksums, as `sha256sum` prints it."""
     told = "".join(f"{checksum}  {name}\n" for name, checksum in sums)
-    return replace(whole, checksum=hashlib.sha256(told.encode()).hexdigest())
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def require_same(whole: Frame, part: Frame, first: str, name: str) -> None:

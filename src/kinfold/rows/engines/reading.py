@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import duckdb
@@ -28,6 +29,7 @@ from kinfold.rows.engines.formula_cells import string
 from kinfold.rows.engines.json_tables import loaded, read_json
 from kinfold.rows.engines.names_in_files import check_parquet, names_in
 from kinfold.rows.engines.normalizing import present_text
+from kinfold.rows.engines.row_export import BATCH
 from kinfold.rows.engines.source import Format, digest, format_of, plain_name
 from kinfold.rows.engines.statistics_files import read_statistics
 from kinfold.rows.engines.unpacking import unpack
@@ -47,17 +49,18 @@ def read_file(db: Database, path: Path, form: Form) -> Frame:
     return frame
 
 
-def read_part(db: Database, path: Path, form: Form) -> Frame:
+def read_part(db: Database, path: Path, form: Form, name: str = "") -> Frame:
     """Read a file, which may have no rows, and make sure that what was read is what was hashed."""
     kind, packing = format_of(path)
+    name = name or path.name
     try:
         before = digest(path)
-        frame = _unpacked(db, path, packing, kind, form) if packing else _read(db, path, kind, form, path.name)
+        frame = _unpacked(db, path, packing, kind, form, name) if packing else _read(db, path, kind, form, name)
         after = digest(path)
     except OSError as error:
-        raise DataError(f"'{path.name}' cannot be read: {error.strerror}", fix="check the file") from None
+        raise DataError(f"'{name}' cannot be read: {error.strerror}", fix="check the file") from None
     if before != after:
-        raise DataError(f"'{path.name}' was changed while it was read", fix="wait until it is written, then again")
+        raise DataError(f"'{name}' was changed while it was read", fix="wait until it is written, then again")
     return replace(frame, checksum=before)
 
 
@@ -75,9 +78,9 @@ def _read(db: Database, path: Path, kind: Format, form: Form, name: str) -> Fram
     return _read_typed(db, path, kind, name)
 
 
-def _unpacked(db: Database, path: Path, packing: str, kind: Format, form: Form) -> Frame:
+def _unpacked(db: Database, path: Path, packing: str, kind: Format, form: Form, name: str) -> Frame:
     with _copied(db, path, kind, lambda copy: unpack(path, packing, copy)) as copy:
-        return _read(db, copy, kind, form, path.name)
+        return _read(db, copy, kind, form, name)
 
 
 @contextmanager
@@ -170,27 +173,58 @@ def _read_typed(db: Database, path: Path, kind: Format, name: str) -> Frame:
         else:
             names, table = read_json(db, source, f"'{name}'", lines=kind is Format.JSONL)
     except duckdb.Error:
-        raise DataError(f"'{name}' cannot be read", fix="check that it is whole and what its ending says") from None
+        raise _unreadable(name) from None
     return _checked(db, table, names, f"'{name}'")
 
 
-def described_parquet(db: Database, path: Path) -> tuple[Frame, int]:
-    """Return what a file of Parquet holds, and how many rows, without reading them."""
+class DescribedParquet(NamedTuple):
+    """What a file of Parquet holds: its columns, SQL for the value of each, and how many rows."""
+
+    frame: Frame
+    values: tuple[str, ...]
+    rows: int
+
+
+def described_parquet(db: Database, path: Path, name: str) -> DescribedParquet:
+    """Return what a file of Parquet holds; of its rows only columns that have to be flattened are read."""
     source = expressions.literal(plain_name(path, db.folder, next(db.numbers)))
-    scan = f"read_parquet({source}, hive_partitioning=false)"
     try:
-        check_stored(path, f"'{path.name}'")
-        check_parquet(db, source, f"'{path.name}'")
-        described = db.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()
-        rows = db.row(f"SELECT count(*) FROM {scan}")[0]
+        check_stored(path, f"'{name}'")
+        check_parquet(db, source, f"'{name}'")
+        names = names_in(db, f"read_parquet({source}, hive_partitioning=false)")
+        view = db.view(f"SELECT * FROM {_parquet_rows(source, len(names))}")
+        fresh, mixed = _flat_values(db, view)
+        values = tuple(fresh.get(f"c{i}", f"c{i}") for i in range(len(names)))
+        described = db.types(db.view(f"SELECT {', '.join(values)} FROM {view}"))
+        rows = db.count(view)
     except duckdb.Error:
-        raise DataError(
-            f"'{path.name}' cannot be read", fix="check that it is whole and what its ending says"
-        ) from None
-    names = tuple(row[0] for row in described)
-    types = tuple("VARCHAR" if row[1].startswith(('"NULL"', "ENUM")) else row[1] for row in described)
-    _refuse_nested(names, types, f"'{path.name}'")
-    return Frame("", names, types, typed=True), int(rows)
+        raise _unreadable(name) from None
+    _refuse_nested(names, described, f"'{name}'")
+    return DescribedParquet(Frame("", names, described, typed=True, mixed=_named(names, mixed)), values, rows)
+
+
+def parquet_batches(
+    db: Database, path: Path, name: str, values: Sequence[str], before: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file of Parquet: values of its columns c0, c1, ..., and their places from `before` on."""
+    source = expressions.literal(plain_name(path, db.folder, next(db.numbers)))
+    place = f"CAST(row_number() OVER () - 1 + {before} AS BIGINT) AS place"
+    query = f"SELECT {', '.join([*values, place])} FROM {_parquet_rows(source, len(values))}"
+    try:
+        yield from db.connection.reader(query, BATCH)
+    except (duckdb.Error, pa.ArrowException, OSError):  # whose message may quote a value
+        raise _unreadable(name) from None
+
+
+def _parquet_rows(source: str, columns: int) -> str:
+    """Return SQL for the rows of a file of Parquet, its columns by number."""
+    numbered = ", ".join(f"c{i}" for i in range(columns))
+    return f"read_parquet({source}, hive_partitioning=false) AS t({numbered})"
+
+
+def _unreadable(name: str) -> DataError:
+    """Return the error for a file whose bytes are not what its ending says."""
+    return DataError(f"'{name}' cannot be read", fix="check that it is whole and what its ending says")
 
 
 def read_arrow(db: Database, source: pa.Table) -> Frame:
@@ -267,7 +301,16 @@ def _order(column: pa.ChunkedArray, ordered_only: bool) -> Order | None:
 
 
 def _flattened(db: Database, table: str) -> tuple[str, list[str]]:
-    """Return the table with codes, columns of nothing but nulls, and texts among numbers in JSON as text; and these.
+    """Return the table with every column of a type that is known, and those that hold texts among numbers in JSON."""
+    fresh, mixed = _flat_values(db, table)
+    if not fresh:
+        return table, mixed
+    columns = [f"c{i}" for i in range(len(db.types(table)))]
+    return db.table(f"SELECT {', '.join(f'{fresh.get(c, c)} AS {c}' for c in columns)} FROM {table}"), mixed
+
+
+def _flat_values(db: Database, table: str) -> tuple[dict[str, str], list[str]]:
+    """Return SQL for codes, columns of nothing but nulls, and texts among numbers in JSON as text; and these columns.
 
     Moments of a time zone that are told to the nanosecond become ones to the microsecond if they are, else ones of UTC.
     """
@@ -279,10 +322,7 @@ def _flattened(db: Database, table: str) -> tuple[str, list[str]]:
         elif kind == "TIMESTAMPTZ_NS":
             finer = db.row(f"SELECT count(*) FROM {table} WHERE {c} <> {c}::TIMESTAMPTZ")[0]
             fresh[c] = f"make_timestamp_ns(epoch_ns({c}))" if finer else f"{c}::TIMESTAMPTZ"
-    mixed = [c for c, kind in described if kind == "JSON" and c in fresh]
-    if not fresh:
-        return table, mixed
-    return db.table(f"SELECT {', '.join(f'{fresh.get(c, c)} AS {c}' for c, _ in described)} FROM {table}"), mixed
+    return fresh, [c for c, kind in described if kind == "JSON" and c in fresh]
 
 
 def _json_text(db: Database, table: str, column: str) -> str | None:
@@ -300,7 +340,11 @@ def _checked(db: Database, table: str, names: tuple[str, ...], source: str) -> F
     check_names(names, source)
     types = db.types(table)
     _refuse_nested(names, types, source)
-    return Frame(table, names, types, typed=True, mixed=frozenset(names[int(c[1:])] for c in mixed))
+    return Frame(table, names, types, typed=True, mixed=_named(names, mixed))
+
+
+def _named(names: Sequence[str], columns: Sequence[str]) -> frozenset[str]:
+    return frozenset(names[int(c[1:])] for c in columns)
 
 
 def _refuse_nested(names: Sequence[str], types: Sequence[str], source: str) -> None:

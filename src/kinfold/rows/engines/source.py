@@ -66,6 +66,7 @@ class FileKind(NamedTuple):
 
 def format_of(path: Path) -> FileKind:
     """Tell a file's format by its ending, after making sure that it is there to be read."""
+    _refuse_other_encodings(path)
     if not path.exists():
         raise DataError(f"no such file: '{path}'", fix="check the path")
     if path.is_dir():
@@ -85,6 +86,15 @@ def format_of(path: Path) -> FileKind:
     known = f"use one of {', '.join(ENDINGS)}; CSV and JSON also packed: {', '.join(PACKED)}"
     remedy = f"{REMEDIES[ending]}; or {known}" if ending in REMEDIES else known
     raise DataError(f"'{path.name}' has an ending that is not known", fix=remedy)
+
+
+def _refuse_other_encodings(path: Path) -> None:
+    """Refuse a path whose bytes are not UTF-8: neither the databases nor the reports could name it."""
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        raise DataError(f"the path '{shown}' is not written in UTF-8", fix="rename that file or folder") from None
 
 
 def digest(path: Path) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from kinfold.rows.engines.database import Database
-from kinfold.rows.engines.expressions import Frame
+from kinfold.rows.engines.expressions import Frame, text
 from kinfold.rows.engines.spark.carried import inward
 from kinfold.rows.engines.spark.frame import Distributed
 from kinfold.rows.engines.spark.running_spark import RunningSpark
@@ -33,6 +33,8 @@ class Counts:
 
     def rows(self, frame: Distributed) -> int:
         """Return how many rows a table has."""
+        if frame.dense:
+            return frame.end
         if frame.seen.table not in self._rows:
             with self._session.job():
                 self._rows[frame.seen.table] = frame.rows.count()
@@ -85,6 +87,17 @@ class Counts:
         with self._session.job():
             return int(self._grouped(frame, names).where("count = 1").count())
 
+    def unmet(self, original: Distributed, released: Distributed, pairs: Sequence[tuple[str, str]]) -> list[int]:
+        """Count for each pair of columns the released rows whose two texts no original row has; none comes here."""
+        keys = ["pair", "one", "other"]
+        with self._session.job():
+            before, after = (_in_pairs(side, pairs).groupBy(*keys).count() for side in (original, released))
+            met = before.select(*(before[key].alias(f"met_{key}") for key in keys))
+            same = [after[key].eqNullSafe(met[f"met_{key}"]) for key in keys]
+            found = after.join(met, same, "left_anti").groupBy("pair").agg({"count": "sum"}).toArrow().to_pydict()
+        counted = dict(zip(found["pair"], found["sum(count)"], strict=True))
+        return [int(counted.get(at, 0)) for at in range(len(pairs))]
+
     def _grouped(self, frame: Distributed, names: Sequence[str]) -> Any:
         return frame.rows.select(*frame.keys(tuple(names))).groupBy(*(f"k{i}" for i in range(len(names)))).count()
 
@@ -116,6 +129,15 @@ class Counts:
         with self._session.job():
             filled, distinct = frame.rows.select(count(c), approx_count_distinct(c)).collect()[0]
         return int(filled), int(distinct)
+
+
+def _in_pairs(frame: Distributed, pairs: Sequence[tuple[str, str]]) -> Any:
+    """Return a row for each row and pair of columns: the number of the pair, and the two values as text."""
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    texts = {f"t{i}": text(frame.seen, name) for i, name in enumerate(names)}
+    rows = frame.computed(texts, dict.fromkeys(texts, "VARCHAR"))
+    told = ", ".join(f"{at}, t{names.index(one)}, t{names.index(other)}" for at, (one, other) in enumerate(pairs))
+    return rows.selectExpr(f"stack({len(pairs)}, {told}) AS (pair, one, other)")
 
 
 def _scattered() -> Any:

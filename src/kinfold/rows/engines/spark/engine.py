@@ -88,6 +88,7 @@ class Spark:
             return intake.taken(self._session, self._db, local, self._named())
         if isinstance(source, Path):
             frame = intake.read_parquet(self._session, source, form, self._named())
+            self._kept.append(frame.rows)
             self._files.append((source, form, frame.seen.checksum))
         else:
             frame = intake.read_frame(self._session, source, self._named())
@@ -175,6 +176,13 @@ class Spark:
     def pairs(self, frame: Distributed, one: str, other: str) -> tuple[int, int]:
         """Count the pairs of values of two columns, and the values of the first in them."""
         return self._here.pairs(self._held(frame, [one, other]), one, other)
+
+    def unmet(self, original: Distributed, released: Distributed, pairs: Sequence[tuple[str, str]]) -> list[int]:
+        """Count the released rows whose two values no row of the original has together, for each pair of columns."""
+        names = list(dict.fromkeys(name for pair in pairs for name in pair))
+        if self._counts.here(original, names) and self._counts.here(released, names):
+            return self._here.unmet(self._held(original, names), self._held(released, names), pairs)
+        return self._counts.unmet(original, released, pairs)
 
     def sizes(self, frame: Distributed, by: Sequence[str]) -> list[tuple[int, int]]:
         """Count the classes of some columns by their sizes."""
@@ -274,7 +282,8 @@ class Spark:
 
     def page(self, frame: Distributed, start: int, many: int) -> list[list[str | None]]:
         """Return some rows as text, to be looked at."""
-        some = replace(frame, rows=frame.rows.where(f"place >= {int(start)} AND place < {int(start) + int(many)}"))
+        end = min(frame.end, int(start) + int(many))
+        some = replace(frame, rows=frame.rows.where(f"place >= {int(start)} AND place < {end}"), end=end)
         return self._here.page(brought(self._session, self._db, some, frame.seen.names), 0, many)
 
     def native(self, frame: Distributed) -> Any:

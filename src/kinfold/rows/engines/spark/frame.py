@@ -23,7 +23,8 @@ class Distributed:
 
     rows: Any  # a DataFrame
     seen: Frame
-    dense: bool = True  # whether the places are 0, 1, 2, ...
+    end: int  # every place is below it
+    dense: bool = True  # whether the places are 0, 1, 2, ..., so that there are `end` rows
 
     def keys(self, names: tuple[str, ...]) -> list[Any]:
         """Return what rows are grouped by, as k0, k1, ..."""

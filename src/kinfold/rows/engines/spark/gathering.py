@@ -39,10 +39,8 @@ def brought(session: RunningSpark, db: Database, frame: Distributed, names: Sequ
     columns = [seen.at(name) for name in names]
     types = tuple(seen.type_of(name) for name in names)
     typed = [f"{inward(c, kind)} AS c{i}" for i, (c, kind) in enumerate(zip(columns, types, strict=True))]
-    with session.job():
-        last = frame.rows.selectExpr(f"max({PLACE}) AS last").toArrow().column(0)[0].as_py()
     parts = []
-    for start in range(0, (last if last is not None else -1) + 1, PART) or [0]:
+    for start in range(0, frame.end, PART):
         here = frame.rows.where(f"{PLACE} >= {start} AND {PLACE} < {start + PART}")
         with session.job():
             arrow = here.select(*columns, PLACE).toArrow()

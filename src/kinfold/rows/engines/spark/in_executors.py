@@ -12,10 +12,15 @@ import duckdb
 import pyarrow as pa
 
 MISFIT = "kinfold: a value does not fit its type"  # what an executor says of it: no value
+UNREADABLE = "kinfold: cannot read the part "  # and its name, as JSON
 
 
 class DoesNotFit(Exception):  # noqa: N818  a word that travels
     """A value does not fit the type that it should have."""
+
+
+class UnreadablePart(Exception):  # noqa: N818  a word that travels
+    """A file cannot be read."""
 
 
 class Computed:

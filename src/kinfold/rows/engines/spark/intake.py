@@ -1,7 +1,8 @@
 """Taking in: files, frames, and frames of Spark itself.
 
-Parquet      by Spark, one file or many; each is looked at first by an executor: its columns, its types, its rows, its
-             checksum. By the embedded engine where Spark does not find a file by its name
+Parquet      by the executors, one file or many; each is looked at first: its columns, types, rows and checksum. Spark
+             reads the rows, or the embedded engine does, in the executors, where Spark has not the types or does not
+             find a file by its name. The rows that were read are counted: they must be those of the first look
 other files  by the embedded engine, which then hands the rows to Spark: CSV has no types, and one reader judges it
 frames       Arrow as it is; a frame of Spark as it is, in the order in which it stands
 
@@ -11,11 +12,11 @@ frame.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -24,29 +25,21 @@ from kinfold.errors import DataError, Problem
 from kinfold.rows.column_names import check_names
 from kinfold.rows.engines.database import Database
 from kinfold.rows.engines.expressions import Frame
-from kinfold.rows.engines.parts import is_many, parts_of, require_same
+from kinfold.rows.engines.parts import PartFile, checksum_of, is_many, parts_of, require_same
 from kinfold.rows.engines.source import Format, format_of
 from kinfold.rows.engines.spark.carried import carrier, outward, schema_in_words, type_here
 from kinfold.rows.engines.spark.frame import PLACE, Distributed
 from kinfold.rows.engines.spark.running_spark import RunningSpark
-from kinfold.rows.engines.spark.surveying import Survey, surveyed
+from kinfold.rows.engines.spark.surveying import Survey, read_rows, surveyed
 from kinfold.rows.source_form import Form
 
 WIDTH = 33  # bits of a row's number within its partition, as Spark gives them
-UNKNOWN = ("TIME", "TIME_NS", "TIMESTAMP_NS", "TIMESTAMPTZ_NS", "UUID")  # what Parquet has and Spark does not read
+TASKS = 1_000  # files are looked at, and read beside Spark, in so many tasks at most
 
 
-def is_parquet(source: Any, form: Form) -> bool:
-    """Whether Spark reads a source itself: files of Parquet, by names that it takes for files."""
-    if not isinstance(source, Path):
-        return False
-    files = _files(source, form)
-    return format_of(files[0]).format is Format.PARQUET and all(map(_named_for_spark, files))
-
-
-def _named_for_spark(file: Path) -> bool:
-    """Whether Spark finds a file by its name: it passes over hidden ones, and takes a colon for the end of a scheme."""
-    return not file.name.startswith(("_", ".")) and ":" not in str(file.absolute())
+def is_parquet(source: Path, form: Form) -> bool:
+    """Whether the executors read a source: files of Parquet."""
+    return format_of(_files(source, form)[0].file).format is Format.PARQUET
 
 
 def taken(session: RunningSpark, db: Database, local: Frame, table: str) -> Distributed:
@@ -58,7 +51,7 @@ def taken(session: RunningSpark, db: Database, local: Frame, table: str) -> Dist
     db.drop(local.table)
     with session.job():
         rows = session.spark.createDataFrame(arrow, schema_in_words(kinds, place="bigint"))
-    return Distributed(rows, replace(local, table=table, order=PLACE))
+    return Distributed(rows, replace(local, table=table, order=PLACE), arrow.num_rows)
 
 
 def read_frame(session: RunningSpark, frame: Any, table: str) -> Distributed:
@@ -76,9 +69,10 @@ def read_frame(session: RunningSpark, frame: Any, table: str) -> Distributed:
     carried = [col(f"c{i}").cast(carrier(kind)[0]).alias(f"c{i}") for i, kind in enumerate(types)]
     with session.job():
         numbered = plain.select(*carried, monotonically_increasing_id().alias("at")).localCheckpoint()
-        rows = _placed(session, numbered, _by_partition(numbered))
+        counts = _by_partition(numbered)
+        rows = _placed(session, numbered, counts)
     seen = Frame(table, names, types, typed=True, order=PLACE)
-    return Distributed(rows, seen)
+    return Distributed(rows, seen, sum(count for _, count in counts))
 
 
 def _by_partition(numbered: Any) -> list[tuple[int, int]]:
@@ -105,72 +99,121 @@ def _placed(session: RunningSpark, numbered: Any, counts: Sequence[tuple[int, in
 
 
 def read_parquet(session: RunningSpark, source: Path, form: Form, table: str) -> Distributed:
-    """Let Spark read Parquet; parts in the order of their names."""
+    """Read Parquet in the executors, parts in their order, and make sure that every row is there."""
     files = _files(source, form)
     looks = _looked_at(session, files)
     first = looks[0]
     for each in looks[1:]:
         require_same(first.frame, each.frame, first.name, each.name)
-    _refuse_unknown(first)
-    rows = _scanned(session, [str(file.absolute()) for file in files])
-    counts = {str(file.absolute()): look.rows for file, look in zip(files, looks, strict=True)}
-    if not sum(counts.values()):
+    every = sum(look.rows for look in looks)
+    if not every:
         raise DataError(f"'{source.name}' has no rows", fix="give a table with at least one row")
-    return _in_order(session, rows, replace(first.frame, table=table, checksum=_checksum(looks)), counts)
+    mixed = frozenset[str]().union(*(look.frame.mixed for look in looks))
+    seen = replace(
+        first.frame, table=table, checksum=_checksum(looks, parts=_in_parts(source, form)), order=PLACE, mixed=mixed
+    )
+    parts = [_SurveyedPart(_address(file), look) for file, look in zip(files, looks, strict=True)]
+    scan = _scanned(session, parts, seen)
+    rows = _read_beside(session, parts, seen) if scan is None else _in_order(session, scan, parts, seen)
+    with session.job():
+        found = rows.count()
+    if found != every:
+        what = f"Spark reads {found:,} of the {every:,} rows of '{source.name}'"
+        raise DataError(what, fix="wait until its files are written, then run again; or use engine duckdb")
+    return Distributed(rows, seen, every)
 
 
 def require_unchanged(session: RunningSpark, source: Path, form: Form, checksum: str | None) -> None:
     """Refuse files that are not what they were: Spark reads them again whenever it needs their rows."""
-    if _checksum(_looked_at(session, _files(source, form))) != checksum:
+    looks = _looked_at(session, _files(source, form))
+    if _checksum(looks, parts=_in_parts(source, form)) != checksum:
         raise DataError(f"'{source.name}' was changed while it was read", fix="wait until it is written, then again")
 
 
-def _files(source: Path, form: Form) -> list[Path]:
-    return [*parts_of(source)] if form.parts and is_many(source) else [source]
+class _SurveyedPart(NamedTuple):
+    """A file, by the path under which Spark finds it, and what it holds."""
+
+    path: str
+    look: Survey
 
 
-def _looked_at(session: RunningSpark, files: Sequence[Path]) -> list[Survey]:
+def _files(source: Path, form: Form) -> list[PartFile]:
+    return parts_of(source) if _in_parts(source, form) else [PartFile(source, source.name)]
+
+
+def _in_parts(source: Path, form: Form) -> bool:
+    return form.parts and is_many(source)
+
+
+def _address(part: PartFile) -> str:
+    """Return the path of a file as Spark would write it: it takes `..` out as text, which a link makes wrong."""
+    whole = part.file.absolute()
+    if ".." in whole.parts:
+        whole = whole.parent.resolve() / whole.name
+    return "/" + str(whole).lstrip("/")  # two slashes at the start would name a machine
+
+
+def _looked_at(session: RunningSpark, files: Sequence[PartFile]) -> list[Survey]:
     """Let executors look at every file, and raise the first problem."""
-    paths = [str(file.absolute()) for file in files]
+    asked = {"number": range(len(files)), "path": [*map(_address, files)], "name": [each.name for each in files]}
     with session.job():
-        arrow = session.spark.createDataFrame(pa.table({"number": range(len(paths)), "path": paths}))
-        spread = arrow.repartition(min(len(paths), 64))
-        found = spread.mapInArrow(surveyed, "number bigint, told string").toArrow().to_pydict()
+        found = _spread(session, asked).mapInArrow(surveyed, "number bigint, told string").toArrow().to_pydict()
     told = dict(zip(found["number"], found["told"], strict=True))
-    looks = [Survey.read(told[i]) for i in range(len(paths))]
+    looks = [Survey.read(told[i]) for i in range(len(files))]
     problems = [Problem(*each) for look in looks for each in look.problems]
     if problems:
         raise DataError(problems)
     return looks
 
 
-def _refuse_unknown(look: Survey) -> None:
-    seen = look.frame
-    odd = [name for name, kind in zip(seen.names, seen.types, strict=True) if kind in UNKNOWN]
-    if odd:
-        raise DataError(
-            [
-                Problem(f"column '{name}' holds {seen.type_of(name)}, which Spark does not read", "write it as text")
-                for name in odd
-            ]
-        )
+def _spread(session: RunningSpark, asked: dict[str, Any]) -> Any:
+    """Return a frame of files, over as many tasks as there are files, within reason."""
+    arrow = session.spark.createDataFrame(pa.table(asked))
+    return arrow.repartition(min(len(asked["path"]), TASKS))
 
 
-def _checksum(looks: Sequence[Survey]) -> str:
-    """Return the checksum of a file, or of the list of many."""
-    if len(looks) == 1:
-        return looks[0].checksum
-    return hashlib.sha256("".join(f"{look.checksum}  {look.name}\n" for look in looks).encode()).hexdigest()
+def _checksum(looks: Sequence[Survey], *, parts: bool) -> str:
+    """Return the checksum of a file, or of the list of parts."""
+    return checksum_of((look.name, look.checksum) for look in looks) if parts else looks[0].checksum
 
 
-def _scanned(session: RunningSpark, paths: Sequence[str]) -> Any:
-    """Return a frame of Spark over files: their columns by number, the file, and the row within it."""
+def _read_beside(session: RunningSpark, parts: Sequence[_SurveyedPart], seen: Frame) -> Any:
+    """Let the embedded engine read the files in the executors, each in one task."""
+    kinds = dict(zip(seen.columns, seen.types, strict=True))
+    values = [
+        [f"{outward(value, kind)} AS {c}" for value, (c, kind) in zip(part.look.values, kinds.items(), strict=True)]
+        for part in parts
+    ]
+    names = [part.look.name for part in parts]
+    asked = {"path": [part.path for part in parts], "name": names, "values": values, "before": _offsets(parts)}
+    with session.job():
+        return _spread(session, asked).mapInArrow(read_rows, schema_in_words(kinds, place="bigint")).persist()
+
+
+def _offsets(parts: Sequence[_SurveyedPart]) -> list[int]:
+    """Return the place of the first row of each part."""
+    return [0, *accumulate(part.look.rows for part in parts)][: len(parts)]
+
+
+def _scanned(session: RunningSpark, parts: Sequence[_SurveyedPart], seen: Frame) -> Any:
+    """Return a frame of Spark over files: their columns by number, the file, and the row within it.
+
+    None where Spark does not find the files by their names, or has no type for one of their columns.
+    """
+    from pyspark.errors import AnalysisException, ArithmeticException
     from pyspark.sql.functions import col
 
+    if not all(map(_named_for_spark, parts)):
+        return None
     options = {"recursiveFileLookup": "true", "mergeSchema": "false", "__globPaths__": "false"}
     reader = session.spark.read.options(**options)  # nothing out of folder names; a name is no pattern
     with session.job():
-        rows = reader.parquet(*paths)
+        try:
+            rows = reader.parquet(*(part.path for part in parts))
+        except (AnalysisException, ArithmeticException):
+            return None
+        if not _has_types(rows, parts, seen):
+            return None
         about = rows.metadataColumn("_metadata")
         kept = [rows[_quoted(name)] for name in rows.columns]
         names = [f"c{i}" for i in range(len(kept))]
@@ -178,31 +221,34 @@ def _scanned(session: RunningSpark, paths: Sequence[str]) -> Any:
         return whole.select(*(col(name) for name in (*names, "file", "at")))
 
 
+def _named_for_spark(part: _SurveyedPart) -> bool:
+    """Whether Spark finds a file by its name: it passes over hidden ones, and takes a colon for the end of a scheme."""
+    return not Path(part.path).name.startswith(("_", ".")) and ":" not in part.path
+
+
+def _has_types(rows: Any, parts: Sequence[_SurveyedPart], seen: Frame) -> bool:
+    """Whether Spark reads every column as the type that carries its values here."""
+    plain = all([*part.look.values] == seen.columns for part in parts)
+    return plain and [field.dataType.simpleString() for field in rows.schema] == [
+        carrier(kind)[0] for kind in seen.types
+    ]
+
+
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _in_order(session: RunningSpark, rows: Any, seen: Frame, counts: dict[str, int]) -> Distributed:
-    """Return the rows in the types that carry theirs, each with its place."""
+def _in_order(session: RunningSpark, rows: Any, parts: Sequence[_SurveyedPart], seen: Frame) -> Any:
+    """Return the rows, each with its place among those of all parts."""
     from pyspark.sql.functions import broadcast, col, expr
 
-    carried = [col(c).cast(carrier(kind)[0]).alias(c) for c, kind in zip(seen.columns, seen.types, strict=True)]
-    if len(counts) == 1:
-        placed = rows.select(*carried, col("at").alias(PLACE))
-        return Distributed(placed, replace(seen, order=PLACE))
+    if len(parts) == 1:
+        return rows.select(*seen.columns, col("at").alias(PLACE))
     with session.job():
-        files = rows.select("file").distinct().toArrow().column(0).to_pylist()
-        by_path = {_path_in(address): address for address in files}
-        offsets, before = [], 0
-        for path in sorted(counts):
-            if path in by_path:
-                offsets.append((by_path[path], before))
-            before += counts[path]
-        known = pa.table({"file": [name for name, _ in offsets], "before": [at for _, at in offsets]})
-        beside = session.spark.createDataFrame(known, "file string, before bigint")
-    placed = rows.join(broadcast(beside), "file").select(*carried, expr("before + at").alias(PLACE))
-    return Distributed(placed, replace(seen, order=PLACE))
-
-
-def _path_in(address: str) -> str:
-    return unquote(urlsplit(address).path)
+        addresses = rows.select("file").distinct().toArrow().column(0).to_pylist()
+        known = {unquote(urlsplit(address).path): address for address in addresses}
+        offsets = dict(zip((part.path for part in parts), _offsets(parts), strict=True))
+        found = [(address, offsets[path]) for path, address in known.items() if path in offsets]
+        both = pa.table({"file": [file for file, _ in found], "before": [before for _, before in found]})
+        beside = session.spark.createDataFrame(both, "file string, before bigint")
+    return rows.join(broadcast(beside), "file").select(*seen.columns, expr("before + at").alias(PLACE))

@@ -125,7 +125,7 @@ def released(frame: Distributed, rows: Any, how: Treated, table: str) -> Distrib
     labelled = frozenset(n for n, t in how.columns.items() if isinstance(t, Replace) and not t.as_stored)
     seen = replace(frame.seen, table=table, names=names, types=types, labelled=labelled, orders=(), checksum=None)
     seen = replace(seen, blanked=frozenset(), doubtful=())
-    return Distributed(rows.selectExpr(*columns, PLACE).persist(), seen, dense=False)
+    return Distributed(rows.selectExpr(*columns, PLACE).persist(), seen, frame.end, dense=False)
 
 
 def labels_by_row(session: RunningSpark, db: Database, frame: Distributed, recoding: Recoding) -> NDArray[np.int32]:

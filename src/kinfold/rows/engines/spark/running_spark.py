@@ -7,8 +7,10 @@ frame still needs it. Its folder for what it spills is private and goes with the
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,12 +22,13 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from kinfold.disk import scratch
 from kinfold.disk.deferred_signals import undisturbed
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable, install_extra
 from kinfold.rows.engines.connection import join_watch
-from kinfold.rows.engines.spark.in_executors import MISFIT
+from kinfold.rows.engines.spark.in_executors import MISFIT, UNREADABLE
 from kinfold.rows.engines.spark.java import java_home
 from kinfold.rows.engines.treating import misfit
 from kinfold.rows.free_memory import free_memory
@@ -38,7 +41,8 @@ LEAST, SHARE = 1 << 30, 0.5  # of Spark on this machine by default: bytes at lea
 PATIENCE, OFTEN = 60.0, 0.2  # seconds that a job has to end, and between two words to it
 DEAD = "Spark ended, or lost the way to this process; nothing was released"
 LOST = "a task failed on the cluster again and again, or executors were lost; nothing was released"
-UNREADABLE = ("CANNOT_READ_FILE", "FAILED_READ_FILE", "not a Parquet file", "ParquetDecodingException", "FileNotFound")
+UNREADABLE_FILE = ("READ_FILE", "not a Parquet file", "ParquetDecodingException", "FileNotFound")
+TRIES = 4  # of a task, as on a cluster
 
 _tags = count()
 
@@ -148,7 +152,7 @@ def _of_process(kind: Any) -> Any:
 
 def _require_same(running: Any, master: str | None) -> None:
     held = running.conf.get("spark.master", "")
-    if master is not None and held != master:
+    if master is not None and held not in (master, _tried_again(master)):
         what = f"engine.master is '{master}', but a session on '{held}' runs in this process already"
         raise PolicyError(what, fix="leave engine.master out, or stop that session first: spark.stop()")
 
@@ -160,10 +164,11 @@ def _started(kind: Any, master: str, resources: Resources) -> Any:
     os.environ["JAVA_HOME"] = str(java_home())
     _same_python()
     conf = SparkConf(loadDefaults=False)
-    for key, value in _settings(master, resources).items():
+    folder = _private(resources.spill)
+    for key, value in _settings(master, resources, folder).items():
         conf.set(key, value)
     shown = None if os.environ.get("KINFOLD_TRACEBACK") == "spark" else subprocess.DEVNULL
-    with _own_signals():
+    with _own_signals(), _files_of_java_in(folder):
         try:
             gateway = launch_gateway(conf, {"stderr": shown})
             SparkContext(conf=conf, gateway=gateway)
@@ -177,10 +182,20 @@ def _started(kind: Any, master: str, resources: Resources) -> Any:
             raise PolicyError(what, fix=fix) from None
 
 
-def _settings(master: str, resources: Resources) -> dict[str, str]:
+def _tried_again(master: str) -> str:
+    """Return the master with tasks that are tried again after a failure: on one machine Spark gives up at the first.
+
+    >>> _tried_again("local[*]"), _tried_again("local"), _tried_again("local[2,1]"), _tried_again("yarn")
+    ('local[*,4]', 'local[1,4]', 'local[2,1]', 'yarn')
+    """
+    cores = re.fullmatch(r"local(?:\[\s*([0-9]+|\*)\s*\])?", master)
+    return f"local[{cores[1] or 1},{TRIES}]" if cores else master
+
+
+def _settings(master: str, resources: Resources, folder: Path) -> dict[str, str]:
     """What Spark is told: nothing is shown, nothing listens beyond this machine where it is the whole cluster."""
     told = {
-        "spark.master": master,
+        "spark.master": _tried_again(master),
         "spark.app.name": "kinfold",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -194,8 +209,22 @@ def _settings(master: str, resources: Resources) -> dict[str, str]:
     if resources.memory or here:
         told["spark.driver.memory"] = f"{(resources.memory or _share()) >> 20}m"
     if here:  # executors elsewhere spill where their machines say
-        told |= {"spark.local.dir": str(_private(resources.spill)), "spark.sql.shuffle.partitions": _cores(master)}
+        told |= {"spark.local.dir": str(folder), "spark.sql.shuffle.partitions": _cores(master)}
     return told
+
+
+@contextmanager
+def _files_of_java_in(folder: Path) -> Iterator[None]:
+    """Let Java keep its temporary files in a folder of ours: a process that is killed does not remove them."""
+    before = os.environ.get("SPARK_SUBMIT_OPTS")
+    ours = re.sub(r'(["\\])', r"\\\1", f"-Djava.io.tmpdir={folder}")
+    os.environ["SPARK_SUBMIT_OPTS"] = f'{before or ""} -XX:-UsePerfData "{ours}"'.strip()
+    try:
+        yield
+    finally:
+        os.environ.pop("SPARK_SUBMIT_OPTS")
+        if before is not None:
+            os.environ["SPARK_SUBMIT_OPTS"] = before
 
 
 def _share() -> int:
@@ -282,10 +311,19 @@ def _translated(told: str) -> Exception:
     if "OutOfMemoryError" in told:
         what = "Spark has not enough memory for this table"
         return Unreachable(what, fix="give it more: engine.memory, or spark.executor.memory of the cluster")
-    if any(sign in told for sign in UNREADABLE):
-        return DataError("a part of the table cannot be read", fix="check that it is whole and what its ending says")
+    if UNREADABLE in told or any(sign in told for sign in UNREADABLE_FILE):
+        return DataError(f"{_part_in(told)} cannot be read", fix="check that it is whole and what its ending says")
     if "Py4JNetworkError" in told or "Answer from Java side is empty" in told:
         return Unreachable(DEAD, fix="give the driver more memory (engine.memory), then run again")
     if os.environ.get("KINFOLD_TRACEBACK"):
         return RuntimeError(told)
     return Unreachable(LOST, fix="look at the executors' logs, give them more memory, then run again")
+
+
+def _part_in(told: str) -> str:
+    """Return the name of the file that an error is about, as our executors or Spark itself say it."""
+    if ours := re.search(re.escape(UNREADABLE) + r'("(?:[^"\\]|\\.)*")', told):
+        return f"'{json.loads(ours[1])}'"
+    if address := re.search(r"\bfile:/\S*\.(?:parquet|pq)\b", told, re.IGNORECASE):
+        return f"'{unquote(address[0]).rpartition('/')[2]}'"
+    return "a part of the table"
