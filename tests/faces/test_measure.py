@@ -311,3 +311,18 @@ def test_a_statement_that_is_not_true_has_no_entropy() -> None:
     found = kinfold.measure(frame, released, rules)
     assert found["loss"]["non_uniform_entropy"] is None
     assert any("not true" in note for note in found["notes"])
+
+
+def test_roles_on_the_command_line_measure_like_a_policy_file(tmp_path: Path) -> None:
+    anonymized(tmp_path, policy())
+    both = (tmp_path / "table.csv", tmp_path / "out" / "public" / "release.csv")
+    roles = ("--quasi", "age,zip,level", "--confidential", "disease")
+    ran = run("measure", *both, *roles, "-k", 3, "--json")
+    same = kinfold.measure(*both, quasi=["age", "zip", "level"], confidential=["disease"], k=3).to_dict()
+    assert ran.code == 0, ran.err
+    assert {key: ran.json[key] for key in ("k", "risk", "loss")} == {key: same[key] for key in ("k", "risk", "loss")}
+    (tmp_path / "short.toml").write_text("[privacy]\nk = 3\n", "utf-8")
+    assert run("measure", *both, "--policy", tmp_path / "short.toml", *roles, "--json").json["loss"] == same["loss"]
+    unnamed = run("measure", *both)
+    assert (unnamed.code, "--quasi" in unnamed.err, "--policy" in unnamed.err) == (2, True, True)
+    assert run("compare", both[0], "--methods", "mdav", "--k", 3, *roles, "--out", tmp_path / "compared").code == 0

@@ -70,7 +70,7 @@ METHOD = Declaration(
         "repair",
         "settling",
     ),
-    auto="t-closeness is asked for, and forming classes across the confidential values loses least",
+    auto="t-closeness is asked for; its classes are formed across the confidential values",
     sets_aside=True,
     cost=(1.2, 1.6),
     order=7,
