@@ -150,6 +150,20 @@ def test_a_tally_is_what_python_counts(engine: Any) -> None:
 
 
 @either
+def test_equal_numbers_are_one_category(engine: Any) -> None:
+    table = {"x": [0.0, -0.0, 1.0, None], "y": ["1", "1.0", "01", "1e0"], "z": ["a", "-0", "0", "0.00"]}
+    frame = engine.read(pa.table(table))
+    spreads = engine.tally(frame, [], dict.fromkeys(table, AS_TEXT)).spreads
+    assert {name: sorted(spread.count.tolist()) for name, spread in spreads.items()} == {
+        "x": [1, 1, 2],
+        "y": [1, 3],
+        "z": [1, 3],
+    }
+    held = engine.collect(frame, dict.fromkeys(table, AS_TEXT))
+    assert [len({*column.to_pylist()}) for column in held.columns] == [3, 2, 2]
+
+
+@either
 def test_a_recoding_by_place_and_by_tuple_are_one(engine: Any) -> None:
     table = pa.table(
         {"a": ["x", "y", None, "x", "z"], "b": [1.5, -0.0, 0.0, 1.5, None], "c": ["=1", "p", "q", None, "r"]}

@@ -24,6 +24,7 @@ from kinfold import checker
 from kinfold.checker import Wrong, consider, effective, entropy_reaches, examine, moment, over_an_order, over_levels
 from kinfold.errors import VerifyError
 from kinfold.release.inspection import check_folder, require_agreement
+from kinfold.rows.categories import NUMBER, category
 
 FILE = Path(checker.__file__)
 counts = st.dictionaries(st.integers(0, 5), st.integers(1, 4), min_size=1)
@@ -359,3 +360,17 @@ def test_a_release_leaves_only_if_both_agree(tmp_path: Path, monkeypatch: pytest
 
 def test_wrong_is_said_in_words() -> None:
     assert str(Wrong("the table is broken")) == "the table is broken"
+
+
+def test_categories_that_are_numbers_are_told_apart_as_numbers() -> None:
+    texts = ["1", "1.0", "+1", " 1e0", "10e-1", "0", "-0", "0.00", "01", "00", "x", "1x", "nan", "1e5", "100000", "1 0"]
+    mine = len({checker.category(text) for text in texts})
+    assert mine == len({category(text) for text in texts}) == 9
+    column = {"name": "d", "type": "ordinal", "order": ["0", "1.0"]}
+    assert checker.ordered_values(["1", "-0.0", None, "+1"], column) == [2, 1, 0, 2]
+
+
+@given(st.lists(st.from_regex(rf"\A({NUMBER})\Z") | st.text("0.-+e 1", max_size=5), min_size=2, max_size=8))
+def test_both_checkers_tell_the_same_categories_apart(texts: list[str]) -> None:
+    for one, other in pairwise(texts):
+        assert (category(one) == category(other)) == (checker.category(one) == checker.category(other))
