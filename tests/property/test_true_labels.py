@@ -327,6 +327,23 @@ def test_values_that_are_not_generalized_stay_what_they_are(method: str, kind: p
     assert kinfold.anonymize(table, policy).frame["x"] == pa.chunked_array([column])
 
 
+@pytest.mark.parametrize("method", ["mingen-cell", "mdav"])
+def test_missing_values_stay_missing_beside_exact_ones(method: str) -> None:
+    held = [
+        Decimal("19.99999999999999999999"),
+        None,
+        Decimal(20),
+        None,
+        Decimal("19.99999999999999999998"),
+        Decimal(21),
+    ]
+    asked = {"hierarchy": {"intervals": [5]}, "missing": "separate", "average": "generalize"}
+    found = release(pa.array(held, pa.decimal128(38, 20)), method, **asked)
+    assert [label is None for label in found] == [value is None for value in held]
+    shown = [(str(label), Fraction(value)) for label, value in zip(found, held, strict=True) if value is not None]
+    assert all(has_number(label, value) for label, value in shown)
+
+
 @pytest.mark.parametrize(
     ("moments", "years", "told"),
     [
