@@ -5,12 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from kinfold.kernels import statements
+from kinfold.kernels import opening, statements
 from kinfold.kernels.subsets import divide
 from kinfold.methods.generalize.cells import Trees
 from kinfold.methods.generalize.loss import CellLoss
 from kinfold.methods.generalize.merging import Merged, _unions, merge_until, nearest_classes
 from kinfold.methods.generalize.mingen_cell import released_by, subset_costs
+from kinfold.methods.generalize.patterns import end_to_end, keys_of
 from kinfold.methods.generalize.rebuilding import MakeUps, Statements
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from kinfold.rows.tally import Tally
@@ -168,3 +169,26 @@ def test_the_seed_decides_what_the_search_finds():
         ground.take(np.full(50, 0.5))
         found.append(ground.classes.label.tolist())
     assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_are_grouped_by_what_each_pattern_shows(seed):
+    chance = np.random.default_rng(seed)
+    codes, stands = chance.integers(0, 2, (20, 5)).astype(np.int32), chance.integers(1, 3, 20)
+    patterns = [columns for hidden in range(6) for columns in combinations(range(5), hidden)]
+    shown = [[tuple(np.delete(row, columns)) for row in codes] for columns in patterns]
+    hidden, first = end_to_end(patterns)
+    for group_alike in (opening.group_alike, uncompiled(opening.group_alike)):
+        group, counts = np.empty((len(patterns), 20), np.int32), np.zeros(len(patterns), np.int64)
+        groups = group_alike(keys_of(codes), hidden, first, group, counts)
+        assert groups == counts.sum() == group.max() + 1
+        for p, keys in enumerate(shown):
+            number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+            assert counts[p] == len(number)
+            assert (group[p] - counts[:p].sum()).tolist() == [number[key] for key in keys]
+    for count_alike in (opening.count_alike, uncompiled(opening.count_alike)):
+        records = np.zeros(len(patterns), np.int64)
+        count_alike(keys_of(codes), stands, 4, hidden, first, records)
+        for p, keys in enumerate(shown):
+            size = {key: sum(n for other, n in zip(keys, stands, strict=True) if other == key) for key in keys}
+            assert records[p] == sum(n for n in size.values() if n >= 4)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 ROUNDING = 1e-9
+_KEYS, _INTS = np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
 
 
 class PatternGroups(NamedTuple):
@@ -52,6 +53,82 @@ def example() -> PatternGroups:
     """Return the smallest value, to compile for."""
     rows, ints = np.zeros(1, np.int32), np.zeros(1, np.int64)
     return PatternGroups(np.zeros((1, 1), np.int32), ints, rows, rows, np.zeros((1, 1)), *(rows,) * 8)
+
+
+@inner
+def _number(keys: NDArray[np.int64], whole: Ints, hidden: Ints, groups: int, room: tuple[Ints, Ints, Ints]) -> int:
+    """Number the rows that are alike but for the hidden columns, from `groups` on, and return the next number.
+
+    The number of each row is written to the first array of the room. The two others are a table of seats: the number
+    that sits on each, and its key. Numbers only grow, so seats need not be cleared before the next pattern.
+    """
+    into, seated, held = room
+    begun, mask = groups, seated.size - 1
+    for row in range(whole.size):
+        key = whole[row]
+        for place in range(hidden.size):
+            key ^= keys[row, hidden[place]]
+        seat = (key ^ (key >> 32)) & mask
+        while seated[seat] >= begun and held[seat] != key:
+            seat = (seat + 1) & mask
+        if seated[seat] < begun:
+            seated[seat], held[seat] = groups, key
+            groups += 1
+        into[row] = seated[seat]
+    return groups
+
+
+@inner
+def _room(rows: int) -> tuple[Ints, Ints, Ints]:
+    """Return room for the numbers of so many rows."""
+    size = 2
+    while size < 2 * rows:
+        size *= 2
+    return np.zeros(rows, np.int64), np.full(size, -1, np.int64), np.zeros(size, np.int64)
+
+
+@inner
+def _whole(keys: NDArray[np.int64]) -> Ints:
+    """Return the key of each row with nothing hidden."""
+    whole = np.zeros(keys.shape[0], np.int64)
+    for row in range(keys.shape[0]):
+        for a in range(keys.shape[1]):
+            whole[row] ^= keys[row, a]
+    return whole
+
+
+@entry(_KEYS, _INTS, _INTS, np.zeros((1, 1), np.int32), _INTS)
+def group_alike(keys: NDArray[np.int64], hidden: Ints, first: Ints, group: Rows, counts: Ints) -> int:
+    """Number the rows that are alike under each pattern, all patterns together, and return how many groups there are.
+
+    Pattern p hides the columns `hidden[first[p] : first[p + 1]]`; `counts` receives the number of its groups.
+    """
+    whole, room, groups = _whole(keys), _room(keys.shape[0]), 0
+    for p in range(first.size - 1):
+        after = _number(keys, whole, hidden[first[p] : first[p + 1]], groups, room)
+        counts[p] = after - groups
+        groups = after
+        for row in range(whole.size):
+            group[p, row] = room[0][row]
+    return groups
+
+
+@entry(_KEYS, _INTS, 1, _INTS, _INTS, _INTS)
+def count_alike(keys: NDArray[np.int64], stands: Ints, k: int, hidden: Ints, first: Ints, counts: Ints) -> None:
+    """Count the records that are, under each pattern, alike with at least k in all."""
+    whole, room, size = _whole(keys), _room(keys.shape[0]), np.zeros(keys.shape[0], np.int64)
+    begun = 0
+    for p in range(first.size - 1):
+        after = _number(keys, whole, hidden[first[p] : first[p + 1]], begun, room)
+        size[: after - begun] = 0
+        for row in range(whole.size):
+            size[room[0][row] - begun] += stands[row]
+        total = 0
+        for g in range(after - begun):
+            if size[g] >= k:
+                total += size[g]
+        counts[p] = total
+        begun = after
 
 
 @entry(np.zeros((1, 1), np.int32), np.zeros(1, np.int64), np.zeros(1, np.int32))
