@@ -9,7 +9,7 @@ import lzma
 import sys
 import zipfile
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -451,6 +451,137 @@ def test_the_exchange_formats_are_read(tmp_path: Path, ending: str) -> None:
     write = pyreadstat.write_por if ending == ".por" else pyreadstat.write_xport
     write(frame, str(tmp_path / f"t{ending}"))
     assert table(tmp_path / f"t{ending}") == {"AGE": [43, 51], "X": [1.5, None], "WORD": ["a", "b"]}
+
+
+# cells that have no exact reading
+
+
+def odd_book(tmp_path: Path, *columns: tuple[str, Any], epoch: Any = None) -> Path:
+    """A workbook whose columns are named, with one value in four rows, or a value for each row."""
+    book = openpyxl.Workbook()
+    book.epoch = epoch or book.epoch
+    for place, (name, value) in enumerate(columns, 1):
+        book.active.cell(1, place).value = name
+        for row in range(4):
+            book.active.cell(row + 2, place).value = value(row) if callable(value) else value
+    book.save(tmp_path / "t.xlsx")
+    return tmp_path / "t.xlsx"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("=1+1", "4 formulas without a computed value"),
+        (lambda row: timedelta(hours=30 + row), "4 durations"),
+        (lambda row: 12345678901234567 + row, "4 numbers of more than 15 digits"),
+        (lambda row: time(8, row) if row else date(2024, 1, 1), "3 times of a day beside dates"),
+    ],
+    ids=["formula", "duration", "digits", "mixed"],
+)
+def test_cells_without_an_exact_reading_are_refused_by_their_column(tmp_path: Path, given: Any, said: str) -> None:
+    with pytest.raises(DataError, match=f"column 'odd' of 't.xlsx' holds {said}"):
+        table(odd_book(tmp_path, ("plain", 1), ("odd", given)))
+
+
+@pytest.mark.parametrize("epoch", [None, openpyxl.utils.datetime.CALENDAR_MAC_1904])
+def test_cells_are_read_as_what_they_are(tmp_path: Path, epoch: Any) -> None:
+    third = [0.1 + row / 3 for row in range(4)]
+    path = odd_book(
+        tmp_path,
+        ("at", lambda row: time(8, row, 5) if row else time()),
+        ("day", lambda row: date(1998 + row, 2, 28)),
+        ("late", lambda row: time(8, row) if row else "n/a"),
+        ("third", lambda row: third[row]),
+        ("tiny", lambda row: row * 1e-12),
+        ("huge", lambda row: row * 1e20),
+        epoch=epoch,
+    )
+    assert table(path) == {
+        "at": ["00:00:00", "08:01:05", "08:02:05", "08:03:05"],
+        "day": ["1998-02-28", "1999-02-28", "2000-02-28", "2001-02-28"],
+        "late": ["n/a", "08:01:00", "08:02:00", "08:03:00"],
+        "third": [pytest.approx(each, rel=1e-15) for each in third],
+        "tiny": [0.0, 1e-12, 2e-12, 3e-12],
+        "huge": [0.0, 1e20, 2e20, 3e20],
+    }
+
+
+def test_what_a_person_does_not_see_in_a_workbook_is_noted(tmp_path: Path) -> None:
+    path = odd_book(
+        tmp_path, ("a", lambda row: row), ("b", lambda row: row % 2), ("c", lambda row: "#N/A" if row else 1)
+    )
+    book = openpyxl.load_workbook(path)
+    sheet = book.active
+    sheet.row_dimensions[3].hidden = sheet.row_dimensions[4].hidden = sheet.column_dimensions["B"].hidden = True
+    sheet.merge_cells("A2:A3")
+    book.create_sheet("old").sheet_state = "veryHidden"
+    book.save(path)
+    policy = {
+        "privacy": {"k": 2},
+        "columns": {"a": {"role": "quasi", "missing": "separate"}},
+        "output": {"others": "drop"},
+    }
+    told = " ".join(kinfold.anonymize(path, policy).plan.notes)
+    assert all(
+        part in told for part in ("2 rows (3-4)", "1 column ('b')", "the sheet 'old'", "merged", "'c': 3 cells hold")
+    )
+    assert all(note in kinfold.profile(path).warnings for note in kinfold.anonymize(path, policy).plan.notes[:5])
+
+
+STATA = [  # a format, counts, and what they are
+    ("%tm", [700, 701, None], ["2018m5", "2018m6", None]),
+    ("%tq", [-1, 233, None], ["1959q4", "2018q2", None]),
+    ("%tw", [51, 52, 103], ["1960w52", "1961w1", "1961w52"]),
+    ("%th", [0, 1, 116], ["1960h1", "1960h2", "2018h1"]),
+    ("%ty", [1999, 2000, 2001], [1999, 2000, 2001]),
+    ("%td", [0, -1, 22000], [date(1960, 1, 1), date(1959, 12, 31), date(2020, 3, 26)]),
+    ("%tc", [0, 500, 86_400_000], [datetime(1960, 1, 1), datetime(1960, 1, 1, 0, 0, 0, 500_000), datetime(1960, 1, 2)]),
+    ("%tcHH:MM", [0, 60_000, 3_600_000], [time(0), time(0, 1), time(1)]),
+    ("%tC", [0, 1, 2], "counts leap seconds"),
+    ("%tbcal", [0, 1, 2], "business calendar"),
+    ("%tm", [1.5, 2, 3], "not whole"),
+]
+SPSS_AND_SAS = [
+    (".sav", "TIME8", [3600.0, 86399.5], [time(1), time(23, 59, 59, 500_000)]),
+    (".sav", "TIME8", [3600.0, 108000.0], "holds durations"),
+    (".sav", "DTIME10", [3600.0, 7200.0], "holds durations"),
+    (".sav", "DATE11", [13_000_003_260.0, 12_219_379_200.0], [datetime(1994, 9, 27, 0, 1), datetime(1970, 1, 1)]),
+    (".sav", "MOYR8", [12_219_379_200.0, 12_219_465_600.0], [date(1970, 1, 1), date(1970, 1, 2)]),
+    (".xpt", "MONYY7", [0.0, 366.0], [date(1960, 1, 1), date(1961, 1, 1)]),
+    (".xpt", "DTDATE9", [86400.0, 172800.0], [date(1960, 1, 2), date(1960, 1, 3)]),
+    (".xpt", "HHMM5", [90000.0, 0.0], "holds durations"),
+]
+
+
+def stata(tmp_path: Path, form: str, values: list[Any]) -> Path:
+    """A file of Stata whose column has a format that no writer here has: it is put where the usual one is."""
+    path = tmp_path / "t.dta"
+    pyreadstat.write_dta(pd.DataFrame({"v": pd.Series(values, dtype=float)}), str(path))
+    usual = pyreadstat.read_dta(str(path))[1].original_variable_types["v"].encode()
+    path.write_bytes(path.read_bytes().replace(usual.ljust(20, b"\0"), form.encode().ljust(20, b"\0"), 1))
+    return path
+
+
+@pytest.mark.parametrize(("form", "values", "expected"), STATA, ids=lambda each: str(each)[:9])
+def test_formats_of_stata_say_what_counts_are(tmp_path: Path, form: str, values: list[Any], expected: Any) -> None:
+    compare_read(stata(tmp_path, form, values), expected)
+
+
+@pytest.mark.parametrize(("ending", "form", "values", "expected"), SPSS_AND_SAS)
+def test_formats_of_spss_and_sas_say_what_counts_are(
+    tmp_path: Path, ending: str, form: str, values: list[float], expected: Any
+) -> None:
+    write = {".sav": pyreadstat.write_sav, ".xpt": pyreadstat.write_xport}[ending]
+    write(pd.DataFrame({"v": values}), str(tmp_path / f"t{ending}"), variable_format={"v": form})
+    compare_read(tmp_path / f"t{ending}", expected)
+
+
+def compare_read(path: Path, expected: Any) -> None:
+    if isinstance(expected, str):
+        with pytest.raises(DataError, match=f"column 'v' of '{path.name}' .*{expected}"):
+            table(path)
+    else:
+        assert table(path)["v"] == expected
 
 
 # what is not read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -13,10 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kinfold
 from everyday import first
 from kinfold.rows.engines import reading
+from kinfold.rows.engines.arrow_types import SPARK
 
 N = 24
 NUMBERS = [i % 4 for i in range(N)]
@@ -146,3 +150,60 @@ def test_moments_of_a_zone_to_the_nanosecond_in_a_file(finer: int, tmp_path: Pat
     written = (tmp_path / "out" / "public" / "release.csv").read_text()
     assert ("2020-09-13 12:26:40.000001001" if finer else "2020-09-13 12:26:40.000001+00") in written
     assert release.verdict.l["v"] == fewest(release, table(whole))
+
+
+STORED: dict[str, tuple[pa.Array, str]] = {  # in a Parquet file, and what is said
+    "decimal256": (pa.array([Decimal(10**45 + i) for i in range(N)], pa.decimal256(60, 2)), "more than 38 digits"),
+    "duration": (of(pa.duration("us")), "holds durations"),
+    "duration ns": (of(pa.duration("ns")), "holds durations"),
+    "bytes": (pa.array([text.encode() for text in TEXTS]), "BLOB"),
+    "list": (pa.array([[i] for i in NUMBERS]), "BIGINT"),
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_a_parquet_file_holds_and_cannot_be_read_exactly_is_refused(name: str, tmp_path: Path) -> None:
+    values, said = STORED[name]
+    pa.parquet.write_table(table(values), tmp_path / "t.parquet")
+    with pytest.raises(kinfold.DataError, match=f"column 'v' of 't.parquet' holds .*{said}|{said}"):
+        released(tmp_path / "t.parquet", "confidential")
+
+
+def test_wide_decimals_of_a_parquet_file_keep_every_digit(tmp_path: Path) -> None:
+    amounts = [Decimal(10**33 + i) for i in range(N)]
+    pa.parquet.write_table(table(pa.array(amounts, pa.decimal256(60, 2))), tmp_path / "t.parquet")
+    release = released(tmp_path / "t.parquet", "confidential")
+    assert release.frame.column("v").to_pylist() == amounts
+
+
+def test_intervals_that_spark_wrote_are_refused(tmp_path: Path) -> None:
+    told = {"type": "struct", "fields": [{"name": "v", "type": "interval day to second", "nullable": True}]}
+    source = table(of(pa.int64())).replace_schema_metadata({SPARK: json.dumps(told)})
+    pa.parquet.write_table(source, tmp_path / "t.parquet")
+    with pytest.raises(kinfold.DataError, match=r"column 'v' of 't\.parquet' holds durations"):
+        released(tmp_path / "t.parquet", "confidential")
+
+
+DIGITS = st.sampled_from([(pa.int64(), 2**62, 0), (pa.int64(), -(2**62), 0), (pa.decimal128(38, 20), 10**21, 20)])
+
+
+@settings(max_examples=12, deadline=None)
+@given(DIGITS, st.sampled_from(["mean", "median"]), st.lists(st.integers(0, 999), min_size=N, max_size=N, unique=True))
+def test_an_average_is_in_the_range_of_its_class(
+    stored: tuple[pa.DataType, int, int], average: str, beyond: list[int]
+) -> None:
+    kind, base, decimals = stored
+    held = [Decimal(base + i).scaleb(-decimals) if decimals else base + i for i in beyond]
+    source = table(pa.array(held, kind))
+    release = released(source, "quasi", average)
+    classes: dict[int, list[Any]] = {}
+    for label, value in zip(release.labels.tolist(), held, strict=True):
+        classes.setdefault(label, []).append(value)
+    for label, value in zip(release.labels.tolist(), release.frame.column("v").to_pylist(), strict=True):
+        assert min(classes[label]) <= value <= max(classes[label])
+
+
+def test_text_of_a_source_that_knows_types_stays_text_though_most_of_it_is_digits() -> None:
+    codes = [str(1000 + i % 4) if i % 12 else "A12" for i in range(N)]
+    for source in (table(pa.array(codes)), table(pa.array(codes)).to_pandas()):
+        assert str(released(source, "confidential").policy["v"].kind) == "nominal"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import kinfold
 from command import run, text
+from kinfold import checker
 from kinfold.errors import DataError, KinfoldError, VerifyError
 from kinfold.hierarchy import by_tree
 from kinfold.models import KAnonymity, LDiversity, TCloseness
@@ -208,3 +210,57 @@ def test_errors_about_certificates_have_their_codes() -> None:
     with pytest.raises(KinfoldError) as caught:
         Certificate.read(json.dumps(changed))
     assert caught.value.exit_code == 5
+
+
+WRONG: list[Any] = [None, 10**400, -1, 1e308, [], ["x"], {}, {"x": 1}, "x", "", True, "9" * 400]
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every key and every item of a certificate."""
+    if at and at != ("checksum",):
+        yield at
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inside:
+        yield from places(each, (*at, key))
+
+
+def spoilt(content: dict[str, Any], at: tuple[Any, ...], *value: Any) -> str:
+    """A certificate with something else at a place, or nothing, and a checksum that fits."""
+    changed = json.loads(json.dumps({key: each for key, each in content.items() if key != "checksum"}))
+    holder = changed
+    for key in at[:-1]:
+        holder = holder[key]
+    del holder[at[-1]]
+    if value:
+        if isinstance(holder, dict):
+            holder[at[-1]] = value[0]
+        else:
+            holder.insert(at[-1], value[0])
+    return Certificate(changed).text()
+
+
+def test_a_certificate_that_holds_anything_else_is_answered_with_a_message(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made / "public", tmp_path / "public")
+    file = tmp_path / "public" / "certificate.json"
+    content = json.loads(file.read_text())
+    asked = [(at, *value) for at in places(content) for value in [(), *((each,) for each in WRONG)]]
+    for turn, change in enumerate(asked):
+        file.write_text(spoilt(content, *change))
+        assert isinstance(checker.examine(tmp_path / "public")["holds"], bool)
+        if turn % 9 == 0:  # a table is read each time
+            with suppress(DataError, VerifyError):  # a change that says nothing else may pass
+                check_folder(tmp_path / "public")
+
+
+@pytest.mark.parametrize(
+    ("at", "value"), [(("release", "separator"), ()), (("promises", 0, "parameters", "k"), (10**400,))]
+)
+def test_what_a_certificate_lacks_or_exaggerates_ends_the_command_with_3(
+    made: Path, tmp_path: Path, at: tuple[Any, ...], value: tuple[Any, ...]
+) -> None:
+    shutil.copytree(made / "public", tmp_path / "public")
+    file = tmp_path / "public" / "certificate.json"
+    file.write_text(spoilt(json.loads(file.read_text()), at, *value))
+    done = run("verify", tmp_path / "public", "--twice")
+    assert done.code == 3
+    assert "not of the expected shape" in done.err

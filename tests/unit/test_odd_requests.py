@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,11 @@ import kinfold
 from command import run, text
 from kinfold.methods.partition.refine_under import refine_under
 from kinfold.methods.partition.requirement import Requirement
+from kinfold.models import LDiversity
+from kinfold.request.keywords import requested
+from kinfold.request.policy import ColumnPolicy, HierarchySpec, Policy
 from kinfold.rows.points import Nested, Points
+from kinfold.rows.tally import of_labels
 
 N = 60
 
@@ -117,3 +124,105 @@ def test_a_generalizing_method_does_not_ask_for_the_hierarchy_that_is_there() ->
     columns = {"age": {"role": "quasi", "average": "mean", "hierarchy": {"intervals": [5, 20]}}}
     with pytest.raises(kinfold.PolicyError, match=r"columns.age.average is mean[\s\S]*leave out the average"):
         kinfold.anonymize(table, policy(columns, "lattice"))
+
+
+THINGS: list[Any] = [
+    5,
+    10**400,
+    float("nan"),
+    float("inf"),
+    1j,
+    True,
+    b"x",
+    "1" * 400,
+    print,
+    object(),
+    [[1]],
+    [None],
+    {1: 2},
+]
+PEOPLE = pa.table({"a": [i % 12 for i in range(N)], "b": [i % 7 for i in range(N)], "s": words(5, 3)})
+KEYWORDS = [
+    each
+    for each in inspect.signature(kinfold.anonymize).parameters
+    if each not in ("source", "progress", "ask", "saved")
+]
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_a_keyword_of_a_wrong_type_is_refused_or_taken(name: str) -> None:
+    for given in THINGS:
+        with suppress(kinfold.KinfoldError):
+            asked = {"quasi": ["a"], "k": 3, name: given}
+            requested(given, {}) if name == "policy" else requested(None, asked)
+
+
+@pytest.mark.parametrize(
+    "key", [*ColumnPolicy.model_fields, *(f"hierarchy.{each}" for each in HierarchySpec.model_fields)]
+)
+def test_a_key_of_a_column_that_holds_anything_is_refused_or_taken(key: str) -> None:
+    name, _, inner = key.partition(".")
+    for given in [*THINGS, [10**400], -(10**400), 2**64, 5e-324]:
+        with suppress(kinfold.KinfoldError):
+            Policy.parse(policy({"a": {"role": "quasi", name: {inner: given} if inner else given}}))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: kinfold.anonymize(PEOPLE, 5), "the policy is given as int"),
+        (lambda: kinfold.anonymize(PEOPLE, quasi=print, k=3), "quasi is given as builtin_function_or_method"),
+        (lambda: kinfold.anonymize(PEOPLE, quasi=["a"], k=3, progress=5), "progress is given as int"),
+        (lambda: kinfold.anonymize(PEOPLE, policy({"a": {"role": "quasi", "top": 10**400}})), "columns.a.top"),
+        (lambda: kinfold.anonymize(PEOPLE, quasi=["a"], k=3, memory="9" * 400 + "GB"), "so much memory"),
+        (lambda: kinfold.compare(PEOPLE, policy({"a": {"role": "quasi"}}), methods=["mdav"], k=1j), "k is given as"),
+        (lambda: kinfold.measure(PEOPLE, PEOPLE, quasi=["a"], k=3, threshold="x"), "the threshold"),
+        (lambda: kinfold.measure(PEOPLE, PEOPLE, quasi=["a"], k=3, task=[1]), "the task"),
+        (lambda: kinfold.profile("1" * 400), "the path cannot be used"),
+        (lambda: kinfold.verify("1" * 400, quasi=["a"], k=3), "the path cannot be used"),
+    ],
+)
+def test_what_no_function_takes_is_refused_with_a_message(call: Any, said: str) -> None:
+    with pytest.raises(kinfold.KinfoldError, match=said):
+        call()
+
+
+@pytest.mark.parametrize("c", [1e308, 5e-324])
+def test_any_c_of_recursive_diversity(c: float) -> None:
+    tally = of_labels(np.array([0, 0, 0, 1, 1]), {"s": ["flu", "flu", "cold", "flu", "cold"]})
+    assert LDiversity(2, "s", "recursive", c).check(tally).found == (2 if c > 1 else 0)
+
+
+def test_a_release_used_from_many_threads(tmp_path: Path) -> None:
+    release = kinfold.anonymize(PEOPLE, quasi=["a", "b"], confidential=["s"], k=5)
+
+    def use(turn: int) -> int:
+        if turn % 2:
+            return len(release.frame) + len(release.labels) - N
+        release.save(tmp_path / str(turn), progress=(lambda *_: None) if turn % 4 else None)
+        return N
+
+    with ThreadPoolExecutor(8) as threads:
+        assert [*threads.map(use, range(8))] == [N] * 8
+    files = [(tmp_path / turn / "public" / "release.csv").read_bytes() for turn in "0246"]
+    assert len({*files}) == 1
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us")])
+@pytest.mark.parametrize("year", [-719_528, -800_000, 3_000_000])
+def test_confidential_dates_of_any_year(kind: pa.DataType, year: int, tmp_path: Path) -> None:
+    days = pa.array([(year, year + 1, 18_000)[i % 3] for i in range(24)], pa.int32()).cast(pa.date32()).cast(kind)
+    table = pa.table({"a": [i % 6 for i in range(24)], "d": days})
+    columns = {"a": {"role": "quasi"}, "d": {"role": "confidential"}}
+    kinfold.anonymize(table, policy(columns, t=0.9)).save(tmp_path / "out")  # both checkers agree
+    assert kinfold.verify(tmp_path / "out", twice=True).holds
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%d %H:%M:%S"])
+def test_confidential_dates_of_the_year_0_in_a_csv_file(form: str, tmp_path: Path) -> None:
+    days = [form.replace("%Y", y).replace("%m", "02").replace("%d", "29") for y in ("0000", "2000", "0004")]
+    days = [day.replace("%H:%M:%S", "10:00:00") for day in days]
+    table = text(tmp_path, "t.csv", "a,d\n" + "".join(f"{i % 6},{days[i % 3]}\n" for i in range(24)))
+    columns = {"a": {"role": "quasi"}, "d": {"role": "confidential", "type": "date"}}
+    kinfold.anonymize(table, {**policy(columns, t=0.9), "source": {"dates": form}}).save(tmp_path / "out")
+    assert kinfold.verify(tmp_path / "out", twice=True).holds
