@@ -1,4 +1,4 @@
-"""A real Spark for the tests: a session in this process, and a cluster of one master and some workers on loopback.
+"""A real Spark for the tests: a session in this process, and a cluster of a master and a worker on loopback.
 
 Where PySpark or Java is missing its tests are skipped, but in CI they fail: a skip shows nothing.
 """
@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pytest
 
 from kinfold.errors import PolicyError
@@ -28,7 +29,8 @@ LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of Java: what runs for sec
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}  # nor are queries
+    "spark.sql.adaptive.enabled": "false",
+}  # nor are queries, and nothing is learned of them while they run
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
 
@@ -62,22 +64,53 @@ def session() -> Any:
     return found
 
 
+class Brought(NamedTuple):
+    """Rows that came to the driver at once: how many, under which names, and what they were."""
+
+    rows: int
+    columns: tuple[str, ...]
+    found: Any
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is among them."""
+        table = isinstance(self.found, pa.Table)
+        return any(value in each for each in ((c.to_pylist() for c in self.found.columns) if table else self.found))
+
+
+def watch_driver(patch: pytest.MonkeyPatch) -> list[Brought]:
+    """List whatever comes to the driver from now on."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    found: list[Brought] = []
+
+    def counting(real: Any) -> Any:
+        def counted(self: Any, *args: Any, **given: Any) -> Any:
+            rows = real(self, *args, **given)
+            many = rows.num_rows if isinstance(rows, pa.Table) else len(rows)
+            found.append(Brought(many, tuple(self.columns), rows))
+            return rows
+
+        return counted
+
+    for verb in ("toArrow", "collect", "toPandas"):
+        patch.setattr(DataFrame, verb, counting(getattr(DataFrame, verb)))
+    return found
+
+
 class Cluster:
-    """A master and its workers, each a process of its own."""
+    """A master and a worker, each a process of its own; so are the executors that the worker starts."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.home = folder, require()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.address = ""
 
-    def start(self, workers: int) -> None:
+    def start(self, executors: int) -> None:
         self._run("master", MASTER, "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
         self.address = self._said("master", r"Starting Spark master at (spark://127\.0\.0\.1:[0-9]+)")
-        for i in range(workers):
-            options = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "700m")
-            self._run(f"worker{i}", WORKER, *options, "--work-dir", str(self.folder / f"work{i}"), self.address)
-        for i in range(workers):
-            self._said(f"worker{i}", r"(Successfully registered with master)")
+        size = ("--cores", str(executors), "--memory", f"{700 * executors}m", "--work-dir", str(self.folder / "work"))
+        self._run("worker", WORKER, "--host", "127.0.0.1", "--webui-port", "0", *size, self.address)
+        self._said("worker", r"(Successfully registered with master)")
 
     def _run(self, name: str, what: str, *options: str) -> None:
         import pyspark
@@ -88,6 +121,7 @@ class Cluster:
             "JAVA_HOME": str(self.home),
             "SPARK_HOME": str(spark),
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(self.folder),  # what a process that is killed leaves goes with the folder
         }
         environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m", "JDK_JAVA_OPTIONS": LIGHT}
         with (self.folder / f"{name}.log").open("wb") as log:
@@ -115,12 +149,12 @@ class Cluster:
 
 
 @contextmanager
-def cluster(workers: int = 2) -> Iterator[Cluster]:
+def cluster(executors: int = 2) -> Iterator[Cluster]:
     """Start a cluster on loopback, and end it."""
     with tempfile.TemporaryDirectory() as folder:
         found = Cluster(Path(folder))
         try:
-            found.start(workers)
+            found.start(executors)
             yield found
         finally:
             found.stop()

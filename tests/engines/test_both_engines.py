@@ -7,6 +7,7 @@ table were short, so that every tally is grouped there.
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
@@ -28,6 +29,7 @@ from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.resources import Resources
 from kinfold.rows.schema import AS_TEXT, Reading
 from kinfold.rows.source_form import Form
+from sparks import watch_driver
 
 ENGINES = ("duckdb", "spark", "spark, grouped there")
 MISSING = ("",)
@@ -279,8 +281,11 @@ def test_the_whole_way_is_the_same_byte_for_byte(spark: Any, tmp_path: Path, mon
     from kinfold.rows.engines.spark import distributed_counts
 
     monkeypatch.setattr(distributed_counts, "SHORT", 0)
+    brought = watch_driver(monkeypatch)
     one, other = (released(people(), policy("lattice"), name=name) for name in ("duckdb", "spark"))
     assert_same(one, other)
+    born = people().column("born")[7].as_py()  # a column that is kept: of it only its distinct values come
+    assert {each.columns for each in brought if each.holds(born)} == {("k0", "count")}
     one.save(tmp_path / "duckdb")
     other.save(tmp_path / "spark")
     files = [(tmp_path / name / "public" / "release.csv").read_bytes() for name in ("duckdb", "spark")]
@@ -297,16 +302,94 @@ def parts(folder: Path, table: pa.Table, sizes: list[int]) -> Path:
     return folder
 
 
+IN_ORDER = (  # by names of folders, then of files, code point by code point: not by the text of the whole path
+    *("#+/e\u0301", "#+/\u00e9", "10/a", "2024/b", "2024-01/a", "9/a", "B/a", "a/a", "a b/%20", "v1/a", "v1.1/a"),
+    *("x=1/[0]?*", "{a,b}/\\"),
+)
+
+
 @either
-def test_parts_are_read_in_the_order_of_their_names(engine: Any, tmp_path: Path) -> None:
-    table = people(300)
-    folder = parts(tmp_path / "a=1 x", table, [40, 0, 5, 200, 55])  # an empty one, and nothing out of the folder's name
+def test_parts_of_any_name_are_read_in_one_order(engine: Any, tmp_path: Path) -> None:
+    """Nothing out of folder names, an empty part, what a cluster left behind, and `..` after a link to elsewhere."""
+    data = tmp_path / "real" / "a=1 x"
+    for at, name in enumerate((*reversed(IN_ORDER), "_temporary/a")):
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        rows = pa.table({"part": [name] * at, "row": pa.array(range(at), pa.int32())})
+        parquet.write_table(rows.cast(pa.schema({"part": pa.string(), "row": pa.int32()})), data / f"{name}.parquet")
+    (tmp_path / "link").symlink_to(data)
+    pattern, form = tmp_path / "link" / ".." / "a=1 x" / "*" / "*.parquet", Form(parts=True)
     with DuckDB() as plain:
-        form = Form(parts=True)
-        ours, theirs = engine.read(folder, MISSING, form), plain.read(folder, MISSING, form)
-        assert engine.rows(ours).equals(plain.rows(theirs))
+        ours, theirs = engine.read(pattern, MISSING, form), plain.read(pattern, MISSING, form)
+        found = engine.rows(ours)
+        assert found.equals(plain.rows(theirs))
         assert engine.checksum(ours) == plain.checksum(theirs)
         assert engine.schema(ours) == plain.schema(theirs)
+    counts = [len(IN_ORDER) - 1 - at for at in range(len(IN_ORDER))]
+    assert found.column("part").to_pylist() == [
+        n for n, many in zip(IN_ORDER, counts, strict=True) for _ in range(many)
+    ]
+    assert found.column("row").to_pylist() == [row for many in counts for row in range(many)]
+
+
+@either
+@pytest.mark.parametrize("name", [b"part-\xff.parquet", b"\xff/part.parquet"])
+def test_a_path_that_is_not_utf_8_is_refused(engine: Any, name: bytes, tmp_path: Path) -> None:
+    part = Path(os.fsdecode(bytes(tmp_path) + b"/" + name))
+    part.parent.mkdir(exist_ok=True)
+    part.write_bytes(b"")
+    for path, form in ((part, Form()), (part.parent, Form(parts=True))):
+        with pytest.raises(DataError, match=r"\\xff.* is not written in UTF-8"):
+            engine.read(path, MISSING, form)
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:2], indirect=True)
+def test_rows_that_spark_does_not_read_are_missed(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kinfold.rows.engines.spark import intake
+
+    folder, real = parts(tmp_path / "parts", pa.table({"a": range(5)}), [3, 2]), intake._address
+    monkeypatch.setattr(intake, "_address", lambda part: real(part).replace("/part-", "/../parts/part-"))
+    with pytest.raises(DataError, match=r"Spark reads 0 of the 5 rows of 'parts'"):
+        engine.read(folder, MISSING, Form(parts=True))
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:2], indirect=True)
+@pytest.mark.parametrize("name", ["_hidden", ".hidden", "a:b"])
+def test_a_file_that_spark_does_not_find_by_its_name_is_read(engine: Any, name: str, tmp_path: Path) -> None:
+    table = pa.table({"a": [1, 2], "b": ["x", None]})
+    parquet.write_table(table, tmp_path / f"{name}.parquet")
+    parquet.write_table(table, tmp_path / "b.parquet")
+    frame = engine.read(tmp_path / f"{name}.parquet", MISSING)
+    assert engine.rows(frame).to_pydict() == table.to_pydict()
+
+
+TICKS = pa.array([0, 1, None, 86_399_999_999_999], pa.int64())
+UNKNOWN_TO_SPARK = {
+    "time, ms": pa.array([0, 1, None, 86_399_999], pa.int32()).cast(pa.time32("ms")),
+    "time, us": pa.array([0, 1, None, 86_399_999_999], pa.int64()).cast(pa.time64("us")),
+    "time, ns": TICKS.cast(pa.time64("ns")),
+    "ns": TICKS.cast(pa.timestamp("ns")),
+    "ns of a zone": TICKS.cast(pa.timestamp("ns", "UTC")),
+    "us of a zone": pa.array([0, 1_000, None, 2_000]).cast(pa.timestamp("ns", "UTC")),
+    "codes": pa.array([bytes(16), b"a" * 16, None, b"a" * 16], pa.uuid()),
+    "json": pa.array(['"a"', "1", None, "true"], pa.json_()),
+    "half": pa.array(np.array([0.5, -0.0, np.nan, 65_504], np.float16)),
+    "nothing": pa.nulls(4),
+    "known": pa.array([1, 2, None, 2**64 - 1], pa.uint64()),
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:2], indirect=True)
+def test_parquet_that_spark_has_no_types_for_is_read_alike(engine: Any, tmp_path: Path) -> None:
+    folder, old = parts(tmp_path / "parts", pa.table(UNKNOWN_TO_SPARK), [4]), tmp_path / "old.parquet"
+    parquet.write_table(pa.table(UNKNOWN_TO_SPARK), folder / "part-99.parquet")
+    parquet.write_table(pa.table({"at": UNKNOWN_TO_SPARK["ns"]}), old, use_deprecated_int96_timestamps=True)
+    with DuckDB() as plain:
+        for source, form in ((folder, Form(parts=True)), (old, Form())):
+            ours, theirs = (each.read(source, MISSING, form) for each in (engine, plain))
+            found, wanted = engine.rows(ours), plain.rows(theirs)
+            assert found.schema == wanted.schema
+            assert [column.to_string() for column in found.columns] == [each.to_string() for each in wanted.columns]
+            assert engine.schema(ours) == plain.schema(theirs)
 
 
 def _other_columns(folder: Path) -> None:
@@ -328,14 +411,22 @@ def _damaged(folder: Path) -> None:
     (folder / "part-99.parquet").write_bytes(whole)
 
 
+def _damaged_beside_spark(folder: Path) -> None:
+    for part in folder.glob("part-*"):
+        table = parquet.read_table(part)
+        times = pa.array(range(table.num_rows), pa.int64()).cast(pa.time64("us"))
+        parquet.write_table(table.append_column("time", times), part)
+    _damaged(folder)
+
+
 @either
-@pytest.mark.parametrize("spoil", [_other_columns, _other_types, _cut_off, _damaged])
+@pytest.mark.parametrize("spoil", [_other_columns, _other_types, _cut_off, _damaged, _damaged_beside_spark])
 def test_bad_parts_are_refused(engine: Any, spoil: Any, tmp_path: Path) -> None:
     folder = parts(tmp_path / "parts", pa.table({"a": range(900), "b": [7] * 900}), [500, 400])
     spoil(folder)
     with pytest.raises(DataError) as raised:
         engine.rows(engine.read(folder, MISSING, Form(parts=True)))
-    assert "part" in str(raised.value)
+    assert "'part-99.parquet'" in str(raised.value)
 
 
 @either

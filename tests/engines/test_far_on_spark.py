@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import kinfold
 from far_tables import nothing_is_near, people, policy
 from kinfold.evaluation import value_counts
 from kinfold.rows.engines.spark import distributed_counts
+from sparks import watch_driver
 
 SAMPLE = 250
 
@@ -23,35 +23,16 @@ def far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_counts, "MOST", SAMPLE)
 
 
-@pytest.fixture
-def brought(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, tuple[str, ...]]]:
-    """How many rows came to the driver at a time, and with which columns."""
-    from pyspark.sql.classic.dataframe import DataFrame
-
-    found: list[tuple[int, tuple[str, ...]]] = []
-
-    def counting(real: Any) -> Any:
-        def counted(self: Any, *args: Any, **given: Any) -> Any:
-            rows = real(self, *args, **given)
-            found.append((rows.num_rows if isinstance(rows, pa.Table) else len(rows), tuple(self.columns)))
-            return rows
-
-        return counted
-
-    for verb in ("toArrow", "collect", "toPandas"):
-        monkeypatch.setattr(DataFrame, verb, counting(getattr(DataFrame, verb)))
-    return found
-
-
-def test_no_record_comes_to_the_driver(spark: Any, brought: list[tuple[int, tuple[str, ...]]]) -> None:
+def test_no_record_comes_to_the_driver(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values are missing, categories are too, one column has a text for each record, and another is skewed."""
     table, asked = people("mean, drop and skewed", 1_600), policy("mean")
     asked["privacy"]["k"] = 20
     asked["columns"]["pay"]["missing"] = "drop"
+    brought = watch_driver(monkeypatch)
     one, other = kinfold.anonymize(table, asked), kinfold.anonymize(spark.createDataFrame(table), asked)
     most = 1.3 * SAMPLE + other.verdict.classes
-    spreads = [each for each in brought if each[0] > most]  # how values of a confidential column fall into classes
-    assert {columns for _, columns in spreads} <= {("k0", "k1", "k2", "k3", "count")}
+    spreads = [each for each in brought if each.rows > most]  # how values of a confidential column fall into classes
+    assert {each.columns for each in spreads} <= {("k0", "k1", "k2", "k3", "count")}
     assert len(spreads) <= 2
     _same(one, other)
 

@@ -53,6 +53,7 @@ class RunningSpark:
     def __init__(self, spark: Any) -> None:
         self.spark, self._tag = spark, f"kinfold-{os.getpid()}-{next(_tags)}"
         self._running, self._stopped = 0, False
+        logging.getLogger().addFilter(_not_of_py4j)
         join_watch(self)
 
     def interrupt(self) -> None:
@@ -118,6 +119,11 @@ class RunningSpark:
             self._running, self._stopped = self._running - 1, False
             with suppress(Exception):
                 self._unmark()
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    """Whether a record of the root logger is of somebody else: py4j logs there, in any thread, that Java is gone."""
+    return f"{os.sep}py4j{os.sep}" not in record.pathname
 
 
 def _context(spark: Any) -> Any:
@@ -289,14 +295,14 @@ def quietly() -> Iterator[None]:
 @contextmanager
 def in_our_words() -> Iterator[None]:
     """Tell what Spark says in our words: its own quote plans, paths and values."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError, Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JJavaError) as error:
         told = str(error)
-    except (ConnectionError, EOFError):
+    except (Py4JError, ConnectionError, EOFError):  # no word from Java: it is gone
         raise Unreachable(DEAD, fix="give the driver more memory (engine.memory), then run again") from None
     else:
         return
@@ -313,8 +319,6 @@ def _translated(told: str) -> Exception:
         return Unreachable(what, fix="give it more: engine.memory, or spark.executor.memory of the cluster")
     if UNREADABLE in told or any(sign in told for sign in UNREADABLE_FILE):
         return DataError(f"{_part_in(told)} cannot be read", fix="check that it is whole and what its ending says")
-    if "Py4JNetworkError" in told or "Answer from Java side is empty" in told:
-        return Unreachable(DEAD, fix="give the driver more memory (engine.memory), then run again")
     if os.environ.get("KINFOLD_TRACEBACK"):
         return RuntimeError(told)
     return Unreachable(LOST, fix="look at the executors' logs, give them more memory, then run again")
