@@ -1,8 +1,8 @@
 """Workbooks: a sheet of an Excel file as text, cell by cell, and which of its columns hold numbers by their cells.
 
 The first row that holds something is the header, unless another one is declared, or none. Rows without any value are no
-records, and columns without a name or a value are none. Formulas are read as the values that were saved with them. Texts are read as those of a CSV file
-are, so that a number stored as text is a number.
+records, and columns without a name or a value are none. Formulas are read as the values that were saved with them.
+Texts are read as those of a CSV file are, so that a number stored as text is a number.
 """
 
 from __future__ import annotations
