@@ -24,7 +24,7 @@ from kinfold.evaluation.values_as_they_came import as_they_came
 from kinfold.methods.planning import Ask, Plan, Task, plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
-from kinfold.progress import Stage, attended, onward
+from kinfold.progress import Progress, Stage, attended, onward
 from kinfold.release.certificate import Certificate
 from kinfold.release.certification import policy_in
 from kinfold.release.folder import save
@@ -384,6 +384,32 @@ def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
     if frames.is_spark(first) or (policy is not None and policy.engine.name == "spark"):
         return clusters.opened(first, None if policy is None else policy.engine.master, limits)
     return DuckDB(limits.of(*sources))
+
+
+def load_kernels() -> list[str]:
+    """Load the kernels that most releases need, where they are compiled for this machine; return those that are not."""
+    from kinfold import kernels
+    from kinfold.methods.planning.warming import kernels_of
+
+    needed = [*dict.fromkeys(kernels_of())]
+    for name in filter(kernels.ready, needed):
+        kernels.load(name)
+    return [name for name in needed if not kernels.ready(name)]
+
+
+def compile_kernels(progress: Progress) -> None:
+    """Compile the kernels that most releases need, so that no run has to."""
+    from kinfold import kernels
+    from kinfold.methods.planning.warming import kernels_of
+
+    kernels.warmup(progress, kernels_of())
+
+
+def is_compiling() -> bool:
+    """Whether a run waits for the compiler now."""
+    from kinfold import kernels
+
+    return kernels.compiling()
 
 
 def snapshot_of(source: Any) -> Any:

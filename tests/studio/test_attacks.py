@@ -9,6 +9,7 @@ import json
 import logging
 import socket
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,12 @@ from studio.visitor import Visitor, studio, token_in, wait_for
 pytestmark = pytest.mark.slow
 
 QUICK = Limits(upload_bytes=200_000, stall_seconds=0.6, upload_seconds=2.0, sessions=6, streams=2, waiting=2)
+
+
+@pytest.fixture(scope="module")
+def quick() -> Iterator[Studio]:
+    with studio(QUICK) as server:
+        yield server
 
 
 def test_a_token_lets_one_browser_in_once(made: Studio) -> None:
@@ -241,39 +248,37 @@ def test_an_upload_that_says_it_is_too_large_is_refused_at_once(made: Studio) ->
     assert "kinfold studio FILE" in answer
 
 
-def test_an_upload_that_is_too_large_without_saying_so_is_refused() -> None:
-    with studio(QUICK) as made:
-        visitor = Visitor.let_in(made)
-        assert visitor.upload("big.csv", b"a,b\n" + b"1,2\n" * 100_000).status == 413
-        with socket.create_connection((HERE, made.port), timeout=20) as raw:
-            head = _head(visitor, "/api/source/upload?name=big.csv", None)
-            raw.sendall(head)
-            chunk = b"fa00\r\n" + b"1" * 0xFA00 + b"\r\n"
-            with contextlib.suppress(OSError):  # the server may have hung up already
-                for _ in range(8):
-                    raw.sendall(chunk)
-            assert raw.recv(65536).startswith(b"HTTP/1.1 413")
-        assert not [*made.sessions.folder.rglob("big.csv")]
+def test_an_upload_that_is_too_large_without_saying_so_is_refused(quick: Studio) -> None:
+    visitor = Visitor.let_in(quick)
+    assert visitor.upload("big.csv", b"a,b\n" + b"1,2\n" * 100_000).status == 413
+    with socket.create_connection((HERE, quick.port), timeout=20) as raw:
+        head = _head(visitor, "/api/source/upload?name=big.csv", None)
+        raw.sendall(head)
+        chunk = b"fa00\r\n" + b"1" * 0xFA00 + b"\r\n"
+        with contextlib.suppress(OSError):  # the server may have hung up already
+            for _ in range(8):
+                raw.sendall(chunk)
+        assert raw.recv(65536).startswith(b"HTTP/1.1 413")
+    assert not [*quick.sessions.folder.rglob("big.csv")]
 
 
-def test_a_slow_upload_ends_with_a_clear_message() -> None:
-    with studio(QUICK) as made:
-        visitor = Visitor.let_in(made)
-        with socket.create_connection((HERE, made.port), timeout=20) as raw:
-            raw.sendall(_head(visitor, "/api/source/upload?name=slow.csv", 100_000) + b"a,b\n")
-            stalled = _whole(raw)
-        assert stalled.startswith("HTTP/1.1 408")
-        assert "nothing came for 0.6 seconds" in stalled
-        with socket.create_connection((HERE, made.port), timeout=20) as raw:
-            raw.sendall(_head(visitor, "/api/source/upload?name=slow.csv", 100_000))
-            began = time.monotonic()
-            with contextlib.suppress(OSError):
-                while time.monotonic() - began < 10:
-                    raw.sendall(b"1,2\n")
-                    time.sleep(0.2)
-            assert time.monotonic() - began < 9
-        assert visitor.get("/api/session")["state"] == "empty"
-        assert not [*made.sessions.folder.rglob("slow.csv")]
+def test_a_slow_upload_ends_with_a_clear_message(quick: Studio) -> None:
+    visitor = Visitor.let_in(quick)
+    with socket.create_connection((HERE, quick.port), timeout=20) as raw:
+        raw.sendall(_head(visitor, "/api/source/upload?name=slow.csv", 100_000) + b"a,b\n")
+        stalled = _whole(raw)
+    assert stalled.startswith("HTTP/1.1 408")
+    assert "nothing came for 0.6 seconds" in stalled
+    with socket.create_connection((HERE, quick.port), timeout=20) as raw:
+        raw.sendall(_head(visitor, "/api/source/upload?name=slow.csv", 100_000))
+        began = time.monotonic()
+        with contextlib.suppress(OSError):
+            while time.monotonic() - began < 10:
+                raw.sendall(b"1,2\n")
+                time.sleep(0.2)
+        assert time.monotonic() - began < 9
+    assert visitor.get("/api/session")["state"] == "empty"
+    assert not [*quick.sessions.folder.rglob("slow.csv")]
 
 
 def test_an_upload_that_breaks_off_leaves_nothing(made: Studio) -> None:
@@ -286,18 +291,17 @@ def test_an_upload_that_breaks_off_leaves_nothing(made: Studio) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
-def test_what_is_opened_is_bounded_in_size_columns_and_memory() -> None:
-    bounds = Limits(upload_bytes=2_000_000, columns=50, worker_bytes=1 << 20)
-    with studio(bounds) as made:
-        visitor = Visitor.let_in(made)
+def test_what_is_opened_is_bounded_in_size_columns_and_memory(made: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made.sessions, "limits", replace(made.limits, upload_bytes=2_000_000, columns=50))
+    visitor = Visitor.let_in(made)
+    packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
+    assert "'big.csv.gz' expands to more than 2 MB" in _refusal(visitor, "big.csv.gz", packed)
+    wide = ",".join(f"c{i}" for i in range(20_000))
+    assert "has 20,000 columns, and 50 are read here" in _refusal(visitor, "wide.csv", f"{wide}\n{wide}\n".encode())
+    with monkeypatch.context() as patched:
+        patched.setattr(made.sessions.jobs, "_limits", replace(made.limits, worker_bytes=1 << 20))
         assert "more than the 1 MB of memory that the studio gives" in _refusal(visitor, "fine.csv", b"a,b\n1,2\n3,4\n")
-    with studio(replace(bounds, worker_bytes=None)) as made:
-        visitor = Visitor.let_in(made)
-        packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
-        assert "'big.csv.gz' expands to more than 2 MB" in _refusal(visitor, "big.csv.gz", packed)
-        wide = ",".join(f"c{i}" for i in range(20_000))
-        assert "has 20,000 columns, and 50 are read here" in _refusal(visitor, "wide.csv", f"{wide}\n{wide}\n".encode())
-        assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
+    assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
 
 
 def _refusal(visitor: Visitor, name: str, content: bytes) -> str:
@@ -354,22 +358,21 @@ def test_the_server_sets_its_own_engine(demo: Visitor) -> None:
     assert answer.status == 422
 
 
-def test_sessions_and_streams_are_bounded() -> None:
-    with studio(QUICK) as made:
-        visitors = [Visitor.let_in(made) for _ in range(QUICK.sessions)]
-        late = Visitor(made.port)
-        assert late.ask("GET", f"/?token={token_in(made.address())}").status == 429
-        streams = []
-        for _ in range(QUICK.streams):
-            stream = http.client.HTTPConnection(HERE, made.port, timeout=20)
-            stream.request("GET", "/api/events", headers={"Cookie": visitors[0].cookie})
-            assert stream.getresponse().status == 200
-            streams.append(stream)
-        assert visitors[0].ask("GET", "/api/events").status == 429
-        streams.pop().close()
-        wait_for(lambda: _can_watch(visitors[0]), "a stream that is free again")
-        for stream in streams:
-            stream.close()
+def test_sessions_and_streams_are_bounded(quick: Studio) -> None:
+    visitors = [Visitor.let_in(quick) for _ in range(QUICK.sessions - len([*quick.sessions]))]
+    late = Visitor(quick.port)
+    assert late.ask("GET", f"/?token={token_in(quick.address())}").status == 429
+    streams = []
+    for _ in range(QUICK.streams):
+        stream = http.client.HTTPConnection(HERE, quick.port, timeout=20)
+        stream.request("GET", "/api/events", headers={"Cookie": visitors[0].cookie})
+        assert stream.getresponse().status == 200
+        streams.append(stream)
+    assert visitors[0].ask("GET", "/api/events").status == 429
+    streams.pop().close()
+    wait_for(lambda: _can_watch(visitors[0]), "a stream that is free again")
+    for stream in streams:
+        stream.close()
 
 
 def _can_watch(visitor: Visitor) -> bool:
@@ -380,7 +383,7 @@ def _can_watch(visitor: Visitor) -> bool:
     return status == 200
 
 
-def test_an_idle_session_is_forgotten_with_its_files() -> None:
+def test_an_idle_session_is_forgotten_with_its_files_and_everything_when_the_server_stops() -> None:
     with studio(Limits(idle_seconds=1.5)) as made:
         visitor = Visitor.let_in(made)
         visitor.opened("mine.csv", b"a,b\n1,2\n3,4\n")
@@ -390,12 +393,7 @@ def test_an_idle_session_is_forgotten_with_its_files() -> None:
         stream.close()
         wait_for(lambda: not [*made.sessions.folder.rglob("mine.csv")], "the end of an idle session")
         assert visitor.ask("GET", "/api/session").status == 401
-
-
-def test_everything_is_forgotten_when_the_server_stops() -> None:
-    with studio() as made:
-        visitor = Visitor.let_in(made)
-        visitor.opened("mine.csv", b"a,b\n1,2\n3,4\n")
+        Visitor.let_in(made).opened("mine.csv", b"a,b\n1,2\n3,4\n")
         folder: Path = made.sessions.folder
         assert oct(folder.stat().st_mode & 0o777) == "0o700"
     assert not folder.exists()

@@ -17,7 +17,7 @@ from kinfold.studio.worker_pool import WorkerPool
 from studio.visitor import Visitor, studio, wait_for
 
 FIRST_JOBS = """
-import json, sys
+import json, os, sys
 from kinfold import kernels
 from kinfold.studio import worker
 kernels.warmup(modules=worker.load())
@@ -25,7 +25,8 @@ before = {*sys.modules}
 for request in json.loads(sys.argv[1]):
     assert worker._outcome(request, lambda _: None)["event"] == "done"
 known = {name.partition(".")[0] for name in before} - {"kinfold"}
-print(json.dumps([name for name in sys.modules if name not in before and name.partition(".")[0] not in known]))
+print(json.dumps([n for n in sys.modules if n not in before and n.partition(".")[0] not in known]), flush=True)
+os._exit(0)  # as workers end: libraries are not unloaded
 """
 
 

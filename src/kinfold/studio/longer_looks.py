@@ -68,10 +68,7 @@ def script(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
 
 def warmup(_: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
     """Compile the kernels that most runs need, so that no run has to."""
-    from kinfold.kernels import warmup as compiled
-    from kinfold.methods.planning.warming import kernels_of
-
-    compiled(lambda done, total: tell({"event": "progress", "stage": "compile", "share": done / total}), kernels_of())
+    flow.compile_kernels(lambda done, total: tell({"event": "progress", "stage": "compile", "share": done / total}))
     return {}
 
 

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kinfold.flow import anonymize, attack
-from kinfold.kernels import compiling
+from kinfold.flow import anonymize, attack, is_compiling
 from kinfold.progress import watching
 from kinfold.release.description import Contents, describe
 from kinfold.release.folder import CHECKED_TWICE
@@ -66,7 +65,7 @@ class Heard:
         share = self.far = max(self.far, begin + (end - begin) * (min(done / total, 1.0) if total else 0.0))
         seconds = time.monotonic() - self.started
         left = seconds * (1 - share) / share if share > 0.1 and seconds > 0.5 else None
-        stage = "compile" if compiling() else stage
+        stage = "compile" if is_compiling() else stage
         told = {"stage": stage, "share": round(share, 4), "seconds": round(seconds, 2)}
         self.tell({"event": "progress", **told, "left": None if left is None else round(left, 1)})
 

@@ -97,18 +97,13 @@ def _teller() -> Tell:
 
 def load() -> list[str]:
     """Load what jobs need, before there is one; return the kernels that are still to be compiled for this machine."""
-    from kinfold.flow import open_engine
-    from kinfold.kernels import load, ready
-    from kinfold.methods.planning.warming import kernels_of
+    from kinfold.flow import load_kernels, open_engine
     from kinfold.release.report.chart import load_renderer
     from kinfold.studio import error_answers, longer_looks, run_results, table_opening  # noqa: F401
 
     open_engine().close()
     load_renderer()
-    kernels = [*dict.fromkeys(kernels_of())]
-    for name in filter(ready, kernels):
-        load(name)
-    return [name for name in kernels if not ready(name)]
+    return load_kernels()
 
 
 def _end_with_server() -> None:

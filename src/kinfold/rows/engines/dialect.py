@@ -18,11 +18,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from kinfold.errors import DataError
+from kinfold.rows.bounds import check_columns
 from kinfold.rows.column_names import check_names
 from kinfold.rows.header import no_header, values_in
 from kinfold.rows.source_form import Form
@@ -32,7 +33,7 @@ SAMPLE = 1 << 18  # bytes that the separator and the header are judged by
 SAMPLE_ROWS = 1000  # rows of it: as many as tell names from values, read in a moment
 CHUNK = 1 << 20  # bytes or characters held at a time
 NAMES = {"\t": "tab", " ": "space"}
-LINES = "count lines from 1: source.header (--header) is the line of the names, source.skip (--skip) counts those to leave out"
+LINES = "count lines from 1: source.header (--header) is that of the names, source.skip (--skip) the number left out"
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,15 @@ def _below(text: str, lines: int, name: str) -> str:
 
 def check_header(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> tuple[int, ...]:
     """Refuse names that are missing or shared; return where they look like a record, which is not quoted."""
+    check_columns(len(header), f"'{name}'")
     doubtful = values_in(header, rows)
     try:
         check_names(header, f"'{name}'")
-    except DataError:
+    except DataError as error:
         if doubtful:
             raise no_header(doubtful) from None
-        raise
+        other = "or say which line has the names: source.header (--header)"
+        raise DataError([replace(each, fix=f"{each.fix}, {other}") for each in error.problems]) from None
     return doubtful
 
 
