@@ -292,7 +292,7 @@ def test_borders_keep_promises(t: float) -> None:
 
 
 def test_the_note_on_blocks_counts_what_promises_take():
-    """300,000 records by 8 at k = 5 under a starter policy: 40 to 90 processor seconds for the classes, by measurement."""
+    """300,000 records by 8 at k = 5 under a starter policy: 40 to 90 processor seconds for the classes, as measured."""
     auto, named = (SimpleNamespace(block=None, starts=starts) for starts in (True, False))
     eight = SimpleNamespace(of=lambda _: range(8))
 
