@@ -276,3 +276,34 @@ def test_a_fraction_in_a_map_is_no_whole_number() -> None:
         frame = engine.read(pa.table({"x": [3, 4, 2**53 + 1]}))
         how = {"x": Renamed({"3.5": "9", str(2**53): "9"})}
         assert engine.recode(frame, how, engine.schema(frame)).changed["x"] == 0
+
+
+def test_nothing_public_depends_on_what_recoding_hid(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    plain = {"age": random.integers(18, 80, 60), "job": random.choice(["smith", "baker"], 60)}
+    place, seen = random.choice(3, 60), []
+    hidden = {  # the diagnoses at place 0, wages beyond 85, and what the policy names of them
+        "one": (["hiv", "flu", "cold"], 86, {"hiv": ""}),
+        "two": (["hiv", "flu", "cold"], 99, {"hiv": "", "hepatitis": ""}),
+        "blank before": ([None, "flu", "cold"], 85, {"hepatitis": ""}),
+    }
+    for name, (diagnoses, wage, names) in hidden.items():
+        values = {"disease": pd.Series(diagnoses, dtype="category")[place].to_numpy(), "wage": random.choice([20], 60)}
+        values["wage"][place == 1] = wage
+        columns = {column: {"role": "quasi"} for column in plain}
+        columns |= {"disease": {"role": "confidential", "map": names}, "wage": {"role": "other", "top": 85}}
+        release = kinfold.anonymize(pd.DataFrame(plain | values), {"privacy": {"k": 3}, "columns": columns})
+        release.save(tmp_path / name)
+        seen.append({file.name: file.read_bytes() for file in (tmp_path / name / "public").iterdir()})
+        assert "shown as" in (tmp_path / name / "internal" / "report.html").read_text()
+    assert seen[0] == seen[1] == seen[2]
+    assert b"some values are shown as others" in seen[0]["report.html"]
+
+
+@pytest.mark.parametrize("kind", ["category", "object"])
+def test_a_frame_keeps_no_category_that_a_map_hid(kind: str) -> None:
+    table = pd.DataFrame({"x": [1, 2, 1, 2, 1, 2], "d": pd.Series(["hiv", "flu", "cold"] * 2, dtype=kind)})
+    columns = {"x": {"role": "quasi"}, "d": {"role": "other", "map": {"hiv": "", "cold": "flu"}}}
+    found = kinfold.anonymize(table, {"privacy": {"k": 3}, "columns": columns}).frame["d"]
+    assert set(found.dropna()) == {"flu"}
+    assert set(getattr(found.dtype, "categories", ["flu"])) == {"flu"}

@@ -76,8 +76,8 @@ def _rows(tables: Tables, before: Ints, after: Ints, others: Sequence[str]) -> N
     there = [name for name in others if name in tables.engine.schema(tables.released)]
     both = (tables.original, tables.released) if there else ()
     sides = [tables.engine.collect(side, dict.fromkeys(there)) for side in both]
-    numbers: list[dict[str, int]] = [{} for _ in there]
-    keys = [[_numbered(side.column(n), number) for n, number in zip(there, numbers, strict=True)] for side in sides]
+    numbers: list[dict[Any, int]] = [{} for _ in there]
+    keys = [[numbered(side.column(n), number) for n, number in zip(there, numbers, strict=True)] for side in sides]
     first, second = keys or ([], [])
     old = np.lexsort((*first, before))[int((before == GONE).sum()) :]
     new = np.lexsort((*second, after))
@@ -86,8 +86,8 @@ def _rows(tables: Tables, before: Ints, after: Ints, others: Sequence[str]) -> N
     return rows
 
 
-def _numbered(column: Any, number: dict[str, int]) -> Ints:
-    """Number the texts of a column, those that have a number already by that one."""
+def numbered(column: Any, number: dict[Any, int]) -> Ints:
+    """Number the values of a column, those that have a number already by that one; -1 for null."""
     encoded = column.combine_chunks().dictionary_encode()
     codes = [number.setdefault(text, len(number)) for text in encoded.dictionary.to_pylist()]
     places: Ints = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)

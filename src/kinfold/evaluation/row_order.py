@@ -9,15 +9,15 @@ The first kind decides where it shows anything. Without any evidence rows are ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import lgamma, log
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from kinfold.evaluation.matching import numbered
 from kinfold.evaluation.pairing import PairedColumn, Tables, pair_up
 from kinfold.request.binding import BoundColumn
 from kinfold.request.encoding import Attribute, Measured
@@ -76,15 +76,8 @@ def _by_untouched(tables: Tables, original: Any, untouched: Sequence[BoundColumn
             numbers = all(each.storage.kind is column.kind and column.kind.measured for each in how)
             asked = [{column.name: each if numbers else None} for each in how]
             sides = [engine.collect(*each).column(0) for each in zip((original, tables.released), asked, strict=True)]
-            yield _of_column(column.name, *_coded(*sides))
-
-
-def _coded(*sides: Any) -> tuple[Ints, Ints]:
-    """Number the values of both sides alike."""
-    both = pa.chunked_array([chunk for side in sides for chunk in side.chunks], sides[0].type)
-    codes = both.combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    codes = codes.astype(np.int64) + 1
-    return codes[: len(sides[0])], codes[len(sides[0]) :]
+            number: dict[Any, int] = {}
+            yield _of_column(column.name, *(numbered(side, number) + 1 for side in sides))  # null is a value: 0
 
 
 def _of_column(name: str, before: Ints, after: Ints) -> RowOrder | None:
@@ -118,11 +111,11 @@ def _sorted_anew(column: PairedColumn) -> bool:
     return bool(abs(np.corrcoef(np.flatnonzero(known), before[known])[0, 1]) < IN_ORDER)
 
 
-def _ranks(texts: Sequence[Any], places: NDArray[Any]) -> NDArray[np.float64]:
+def _ranks(texts: Iterable[Any], places: NDArray[Any]) -> NDArray[np.float64]:
     """Return the rank of each value among its texts; missing values come first."""
-    rank = np.empty(len(texts) + 2)
-    rank[np.argsort([str(text) for text in texts], kind="stable")] = np.arange(len(texts))
-    rank[len(texts) :] = -1
+    written = [str(text) for text in texts]
+    rank = np.full(len(written) + 2, -1.0)
+    rank[np.argsort(written, kind="stable")] = np.arange(len(written))
     return np.asarray(rank[places])
 
 

@@ -30,7 +30,7 @@ class Prepared:
     mapped: Any
     changed: Mapping[str, bool] = field(default_factory=dict)  # by column: whether its values still fit its type
     notes: tuple[str, ...] = ()
-    told: tuple[str, ...] = ()  # what a recipient is told: the rules, and how many values they changed
+    told: tuple[str, ...] = ()  # for a recipient: that values were recoded, and nothing about what they were
 
 
 def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str] = ()) -> Prepared:
@@ -47,37 +47,48 @@ def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str
         raise PolicyError([*problems, *_others(policy, schema, index)])
     how = {name: Limited(column.bottom, column.top, column.round_to) for name, column in limits.items()}
     second = engine.recode(first.frame, how, schema) if how else Recoded(first.frame, {})
-    told = tuple(_told(name, asked[name], first, second) for name in asked if name in {**names, **how})
+    recoded = [name for name in asked if name in {**names, **how}]
+    told = tuple(f"'{name}': {in_words(asked[name])}" for name in recoded)
+    notes = tuple(f"'{name}': {_counted(asked[name], name, first, second)}" for name in recoded)
     absent = tuple(_absent(name, first.absent[name], len(names[name].names)) for name in names if first.absent[name])
-    return Prepared(second.frame, first.frame, {**second.as_stored, **first.as_stored}, (*read, *told, *absent), told)
+    return Prepared(second.frame, first.frame, {**second.as_stored, **first.as_stored}, (*read, *notes, *absent), told)
 
 
 def in_words(column: ColumnPolicy) -> str:
-    """Say how single values of a column are recoded; nothing where they are not.
+    """Say how single values of a column are recoded, as a recipient may know it; nothing where they are not.
+
+    How many values a map names or changes stays here: beside the blanks of a release it tells what these stand for.
 
     >>> in_words(ColumnPolicy(role="quasi-identifier", top=85, round_to=5))
     '85 and above are shown as 85, others in multiples of 5'
     """
+    return ", ".join((["some values are shown as others"] if column.map else []) + _limits(column))
+
+
+def _counted(column: ColumnPolicy, name: str, first: Recoded, second: Recoded) -> str:
+    """Say how single values of a column were recoded, and how many: for the holder of the table."""
+    named, parts = column.map or {}, _limits(column)
+    if named:
+        old, new = len(named), len({*named.values()})
+        parts = [f"{old} value{'s are' if old > 1 else ' is'} shown as {new} other{'s' if new > 1 else ''}", *parts]
+    changed = first.changed.get(name, 0) + second.changed.get(name, 0)
+    return f"{', '.join(parts)} ({changed:,} value{'' if changed == 1 else 's'} changed)"
+
+
+def _limits(column: ColumnPolicy) -> list[str]:
     parts = []
-    if column.map:
-        old, new = len(column.map), len({*column.map.values()})
-        parts.append(f"{old} value{'s are' if old > 1 else ' is'} shown as {new} other{'s' if new > 1 else ''}")
     for limit, more, later in ((column.top, "above", "later"), (column.bottom, "below", "earlier")):
         if limit is not None:
             beyond = later if isinstance(limit, str) else more
             parts.append(f"{_number(limit)} and {beyond} are shown as {_number(limit)}")
     if column.round_to is not None:
-        parts.append(f"{'others' if len(parts) else 'shown'} in multiples of {_number(column.round_to)}")
-    return ", ".join(parts)
+        others = "others" if parts or column.map else "shown"
+        parts.append(f"{others} in multiples of {_number(column.round_to)}")
+    return parts
 
 
 def _number(limit: float | str) -> str:
     return limit if isinstance(limit, str) else f"{limit:.15g}"
-
-
-def _told(name: str, column: ColumnPolicy, first: Recoded, second: Recoded) -> str:
-    changed = first.changed.get(name, 0) + second.changed.get(name, 0)
-    return f"'{name}': {in_words(column)} ({changed:,} value{'' if changed == 1 else 's'} changed)"
 
 
 def _absent(name: str, absent: int, names: int) -> str:
