@@ -54,7 +54,7 @@ $(READY): pyproject.toml requirements/dev.txt requirements/opinion.txt
 		$(PIP) --no-deps --require-hashes -r requirements/dev.txt && $(PIP) --no-deps --no-build-isolation --editable .; \
 	else \
 		echo "the lock is for Python 3.11 on Linux: taking what the ranges of pyproject.toml allow today"; \
-		$(PIP) --editable ".[frames,excel,stats,codes,databases,studio,dev]"; \
+		$(PIP) --editable ".[frames,stats,codes,databases,studio,dev]"; \
 	fi
 	@# pycanon, the tests' outside opinion, pins old numpy and pandas: taken without its dependencies
 	@$(PIP) --no-deps --require-hashes -r requirements/opinion.txt

@@ -33,8 +33,8 @@ def plural(number: int, one: str, many: str = "") -> str:
 def install_extra(extra: str, what: str = "install it") -> str:
     """Return how to install an extra: kinfold is on no package index, so from a checkout or a wheel.
 
-    >>> install_extra("excel")
-    "install it: pip install '.[excel]' in a checkout of kinfold, or 'WHEEL[excel]' with the path of its wheel"
+    >>> install_extra("stats")
+    "install it: pip install '.[stats]' in a checkout of kinfold, or 'WHEEL[stats]' with the path of its wheel"
     """
     return f"{what}: pip install '.[{extra}]' in a checkout of kinfold, or 'WHEEL[{extra}]' with the path of its wheel"
 
