@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinfold
+from kinfold.methods.planning import running
+from kinfold.request.methods import registry
 
 RECORDS = 60
 METHODS = ["lattice", "levels", "datafly", "mu-argus", "mingen", "mingen-cell", "local-suppression", "t-first"]
@@ -145,3 +147,16 @@ def test_both_pages_say_how_many_records_are_suppressed(tmp_path: Path, how: str
     for page in ("public", "internal"):
         html = (tmp_path / "out" / page / "report.html").read_text("utf-8")
         assert re.search(rf"<dt>{title}</dt><dd>{gone(release)}</dd>", html)
+
+
+@pytest.mark.parametrize("method", [name for name in registry() if name != "univariate"])
+def test_every_method_says_its_expected_time_before_it_starts(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "LONG", 0.0)
+    heard: list[str] = []
+    asked = policy(method, None, privacy={"k": 3, "t": 0.4} if "t" in registry()[method].needs else {"k": 3})
+    if registry()[method].family == "partition":
+        for column in asked["columns"].values():
+            column.pop("hierarchy", None)
+    kinfold.anonymize(table(0), asked, progress=lambda stage, _done, _total: heard.append(stage))
+    stages = list(dict.fromkeys(heard))
+    assert any(re.fullmatch(rf"plan by {method}, about \d+ s", stage) for stage in stages[: stages.index("apply")])

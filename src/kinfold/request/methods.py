@@ -7,7 +7,7 @@ A file in a folder of `methods/` that holds a method says so at its top level, i
 and defines what is run, by family:
 
     partition     run(records: Points, task: Task, progress: Progress) -> Labels
-    generalize    run(task: Task, domain: Domain) -> Found
+    generalize    run(task: Task, domain: Domain) -> Found, expected(domain: Domain) -> float (seconds)
 
 The declarations are read from the text of the files, and nothing is loaded: a policy, `--help` and the documentation
 know every method while numpy is not even imported. What others have to know of a method it declares; no other file

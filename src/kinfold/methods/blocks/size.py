@@ -52,7 +52,7 @@ def block_size(method: Declaration, task: Task) -> BlockSize:
     fitting = (size for size in SIZES if estimate(method, task, size) * 1e6 / size <= MILLION)
     size = max(next(fitting, SIZES[-1]), 2 * task.k)
     seconds += _for_promises(task, n)
-    whole = f"{method.name} on the whole table would take about {_lasting(seconds)} and {held / 1e9:.1f} GB"
+    whole = f"{method.name} on the whole table would take about {in_time(seconds)} and {held / 1e9:.1f} GB"
     return BlockSize(size if n > size else 0, f"{whole}; method.block = 0 forbids blocks")
 
 
@@ -91,5 +91,10 @@ def in_words(blocks: int, size: BlockSize) -> str:
     return f"the classes were made in {blocks:,} blocks of at most {plural(size.records, 'record')}: {size.why}"
 
 
-def _lasting(seconds: float) -> str:
+def in_time(seconds: float) -> str:
+    """Say how long something takes, roughly.
+
+    >>> in_time(40), in_time(900)
+    ('40 s', '15 minutes')
+    """
     return f"{seconds:,.0f} s" if seconds < 600 else f"{seconds / 60:,.0f} minutes"

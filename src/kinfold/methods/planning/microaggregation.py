@@ -30,6 +30,7 @@ from kinfold.methods.planning.missing import given_up, lacking_alike, refuse_mix
 from kinfold.methods.planning.needs import lacking
 from kinfold.methods.planning.people_and_joint import alike, beyond_rows, merge_until, merged_once
 from kinfold.methods.planning.rare_patterns import keeping
+from kinfold.methods.planning.running import announced, expected_partition
 from kinfold.methods.planning.to_release import to_release
 from kinfold.methods.task import Plan, Task
 from kinfold.request.encoding import Attribute
@@ -46,7 +47,7 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that gives every record the average of its class."""
     if problems := lacking(method, task):
         raise PolicyError(problems)
-    taken = to_release(task, method)
+    taken = to_release(announced(task, method, expected_partition(method, task)), method)
     here, rows = taken.task, taken.rows
     found = classes_of(here, method)
     found, results, released = _averaged(here, found, taken.rules)
