@@ -29,7 +29,6 @@ from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
 from kinfold.rows.resources import Resources
 from kinfold.rows.schema import AS_TEXT, Reading
 from kinfold.rows.source_form import Form
-from sparks import watch_driver
 
 ENGINES = ("duckdb", "spark", "spark, grouped there")
 MISSING = ("",)
@@ -279,6 +278,7 @@ def test_exact_values_are_generalized_alike(spark: Any, method: str) -> None:
 
 def test_the_whole_way_is_the_same_byte_for_byte(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kinfold.rows.engines.spark import distributed_counts
+    from sparks import watch_driver  # functions of this file travel to executors, which do not have it
 
     monkeypatch.setattr(distributed_counts, "SHORT", 0)
     brought = watch_driver(monkeypatch)
