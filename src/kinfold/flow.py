@@ -370,7 +370,7 @@ def is_compiling() -> bool:
     """Whether a run waits for the compiler now."""
     from kinfold import kernels
 
-    return kernels.compiling()
+    return kernels.is_compiling()
 
 
 def rows_of(source: Any) -> Any:
