@@ -409,7 +409,7 @@ def is_compiling() -> bool:
     """Whether a run waits for the compiler now."""
     from kinfold import kernels
 
-    return kernels.compiling()
+    return kernels.is_compiling()
 
 
 def snapshot_of(source: Any) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kinfold.demo import demo_policy, demo_table
+from kinfold.kernels import load
 from kinfold.studio.run_results import Heard
 from kinfold.studio.server_limits import Limits
 from kinfold.studio.worker_pool import WorkerPool
@@ -68,6 +69,7 @@ def test_a_run_that_compiles_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     heard = Heard(lambda event: told.append(event["stage"]))
     heard.progress("plan", 1, 2)
+    load("means")  # whose module brings others of the package
     monkeypatch.setattr("kinfold.kernels._compiling", ["mdav_tree"])
     heard.progress("plan", 1, 2)
     assert told == ["plan", "compile"]

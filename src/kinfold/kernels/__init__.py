@@ -55,7 +55,7 @@ def load(name: str) -> Any:
         _compiling.remove(name)
 
 
-def compiling() -> bool:
+def is_compiling() -> bool:
     """Whether kernels are being compiled now, by any thread of this process."""
     return bool(_compiling)
 
