@@ -50,7 +50,7 @@ LONG = (pytest.mark.long, pytest.mark.trust("golden figures"))
     ("others", "least"),
     [
         pytest.param([], 0.946, marks=LONG),
-        ([LDiversity(2, "salary-class")], 0.88),
+        pytest.param([LDiversity(2, "salary-class")], 0.88, marks=LONG),
         ([TCloseness(0.2, "salary-class", "equal")], 0.78),
     ],
     ids=["k", "l", "t"],

@@ -24,6 +24,7 @@ from kinfold.reproduction.printed import examples
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not (DATA / "census.csv").exists(), reason="the Census file is not here (KINFOLD_DATA)")
 
+LONG = (pytest.mark.long, pytest.mark.trust("golden figures"))
 TABLE_3 = {key: int(printed) for key, printed in cluster_sizes(3).items()}
 
 
@@ -133,12 +134,12 @@ def test_the_other_two_algorithms_keep_t_on_census(census, method):
 @pytest.mark.parametrize(
     ("name", "t", "most"),
     [
-        ("FEDTAX", 0.05, 56),
+        pytest.param("FEDTAX", 0.05, 56, marks=LONG),
         ("FEDTAX", 0.13, 45),
-        ("FEDTAX", 0.25, 33),
+        pytest.param("FEDTAX", 0.25, 33, marks=LONG),
         ("FICA", 0.05, 33),
-        ("FICA", 0.13, 16),
-        ("FICA", 0.25, 7),
+        pytest.param("FICA", 0.13, 16, marks=LONG),
+        pytest.param("FICA", 0.25, 7, marks=LONG),
     ],
 )
 def test_refinement_loses_far_less_at_the_same_guarantee(census, name, t, most):

@@ -23,6 +23,7 @@ from reference.partitions import sse_plain
 
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[3] / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the benchmark files are not there: set KINFOLD_DATA")
+LONG = (pytest.mark.long, pytest.mark.trust("golden figures"))
 
 
 def load(name: str) -> np.ndarray:
@@ -36,9 +37,9 @@ def load(name: str) -> np.ndarray:
     ("name", "k", "mdav", "reached", "bound"),
     [
         ("census", 3, 5.692, 4.72, 4.646),
-        ("census", 5, 9.088, 7.32, 7.19),
-        ("census", 10, 14.156, 11.50, 8.7),
-        ("tarragona", 3, 16.933, 14.50, 13.857),
+        pytest.param("census", 5, 9.088, 7.32, 7.19, marks=LONG),
+        pytest.param("census", 10, 14.156, 11.50, 8.7, marks=LONG),
+        pytest.param("tarragona", 3, 16.933, 14.50, 13.857, marks=LONG),
         ("tarragona", 5, 22.462, 20.20, 20.04),
     ],
 )
