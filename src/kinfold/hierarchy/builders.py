@@ -13,10 +13,11 @@ from fractions import Fraction
 from itertools import count, pairwise
 from typing import Any
 
-from kinfold.errors import PolicyError
+from kinfold.errors import DataError, PolicyError
 from kinfold.hierarchy.hierarchy import TOP, Hierarchy
 
-EVERY_DIGIT = Context(prec=2000)
+MOST_DIGITS = 1000  # of a number that is put into intervals
+EVERY_DIGIT = Context(prec=2 * MOST_DIGITS)
 CALENDAR = ("day", "month", "quarter", "year", "decade")
 
 
@@ -85,7 +86,7 @@ def by_intervals(
     exact = [Fraction(str(width)) for width in widths]  # 0.3 is three times 0.1, and no less
     if any((wide / small).denominator != 1 for small, wide in pairwise(exact)):
         raise PolicyError(f"{where}: the intervals do not nest", fix="make each width a multiple of the one before")
-    numbers = {value: Fraction(value) - Fraction(str(origin)) for value in values}
+    numbers = {value: _exactly(value, where) - Fraction(str(origin)) for value in values}
     ordered = sorted(numbers, key=lambda value: (numbers[value], value))
     start = Fraction(str(origin))
     bottom, top = (None if end is None else Fraction(str(end)) for end in ends)
@@ -94,6 +95,14 @@ def by_intervals(
     whole = all(n.denominator == 1 for n in (*numbers.values(), *exact, start, top or start, bottom or start))
     bands = _Bands(start, bottom, top, whole)
     return Hierarchy.of([[value, *(bands.of(numbers[value], width) for width in exact)] for value in ordered], where)
+
+
+def _exactly(value: str, where: str) -> Fraction:
+    exponent = value.lower().partition("e")[2].lstrip("+-")  # 1e-999999999 as a fraction fills the memory
+    if len(value) > MOST_DIGITS or (exponent.isdigit() and int(exponent) > MOST_DIGITS):
+        what = f"{where}: a number has more than {MOST_DIGITS:,} digits"
+        raise DataError(what, fix="correct or empty that cell, or leave out the intervals")
+    return Fraction(value)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ Codes: TypeAlias = NDArray[np.int32]
 Texts: TypeAlias = NDArray[Any]
 
 DIGITS = 1e15  # numbers below it, in units of their last decimal, survive the way through a double
+PLAIN = 10_000  # digits that a number is written out with; a larger exponent stays one
 SECONDS = 86400  # of a day
 
 
@@ -99,6 +100,8 @@ def number_text(number: Decimal | float, *, whole: bool) -> str:
     short = repr(float(number) + 0.0)  # and no -0.0
     if isinstance(number, float) or Decimal(short) == number:
         return short
+    if abs(number.adjusted()) > PLAIN:
+        return str(number)
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
