@@ -117,6 +117,7 @@ def test_outliers_step_by_step_and_a_run_that_is_left_alone(browser: Browser, st
         expect(other.locator(".run .state")).to_have_text("done")  # the step is remembered, and the run went on
         expect(other.locator(".curve svg")).to_be_visible()
         journey.set_field(other, re.compile("^Refinement"), "0")
+        expect(other.locator("#policy")).to_have_value(re.compile("refine = 0"))  # decided, and the page drawn anew
         choose_outliers(other)
         assert seen.said == []
 
