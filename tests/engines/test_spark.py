@@ -225,7 +225,7 @@ def test_rows_of_a_database_are_left_to_the_other_engine(spark: Any, tmp_path: P
 
 def test_where_pyspark_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(PolicyError, match=r"kinfold\[spark\]"):
+    with pytest.raises(PolicyError, match=r"pip install .\.\[spark\]"):
         kinfold.anonymize(people(50), policy(engine={"name": "spark"}))
 
 
