@@ -177,7 +177,7 @@ def _allowed(read: Callable[[], Any]) -> Any:
 
 def _modest(policy: Policy) -> bool:
     """Whether a policy asks for seconds at most: a budget of hours is no hang."""
-    budgets = (policy.method.refine, policy.method.prove)
+    budgets = (policy.method.refine or 0, policy.method.prove)
     steps = policy.method.refine_steps or 0
     return all(budget == "auto" or budget < 1 for budget in budgets) and steps < 10_000
 
