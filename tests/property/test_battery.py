@@ -125,4 +125,9 @@ def refused_well(error: kinfold.KinfoldError, drawn: Case) -> None:
     if isinstance(error, kinfold.Unreachable) and "rows" not in needs(drawn.choice["method"]) and not drawn.unit:
         rows = drawn.as_one()
         joint = drawn.confidential if drawn.joint else ()
+        limit, records = drawn.choice["suppression"], drawn.table.num_rows
+        limit = int(limit * records + 1e-9) if isinstance(limit, float) else limit
+        if records - len(rows) > limit:  # left out for a missing value: the limit counts these too
+            assert "suppress" in str(error) or not rows
+            return
         assert not rows or broken(rows, drawn.quasi, drawn.k, drawn.promises, joint)

@@ -95,7 +95,12 @@ async function take(file) {
 
 function opening(session) {
   const { name, progress } = session.source ?? {};
-  const stage = { read: "It is read.", columns: "Its columns are looked at.", combinations: "Combinations of columns are counted." }[progress?.stage] ?? "";
+  const stages = {
+    read: "It is read.",
+    columns: "Its columns are looked at.",
+    combinations: "Combinations of columns are counted.",
+  };
+  const stage = stages[progress?.stage] ?? "";
   return [
     head("open", name ?? "The table", verdict("The table is being opened.", [stage])),
     h("progress", {
