@@ -4,6 +4,8 @@ With the compiler off (`make coverage`) the kernels are plain Python, a hundred 
 The long form (`make trust`) draws more of them, and writes down in a ledger what was tried.
 """
 
+import atexit
+import os
 import signal
 from collections.abc import Generator, Iterator
 
@@ -26,8 +28,14 @@ settings.register_profile("plain", deadline=None, derandomize=True, max_examples
 settings.load_profile("plain" if PLAIN else "explore" if SCALE > 1 else "repeat")
 
 
-def pytest_configure() -> None:
-    """Heed signals whoever started the tests: a background job of a shell is deaf to them, and so are its children."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Take signals whoever started the tests, for a background job of a shell ignores them; let workers end quietly.
+
+    Threads of Spark's gateway are still there when a worker ends, and what their frames hold is never freed: DuckDB's
+    binding would print pages about it below the summary. So a worker leaves as soon as its own exit handlers have run.
+    """
+    if hasattr(config, "workerinput"):
+        atexit.register(os._exit, 0)  # registered first, so it runs last
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) == signal.SIG_IGN:

@@ -154,7 +154,8 @@ def asked(method: str, quasi: str, missing: str, repair: bool) -> dict[str, Any]
     columns["ill"] = {"role": "confidential"}
     t = {"t": 0.5} if "t" in registry()[method].needs else {}
     checks = [{"check": check, "repair": repair} for check in CHECKS]
-    suppression = {"suppression": 0.2} if family == "generalize" else {}
+    limited = family == "generalize" and "suppression" not in registry()[method].needs  # cells may all go missing
+    suppression = {"suppression": 0.2} if limited else {}
     method_ = {"name": method, **suppression}
     return {"privacy": {"k": 3, "l": 2, **t}, "method": method_, "columns": columns, "rules": checks}
 
