@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 import kinfold
 from kinfold.errors import DataError, PolicyError
 from kinfold.request.policy import Policy
-from kinfold.rows.bounds import Bounds, bounded
 from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.rows.reading_limits import Bounds, bounded
 from kinfold.rows.source_form import Form
 
 Rows = list[dict[str, Any]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kinfold.errors import DataError, Problem
-from kinfold.rows.bounds import check_columns
+from kinfold.rows.reading_limits import check_columns
 
 NUL = "has a NUL character"
 RETURN = "has a carriage return"  # readers of CSV do not agree on where such a header ends

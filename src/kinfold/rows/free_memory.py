@@ -33,6 +33,18 @@ def reachable_memory(root: Path = Path("/")) -> int | None:
     return None if free is None or not taken else int(MOST * (free + int(taken[1]) * os.sysconf("SC_PAGE_SIZE")))
 
 
+def allowed_memory() -> int | None:
+    """Return how many bytes another process that begins now may hold; None if nothing is known."""
+    free = free_memory()
+    return None if free is None else int(MOST * free)
+
+
+def held_memory(pid: int) -> int | None:
+    """Return how many bytes a process holds for itself; None if it has ended, or nothing is known."""
+    pages = _text(Path(f"/proc/{pid}/statm")).split()
+    return (int(pages[1]) - int(pages[2])) * os.sysconf("SC_PAGE_SIZE") if len(pages) > 2 else None
+
+
 def shared_by(processes: int) -> dict[str, str]:
     """Return what to put into the environment of processes that work side by side."""
     return {SHARED_BY: str(processes * _processes())}

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from kinfold.studio import worker_memory
+from kinfold.rows.free_memory import allowed_memory, held_memory
 from kinfold.studio.error_answers import Refused
 from kinfold.studio.server_limits import GB, MB, Limits
 from kinfold.studio.worker_pool import WorkerPool, kill
@@ -217,8 +217,8 @@ class Jobs:
 
     async def _watch_memory(self, job: Job, process: asyncio.subprocess.Process) -> None:
         """End a process that holds more memory than a job may."""
-        most = self._limits.worker_bytes or worker_memory.allowed()
-        while most is not None and (held := worker_memory.held(process.pid)) is not None:
+        most = self._limits.worker_bytes or allowed_memory()
+        while most is not None and (held := held_memory(process.pid)) is not None:
             if held > most:
                 job.ended_for_memory = True
                 job.problems = [_too_much_memory(most)]

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _outcome(request: Mapping[str, Any], tell: Tell) -> Mapping[str, Any]:
-    from kinfold.rows.bounds import Bounds, bounded
+    from kinfold.rows.reading_limits import Bounds, bounded
     from kinfold.studio import longer_looks, run_results, table_opening
     from kinfold.studio.error_answers import told
 

@@ -23,9 +23,9 @@ from itertools import islice
 from pathlib import Path
 
 from kinfold.errors import DataError
-from kinfold.rows.bounds import check_columns
 from kinfold.rows.column_names import check_names
 from kinfold.rows.header import no_header, values_in
+from kinfold.rows.reading_limits import check_columns
 from kinfold.rows.source_form import Form
 
 SEPARATORS = (",", ";", "\t", "|")

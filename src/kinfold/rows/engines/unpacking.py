@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from kinfold.errors import DataError, KinfoldError
-from kinfold.rows.bounds import check_expanded
 from kinfold.rows.engines.source import CHUNK
+from kinfold.rows.reading_limits import check_expanded
 
 DEFLATED = 1032  # times its size is the most that a part of a workbook expands to
 MOST_TIMES = 100  # its size: sheets of real tables expand ten to twenty times
