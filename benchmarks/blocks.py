@@ -18,19 +18,17 @@ from benchmarks.measuring import Row, exponent
 from benchmarks.tables import DATA, mixture, replicated_census
 from kinfold import kernels
 from kinfold.methods.annealing import Budget
-from kinfold.methods.blocks.borders import across
-from kinfold.methods.blocks.cutting import cut
-from kinfold.methods.blocks.layers import layers
-from kinfold.methods.blocks.parallel_blocks import Labelled, labelled
-from kinfold.methods.blocks.saved_stages import BARE
-from kinfold.methods.partition.cost import cost
-from kinfold.methods.partition.large import Work, search_rounds
-from kinfold.methods.partition.refine import blocks_by_size
+from kinfold.methods.blocks.borders import improve_borders
+from kinfold.methods.blocks.cutting import cut, number_layers
+from kinfold.methods.blocks.pool import NO_CHECKPOINTS, BlockLabels, run_blocks
+from kinfold.methods.partition.block_search import BlockSearch, search_rounds
+from kinfold.methods.partition.geometry import compute_cost
+from kinfold.methods.partition.refine import default_blocks
 from kinfold.methods.partition.repair import repair
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.partition import mdav, t_first
-from kinfold.progress import silent
-from kinfold.rows.points import Points
+from kinfold.progress import no_progress
+from kinfold.tables.points import Points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +37,7 @@ K, WIDTH = 10, 8
 WHOLE_WAY = """
 import json, resource, sys, time
 from pathlib import Path
-from kinfold.flow import anonymize
+from kinfold.pipeline import anonymize
 table, out, method = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
 began = time.process_time()
 policy = {"privacy": {"k": 10}, "method": method, "output": {"format": "parquet"}}
@@ -66,15 +64,15 @@ def run(*, quick: bool) -> Iterator[Row]:
 def price(name: str, make: Callable[[int, int], np.ndarray], sizes: Sequence[int]) -> Iterator[Row]:
     """Loss of MDAV on the whole table, in blocks, after their borders, and refined."""
     for n in sizes:
-        points = Points.of(make(n, WIDTH))
+        points = Points.from_array(make(n, WIDTH))
         spread = float((points.numbers**2).sum())
         whole, seconds = timed(lambda points=points: mdav(points, K))
-        exact = cost(points, whole)
+        exact = compute_cost(points, whole)
         row: Row = {"table": name, "records": n, "block": 0, "seconds": seconds, "loss": 100 * exact / spread}
         yield row | {"before borders": 0.0, "after borders": 0.0, "refined": 0.0}
         for block in (size for size in (100_000, 20_000, 5_000) if size < n):
             parts, seconds = timed(lambda points=points, block=block: stages(points, block))
-            shares = [cost(points, labels) / exact - 1 for labels in parts]
+            shares = [compute_cost(points, labels) / exact - 1 for labels in parts]
             row = {"table": name, "records": n, "block": block, "seconds": seconds}
             row |= {"loss": 100 * (shares[2] + 1) * exact / spread}
             yield row | dict(zip(("before borders", "after borders", "refined"), shares, strict=True))
@@ -83,20 +81,20 @@ def price(name: str, make: Callable[[int, int], np.ndarray], sizes: Sequence[int
 def stages(points: Points, block: int) -> list[np.ndarray]:
     """The labels in blocks, after the borders, and after refinement by size."""
     found = [*partitioned(points, block)]
-    work = Work(points, found[-1], K, 0)
-    return [*found, search_rounds(work, Budget(blocks_by_size(len(points)), None)).labels]
+    work = BlockSearch(points, found[-1], K, 0)
+    return [*found, search_rounds(work, Budget(default_blocks(len(points)), None)).labels]
 
 
 def partitioned(points: Points, block: int) -> Iterator[np.ndarray]:
     rows = cut(points, np.arange(len(points)), block)
     labels, numbers = put_together(
-        rows, labelled(rows, lambda r: lambda _: Labelled(mdav(points.take(r), K)), silent, BARE)
+        rows, run_blocks(rows, lambda r: lambda _: BlockLabels(mdav(points.take(r), K)), no_progress, NO_CHECKPOINTS)
     )
     yield labels
-    yield across(points, labels, numbers, K, (), silent)
+    yield improve_borders(points, labels, numbers, K, (), no_progress)
 
 
-def put_together(blocks: list[np.ndarray], parts: list[Labelled]) -> tuple[np.ndarray, np.ndarray]:
+def put_together(blocks: list[np.ndarray], parts: list[BlockLabels]) -> tuple[np.ndarray, np.ndarray]:
     labels = np.empty(sum(map(len, blocks)), np.int32)
     numbers, classes = np.empty_like(labels), 0
     for number, (rows, part) in enumerate(zip(blocks, parts, strict=True)):
@@ -108,7 +106,7 @@ def put_together(blocks: list[np.ndarray], parts: list[Labelled]) -> tuple[np.nd
 def promised_price(n: int) -> Iterator[Row]:
     """Loss of t-first on the whole table and in blocks, both after the repair."""
     x = mixture(n, WIDTH)
-    points = Points.of(x)
+    points = Points.from_array(x)
     wage = 0.5 * x[:, 0] + np.random.default_rng(1).normal(size=n)
     for t in (0.02, 0.05):
         required = [Requirement.close(wage, t)]
@@ -119,7 +117,7 @@ def promised_price(n: int) -> Iterator[Row]:
             found, seconds = timed(
                 lambda t=t, block=block, required=required: [*_promised(points, wage, t, required, block)]
             )
-            shares = [cost(points, labels) / cost(points, whole) - 1 for labels in found]
+            shares = [compute_cost(points, labels) / compute_cost(points, whole) - 1 for labels in found]
             yield row | {"block": block, "seconds": seconds, "before borders": shares[0], "after borders": shares[1]}
 
 
@@ -130,29 +128,29 @@ def _whole(points: Points, wage: np.ndarray, t: float, required: list[Requiremen
 def _promised(
     points: Points, wage: np.ndarray, t: float, required: list[Requirement], block: int
 ) -> Iterator[np.ndarray]:
-    def work(rows: np.ndarray, _: object) -> Labelled:
+    def work(rows: np.ndarray, _: object) -> BlockLabels:
         labels = t_first(points.take(rows), K, confidential=wage[rows], t=t)
-        return Labelled(repair(points.take(rows), labels, K, [required[0].within(rows)]).labels)
+        return BlockLabels(repair(points.take(rows), labels, K, [required[0].within(rows)]).labels)
 
-    rows = cut(points, np.arange(len(points)), block, layers(required, K, block))
-    labels, numbers = put_together(rows, labelled(rows, work, silent, BARE))
+    rows = cut(points, np.arange(len(points)), block, number_layers(required, K, block))
+    labels, numbers = put_together(rows, run_blocks(rows, work, no_progress, NO_CHECKPOINTS))
     labels = repair(points, labels, K, required).labels
     yield labels
-    yield across(points, labels, numbers, K, required, silent)
+    yield improve_borders(points, labels, numbers, K, required, no_progress)
 
 
 def growth(sizes: list[int]) -> Iterator[Row]:
     """Seconds of everything that makes the classes, refinement by size included, in blocks of 50,000."""
     spent = []
     for n in sizes:
-        points = Points.of(mixture(n, WIDTH))
+        points = Points.from_array(mixture(n, WIDTH))
         found, seconds = timed(lambda points=points: stages(points, 50_000))
         spent.append(seconds)
         yield {
             "table": "mixture",
             "records": n,
             "seconds": seconds,
-            "loss": 100 * cost(points, found[-1]) / points.numbers.size,
+            "loss": 100 * compute_cost(points, found[-1]) / points.numbers.size,
         }
     yield {"table": "mixture", "from": sizes[0], "to": sizes[-1], "exponent": exponent(sizes, spent)}
 

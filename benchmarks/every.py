@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import Row
-from kinfold.request.methods import registry
+from kinfold.policy.registry import list_methods
 
 RECORDS, QUICK = 1_000_000, 100_000
 LONGEST = 3600  # seconds after which a run is stopped, and said to have been
@@ -41,7 +41,7 @@ HIERARCHIES: dict[str, Any] = {
 
 def policy(method: str) -> dict[str, Any]:
     """Return what is asked: k = 10, and t = 0.2 of the methods that need a t."""
-    declared = registry()[method]
+    declared = list_methods()[method]
     quasi = ("age",) if "one number" in declared.needs else ("age", "income", "zip", "education")
     generalizes = declared.family == "generalize" and "hierarchies" in declared.needs
     columns: dict[str, Any] = {"disease": {"role": "confidential", "type": "nominal"}}
@@ -60,13 +60,13 @@ def measured(method: str, records: int, folder: Path) -> Row:
 
     import kinfold
     from kinfold import kernels
-    from kinfold.methods.planning.warming import kernels_of
+    from kinfold.methods.dispatch import list_kernels
 
     source = folder / f"people{records}.parquet"
     if not source.exists():
         with duckdb.connect(config={"memory_limit": "1GB"}) as made:
             made.execute(f"COPY ({PEOPLE.format(records=records)}) TO '{source}' (FORMAT parquet)")
-    kernels.warmup(modules=kernels_of(method))
+    kernels.warmup(modules=list_kernels(method))
     began = time.process_time()
     release = kinfold.anonymize(source, policy(method))
     release.save(folder / f"out-{method}", force=True)
@@ -94,7 +94,7 @@ def alone(method: str, records: int, folder: Path) -> Row:
 def run(*, quick: bool = False) -> Iterator[Row]:
     """Yield a row for each method."""
     with tempfile.TemporaryDirectory() as made:
-        for method in registry():
+        for method in list_methods():
             yield alone(method, QUICK if quick else RECORDS, Path(made))
 
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from kinfold.hierarchy import TOP, Hierarchy, read_arx
+from kinfold.hierarchies import TOP, Hierarchy, read_arx
 from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.generalize.local_suppression import local_suppression
-from kinfold.methods.generalize.mingen_cell import bound, mingen_cell
+from kinfold.methods.generalize.mingen_cell import lower_bound, mingen_cell
 from kinfold.models import KAnonymity, LDiversity, TCloseness
-from kinfold.rows.tally import Tally, of_labels
+from kinfold.tables.tally import Tally, tally_labels
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("KINFOLD_DATA", ROOT.parent / "shared" / "data")) / "adult"
@@ -36,8 +36,8 @@ def records(quasi: int = 8) -> Domain:
         names, *rows = csv.reader(lines, delimiter=";")
     cells = np.array(rows, object)
     trees = {name: read_arx(DATA / f"adult_hierarchy_{name}.csv") for name in names[:quasi]}
-    plain = of_labels(np.arange(len(cells)), {SALARY: cells[:, names.index(SALARY)].astype(str)})
-    return Domain.of_tally(
+    plain = tally_labels(np.arange(len(cells)), {SALARY: cells[:, names.index(SALARY)].astype(str)})
+    return Domain.from_tally(
         Tally({name: cells[:, a] for a, name in enumerate(names[:quasi])}, plain.sizes, plain.spreads), trees
     )
 
@@ -52,7 +52,7 @@ def tallied(table: Domain, confidential: bool) -> Domain:
 def large(records: int = 100_000, attributes: int = 15) -> Domain:
     """Correlated columns of 27 values under a hierarchy of four levels: 4 to the power of 15 nodes."""
     random = np.random.default_rng(0)
-    tree = Hierarchy.of([(f"{v:02}", f"a{v // 3}", f"b{v // 9}", "*") for v in range(27)])
+    tree = Hierarchy.from_rows([(f"{v:02}", f"a{v // 3}", f"b{v // 9}", "*") for v in range(27)])
     hidden = random.normal(size=(records, 3))
     columns = []
     for a in range(attributes):
@@ -82,7 +82,7 @@ def run_lattice() -> list[dict[str, Any]]:
                     "suppression": share,
                     "levels": best.levels,
                     "granularity": round(1 - best.loss, 4),
-                    "evaluated": len(search.nodes.seen),
+                    "evaluated": len(search.nodes.evaluated),
                     "seconds": round(time.process_time() - start, 3),
                 }
             )
@@ -104,7 +104,9 @@ def run_large() -> list[dict[str, Any]]:
 def run_cells() -> list[dict[str, Any]]:
     """Granularity at cell level at k = 5: alone, with distinct 2-diversity, with t-closeness 0.2."""
     table, found = records(), []
-    mingen_cell(Domain(table.names, table.hierarchies, table.codes[:100], of_labels(np.arange(100))), [KAnonymity(5)])
+    mingen_cell(
+        Domain(table.names, table.hierarchies, table.codes[:100], tally_labels(np.arange(100))), [KAnonymity(5)]
+    )
     for others in ([], [LDiversity(2, SALARY)], [TCloseness(0.2, SALARY, "equal")]):
         start = time.process_time()
         done = mingen_cell(table, [KAnonymity(5), *others])
@@ -112,19 +114,21 @@ def run_cells() -> list[dict[str, Any]]:
         granularity = round(done.generalization.granularity(), 4)
         classes = int(done.labels.max()) + 1
         found.append({"models": 1 + len(others), "granularity": granularity, "classes": classes, "seconds": seconds})
-    found[0]["no more than"] = round(1 - bound(table, [KAnonymity(5)]), 4)
+    found[0]["no more than"] = round(1 - lower_bound(table, [KAnonymity(5)]), 4)
     return found
 
 
 def run_suppression() -> list[dict[str, Any]]:
     """Cells left empty by local suppression at k = 3 and 5; hierarchies count for nothing but their values."""
     table, found = records(), []
-    flat = tuple(Hierarchy.of([(text, TOP) for text in tree.values]) for tree in table.hierarchies)
-    plain = Domain(table.names, flat, table.codes, of_labels(np.arange(len(table))))
+    flat = tuple(Hierarchy.from_rows([(text, TOP) for text in tree.values]) for tree in table.hierarchies)
+    plain = Domain(table.names, flat, table.codes, tally_labels(np.arange(len(table))))
     for k in (3, 3, 5):  # the first compiles
         start = time.process_time()
         done = local_suppression(plain, [KAnonymity(k)])
-        found.append({"k": k, "cells": int(done.cells.sum()), "seconds": round(time.process_time() - start, 1)})
+        found.append(
+            {"k": k, "cells": int(done.cells_by_column.sum()), "seconds": round(time.process_time() - start, 1)}
+        )
     return found[1:]
 
 

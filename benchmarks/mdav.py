@@ -15,10 +15,10 @@ import numpy as np
 from benchmarks.measuring import Row, exponent, memory, seconds
 from benchmarks.tables import adult, latent_classes, mixture, replicated_census, standardized
 from kinfold import kernels
-from kinfold.methods.partition.mdav_compiled import mdav_compiled
+from kinfold.methods.partition.mdav import mdav_compiled
 from kinfold.partition import mdav
-from kinfold.progress import silent
-from kinfold.rows.points import Points
+from kinfold.progress import no_progress
+from kinfold.tables.points import Points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,10 +67,10 @@ def run(*, quick: bool) -> Iterator[Row]:
 def against_the_plain_kernel() -> Iterator[Row]:
     for width in (8, 13):
         for name, table in TABLES.items():
-            x = Points.of(table(100_000, width))
+            x = Points.from_array(table(100_000, width))
             labels = []
             tree = seconds(lambda x=x, labels=labels: labels.append(mdav(x, 10)), times=2)
-            plain = seconds(lambda x=x, labels=labels: labels.append(mdav_compiled(x, 10, silent, "mdav_flat")))
+            plain = seconds(lambda x=x, labels=labels: labels.append(mdav_compiled(x, 10, no_progress, "mdav_flat")))
             if not all((other == labels[0]).all() for other in labels):
                 raise AssertionError("the kernels differ")
             yield {

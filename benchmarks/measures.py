@@ -1,6 +1,6 @@
 """Time of every measure: a million records and ten quasi-identifiers, the linkage attack, and pycanon beside.
 
-The same once more through `kinfold.evaluation`, with tables read, paired and described, averaged and generalized.
+Then the same through `kinfold.measures.measurement`: tables read, paired and described, averaged and generalized.
 
 python -m benchmarks.measures [records]
 """
@@ -17,33 +17,39 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from kinfold.evaluation import Tables, measure_release
-from kinfold.measures import (
-    attacker,
-    categorical,
-    continuous,
-    dominance,
-    generalized,
-    inference,
-    interval,
-    uniques,
-    utility,
-    variation,
+from kinfold.measures.formulas import attackers as attacker
+from kinfold.measures.formulas import attackers as uniques
+from kinfold.measures.formulas import attribute_disclosure as dominance
+from kinfold.measures.formulas import attribute_disclosure as inference
+from kinfold.measures.formulas import attribute_disclosure as interval
+from kinfold.measures.formulas import categorical_loss as categorical
+from kinfold.measures.formulas import categorical_loss as generalized
+from kinfold.measures.formulas import numeric_loss as continuous
+from kinfold.measures.formulas import numeric_loss as variation
+from kinfold.measures.formulas import utility
+from kinfold.measures.formulas.arrays import group_rows
+from kinfold.measures.formulas.global_risk import (
+    ClassificationMatrix,
+    SizeCounts,
+    WeightMatrix,
+    dr_max,
+    dr_min,
+    dr_weighted,
+    uncounted,
 )
-from kinfold.measures.disclosure import Classification, SizeCounts, dr_max, dr_min, dr_weighted, uncounted
-from kinfold.measures.grouping import group_rows
-from kinfold.measures.linkage import Located, linkage, linkage_credit
-from kinfold.measures.probabilistic import pil
-from kinfold.measures.propensity import propensity_mse
-from kinfold.measures.weights import WeightMatrix
+from kinfold.measures.formulas.linkage import LinkageRecords, linkage, linkage_credit
+from kinfold.measures.formulas.probabilistic_loss import pil
+from kinfold.measures.formulas.utility import propensity_mse
+from kinfold.measures.measurement import measure_release
+from kinfold.measures.pairing import TablePair
 from kinfold.models import TCloseness
-from kinfold.request.binding import bind
-from kinfold.request.encoding import encode
-from kinfold.request.policy import Policy
-from kinfold.request.terms import terms_of
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.schema import Role
-from kinfold.rows.tally import of_labels
+from kinfold.policy.binding import bind
+from kinfold.policy.encoding import encode
+from kinfold.policy.model import Policy
+from kinfold.policy.terms import build_terms
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.schema import Role
+from kinfold.tables.tally import tally_labels
 from kinfold.verification import verify
 
 if TYPE_CHECKING:
@@ -71,16 +77,16 @@ def release(n: int, k: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def numeric(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Callable[[], object]]]:
     moments: list[variation.Moments] = []
-    yield "standardized, sse, sst, sse_ratio", lambda: continuous.sse_ratio(*continuous.standardized(x, y))
+    yield "standardized, sse, sst, sse_ratio", lambda: continuous.sse_ratio(*continuous.standardize(x, y))
     yield "normalized_sse", lambda: continuous.normalized_sse(x, y)
     yield "il1, il1s", lambda: (variation.il1(x, y), variation.il1s(x, y))
-    yield "moments", lambda: moments.extend([variation.Moments.of(x), variation.Moments.of(y)])
+    yield "moments", lambda: moments.extend([variation.Moments.from_table(x), variation.Moments.from_table(y)])
     parts = (variation.il2, variation.il3, variation.il4, variation.il5, variation.eigenvalue_shift)
     yield "il2 to il5, eigenvalues", lambda: [part(*moments) for part in parts]
     yield "pil", lambda: pil(x, y)
     yield "propensity_mse", lambda: propensity_mse(x, y)
-    yield "interval by rank", lambda: interval.interval_by_rank(x, y)
-    yield "summaries", lambda: [utility.summary(table[:, j]) for table in (x, y) for j in range(QUASI)]
+    yield "interval by rank", lambda: interval.interval_credit(x, y).mean()
+    yield "summaries", lambda: [utility.summarize(table[:, j]) for table in (x, y) for j in range(QUASI)]
     yield "regression", lambda: utility.regression_loss(x, y, target=0)
     kinds = np.digitize(x[:, 0], [-1.0, 1.0])
     yield "classification", lambda: utility.accuracy_loss(x[:, 1:], y[:, 1:], kinds, kinds)
@@ -89,12 +95,12 @@ def numeric(x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Callable[[], ob
 def classes(x: np.ndarray, labels: np.ndarray) -> Iterator[tuple[str, Callable[[], object]]]:
     n = len(x)
     before: list[np.ndarray] = []
-    matrix: list[Classification] = []
+    matrix: list[ClassificationMatrix] = []
     yield "original classes", lambda: before.append(group_rows(np.round(x, 0))[0])
-    yield "classification matrix", lambda: matrix.append(Classification.of(before[0], labels))
-    yield "size counts", lambda: (SizeCounts.of(before[0]), SizeCounts.of(labels))
+    yield "classification matrix", lambda: matrix.append(ClassificationMatrix.from_classes(before[0], labels))
+    yield "size counts", lambda: (SizeCounts.from_classes(before[0]), SizeCounts.from_classes(labels))
     yield "dr_min, dr_max, uncounted", lambda: [part(matrix[0]) for part in (dr_min, dr_max, uncounted)]
-    yield "dr_weighted", lambda: dr_weighted(matrix[0], WeightMatrix.below(5, n))
+    yield "dr_weighted", lambda: dr_weighted(matrix[0], WeightMatrix.equal_below(5, n))
     sizes = np.bincount(labels)
     yield "prosecutor", lambda: (attacker.prosecutor_max(sizes), attacker.prosecutor_mean(sizes))
     yield "journalist, marketer", lambda: attacker.marketer_risk(attacker.journalist_risk(labels, sizes * 10))
@@ -102,10 +108,7 @@ def classes(x: np.ndarray, labels: np.ndarray) -> Iterator[tuple[str, Callable[[
     own = np.bincount(group_rows(np.round(x[:, :5], 0))[0])
     yield "zayatz", lambda: uniques.zayatz_uniques(own, 10 * n)
     yield "pitman", lambda: uniques.pitman_uniques(own, 10 * n)
-    yield (
-        "dominance",
-        lambda: (dominance.dominated(labels, x[:, 0]).sum(), dominance.within_percent(labels, x[:, 0]).sum()),
-    )
+    yield "dominance", lambda: dominance.find_revealing_classes(labels, x[:, 0])
     yield "inference, numbers", lambda: inference.inference_gain_numbers(labels, x[:, 0])
     yield (
         "discernibility, average size",
@@ -124,23 +127,32 @@ def coded(x: np.ndarray, y: np.ndarray, labels: np.ndarray) -> Iterator[tuple[st
     levels = b % 4
     yield "prec", lambda: generalized.prec(levels, [3] * QUASI)
     yield "granularity", lambda: generalized.granularity(2.0**levels, [8] * QUASI)
-    held = np.bincount(a[:, 0])[a[:, 0]]
-    yield "non-uniform entropy", lambda: generalized.non_uniform_entropy(held, np.minimum(held * 2, len(x)), len(x))
 
 
 def attack(n: int = 100_000) -> Iterator[tuple[str, Callable[[], object]]]:
     x, y, _ = release(n)
-    x, y = continuous.standardized(x, y)
-    linkage_credit(Located.of(x[:4000]), Located.of(x[:4000]))  # compile before the clock starts
+    x, y = continuous.standardize(x, y)
+    linkage_credit(
+        LinkageRecords.from_arrays(x[:4000]), LinkageRecords.from_arrays(x[:4000])
+    )  # compile before the clock starts
     noisy = x + 0.2 * np.random.default_rng(1).normal(size=x.shape)
     shuffled = x[np.random.default_rng(2).permutation(n)] + 0.2
-    yield f"linkage, {n:,} in classes of 5", lambda: linkage(linkage_credit(Located.of(x), Located.of(y)))
-    yield f"linkage, {n:,} against {n:,} with noise", lambda: linkage(linkage_credit(Located.of(x), Located.of(noisy)))
-    yield f"linkage, {n:,} against {n:,} shuffled", lambda: linkage(linkage_credit(Located.of(x), Located.of(shuffled)))
+    yield (
+        f"linkage, {n:,} in classes of 5",
+        lambda: linkage(linkage_credit(LinkageRecords.from_arrays(x), LinkageRecords.from_arrays(y))),
+    )
+    yield (
+        f"linkage, {n:,} against {n:,} with noise",
+        lambda: linkage(linkage_credit(LinkageRecords.from_arrays(x), LinkageRecords.from_arrays(noisy))),
+    )
+    yield (
+        f"linkage, {n:,} against {n:,} shuffled",
+        lambda: linkage(linkage_credit(LinkageRecords.from_arrays(x), LinkageRecords.from_arrays(shuffled))),
+    )
     free = np.random.default_rng(3).normal(size=(2, n, QUASI))
     yield (
         f"linkage, {n:,} against {n:,} unrelated",
-        lambda: linkage(linkage_credit(Located.of(free[0]), Located.of(free[1]))),
+        lambda: linkage(linkage_credit(LinkageRecords.from_arrays(free[0]), LinkageRecords.from_arrays(free[1]))),
     )
 
 
@@ -174,12 +186,12 @@ def measured(original: pa.Table, released: pa.Table, policy: dict[str, object]) 
     engine = DuckDB()
     before, after = engine.read(original), engine.read(released)
     bound = bind(Policy.of(policy), engine.schema(before))
-    verdict = verify(engine, after, terms_of(bound, engine, before))
-    attributes = encode(engine, before, bound.of(Role.QUASI))
-    tables = Tables(engine, before, after, np.arange(bound.rows))
+    verdict = verify(engine, after, build_terms(bound, engine, before))
+    attributes = encode(engine, before, bound.with_role(Role.QUASI))
+    tables = TablePair(engine, before, after, np.arange(bound.rows))
 
     def measure() -> float:
-        with patch("kinfold.evaluation.risk.link", return_value=None):
+        with patch("kinfold.measures.risk.measure_linkage", return_value=None):
             return float(measure_release(tables, bound, verdict, attributes)["risk"]["dr_max"])
 
     return measure
@@ -193,7 +205,7 @@ def t_beside_pycanon(n: int = 10_000) -> None:
     group, value = np.arange(n) // 10, rng.integers(0, 500, n)
     model = TCloseness(1.0, "v", "ordered")
     rows: list[tuple[str, Callable[[], object]]] = [
-        ("t (ours, counting included)", lambda: float(model.distances(of_labels(group, {"v": value})).max()))
+        ("t (ours, counting included)", lambda: float(model.distances(tally_labels(group, {"v": value})).max()))
     ]
     try:
         from pycanon import anonymity
@@ -252,7 +264,7 @@ def run(*, quick: bool = False) -> list[dict[str, object]]:
     total += show("categories", coded(x, y, labels))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"\neverything but linkage: {total:.1f} s, peak memory {peak:.2f} GiB")
-    show(f"through kinfold.evaluation, {n:,} records, {QUASI} quasi-identifiers, without linkage", wired(n))
+    show(f"through kinfold.measures.measurement, {n:,} records, {QUASI} quasi-identifiers, without linkage", wired(n))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"  peak memory {peak:.2f} GiB, both tables in the engine included")
     show("the linkage attack", attack())

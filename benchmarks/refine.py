@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from kinfold.methods.partition.cost import cost
 from kinfold.methods.partition.exact import exact
+from kinfold.methods.partition.geometry import compute_cost
 from kinfold.methods.partition.refine import improve
-from kinfold.rows.points import Points
+from kinfold.tables.points import Points
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("KINFOLD_DATA", ROOT.parent / "shared" / "data"))
@@ -61,7 +61,7 @@ def curve(x: np.ndarray, k: int, seconds: float, exact_seconds: float) -> dict[s
     end = exact(x, k, found.labels, seconds=exact_seconds) if exact_seconds else None
     return {
         "k": k,
-        "mdav": 100 * cost(Points.of(x), first) / sst,
+        "mdav": 100 * compute_cost(Points.from_array(x), first) / sst,
         "reached": {f"{at:g}": 100 * value / sst for at, value in reached.items() if value is not None},
         "refined": 100 * found.cost / sst,
         "end": 100 * (end.cost if end else found.cost) / sst,
@@ -114,7 +114,7 @@ def run_large(first: dict[str, np.ndarray], seconds: float = 60.0, k: int = 10) 
     results = []
     for name, labels in first.items():
         x = {"mixture": mixture, "replicated": replicated}[name](len(labels), 8)
-        before, since = cost(Points.of(x), labels), time.monotonic()
+        before, since = compute_cost(Points.from_array(x), labels), time.monotonic()
         found = improve(x, labels, k, seconds=seconds)
         gained = 100 * (1 - found.cost / before)
         print(f"{name} {len(x)} x 8, k={k}: {gained:.2f} % below the start after {time.monotonic() - since:.0f} s")

@@ -46,12 +46,12 @@ def measured(method: str, records: int, engine: str, folder: Path) -> Row:
     """Run one case in this process."""
     import kinfold
     from kinfold import kernels
-    from kinfold.methods.planning.warming import kernels_of
+    from kinfold.methods.dispatch import list_kernels
 
     source = folder / f"{method}-{records}.parquet"
     if not source.exists():
         (whole.people if method == "lattice" else whole.numbers)(source, records)
-    kernels.warmup(modules=kernels_of(method))
+    kernels.warmup(modules=list_kernels(method))
     asked = whole.policy(method, None) | {"engine": ENGINES[engine], "output": {"format": "csv"}}
     if method != "lattice":
         asked["method"] = {"name": method, "block": 20_000}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinfold.rows.points import Nested, Ordered, Points
+from kinfold.tables.points import NominalScale, OrdinalScale, Points
 
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
 CARDINALITIES = (78, 2, 17, 6, 9, 8, 83, 50, 50)  # paper 001's census extract
@@ -61,7 +61,7 @@ def adult() -> Points:
         )
         order = {row[0]: code for code, row in enumerate(levels)}
         codes.append([order[row[column]] for row in rows])
-        scales.append(Ordered(len(levels)) if column == "education" else Nested(paths.astype(np.int32)))
+        scales.append(OrdinalScale(len(levels)) if column == "education" else NominalScale(paths.astype(np.int32)))
     return Points(standardized(age), np.array(codes, np.int32).T.copy(), tuple(scales))
 
 

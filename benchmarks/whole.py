@@ -31,7 +31,6 @@ LONG = (
     ("lattice", 10_000_000, "2GB"),
     ("lattice", 100_000_000, "4GB"),
 )
-PARTITION = ("blocks_of", "partitioned", "mended", "bordered", "refined", "refined_in_blocks")
 PEOPLE = """
 SELECT 20 + CAST(floor(70 * pow(hash(i * 7 + 1) % 100000 / 100000.0, 1.3)) AS INT) AS age,
        CASE hash(i * 7 + 2) % 2 WHEN 0 THEN 'f' ELSE 'm' END AS sex,
@@ -85,17 +84,17 @@ def measured(method: str, records: int, memory: str | None, folder: Path) -> Row
     """Run one case in this process."""
     import kinfold
     from kinfold import kernels
-    from kinfold.methods.planning import classes, generalizing
-    from kinfold.methods.planning.warming import kernels_of
+    from kinfold.methods import microaggregation
+    from kinfold.methods.dispatch import list_kernels
+    from kinfold.methods.generalize import lattice
 
     source = folder / f"{'people' if method == 'lattice' else 'numbers'}{records}.parquet"
     if not source.exists():
         _called("make", method, records, str(source))  # in a process of its own: its memory is not the run's
-    kernels.warmup(modules=kernels_of(method))
+    kernels.warmup(modules=list_kernels(method))
     spent = [0.0]
-    for module, names in ((classes, PARTITION), (generalizing, ("generalized",))):
-        for name in names:
-            setattr(module, name, _timed(getattr(module, name), spent))
+    for module, name in ((microaggregation, "make_classes"), (lattice, "run")):
+        setattr(module, name, _timed(getattr(module, name), spent))
     asked = policy(method, memory) | {"engine": {**policy(method, memory)["engine"], "spill": str(folder)}}
     disk = _Disk(folder, source)
     began, clock = time.process_time(), time.perf_counter()

@@ -24,6 +24,18 @@ class Ran:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    def ok(self) -> Ran:
+        """Check that the command succeeded."""
+        assert self.code == 0, self.err
+        return self
+
+    def fails(self, code: int, *words: str) -> Ran:
+        """Check that the command ended with this code and that its message has these words."""
+        assert self.code == code, (self.code, self.err)
+        for word in words:
+            assert word in self.err, (word, self.err)
+        return self
+
 
 def run(*args: object) -> Ran:
     """Run `kinfold` with these arguments; an exception that is no error of kinfold goes through."""

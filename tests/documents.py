@@ -13,6 +13,8 @@ DOCUMENTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 FENCED = re.compile(r"^(```+)\w*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]+`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+FORMULA = re.compile(r"\$\$([^$]+)\$\$|\$([^$\n]+)\$")
+FORMULAS = [page for page in PAGES if page.parent.name in ("methods", "models", "measures") and page.stem != "README"]
 HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 
 

@@ -8,19 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kinfold.evaluation import drawn_records
-from kinfold.methods.planning import region_routes
+from kinfold.measures import pairing as drawn_records
+from kinfold.methods.blocks import routing
 
 MISSING = ("drop", "mean", "separate")
 
 
 def nothing_is_near(patch: pytest.MonkeyPatch, *, region: int = 700, sample: int = 400) -> None:
     """Let tables of more than some records be far, parted into regions of about so many."""
-    patch.setattr(region_routes, "FAR", region)
-    patch.setattr(region_routes, "REGION", region)
-    patch.setattr(region_routes, "DRAWN", sample)
-    patch.setattr(region_routes, "EACH", sample // 10)
-    patch.setattr(drawn_records, "MANY", sample)
+    patch.setattr(routing, "MAX_RECORDS_IN_MEMORY", region)
+    patch.setattr(routing, "REGION_RECORDS", region)
+    patch.setattr(routing, "SAMPLE_RECORDS", sample)
+    patch.setattr(routing, "SAMPLE_RECORDS_PER_REGION", sample // 10)
+    patch.setattr(drawn_records, "SAMPLE_RECORDS", sample)
 
 
 def people(kind: str, records: int = 2_000, seed: int = 1) -> pa.Table:

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from kinfold.rows.points import Nested, Ordered, Points
+from kinfold.tables.points import NominalScale, OrdinalScale, Points
 
 TREE = np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 1, 0]], np.int32)
 NUMBERS = {
@@ -17,9 +17,9 @@ NUMBERS = {
 }
 SCALES = [
     (),
-    (Ordered(4, 0.7),),
-    (Nested.flat(3),),
-    (Nested(TREE, 2.0), Ordered(3)),
+    (OrdinalScale(4, 0.7),),
+    (NominalScale.flat(3),),
+    (NominalScale(TREE, 2.0), OrdinalScale(3)),
 ]
 
 

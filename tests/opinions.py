@@ -24,10 +24,10 @@ from pycanon import anonymity
 from scipy.stats import wasserstein_distance
 
 from kinfold import checker
-from kinfold.hierarchy import by_rows
+from kinfold.hierarchies import build_from_rows
 from kinfold.models import AlphaK, KAnonymity, LDiversity, PSensitive, TCloseness
-from kinfold.models.terms import Confidential, Terms
-from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.models.terms import ConfidentialColumn, Terms
+from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.verification import verify
 from reference import definitions as plainly
 from reference.emd import ancestors, emd, unequal
@@ -134,11 +134,11 @@ def checkers(table: Table) -> Figures:
 
 
 def _terms(table: Table) -> Terms:
-    tree = by_rows(TREE) if table.distances["disease"] == "hierarchical" else None
+    tree = build_from_rows(TREE) if table.distances["disease"] == "hierarchical" else None
     confidential = (
-        Confidential("wage", "continuous", table.distances["wage"]),
-        Confidential("disease", "nominal", table.distances["disease"], hierarchy=tree),
-        Confidential("grade", "ordinal", "ordered", order=GRADES),
+        ConfidentialColumn("wage", "continuous", table.distances["wage"]),
+        ConfidentialColumn("disease", "nominal", table.distances["disease"], hierarchy=tree),
+        ConfidentialColumn("grade", "ordinal", "ordered", order=GRADES),
     )
     models: list[Any] = [KAnonymity(2)]
     for column in confidential:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinfold.rows.points import Nested, Ordered, Points, Scale
+from kinfold.tables.points import NominalScale, OrdinalScale, Points, Scale
 
 SHAPES = (
     "gaussian",
@@ -63,10 +63,10 @@ def scale(random: np.random.Generator) -> Scale:
     weight = float(random.choice([1.0, 0.3, 2.0]))
     match random.integers(0, 3):
         case 0:
-            return Ordered(int(random.integers(1, 9)), weight)
+            return OrdinalScale(int(random.integers(1, 9)), weight)
         case 1:
-            return Nested.flat(int(random.integers(1, 9)), weight)
-    return Nested(hierarchy(random, int(random.integers(2, 30)), int(random.integers(2, 5))), weight)
+            return NominalScale.flat(int(random.integers(1, 9)), weight)
+    return NominalScale(hierarchy(random, int(random.integers(2, 30)), int(random.integers(2, 5))), weight)
 
 
 def mixed(random: np.random.Generator, n: int, width: int, scales: tuple[Scale, ...], shape: str) -> Points:

@@ -18,7 +18,7 @@ PATIENCE = 60.0  # seconds, on a busy machine; what is waited for here comes at 
 BUSY = """
 import sys
 def busy(how):
-    from kinfold.rows.engines.duckdb import DuckDB
+    from kinfold.tables.duckdb.engine import DuckDB
     if how == "kernel":  # holds the interpreter's lock, as most kernels do
         import numba
         @numba.njit("float64(float64)")

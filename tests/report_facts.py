@@ -10,7 +10,15 @@ from datetime import date, timedelta
 import numpy as np
 
 from kinfold.models import Finding
-from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Moved, Related, Shares, Summary
+from kinfold.release.report.facts import (
+    Bins,
+    ColumnChange,
+    ColumnFacts,
+    CorrelationChange,
+    Facts,
+    NumberSummary,
+    Shares,
+)
 
 EDUCATION = ("primary", "secondary", "bachelor", "master", "doctorate")
 DISEASES = ("hypertension", "diabetes", "asthma", "influenza", "fracture", "depression", "pneumonia", "migraine")
@@ -101,16 +109,21 @@ def hospital() -> Facts:
             "The column 'charge' is not named in the policy and was released because --others release was given.",
         ),
         cautions=("'income': one record makes more than 75% of the total in 3 classes",),
-        moved=(
-            Moved("age", Summary(53.914, 18.02, 27.0, 52.0, 86.0), Summary(53.9, 17.41, 28.6, 51.8, 84.2)),
-            Moved("zip code", Summary(2138.0, 4.5, 2131.0, 2138.0, 2148.0), None),
-            Moved(
+        column_changes=(
+            ColumnChange(
+                "age", NumberSummary(53.914, 18.02, 27.0, 52.0, 86.0), NumberSummary(53.9, 17.41, 28.6, 51.8, 84.2)
+            ),
+            ColumnChange("zip code", NumberSummary(2138.0, 4.5, 2131.0, 2138.0, 2148.0), None),
+            ColumnChange(
                 "admission date",
-                Summary("2023-12-31", 210.3, "2023-02-06", "2024-01-01", "2024-11-24"),
-                Summary("2023-12-31", 201.7, "2023-02-20", "2024-01-02", "2024-11-09"),
+                NumberSummary("2023-12-31", 210.3, "2023-02-06", "2024-01-01", "2024-11-24"),
+                NumberSummary("2023-12-31", 201.7, "2023-02-20", "2024-01-02", "2024-11-09"),
             ),
         ),
-        related=(Related("age", "income", 0.0712, -0.0231), Related("age", "admission date", -0.01, -0.012)),
+        correlation_changes=(
+            CorrelationChange("age", "income", 0.0712, -0.0231),
+            CorrelationChange("age", "admission date", -0.01, -0.012),
+        ),
     )
 
 
@@ -171,9 +184,11 @@ def hostile() -> Facts:
         notes=HOSTILE,
         warnings=HOSTILE,
         cautions=HOSTILE,
-        moved=tuple(
-            Moved(text, Summary(-1e300, 1e-300, -1234567.891, 0, 1e15), Summary(1e300, 0.0, 0, -1, 1))
+        column_changes=tuple(
+            ColumnChange(
+                text, NumberSummary(-1e300, 1e-300, -1234567.891, 0, 1e15), NumberSummary(1e300, 0.0, 0, -1, 1)
+            )
             for text in HOSTILE
         ),
-        related=tuple(Related(text, text[::-1], 0.1, -0.1) for text in HOSTILE),
+        correlation_changes=tuple(CorrelationChange(text, text[::-1], 0.1, -0.1) for text in HOSTILE),
     )

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pytest
 
 from kinfold.errors import PolicyError
-from kinfold.rows.engines.spark.java import java_home
-from kinfold.rows.resources import Resources
+from kinfold.tables.resources import Resources
+from kinfold.tables.spark.session import find_java_home
 
 PATIENCE = 120.0  # seconds for a part of a cluster to start on a loaded machine
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of Java: what runs for seconds is not worth compiling well
@@ -40,7 +40,7 @@ def require() -> Path:
     if find_spec("pyspark") is None:
         what = "no PySpark here: make spark"
     try:
-        home = java_home()
+        home = find_java_home()
     except PolicyError:
         what = "no Java on this machine (Debian: apt-get install openjdk-17-jre-headless)"
     if what is None:
@@ -53,11 +53,11 @@ def require() -> Path:
 def session() -> Any:
     """The session of this process, started as a run starts one."""
     require()
-    from kinfold.rows.engines.spark.running_spark import opened
+    from kinfold.tables.spark.session import open_session
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", LIGHT)
-        found = opened("local[2]", Resources(memory=1 << 30))
+        found = open_session("local[2]", Resources(memory=1 << 30))
     for key, value in INTERPRETED.items():
         found.conf.set(key, value)
     return found

@@ -21,9 +21,9 @@ SEPARATOR = re.compile(r", (?=\*|\w+:)")
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 FUNCTIONS = ("anonymize", "verify", "measure", "profile", "compare")
 VALUES = (
-    *("kinfold.Release", "kinfold.models.verdict.Verdict", "kinfold.evaluation.Measures"),
+    *("kinfold.Release", "kinfold.models.verdict.Verdict", "kinfold.measures.measurement.Measures"),
     *("kinfold.profiling.profile.Profile", "kinfold.profiling.profile.ColumnProfile"),
-    *("kinfold.comparison.Comparison", "kinfold.comparison.ranking.Ranked", "kinfold.Policy"),
+    *("kinfold.comparison.Comparison", "kinfold.comparison.ranking.RankedSetting", "kinfold.Policy"),
 )
 MEMBERS = {  # a docstring says what a method or property is; of a field it is said here
     "Release": {
@@ -31,7 +31,7 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
         "labels": "",
         "verdict": "What was found on the released rows: a `Verdict`.",
         "measures": "Risk and loss: `Measures`.",
-        "made_by": "",
+        "method_summary": "",
         "save": "",
     },
     "Verdict": {
@@ -85,7 +85,7 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
         "to_dict": "",
     },
     "Comparison": {
-        "ranked": "A `Ranked` of each setting, the best score first.",
+        "ranked": "A `RankedSetting` of each setting, the best score first.",
         "failed": "Settings that could not be made, each with its reason.",
         "risk": "The name of the risk that was compared.",
         "loss": "The name of the loss.",
@@ -94,7 +94,7 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
         "map": "",
         "to_dict": "",
     },
-    "Ranked": {
+    "RankedSetting": {
         "setting": "`method`, `k` and `t`.",
         "risk": "0 to 1, less is better.",
         "loss": "0 to 1, less is better.",
@@ -106,8 +106,8 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
 }
 MODELS = ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")
 FORMULAS = (
-    *("disclosure", "attacker", "uniques", "linkage", "interval", "inference", "dominance", "overall", "continuous"),
-    *("variation", "probabilistic", "propensity", "categorical", "generalized", "utility"),
+    *("attackers", "global_risk", "linkage", "attribute_disclosure", "numeric_loss"),
+    *("probabilistic_loss", "categorical_loss", "utility"),
 )
 HEAD = """\
 # Python
@@ -124,7 +124,7 @@ $ kinfold demo --out demo                # writes demo/patients.csv: 1,000 patie
 >>> import kinfold
 >>> import numpy as np
 >>> from kinfold.methods.partition.requirement import Requirement
->>> from kinfold.rows.tally import Tally, of_labels
+>>> from kinfold.tables.tally import Tally, tally_labels
 >>> asked = dict(quasi=["age", "sex"], confidential=["disease"], k=5, l=2, others="drop")
 >>> release = kinfold.anonymize("demo/patients.csv", **asked)
 >>> release.verdict.k, release.verdict.holds, len(release.labels)
@@ -147,7 +147,7 @@ def page() -> str:
         *(_told(f"kinfold.partition.{name}", getattr(kinfold.partition, name)) for name in kinfold.partition.__all__),
         "## Models\n\nPredicates on a tally; what each promises is on [its page](models.md).\n",
         *(_told(f"kinfold.models.{name}", getattr(_module("kinfold.models"), name)) for name in MODELS),
-        "## Formulas\n\nPure functions of arrays in `kinfold.measures`; examples: [measures](measures.md).\n",
+        "## Formulas\n\nPure functions of arrays in `kinfold.measures.formulas`; examples: [measures](measures.md).\n",
         "| function | what |\n| --- | --- |",
         *(f"| `{name}.{each.__name__}` | {_first(each)} |" for name in FORMULAS for each in _functions(name)),
     ]
@@ -213,7 +213,7 @@ def _errors() -> str:
 
 def _functions(module: str) -> Iterator[Callable[..., Any]]:
     """Yield the public functions that a module of measures defines."""
-    found = _module(f"kinfold.measures.{module}")
+    found = _module(f"kinfold.measures.formulas.{module}")
     for name, each in vars(found).items():
         if inspect.isfunction(each) and each.__module__ == found.__name__ and not name.startswith("_"):
             yield each

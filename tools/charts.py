@@ -8,19 +8,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from kinfold.papers.data import PaperData
+from kinfold.papers.exhibits import plot_trials
+from kinfold.papers.paper_001 import measure_dependence
+from kinfold.papers.reproduction import make_pictures
 from kinfold.release.report.chart import draw
-from kinfold.reproduction.approximation import against_dependence, plot
-from kinfold.reproduction.bench import Bench
-from kinfold.reproduction.figures_page import pictures
 
 FOLDER = Path(__file__).parents[1] / "docs" / "charts"
 
 
 def main() -> None:
     """Draw."""
-    runs = against_dependence(Bench())
+    runs = measure_dependence(PaperData())
     axes = ("noise beside two common factors", "SSE/SST")
-    made = pictures(plot("Loss against dependence", {"20,000 records, 9 attributes, k = 20": runs}, "loss", axes))
+    made = make_pictures(
+        plot_trials("Loss against dependence", {"20,000 records, 9 attributes, k = 20": runs}, "loss", axes)
+    )
     (FOLDER / "approximate.svg").write_text(_by_itself(draw(made[0], "dependence")), "utf-8")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kinfold.request.methods import IN_WORDS, Declaration, registry
+from kinfold.policy.registry import NEED_TEXTS, Declaration, list_methods
 
 FOLDER = Path(__file__).parents[1] / "docs" / "methods"
 FAMILIES = {"partition": "partitions", "generalize": "generalizes"}
@@ -19,7 +19,7 @@ def page() -> str:
     """Return the table as a page."""
     rows = [
         f"| [`{each.name}`]({each.page}.md) | {each.summary} | {FAMILIES[each.family]} | {_needs(each)} |"
-        for each in registry().values()
+        for each in list_methods().values()
     ]
     return "\n".join(
         [
@@ -33,21 +33,21 @@ def page() -> str:
             "*generalizes* goes up the hierarchies. What `auto` takes is in [the policy file](../policy.md#methods).",
             "",
             *("| name | what it is | family | needs |", "| --- | --- | --- | --- |", *rows, ""),
-            *("```python", ">>> from kinfold.request.methods import registry", ">>> list(registry())"),
-            *(str(list(registry())), "```", ""),
+            *("```python", ">>> from kinfold.policy.registry import list_methods", ">>> list(list_methods())"),
+            *(str(list(list_methods())), "```", ""),
         ]
     )
 
 
 def _needs(method: Declaration) -> str:
-    return "; ".join(IN_WORDS[need] for need in method.needs) or "nothing"
+    return "; ".join(NEED_TEXTS[need] for need in method.needs) or "nothing"
 
 
 def problems(folder: Path = FOLDER) -> list[str]:
     """Say what the pages lack."""
     found = [
         f"{each.page}.md: there is no such page, or it does not name `{each.name}`"
-        for each in registry().values()
+        for each in list_methods().values()
         if not _tells(folder / f"{each.page}.md", each.name)
     ]
     index = folder / "README.md"

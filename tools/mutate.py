@@ -29,9 +29,7 @@ MARK = 0.95
 TESTS = {
     "models": (
         "tests/unit/test_models.py",
-        "tests/unit/test_model_limits.py",
-        "tests/property/test_diversity_twin.py",
-        "tests/property/test_emd_twin.py",
+        "tests/property/test_models.py",
     ),
     "verification": (
         "tests/unit/test_verification_limits.py",

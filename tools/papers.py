@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from kinfold.reproduction import PAPERS, reproduce
+from kinfold.papers import PAPERS, reproduce
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproduce.md"
 TABLE = re.compile(r"(?<=<!-- totals: make papers -->\n).*?(?=<!-- end of totals -->)", re.DOTALL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kinfold.request.policy_schema import keys_told, schema_text
+from kinfold.policy.schema import describe_keys, format_schema
 
 DOCS = Path(__file__).parents[1] / "docs"
 BEGIN, END = "<!-- every key: made by make docs -->\n", "<!-- end of every key -->\n"
@@ -17,7 +17,7 @@ BEGIN, END = "<!-- every key: made by make docs -->\n", "<!-- end of every key -
 
 def table() -> str:
     """Return the keys as a table."""
-    rows = [f"| `{path}` | {held} | {default} | {told} |" for path, held, default, told in keys_told()]
+    rows = [f"| `{path}` | {held} | {default} | {told} |" for path, held, default, told in describe_keys()]
     return "\n".join(["| key | holds | default | what it is |", "| --- | --- | --- | --- |", *rows, ""])
 
 
@@ -26,7 +26,7 @@ def files() -> dict[Path, str]:
     page = DOCS / "policy.md"
     before, _, rest = page.read_text("utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    return {page: f"{before}{BEGIN}\n{table()}\n{END}{after}", DOCS / "policy.schema.json": schema_text()}
+    return {page: f"{before}{BEGIN}\n{table()}\n{END}{after}", DOCS / "policy.schema.json": format_schema()}
 
 
 def old() -> list[str]:

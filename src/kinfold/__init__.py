@@ -1,4 +1,4 @@
-"""kinfold: release data about people so that nobody in it can be found and as little as possible is lost."""
+"""kinfold: anonymize tables about people with as little information loss as possible, and verify the result."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ if TYPE_CHECKING:
     from kinfold import partition
     from kinfold.comparison import compare
     from kinfold.errors import Cancelled, DataError, KinfoldError, PolicyError, Unreachable, VerifyError
-    from kinfold.flow import anonymize, measure, profile, verify
+    from kinfold.pipeline import anonymize, measure, profile, verify
+    from kinfold.policy.model import Policy
     from kinfold.release.release import Release
-    from kinfold.request.policy import Policy
 
-# Each public name and the room it lives in, opened when it is first asked for: importing kinfold costs next to nothing.
-_ROOMS = {
+# The module of each public name, imported at first use, so that `import kinfold` stays fast.
+_MODULES = {
     "Cancelled": "errors",
     "DataError": "errors",
     "KinfoldError": "errors",
-    "Policy": "request.policy",
+    "Policy": "policy.model",
     "PolicyError": "errors",
     "Release": "release.release",
     "Unreachable": "errors",
     "VerifyError": "errors",
-    "anonymize": "flow",
+    "anonymize": "pipeline",
     "compare": "comparison",
-    "measure": "flow",
-    "profile": "flow",
-    "verify": "flow",
+    "measure": "pipeline",
+    "profile": "pipeline",
+    "verify": "pipeline",
 }
 
 __all__ = [
@@ -53,8 +53,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "partition":
         return importlib.import_module("kinfold.partition")
-    if name in _ROOMS:
-        return getattr(importlib.import_module(f"kinfold.{_ROOMS[name]}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"kinfold.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'kinfold' has no attribute {name!r}")
 
 

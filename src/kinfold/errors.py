@@ -1,14 +1,14 @@
-"""The error tree. Each error says what is wrong, where and what to do, and knows its exit code.
+"""The error tree. Each error says what is wrong, where, and how to fix it, and has an exit code.
 
-    KinfoldError          1    also the code of a bug in kinfold itself
+    KinfoldError          1    also the exit code of a bug in kinfold
     ├── PolicyError       2    the request is wrong: usage, policy, output folder
     ├── DataError         3    the data cannot be read as declared
-    ├── Unreachable       4    the request is fine, but this table cannot meet it
+    ├── Unreachable       4    the request is valid, but this table cannot meet it
     ├── VerifyError       5    a promise does not hold on the file
-    └── Cancelled       130    somebody stopped the run
+    └── Cancelled       130    the run was stopped
 
-Messages name columns and counts, never a value of the data: a log is a release too. Where the offending
-categories help, they travel in `Problem.values` and are shown only when asked for.
+Messages name columns and counts, never a value of the data, because a log is a release too. If the offending
+categories help, `Problem.values` holds them; they are shown only on request (`--show-values`).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def plural(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def install_extra(extra: str, what: str = "install it") -> str:
-    """Return how to install an extra: kinfold is on no package index, so from a checkout or a wheel.
+def explain_install(extra: str, what: str = "install it") -> str:
+    """Return how to install an extra. kinfold is not on a package index, so it is installed from a checkout or a wheel.
 
-    >>> install_extra("stats")
+    >>> explain_install("stats")
     "install it: pip install '.[stats]' in a checkout of kinfold, or 'WHEEL[stats]' with the path of its wheel"
     """
     return f"{what}: pip install '.[{extra}]' in a checkout of kinfold, or 'WHEEL[{extra}]' with the path of its wheel"
 
 
 def visible(text: str) -> str:
-    r"""Return lines in which every character can be seen: names may hold what would steer a terminal.
+    r"""Return the text with unprintable characters escaped, because a name may contain control codes of a terminal.
 
     >>> visible("column '\x1b[2J' is empty\n  fix: drop it")
     "column '\\x1b[2J' is empty\n  fix: drop it"
@@ -52,21 +52,21 @@ def visible(text: str) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: what (and where), what to do about it, and the values that offend."""
+    """One problem: what is wrong (and where), how to fix it, and the offending values."""
 
     what: str
     fix: str = ""
     values: tuple[str, ...] = ()
-    key: tuple[str, ...] = ()  # of the policy, where it is about one
+    key: tuple[str, ...] = ()  # of the policy, if the problem is about one
 
     def text(self, *, show_values: bool = False) -> str:
         """Return the problem as one or two lines."""
-        shown = f" ({', '.join(self.values)})" if show_values and self.values else ""
-        return visible(f"{self.what}{shown}" + (f"\n  fix: {self.fix}" if self.fix else ""))
+        values = f" ({', '.join(self.values)})" if show_values and self.values else ""
+        return visible(f"{self.what}{values}" + (f"\n  fix: {self.fix}" if self.fix else ""))
 
 
 class KinfoldError(Exception):
-    """Something kinfold has to tell; it carries every problem found, not only the first."""
+    """An error with every problem, not only the first."""
 
     exit_code: ClassVar[int] = 1
 
@@ -77,7 +77,7 @@ class KinfoldError(Exception):
         super().__init__(self.text())
 
     def text(self, *, show_values: bool = False) -> str:
-        """Return every problem, one after the other."""
+        """Return every problem, one below the other."""
         return "\n".join(problem.text(show_values=show_values) for problem in self.problems)
 
 
@@ -94,7 +94,7 @@ class DataError(KinfoldError, ValueError):
 
 
 class Unreachable(KinfoldError, ValueError):  # noqa: N818  the word of the contract
-    """The request is fine, but this table cannot meet it."""
+    """The request is valid, but this table cannot meet it."""
 
     exit_code = 4
 
@@ -106,36 +106,48 @@ class VerifyError(KinfoldError):
 
 
 class Cancelled(KinfoldError):  # noqa: N818  not a fault
-    """The run was stopped before it was done."""
+    """The run was stopped before its end."""
 
     exit_code = 130
 
 
-def together(makers: Iterable[Callable[[], Value]]) -> list[Value]:
-    """Make every value, or raise with what is wrong with all of them, not with the first alone.
+def call_all(makers: Iterable[Callable[[], Value]]) -> list[Value]:
+    """Return the result of every call, or raise one error with the problems of all that fail.
 
-    It is the request that is wrong if any of them says so.
+    It is a `PolicyError` if any of them is.
     """
-    made: list[Value] = []
-    wrong: list[KinfoldError] = []
+    results: list[Value] = []
+    errors: list[KinfoldError] = []
     for make in makers:
         try:
-            made.append(make())
+            results.append(make())
         except (PolicyError, DataError) as error:
-            wrong.append(error)
-    if wrong:
-        kind = PolicyError if any(isinstance(error, PolicyError) for error in wrong) else DataError
-        raise kind(dict.fromkeys(problem for error in wrong for problem in error.problems))
-    return made
+            errors.append(error)
+    if errors:
+        kind = PolicyError if any(isinstance(error, PolicyError) for error in errors) else DataError
+        raise kind(dict.fromkeys(problem for error in errors for problem in error.problems))
+    return results
 
 
-def require_callable(name: str, given: object) -> None:
-    """Raise where something that is to be called cannot be."""
-    if given is not None and not callable(given):
-        raise PolicyError(f"{name} is given as {type(given).__name__}", fix=f"give a function as {name}, or nothing")
+def require_callable(name: str, value: object) -> None:
+    """Raise if an argument that must be a function is not callable."""
+    if value is not None and not callable(value):
+        raise PolicyError(f"{name} is given as {type(value).__name__}", fix=f"give a function as {name}, or nothing")
 
 
-def require_ordinary(path: Path, wrong: KinfoldError) -> None:
-    """Raise where something is there that is no ordinary file: a device or a pipe may never end."""
+def require_regular_file(path: Path, error: KinfoldError) -> None:
+    """Raise the error if the path is a device, a pipe or a folder: reading a device or a pipe may never end."""
     if path.exists() and not path.is_file():
-        raise wrong
+        raise error
+
+
+def locate_bug(error: BaseException) -> str:
+    """Name the last line of kinfold's own code in the traceback of an unexpected exception."""
+    import traceback
+
+    package = Path(__file__).parent
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if package in Path(f.filename).parents]
+    if not frames:
+        return "outside kinfold's own code"
+    last = frames[-1]
+    return f"in {Path(last.filename).relative_to(package.parent).as_posix()}, line {last.lineno} ({last.name})"

@@ -1,12 +1,11 @@
 """The partitioners as array functions, under the names that are promised: `kinfold.partition.mdav(x, k)`."""
 
 from kinfold.methods.partition.approximate import approximate
-from kinfold.methods.partition.bounds import lower_bound
+from kinfold.methods.partition.column_generation import lower_bound
 from kinfold.methods.partition.exact import exact
 from kinfold.methods.partition.k_first import k_first
 from kinfold.methods.partition.mdav import mdav
-from kinfold.methods.partition.refine import refine
-from kinfold.methods.partition.refine_under import refine_under
+from kinfold.methods.partition.refine import refine, refine_under
 from kinfold.methods.partition.repair import repair
 from kinfold.methods.partition.t_first import t_first
 from kinfold.methods.partition.t_merge import t_merge

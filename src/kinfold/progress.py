@@ -1,165 +1,155 @@
-"""Progress and cancelling, for anything that may take longer than a second.
+"""Progress and cancelling, for work that can take longer than a second.
 
-A long stage calls `progress(done, total)` now and then, from Python, between chunks of kernel work. Whoever
-listens may draw a bar, or raise `Cancelled` to stop the run.
+A long stage calls `progress(done, total)` from Python, between chunks of kernel work. The callback can draw a bar, or
+raise `Cancelled` to stop the run.
 
-Not everything can be cut into chunks: a query, a sort, a kernel that ends when it ends. So work that somebody listens
-to is done in a thread of its own (`attended`), and the listener is asked several times a second, whatever it is doing.
+A query, a sort or a kernel cannot always be split into chunks. `run_in_thread` therefore runs the work in a thread and
+calls the callback several times a second from the calling thread, whatever the work is doing.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
-Progress: TypeAlias = Callable[[int, int], None]
-Stage: TypeAlias = Callable[[str, int, int], None]  # a stage's name, how much is done, of how much
-Words: TypeAlias = "SimpleQueue[tuple[str, int, int] | None]"
+Progress: TypeAlias = Callable[[int, int], None]  # steps done, steps in total
+StageProgress: TypeAlias = Callable[[str, int, int], None]  # name of the stage, steps done, steps in total
+EventQueue: TypeAlias = "SimpleQueue[tuple[str, int, int] | None]"
 Result = TypeVar("Result")
 
-OFTEN = 0.2  # seconds between two words to a listener
-GRACE = 1.0  # seconds that work which was stopped has to end by itself; then nobody waits for it any longer
+CALLBACK_INTERVAL = 0.2  # seconds between two calls of a callback: often enough for Ctrl-C to feel immediate
+STOP_GRACE_SECONDS = 1.0  # how long a stopped run waits for its thread before it leaves the thread behind
+PROGRESS_STEPS = 1_000_000  # total of a progress that is reported as a share
 
-ONE_WAY = 1_000_000  # the whole of a way of several parts
 
-
-_watchers: list[Callable[[float], None]] = []
+_cost_watchers: list[Callable[[float], None]] = []
 
 
 @contextmanager
-def watching(watcher: Callable[[float], None]) -> Iterator[None]:
-    """Let somebody hear, for as long as the `with` block lasts, what a search's best costs, whenever it gets less."""
-    _watchers.append(watcher)
+def watch_cost(watcher: Callable[[float], None]) -> Iterator[None]:
+    """Call `watcher` with the cost of the best partition whenever a search lowers it, within the `with` block."""
+    _cost_watchers.append(watcher)
     try:
         yield
     finally:
-        _watchers.remove(watcher)
+        _cost_watchers.remove(watcher)
 
 
-def tell_cost(cost: float) -> None:
-    """Tell everybody who watches what the best costs now: nobody, but in the studio."""
-    for watcher in tuple(_watchers):
+def report_cost(cost: float) -> None:
+    """Call every watcher with the new cost of the best partition. Only the studio has watchers."""
+    for watcher in tuple(_cost_watchers):
         watcher(cost)
 
 
-def silent(done: int, total: int) -> None:
-    """Listen to nothing."""
+def no_progress(done: int, total: int) -> None:
+    """Ignore the progress."""
 
 
-def onward(progress: Progress) -> Progress:
-    """Return a listener of several parts, one after the other, that hears of one way: a part counts for half the rest.
+def nested_progress(progress: Progress) -> Progress:
+    """Return a callback that reports several consecutive parts as one: each part counts for half of the rest.
 
-    How many parts there will be is not known before, so none reaches the end; the next stage says that it is over.
+    The number of parts is unknown, so no part reaches the end. The next stage shows that this one is over.
 
-    >>> heard = []
-    >>> tell = onward(lambda done, total: heard.append(done / total))
-    >>> [tell(done, 2) for done in (1, 2, 1, 2)] and heard
+    >>> shares = []
+    >>> callback = nested_progress(lambda done, total: shares.append(done / total))
+    >>> [callback(done, 2) for done in (1, 2, 1, 2)] and shares
     [0.25, 0.5, 0.625, 0.75]
     """
-    begun, last = 0.0, 0.0  # where this part began, and how far it is
+    start, last = 0.0, 0.0  # where this part starts in the whole, and its own share so far
 
-    def hear(done: int, total: int) -> None:
-        nonlocal begun, last
+    def report(done: int, total: int) -> None:
+        nonlocal start, last
         share = min(1.0, done / total) if total else 0.0
-        if share < last:  # another part
-            begun, last = begun + last * (1 - begun) / 2, 0.0
+        if share < last:  # the next part
+            start, last = start + last * (1 - start) / 2, 0.0
         last = max(last, share)
-        progress(round((begun + last * (1 - begun) / 2) * ONE_WAY), ONE_WAY)
+        progress(round((start + last * (1 - start) / 2) * PROGRESS_STEPS), PROGRESS_STEPS)
 
-    return hear
+    return report
 
 
 class Stopped(BaseException):
-    """Work whose listener has left: not an error of any kind, and nobody hears of it."""
+    """Ends work whose caller is gone. It is not an error, and is never shown."""
 
 
-class Asked(Protocol):
-    """What else may be asked about work, or of it."""
+class Interruptible(Protocol):
+    """A query that can be interrupted and can report its progress."""
 
     def interrupt(self) -> None:
-        """End what the work waits for."""
+        """End the query that the work waits for."""
 
     def share(self) -> float:
-        """Return how far that is, 0 to 1."""
+        """Return the progress of that query, 0 to 1."""
 
 
-def attended(work: Callable[[Stage], Result], listen: Stage, asked: Asked | None = None) -> Result:
-    """Do work in a thread of its own; the listener hears all that it tells, and at least a few times a second.
+def run_in_thread(
+    work: Callable[[StageProgress], Result], progress: StageProgress, query: Interruptible | None = None
+) -> Result:
+    """Run work in a thread and call `progress` with each of its reports, at least several times a second.
 
-    What the listener raises, and what comes to the calling thread meanwhile (Ctrl-C), ends the work: at its next word,
-    or by an interrupt of what it is waiting for.
+    An exception of the callback, or one in the calling thread (Ctrl-C), ends the work: at its next report, or by an
+    interrupt of the query that it waits for.
 
-    >>> heard = []
-    >>> attended(lambda tell: [tell("half", done, 2) for done in (1, 2)], lambda *word: heard.append(word))
+    >>> events = []
+    >>> run_in_thread(lambda report: [report("half", i, 2) for i in (1, 2)], lambda *event: events.append(event))
     [None, None]
-    >>> heard[-1]
+    >>> events[-1]
     ('half', 2, 2)
     """
-    attended_work = AttendedWork(work)
-    thread = threading.Thread(target=copy_context().run, args=(attended_work.run,), daemon=True)
+    events: EventQueue = SimpleQueue()
+    abandoned = threading.Event()
+    outcome: Future[Result] = Future()
+
+    def report(stage: str, done: int, total: int) -> None:
+        if abandoned.is_set():
+            raise Stopped
+        events.put((stage, done, total))
+
+    def run() -> None:
+        try:
+            outcome.set_result(work(report))
+        except BaseException as error:  # raised again in the calling thread
+            outcome.set_exception(error)
+        finally:
+            events.put(None)
+
+    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
     thread.start()
     try:
-        _hear(attended_work.words, listen, asked)
+        _forward_events(events, progress, query)
     except BaseException:
-        attended_work.left.set()
-        if asked is not None:
-            asked.interrupt()
-        thread.join(GRACE)
+        abandoned.set()
+        if query is not None:
+            query.interrupt()
+        thread.join(STOP_GRACE_SECONDS)
         raise
     thread.join()
-    if attended_work.raised:
-        raise attended_work.raised.pop()
-    return attended_work.made.pop()
+    return outcome.result()
 
 
-class AttendedWork(Generic[Result]):
-    """Work for another thread: what it tells, whether anybody still listens, and what came of it."""
-
-    def __init__(self, work: Callable[[Stage], Result]) -> None:
-        self.work = work
-        self.words: Words = SimpleQueue()
-        self.left = threading.Event()
-        self.made: list[Result] = []
-        self.raised: list[BaseException] = []
-
-    def tell(self, stage: str, done: int, total: int) -> None:
-        """Pass a word on; once nobody listens any longer, end the work."""
-        if self.left.is_set():
-            raise Stopped
-        self.words.put((stage, done, total))
-
-    def run(self) -> None:
-        """Do it."""
-        try:
-            self.made.append(self.work(self.tell))
-        except BaseException as error:  # raised again where it is waited for
-            self.raised.append(error)
-        finally:
-            self.words.put(None)
-
-
-def _hear(words: Words, listen: Stage, asked: Asked | None) -> None:
-    """Pass words on until there are no more; while none come, the last one again, or how far what it waits for is."""
+def _forward_events(events: EventQueue, progress: StageProgress, query: Interruptible | None) -> None:
+    """Pass events to the callback until the last; between events repeat the last one, or report the query's share."""
     stage: str | None = None
     done = total = 0
-    further: Progress = silent
+    query_progress: Progress = no_progress
     while True:
         try:
-            word = words.get(timeout=OFTEN)
+            event = events.get(timeout=CALLBACK_INTERVAL)
         except Empty:
-            if stage is not None and done == 0 and asked is not None:
-                further(round(asked.share() * ONE_WAY), ONE_WAY)
+            if stage is not None and done == 0 and query is not None:
+                query_progress(round(query.share() * PROGRESS_STEPS), PROGRESS_STEPS)
             elif stage is not None:
-                listen(stage, done, total)
+                progress(stage, done, total)
             continue
-        if word is None:
+        if event is None:
             return
-        if word[0] != stage:
-            further = onward(partial(listen, word[0]))  # it may wait for several things, one after the other
-        stage, done, total = word
-        listen(stage, done, total)
+        if event[0] != stage:
+            query_progress = nested_progress(partial(progress, event[0]))  # a stage may run several queries
+        stage, done, total = event
+        progress(stage, done, total)

@@ -1,7 +1,5 @@
 """A case of the battery: a table, a policy for it, and the promises that a release of it must keep."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,9 @@ import pyarrow.parquet
 from battery.covering import Choice
 from battery.plain import Promise
 from battery.tables import KINDS, SHAPES, Made, column
-from kinfold.request.binding import AVERAGES
-from kinfold.request.methods import Need, needs
-from kinfold.rows.schema import Kind
+from kinfold.policy.binding import AVERAGES
+from kinfold.policy.registry import Need, get_needs
+from kinfold.tables.schema import Kind
 
 ORDERED = ("whole", "decimal", "grade", "rank", "day")  # kinds of a confidential column with an order
 GENERALIZING = ("hierarchies", "suppression")  # what methods need whose values stay true
@@ -83,7 +81,7 @@ class Draft:
 
     @property
     def needed(self) -> tuple[Need, ...]:
-        return needs(self.choice["method"])
+        return get_needs(self.choice["method"])
 
     @property
     def levels(self) -> dict[str, Any]:
@@ -136,7 +134,6 @@ def _quasi(draft: Draft) -> None:
 def _add_quasi(draft: Draft, name: str, kind: str, how: str) -> None:
     made = draft.add(name, kind, how, role="quasi-identifier", weight=float(draft.chance.choice([0.5, 1.0, 3.0])))
     asked, meaning = draft.asked[name], Kind(made.asked["type"])
-    asked["identifying"] = str(draft.chance.choice(["identifying", "more", "most"]))
     if kind in ("truth", "grade"):
         asked["type"] = made.asked["type"]
     average = draft.choice["average"]
@@ -144,7 +141,7 @@ def _add_quasi(draft: Draft, name: str, kind: str, how: str) -> None:
     if average in AVERAGES[meaning] and (average in of_generalizers or not {*GENERALIZING} & {*draft.needed}):
         asked["average"] = average
     inferred = not draft.choice["declared"]
-    if meaning.measured and not (
+    if meaning.is_numeric and not (
         inferred and made.array.null_count == draft.n
     ):  # then it is nominal, as far as anybody knows
         asked["missing"] = draft.choice["missing"]
@@ -152,7 +149,7 @@ def _add_quasi(draft: Draft, name: str, kind: str, how: str) -> None:
         if truthful and asked["missing"] == "mean":
             asked["missing"] = "separate"
     wanted = draft.choice["hierarchies"]
-    if wanted == "everywhere" or (wanted == "as needed" and "hierarchies" in draft.needed and meaning.measured):
+    if wanted == "everywhere" or (wanted == "as needed" and "hierarchies" in draft.needed and meaning.is_numeric):
         asked["hierarchy"] = made.hierarchy
 
 

@@ -4,8 +4,6 @@ Greedy, from a fixed seed: a row starts from a pair that did not occur yet, the 
 few times, and the filling that covers most pairs is taken. Further rows are random: more of the whole product.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product

@@ -3,14 +3,12 @@
 KINFOLD_TRUST_SCALE multiplies the cases, up to three times.
 """
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from typing import Any
 
 from battery.covering import Choice, covering
-from kinfold.request import methods
+from kinfold.policy import registry as methods
 
 SEED = 11
 LONGER = min(float(os.environ.get("KINFOLD_TRUST_SCALE", "1")), 3.0)  # times the cases; more cost minutes
@@ -32,7 +30,7 @@ MODELS = (
     "unit",
 )
 FACTORS: dict[str, tuple[Any, ...]] = {
-    "method": methods.names(),
+    "method": methods.list_method_names(),
     "first": MODELS,
     "second": MODELS,
     "columns": (

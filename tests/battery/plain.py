@@ -4,8 +4,6 @@ Classes are rows whose quasi-identifiers have the same text. Null is a value: fi
 top of a hierarchy.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections import Counter, defaultdict

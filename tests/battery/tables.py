@@ -1,7 +1,5 @@
 """Columns of every kind, with values that are easy to find again in a message that must not hold one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any

@@ -1,8 +1,6 @@
 """axe-core, which judges whether a page can be used by everybody. It comes from npm and is never part of the project:
 `make axe` puts it into build/node_modules. Where it is missing its tests are skipped, and say so; in CI they fail."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The studio in a real browser: one server, as a user starts it; every test has a session of its own in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What a data steward does in the studio, as functions: each is one thing done by hand, and seen to be done."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from pathlib import Path

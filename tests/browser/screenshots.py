@@ -4,8 +4,6 @@ They are taken from the demo, in the system's Chromium. With a second folder, pi
 to be looked at.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile
@@ -70,7 +68,7 @@ def _calm(tab: Page, step: str) -> None:
 
 def take_report(tab: Page, studio: Studio, folder: Path) -> None:
     journey.go(tab, "Release")
-    address = tab.get_by_role("link", name="See its report").first.get_attribute("href")
+    address = tab.get_by_role("link", name="Show the report").first.get_attribute("href")
     tab.set_viewport_size(LARGE)  # type: ignore[arg-type]
     tab.emulate_media(color_scheme="light")
     tab.goto(studio.root + str(address))

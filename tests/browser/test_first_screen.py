@@ -1,7 +1,5 @@
 """The first screen, every day: it comes without errors, asks nobody else, and a step without a table says so."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Browser, expect
 
 from browser import journey

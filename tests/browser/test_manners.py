@@ -1,7 +1,5 @@
 """How the page behaves: names are never markup, a reload loses nothing, decisions are undone, long tables scroll."""
 
-from __future__ import annotations
-
 import re
 import time
 from contextlib import ExitStack

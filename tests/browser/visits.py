@@ -1,7 +1,5 @@
 """The studio as a user starts it, and pages that note what goes wrong on them."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

@@ -21,14 +21,23 @@ from pyarrow import parquet
 
 import kinfold
 from kinfold.errors import DataError
-from kinfold.methods.blocks.saved_stages import BARE
-from kinfold.rows.engines import NumbersInBoth
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.engines.regions import Labelling, RegionAndSeam, ValueCodes
-from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
-from kinfold.rows.resources import Resources
-from kinfold.rows.schema import AS_TEXT, Reading
-from kinfold.rows.source_form import Form
+from kinfold.methods.blocks.pool import NO_CHECKPOINTS
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.engine import NumericPair
+from kinfold.tables.queries import (
+    collect_rows,
+    count_equal_rows,
+    count_unique_rows,
+    count_value_pairs,
+    label_rows,
+    read_page,
+    sum_squared_errors,
+)
+from kinfold.tables.recoding import Drop, Keep, Recoding, Replace
+from kinfold.tables.regions import Labelling, RegionAndSeam, ValueCodes
+from kinfold.tables.resources import Resources
+from kinfold.tables.schema import AS_TEXT, OrderedReading
+from kinfold.tables.source_form import SourceForm
 
 ENGINES = ("duckdb", "spark", "spark, grouped there")
 MISSING = ("",)
@@ -41,11 +50,11 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
             yield found
         return
     spark = request.getfixturevalue("spark")
-    from kinfold.rows.engines.spark import distributed_counts
-    from kinfold.rows.engines.spark.engine import Spark
+    from kinfold.tables.spark import counting
+    from kinfold.tables.spark.engine import Spark
 
     if request.param != "spark":
-        monkeypatch.setattr(distributed_counts, "SHORT", 0)
+        monkeypatch.setattr(counting, "MAX_ROWS_TALLIED_WHOLE", 0)
     with Spark(spark, Resources()) as found:
         yield found
 
@@ -84,10 +93,6 @@ TABLES = {
 }  # fmt: skip
 
 
-def table_of(name: str) -> pa.Table:
-    return pa.table(TABLES[name])
-
-
 def all_values() -> pa.Table:
     """Every kind of value, each column over and over to the same length."""
     every = {f"{name}, {column}": pa.array(values) for name in TABLES for column, values in TABLES[name].items()}
@@ -100,8 +105,8 @@ def test_every_kind_of_value_is_described_and_counted_alike(engine: Any) -> None
     with DuckDB() as plain:
         ours, theirs = (each.read(table, MISSING) for each in (engine, plain))
         assert engine.schema(ours) == plain.schema(theirs)
-        assert engine.blanked(ours) == plain.blanked(theirs)
-        found, wanted = engine.rows(ours), plain.rows(theirs)
+        assert ours.blanked == theirs.blanked
+        found, wanted = collect_rows(engine, ours), collect_rows(plain, theirs)
         assert found.schema == wanted.schema
         assert [column.to_string() for column in found.columns] == [column.to_string() for column in wanted.columns]
         for name in table.column_names:
@@ -111,26 +116,26 @@ def test_every_kind_of_value_is_described_and_counted_alike(engine: Any) -> None
 @either
 @pytest.mark.parametrize("name", ["nothing but nulls", "ties", "all equal", "one giant class", "one row"])
 def test_the_verbs_say_the_same(engine: Any, name: str) -> None:
-    table = table_of(name)
+    table = pa.table(TABLES[name])
     with DuckDB() as plain:
         ours, theirs = (each.read(table, MISSING) for each in (engine, plain))
         assert engine.schema(ours) == plain.schema(theirs)
-        assert engine.names(ours) == plain.names(theirs)
+        assert ours.names == theirs.names
         columns = list(plain.schema(theirs))
-        assert engine.appearances(ours, columns) == plain.appearances(theirs, columns)
+        assert engine.profile(ours, columns) == plain.profile(theirs, columns)
         for by in ((), ("a",), ("b",), ("b", "a")):
             _same_tally(engine.tally(ours, by, {"b": AS_TEXT}), plain.tally(theirs, by, {"b": AS_TEXT}))
-            assert engine.sizes(ours, by) == plain.sizes(theirs, by)
-        assert engine.alone(ours, ["a"]) == plain.alone(theirs, ["a"])
-        assert engine.pairs(ours, "a", "b") == plain.pairs(theirs, "a", "b")
-        assert engine.page(ours, 1, 2) == plain.page(theirs, 1, 2)
+            assert engine.count_classes(ours, by) == plain.count_classes(theirs, by)
+        assert count_unique_rows(engine, ours, ["a"]) == count_unique_rows(plain, theirs, ["a"])
+        assert count_value_pairs(engine, ours, "a", "b") == count_value_pairs(plain, theirs, "a", "b")
+        assert read_page(engine, ours, 1, 2) == read_page(plain, theirs, 1, 2)
 
 
 def _same_tally(one: Any, other: Any) -> None:
     assert one.sizes.tolist() == other.sizes.tolist()
-    assert {name: list(values) for name, values in one.keys.items()} == {
-        name: list(values) for name, values in other.keys.items()
-    }
+    assert [(name, list(values)) for name, values in one.keys.items()] == [
+        (name, list(values)) for name, values in other.keys.items()
+    ]
     for name, spread in other.spreads.items():
         for part in ("group", "code", "count"):
             assert getattr(one.spreads[name], part).tolist() == getattr(spread, part).tolist()
@@ -141,7 +146,7 @@ def test_a_tally_is_what_python_counts(engine: Any) -> None:
     values = random.choice(np.array(["x", "y", None], object), 200)
     held = random.integers(0, 3, 200)
     frame = engine.read(pa.table({"a": values, "b": held}), MISSING)
-    tally = engine.tally(frame, ["a"], {"b": Reading("number")})
+    tally = engine.tally(frame, ["a"], {"b": OrderedReading("number")})
     wanted = Counter(values.tolist())
     assert dict(zip(tally.keys["a"], tally.sizes.tolist(), strict=True)) == wanted
     cells = Counter(zip(values.tolist(), held.tolist(), strict=True))
@@ -155,11 +160,7 @@ def test_equal_numbers_are_one_category(engine: Any) -> None:
     table = {"x": [0.0, -0.0, 1.0, None], "y": ["1", "1.0", "01", "1e0"], "z": ["a", "-0", "0", "0.00"]}
     frame = engine.read(pa.table(table))
     spreads = engine.tally(frame, [], dict.fromkeys(table, AS_TEXT)).spreads
-    assert {name: sorted(spread.count.tolist()) for name, spread in spreads.items()} == {
-        "x": [1, 1, 2],
-        "y": [1, 3],
-        "z": [1, 3],
-    }
+    assert [sorted(spreads[name].count.tolist()) for name in table] == [[1, 1, 2], [1, 3], [1, 3]]
     held = engine.collect(frame, dict.fromkeys(table, AS_TEXT))
     assert [len({*column.to_pylist()}) for column in held.columns] == [3, 2, 2]
 
@@ -171,17 +172,17 @@ def test_a_recoding_by_place_and_by_tuple_are_one(engine: Any) -> None:
     )
     frame = engine.read(table, MISSING)
     schema = engine.schema(frame)
-    tuples = engine.distinct(frame, ["a", "b"])
+    tuples = engine.tally(frame, ["a", "b"], {}).tuples
     keys = engine.collect(tuples, {"a": None, "b": None}).to_pylist()
     label = {(row["a"], row["b"]): i % 3 - 1 for i, row in enumerate(keys)}
     rows = engine.collect(frame, {"a": None, "b": None}).to_pylist()
     columns = {"a": Replace(pa.array(["one", "two"]), as_stored=False), "b": Drop(), "c": Keep(quotes=1)}
     by_tuple = Recoding(np.array([label[row["a"], row["b"]] for row in keys], np.int32), columns, tuples)
     by_place = Recoding(np.array([label[row["a"], row["b"]] for row in rows], np.int32), columns)
-    assert engine.by_row(frame, by_tuple).labels.tolist() == by_place.labels.tolist()
+    assert label_rows(engine, frame, by_tuple).labels.tolist() == by_place.labels.tolist()
     one, other = (engine.apply(frame, each, schema) for each in (by_tuple, by_place))
-    found = engine.rows(one)
-    assert found.equals(engine.rows(other))
+    found = collect_rows(engine, one)
+    assert found.equals(collect_rows(engine, other))
     kept = [place for place, each in enumerate(by_place.labels) if each >= 0]
     assert found.column("a").to_pylist() == [["one", "two"][by_place.labels[place]] for place in kept]
     texts = [table.column("c")[place].as_py() for place in kept]
@@ -271,16 +272,16 @@ def test_exact_values_are_generalized_alike(spark: Any, method: str) -> None:
     one, other = (released(table, asked, name=name) for name in ("duckdb", "spark"))
     assert_same(one, other)
     assert one.frame.equals(other.frame)
-    assert "'here': dates and times are those of Europe/Berlin" in other.plan.told
+    assert "'here': dates and times are those of Europe/Berlin" in other.plan.public_notes
     if method == "mdav":
         assert other.frame["at"].to_pylist()[0].startswith("[2019-12-31 23:59:59.7, ")
 
 
 def test_the_whole_way_is_the_same_byte_for_byte(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinfold.rows.engines.spark import distributed_counts
+    from kinfold.tables.spark import counting
     from sparks import watch_driver  # functions of this file travel to executors, which do not have it
 
-    monkeypatch.setattr(distributed_counts, "SHORT", 0)
+    monkeypatch.setattr(counting, "MAX_ROWS_TALLIED_WHOLE", 0)
     brought = watch_driver(monkeypatch)
     one, other = (released(people(), policy("lattice"), name=name) for name in ("duckdb", "spark"))
     assert_same(one, other)
@@ -317,17 +318,15 @@ def test_parts_of_any_name_are_read_in_one_order(engine: Any, tmp_path: Path) ->
         rows = pa.table({"part": [name] * at, "row": pa.array(range(at), pa.int32())})
         parquet.write_table(rows.cast(pa.schema({"part": pa.string(), "row": pa.int32()})), data / f"{name}.parquet")
     (tmp_path / "link").symlink_to(data)
-    pattern, form = tmp_path / "link" / ".." / "a=1 x" / "*" / "*.parquet", Form(parts=True)
+    pattern, form = tmp_path / "link" / ".." / "a=1 x" / "*" / "*.parquet", SourceForm(parts=True)
     with DuckDB() as plain:
         ours, theirs = engine.read(pattern, MISSING, form), plain.read(pattern, MISSING, form)
-        found = engine.rows(ours)
-        assert found.equals(plain.rows(theirs))
-        assert engine.checksum(ours) == plain.checksum(theirs)
+        found = collect_rows(engine, ours)
+        assert found.equals(collect_rows(plain, theirs))
+        assert ours.checksum == theirs.checksum
         assert engine.schema(ours) == plain.schema(theirs)
     counts = [len(IN_ORDER) - 1 - at for at in range(len(IN_ORDER))]
-    assert found.column("part").to_pylist() == [
-        n for n, many in zip(IN_ORDER, counts, strict=True) for _ in range(many)
-    ]
+    assert found.column("part").to_pylist() == [n for n, c in zip(IN_ORDER, counts, strict=True) for _ in range(c)]
     assert found.column("row").to_pylist() == [row for many in counts for row in range(many)]
 
 
@@ -337,19 +336,19 @@ def test_a_path_that_is_not_utf_8_is_refused(engine: Any, name: bytes, tmp_path:
     part = Path(os.fsdecode(bytes(tmp_path) + b"/" + name))
     part.parent.mkdir(exist_ok=True)
     part.write_bytes(b"")
-    for path, form in ((part, Form()), (part.parent, Form(parts=True))):
-        with pytest.raises(DataError, match=r"\\xff.* is not written in UTF-8"):
+    for path, form in ((part, SourceForm()), (part.parent, SourceForm(parts=True))):
+        with pytest.raises(DataError, match=r"\\xff.* is not in UTF-8"):
             engine.read(path, MISSING, form)
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:2], indirect=True)
 def test_rows_that_spark_does_not_read_are_missed(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinfold.rows.engines.spark import intake
+    from kinfold.tables.spark import reading
 
-    folder, real = parts(tmp_path / "parts", pa.table({"a": range(5)}), [3, 2]), intake._address
-    monkeypatch.setattr(intake, "_address", lambda part: real(part).replace("/part-", "/../parts/part-"))
+    folder, real = parts(tmp_path / "parts", pa.table({"a": range(5)}), [3, 2]), reading._make_spark_path
+    monkeypatch.setattr(reading, "_make_spark_path", lambda part: real(part).replace("/part-", "/../parts/part-"))
     with pytest.raises(DataError, match=r"Spark reads 0 of the 5 rows of 'parts'"):
-        engine.read(folder, MISSING, Form(parts=True))
+        engine.read(folder, MISSING, SourceForm(parts=True))
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:2], indirect=True)
@@ -359,7 +358,7 @@ def test_a_file_that_spark_does_not_find_by_its_name_is_read(engine: Any, name: 
     parquet.write_table(table, tmp_path / f"{name}.parquet")
     parquet.write_table(table, tmp_path / "b.parquet")
     frame = engine.read(tmp_path / f"{name}.parquet", MISSING)
-    assert engine.rows(frame).to_pydict() == table.to_pydict()
+    assert collect_rows(engine, frame).to_pydict() == table.to_pydict()
 
 
 TICKS = pa.array([0, 1, None, 86_399_999_999_999], pa.int64())
@@ -384,48 +383,40 @@ def test_parquet_that_spark_has_no_types_for_is_read_alike(engine: Any, tmp_path
     parquet.write_table(pa.table(UNKNOWN_TO_SPARK), folder / "part-99.parquet")
     parquet.write_table(pa.table({"at": UNKNOWN_TO_SPARK["ns"]}), old, use_deprecated_int96_timestamps=True)
     with DuckDB() as plain:
-        for source, form in ((folder, Form(parts=True)), (old, Form())):
+        for source, form in ((folder, SourceForm(parts=True)), (old, SourceForm())):
             ours, theirs = (each.read(source, MISSING, form) for each in (engine, plain))
-            found, wanted = engine.rows(ours), plain.rows(theirs)
+            found, wanted = collect_rows(engine, ours), collect_rows(plain, theirs)
             assert found.schema == wanted.schema
             assert [column.to_string() for column in found.columns] == [each.to_string() for each in wanted.columns]
             assert engine.schema(ours) == plain.schema(theirs)
 
 
-def _other_columns(folder: Path) -> None:
-    parquet.write_table(pa.table({"a": [1], "z": [2]}), folder / "part-99.parquet")
-
-
-def _other_types(folder: Path) -> None:
-    parquet.write_table(pa.table({"a": ["1"], "b": [2]}), folder / "part-99.parquet")
-
-
-def _cut_off(folder: Path) -> None:
+def spoil(folder: Path, how: str) -> None:
+    """Write a part that does not belong to the others."""
+    last = folder / "part-99.parquet"
+    if how in ("other columns", "other types"):
+        table = {"a": [1], "z": [2]} if how == "other columns" else {"a": ["1"], "b": [2]}
+        parquet.write_table(pa.table(table), last)
+        return
+    if how == "damaged, with a type that Spark does not know":
+        for part in folder.glob("part-*"):
+            table = parquet.read_table(part)
+            times = pa.array(range(table.num_rows), pa.int64()).cast(pa.time64("us"))
+            parquet.write_table(table.append_column("time", times), part)
     whole = (folder / "part-00[0].parquet").read_bytes()
-    (folder / "part-99.parquet").write_bytes(whole[: len(whole) // 2])
+    last.write_bytes(whole[: len(whole) // 2] if how == "cut off" else whole[:4] + bytes(196) + whole[200:])
 
 
-def _damaged(folder: Path) -> None:
-    whole = bytearray((folder / "part-00[0].parquet").read_bytes())
-    whole[4:200] = bytes(196)
-    (folder / "part-99.parquet").write_bytes(whole)
-
-
-def _damaged_beside_spark(folder: Path) -> None:
-    for part in folder.glob("part-*"):
-        table = parquet.read_table(part)
-        times = pa.array(range(table.num_rows), pa.int64()).cast(pa.time64("us"))
-        parquet.write_table(table.append_column("time", times), part)
-    _damaged(folder)
+BAD_PARTS = ["other columns", "other types", "cut off", "damaged", "damaged, with a type that Spark does not know"]
 
 
 @either
-@pytest.mark.parametrize("spoil", [_other_columns, _other_types, _cut_off, _damaged, _damaged_beside_spark])
-def test_bad_parts_are_refused(engine: Any, spoil: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", BAD_PARTS)
+def test_bad_parts_are_refused(engine: Any, how: str, tmp_path: Path) -> None:
     folder = parts(tmp_path / "parts", pa.table({"a": range(900), "b": [7] * 900}), [500, 400])
-    spoil(folder)
+    spoil(folder, how)
     with pytest.raises(DataError) as raised:
-        engine.rows(engine.read(folder, MISSING, Form(parts=True)))
+        collect_rows(engine, engine.read(folder, MISSING, SourceForm(parts=True)))
     assert "'part-99.parquet'" in str(raised.value)
 
 
@@ -440,13 +431,13 @@ def test_a_folder_is_no_table_unless_the_policy_says_so(engine: Any, tmp_path: P
 def test_a_csv_file_is_read_as_it_is_written(engine: Any, tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("zip;pay;day\n02138;1.234,5;31.12.2024\n;7,25;01.01.2025\n02139;n/a;02.03.2024\n", encoding="utf-8")
-    form = Form(decimal=",", thousands=".", na=("n/a",), dates=("%d.%m.%Y",))
+    form = SourceForm(decimal=",", thousands=".", na=("n/a",), dates=("%d.%m.%Y",))
     with DuckDB() as plain:
         ours, theirs = engine.read(file, MISSING, form), plain.read(file, MISSING, form)
         assert engine.schema(ours) == plain.schema(theirs)
-        assert engine.form(ours) == plain.form(theirs)
-        assert engine.rows(ours, engine.schema(ours)).equals(plain.rows(theirs, plain.schema(theirs)))
-        assert engine.checksum(ours) == plain.checksum(theirs)
+        assert ours.form == theirs.form
+        assert collect_rows(engine, ours, engine.schema(ours)).equals(collect_rows(plain, theirs, plain.schema(theirs)))
+        assert ours.checksum == theirs.checksum
 
 
 @pytest.mark.parametrize("engine", ENGINES[::2], indirect=True)
@@ -459,16 +450,16 @@ def test_some_rows_and_what_the_others_are_like(engine: Any) -> None:
     schema = engine.schema(frame)
     released = engine.apply(frame, recoding, schema)
     places = np.array([1, 3, 4, 5])
-    some, there = engine.picked(frame, places)
-    assert engine.rows(some).to_pydict() == table.take(places).to_pydict()
+    some, there = engine.take(frame, places)
+    assert collect_rows(engine, some).to_pydict() == table.take(places).to_pydict()
     assert there.tolist() == [0, 1, 2, 3]
-    assert engine.like(frame, ["a", "b"], some).tolist() == [3, 1, 1, 3]
-    some, there = engine.picked(released, places, recoding)
-    assert engine.rows(some).to_pydict() == {"a": [1.5, None, None], "b": ["y", None, "y"]}
+    assert count_equal_rows(engine, frame, ["a", "b"], some).tolist() == [3, 1, 1, 3]
+    some, there = engine.take(released, places, recoding)
+    assert collect_rows(engine, some).to_pydict() == {"a": [1.5, None, None], "b": ["y", None, "y"]}
     assert there.tolist() == [0, 1, 3]
-    assert engine.like(released, ["a"], some).tolist() == [2, 3, 3]
-    columns = [NumbersInBoth(schema["a"], engine.schema(released)["a"], 2.0)]
-    assert engine.errors(frame, released, columns, recoding) == [0.25 + 0.25 + 0 + 4 + 0]
+    assert count_equal_rows(engine, released, ["a"], some).tolist() == [2, 3, 3]
+    columns = [NumericPair(schema["a"], engine.schema(released)["a"], 2.0)]
+    assert sum_squared_errors(engine, frame, released, columns, recoding) == [0.25 + 0.25 + 0 + 4 + 0]
 
 
 @pytest.mark.parametrize("engine", ENGINES[::2], indirect=True)
@@ -476,14 +467,14 @@ def test_rows_find_their_regions_and_come_together_there(engine: Any) -> None:
     """Odd codes and even ones apart, missing numbers in none; the first class of a region goes on to a seam."""
     table = pa.table({"a": [0.5, 1.5, None, 3.5, 4.5, 5.5, 6.5], "b": ["x", "y", "x", "y", "x", "x", "y"]})
     frame = engine.read(table, MISSING)
-    values = engine.distinct(frame, ["b"])
-    codes = np.array([int(text == "y") for text in engine.rows(values).column("b").to_pylist()])
+    values = engine.tally(frame, ["b"], {}).tuples
+    codes = np.array([int(text == "y") for text in collect_rows(engine, values).column("b").to_pylist()])
     found = engine.regions(frame, [engine.schema(frame)["a"], ValueCodes("b", values, codes)], odd_and_even)
     assert found.counts() == {10: 3, 11: 3}
-    assert found.spread(1) == {0: 3, 1: 3}
-    made = found.labelled({10: 1, 11: 0}, RegionAndSeam(first_goes_on, in_pairs), lambda *_: None, BARE)
-    recoding = engine.by_row(frame, Recoding(made.labels, {}, held=made.held))
-    assert made.told == [b"1.5 3.5 6.5", b"0.5 4.5 5.5", b"seam 0 1"]
+    assert found.count_codes(1) == {0: 3, 1: 3}
+    made = found.label({10: 1, 11: 0}, RegionAndSeam(first_goes_on, in_pairs), lambda *_: None, NO_CHECKPOINTS)
+    recoding = label_rows(engine, frame, Recoding(made.labels, {}, engine_labels=made.held))
+    assert made.summaries == [b"1.5 3.5 6.5", b"0.5 4.5 5.5", b"seam 0 1"]
     assert recoding.labels.tolist() == [2, 2, -1, 0, 1, 1, 0]
 
 

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 import kinfold
 from command import run, text
 from kinfold.errors import DataError, KinfoldError, PolicyError
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.schema import Reading
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.schema import OrderedReading
 
 ACCOUNT = 123456789012345678
 
 
-def places(source: Path | pa.Table, reading: Reading) -> list[int | None]:
+def places(source: Path | pa.Table, reading: OrderedReading) -> list[int | None]:
     with DuckDB() as engine:
         found = engine.collect(engine.read(source), {"v": reading}).column(0).to_pylist()
     least = min((place for place in found if place is not None), default=0)
@@ -51,7 +51,7 @@ def csv_of(folder: Path, values: list[str]) -> Path:
     ],
 )
 def test_numbers_written_as_text(tmp_path: Path, values: list[str], expected: list[int | None]) -> None:
-    assert places(csv_of(tmp_path, values), Reading("number")) == expected
+    assert places(csv_of(tmp_path, values), OrderedReading("number")) == expected
 
 
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def test_numbers_written_as_text(tmp_path: Path, values: list[str], expected: li
 def test_any_decimals_stand_in_their_order(values: list[Decimal]) -> None:
     table = pa.table({"v": [f"{value:f}" if abs(value.adjusted()) < 300 else str(value) for value in values]})
     order = {value: place for place, value in enumerate(sorted(set(values)))}
-    assert places(table, Reading("number")) == [order[value] for value in values]
+    assert places(table, OrderedReading("number")) == [order[value] for value in values]
 
 
 @pytest.mark.parametrize(
@@ -72,31 +72,31 @@ def test_any_decimals_stand_in_their_order(values: list[Decimal]) -> None:
     ],
 )
 def test_typed_numbers(values: pa.Array) -> None:
-    assert places(pa.table({"v": values}), Reading("number")) == [0, 1, 2]
+    assert places(pa.table({"v": values}), OrderedReading("number")) == [0, 1, 2]
 
 
 def test_moments_to_the_last_digit(tmp_path: Path) -> None:
     nanoseconds = pa.array([1, 2, 0], pa.timestamp("ns"))
-    assert places(pa.table({"v": nanoseconds}), Reading("moment")) == [1, 2, 0]
+    assert places(pa.table({"v": nanoseconds}), OrderedReading("moment")) == [1, 2, 0]
     texts = ["2020-01-01 00:00:00.000000001", "2020-01-01 00:00:00.000000002", "2020-01-01", "2019-12-31T23:59:59Z"]
-    assert places(csv_of(tmp_path, texts), Reading("moment")) == [2, 3, 1, 0]
+    assert places(csv_of(tmp_path, texts), OrderedReading("moment")) == [2, 3, 1, 0]
     zones = ["2020-01-01 12:00:00+02:00", "2020-01-01 10:00:00Z", "2020-01-01 11:00", "12020-01-01", "0044-03-15 (BC)"]
-    assert places(csv_of(tmp_path, zones), Reading("moment")) == [1, 1, 2, 3, 0]
-    assert places(csv_of(tmp_path, ["31.12.2019", "01.02.2020"]), Reading("moment", "%d.%m.%Y")) == [0, 1]
+    assert places(csv_of(tmp_path, zones), OrderedReading("moment")) == [1, 1, 2, 3, 0]
+    assert places(csv_of(tmp_path, ["31.12.2019", "01.02.2020"]), OrderedReading("moment", "%d.%m.%Y")) == [0, 1]
 
 
 @pytest.mark.parametrize(
     ("values", "reading", "count"),
     [
-        (["1", "two", "3"], Reading("number"), "1 of its 3"),
-        (["1", "nan", "inf", "0x1"], Reading("number"), "3 of its 4"),
-        (["1e9999999999"], Reading("number"), "1 of its 1"),
-        (["2020-01-01", "2020-02-31", "soon"], Reading("moment"), "2 of its 3"),
-        (["31.12.2019", "12/31/2019"], Reading("moment", "%d.%m.%Y"), "1 of its 2"),
+        (["1", "two", "3"], OrderedReading("number"), "1 of its 3"),
+        (["1", "nan", "inf", "0x1"], OrderedReading("number"), "3 of its 4"),
+        (["1e9999999999"], OrderedReading("number"), "1 of its 1"),
+        (["2020-01-01", "2020-02-31", "soon"], OrderedReading("moment"), "2 of its 3"),
+        (["31.12.2019", "12/31/2019"], OrderedReading("moment", "%d.%m.%Y"), "1 of its 2"),
     ],
 )
 def test_a_word_among_them_is_refused_with_counts(
-    tmp_path: Path, values: list[str], reading: Reading, count: str
+    tmp_path: Path, values: list[str], reading: OrderedReading, count: str
 ) -> None:
     with pytest.raises(DataError, match=count):
         places(csv_of(tmp_path, values), reading)
@@ -106,7 +106,7 @@ def test_a_word_among_them_is_refused_with_counts(
 def test_what_is_no_number_is_not_read_as_one(kind: pa.DataType) -> None:
     values = pa.array([None, {"bool": True, "date32[day]": datetime(2020, 1, 1), "string": "x"}[str(kind)]], kind)
     with pytest.raises(DataError, match="1 of its 1"):
-        places(pa.table({"v": values}), Reading("number"))
+        places(pa.table({"v": values}), OrderedReading("number"))
 
 
 # The whole way
@@ -126,7 +126,7 @@ def test_accounts_beyond_doubles_are_not_one_value(tmp_path: Path, form: str) ->
     release.save(tmp_path / "out")
     found = kinfold.verify(tmp_path / "out", twice=True)
     assert found.l["account"] == 5
-    assert "singles out 100%" in (tmp_path / "out/public/report.html").read_text()
+    assert "100% of the records have a value that no other" in (tmp_path / "out/public/report.html").read_text()
     assert found.t["account"] == pytest.approx(0.4487, abs=1e-4)  # as if they were 0 to 39
 
 
@@ -199,7 +199,7 @@ def test_a_word_in_a_column_of_numbers_that_nobody_declared_is_refused(tmp_path:
         policy = text(tmp_path, "p.toml", '[privacy]\nk=2\n[columns]\nage={role="quasi"}\nwage={role="confidential"}')
         ran = run(*command, "--policy", policy)
         assert ran.code == 3
-        assert "seems to hold numbers: 20 of its 21 values are such" in ran.err
+        assert "seems to hold numbers: 20 of its 21 values are numbers" in ran.err
         assert run(*command, "--policy", policy, "--set", "columns.wage.type=nominal").code == 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ import pytest
 
 import kinfold
 from kinfold.errors import Cancelled
-from kinfold.rows.engines import instances
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.resources import LARGE, PACKED, SMALL, Resources
+from kinfold.tables.duckdb import connection as instances
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.queries import collect_rows
+from kinfold.tables.resources import MAX_BYTES_IN_MEMORY, MAX_EXPANSION, MAX_SMALL_BYTES, Resources
 
 ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
 
@@ -29,43 +29,34 @@ def small() -> DuckDB:
 
 def names() -> set[str]:
     """The databases that runs have in the shared instance."""
-    found = instances._shared[0].cursor().execute("SELECT database_name FROM duckdb_databases()").fetchall()
+    found = instances._shared_instances[0].cursor().execute("SELECT database_name FROM duckdb_databases()").fetchall()
     return {name for (name,) in found if name.startswith("run")}
 
 
-def test_each_run_sees_its_own_tables() -> None:
-    with small() as one, small() as other:
-        a, b = one.read(pa.table({"x": [1, 2]})), other.read(pa.table({"x": [7, 8, 9]}))
-        assert a.table == b.table
-        assert one.rows(a)["x"].to_pylist() == [1, 2]
-        assert other.rows(b)["x"].to_pylist() == [7, 8, 9]
-
-
-def test_one_that_is_closed_leaves_the_others_alone() -> None:
+def test_each_run_sees_its_own_tables_and_one_that_is_closed_leaves_the_others_alone() -> None:
     with small() as one:
-        frame = one.read(pa.table({"x": [1, 2]}))
+        a = one.read(pa.table({"x": [1, 2]}))
         with small() as other:
-            other.read(pa.table({"x": [7, 8, 9]}))
-        assert one.rows(frame)["x"].to_pylist() == [1, 2]
+            b = other.read(pa.table({"x": [7, 8, 9]}))
+            assert a.table == b.table
+            assert collect_rows(one, a)["x"].to_pylist() == [1, 2]
+            assert collect_rows(other, b)["x"].to_pylist() == [7, 8, 9]
+        assert collect_rows(one, a)["x"].to_pylist() == [1, 2]
 
 
-def closed(engine: DuckDB) -> None:
-    engine.close()
-
-
-def let_go(engine: DuckDB) -> None:
-    del engine
-    gc.collect()
-
-
-@pytest.mark.parametrize("end", [closed, let_go])
-def test_nothing_of_a_run_is_left(end: Callable[[DuckDB], None]) -> None:
+@pytest.mark.parametrize("closed", [True, False])
+def test_nothing_of_a_run_is_left(closed: bool) -> None:
+    gc.collect()  # earlier tests may have left engines that only the collector closes
     with small():
         before = names()
-        made = [small()]
-        made[0].read(pa.table({"x": [1, 2]}))
+        engine = small()
+        engine.read(pa.table({"x": [1, 2]}))
         assert len(names()) == len(before) + 1
-        end(made.pop())
+        if closed:
+            engine.close()
+        else:
+            del engine
+            gc.collect()
         assert names() == before
 
 
@@ -104,7 +95,7 @@ def test_runs_are_stopped_one_at_a_time() -> None:
             one._db.connection.interrupt()
             thread.join(0.05)
         assert isinstance(ends[0], Cancelled)
-        assert other.rows(frame)["x"].to_pylist() == [1, 2]
+        assert collect_rows(other, frame)["x"].to_pylist() == [1, 2]
 
 
 def test_many_at_once_release_what_each_releases_alone() -> None:
@@ -130,7 +121,7 @@ def test_a_day_is_the_same_day_everywhere(limits: Resources, monkeypatch: pytest
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
-        monkeypatch.setattr(instances, "_shared", [])
+        monkeypatch.setattr(instances, "_shared_instances", [])
         with DuckDB(limits) as engine:
             assert engine._db.row("SELECT CAST(TIMESTAMPTZ '2020-01-01' AS VARCHAR)")[0] == "2020-01-01 00:00:00+00"
     finally:
@@ -139,20 +130,20 @@ def test_a_day_is_the_same_day_everywhere(limits: Resources, monkeypatch: pytest
 
 
 def test_after_what_ends_an_instance_there_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instances, "_shared", [])
+    monkeypatch.setattr(instances, "_shared_instances", [])
     with small() as before:
-        (first,) = instances._shared
-        instances.forget(duckdb.BinderException("a wrong question ends nothing"))
-        assert instances._shared == [first]
-        instances.forget(duckdb.FatalException("the database has been invalidated"))
+        (first,) = instances._shared_instances
+        instances.forget_broken_instance(duckdb.BinderException("a wrong question ends nothing"))
+        assert instances._shared_instances == [first]
+        instances.forget_broken_instance(duckdb.FatalException("the database has been invalidated"))
         with small() as after:
-            assert instances._shared != [first]
+            assert instances._shared_instances != [first]
             assert after._db.row("SELECT 1") == before._db.row("SELECT 1")
 
 
 def test_a_fault_inside_the_database_is_told_to_the_instances(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[duckdb.Error] = []
-    monkeypatch.setattr(instances, "forget", told.append)
+    monkeypatch.setattr(instances, "forget_broken_instance", told.append)
     with small() as engine, pytest.raises(duckdb.CatalogException):
         engine._db.row("SELECT * FROM nowhere")
     assert [type(error) for error in told] == [duckdb.CatalogException]
@@ -160,27 +151,27 @@ def test_a_fault_inside_the_database_is_told_to_the_instances(monkeypatch: pytes
 
 def test_what_is_small_is_told_by_the_bytes(tmp_path: Path) -> None:
     few, many, most = (tmp_path / f"{name}.csv" for name in ("few", "many", "most"))
-    few.write_bytes(b"x" * SMALL)
-    many.write_bytes(b"x" * (SMALL + 1))
+    few.write_bytes(b"x" * MAX_SMALL_BYTES)
+    many.write_bytes(b"x" * (MAX_SMALL_BYTES + 1))
     with most.open("wb") as file:
-        file.truncate(LARGE + 1)
+        file.truncate(MAX_BYTES_IN_MEMORY + 1)
     packed, hidden = tmp_path / "few.parquet", tmp_path / "many.csv.gz"
-    packed.write_bytes(b"x" * (SMALL // PACKED))
-    hidden.write_bytes(b"x" * (SMALL // PACKED + 1))
+    packed.write_bytes(b"x" * (MAX_SMALL_BYTES // MAX_EXPANSION))
+    hidden.write_bytes(b"x" * (MAX_SMALL_BYTES // MAX_EXPANSION + 1))
     cases = {(few,): (1, 0), (many,): (0, 0), (most,): (0, 1), (tmp_path,): (0, 1), (few, few, packed): (1, 0)}
     cases |= {(packed,): (1, 0), (hidden,): (0, 0), (few, many): (0, 0), (few, few, most): (0, 1), (): (0, 0)}
     for sources, (small, on_disk) in cases.items():
-        found = Resources().of(*sources)
+        found = Resources().for_sources(*sources)
         assert (found.small, found.on_disk) == (small, on_disk), [source.name for source in sources]
-    assert Resources().of(pa.table({"x": [1]})).small
-    assert not Resources().of(pa.table({"x": range(SMALL)})).small
-    assert not Resources().of(None).small
+    assert Resources().for_sources(pa.table({"x": [1]})).small
+    assert not Resources().for_sources(pa.table({"x": range(MAX_SMALL_BYTES)})).small
+    assert not Resources().for_sources(None).small
 
 
 @pytest.mark.parametrize("limits", [{"memory": 1 << 30}, {"threads": 2}, {"spill": Path()}])
 def test_whoever_names_limits_gets_an_instance_with_them(limits: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     file.write_text("x\n1\n")
-    found = Resources(**limits).of(file)
+    found = Resources(**limits).for_sources(file)
     assert not found.small
     assert found.on_disk == ("memory" in limits)

@@ -12,11 +12,12 @@ from pyarrow import csv, parquet
 import kinfold
 from command import run
 from kinfold.errors import DataError, KinfoldError, PolicyError, Unreachable
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.resources import Resources
-from kinfold.rows.source_form import Form
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.queries import collect_rows
+from kinfold.tables.resources import Resources
+from kinfold.tables.source_form import SourceForm
 
-PARTS = Form(parts=True)
+PARTS = SourceForm(parts=True)
 RULES: dict[str, Any] = {
     "privacy": {"k": 2},
     "method": {"name": "lattice", "suppression": 0.2},
@@ -53,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 def test_parts_are_one_table_in_the_order_of_their_names(folder: Path, pattern: str) -> None:
     with DuckDB() as engine:
         frame = engine.read(folder / pattern if pattern else folder, form=PARTS)
-        assert engine.rows(frame).to_pylist() == rows(0, 300).to_pylist()
+        assert collect_rows(engine, frame).to_pylist() == rows(0, 300).to_pylist()
 
 
 def test_parts_give_the_release_of_the_whole(folder: Path, tmp_path: Path) -> None:
@@ -72,38 +73,19 @@ def test_a_folder_or_a_pattern_is_no_table_unless_the_policy_says_so(folder: Pat
             engine.read(folder / "*.parquet")
 
 
-def other_columns(part: Path) -> None:
-    parquet.write_table(rows(0, 5).rename_columns(["age", "gender", "disease"]), part)
-
-
-def other_order(part: Path) -> None:
-    parquet.write_table(rows(0, 5).select(["sex", "age", "disease"]), part)
-
-
-def other_types(part: Path) -> None:
-    table = rows(0, 5)
-    parquet.write_table(table.set_column(0, "age", table["age"].cast(pa.string())), part)
-
-
-def cut_off(part: Path) -> None:
-    part.write_bytes(part.read_bytes()[:-20])
-
-
-def other_format(part: Path) -> None:
-    csv.write_csv(rows(0, 5), part.with_suffix(".csv"))
-
-
-def sub_folder(part: Path) -> None:
-    (part.parent / "sex=f").mkdir()
-
-
+FEW = rows(0, 5)
+TEXTS = FEW.set_column(0, "age", FEW["age"].cast(pa.string()))
 BROKEN = {
-    "part 'part-1.parquet' has other columns than 'part-0.parquet': 'gender', 'sex'": other_columns,
-    "'part-1.parquet' has other columns than 'part-0.parquet' in another order": other_order,
-    "'part-1.parquet' has other types than 'part-0.parquet': 'age'": other_types,
-    "'part-1.parquet' cannot be read": cut_off,
-    "have different formats": other_format,
-    "is a folder: nothing is read out of the names": sub_folder,
+    "part 'part-1.parquet' has other columns than 'part-0.parquet': 'gender', 'sex'": lambda part: parquet.write_table(
+        FEW.rename_columns(["age", "gender", "disease"]), part
+    ),
+    "'part-1.parquet' has other columns than 'part-0.parquet' in another order": lambda part: parquet.write_table(
+        FEW.select(["sex", "age", "disease"]), part
+    ),
+    "'part-1.parquet' has other types than 'part-0.parquet': 'age'": lambda part: parquet.write_table(TEXTS, part),
+    "'part-1.parquet' cannot be read": lambda part: part.write_bytes(part.read_bytes()[:-20]),
+    "have different formats": lambda part: csv.write_csv(FEW, part.with_suffix(".csv")),
+    "is a folder: names of folders are not read": lambda part: (part.parent / "sex=f").mkdir(),
 }
 
 
@@ -122,7 +104,10 @@ def test_lines_cut_off_in_a_part_are_refused(tmp_path: Path) -> None:
         csv.write_csv(rows(0, 20), tmp_path / f"p{number}.csv")
     whole = (tmp_path / "p1.csv").read_text()
     (tmp_path / "p1.csv").write_text(whole[: whole.rindex(",")])
-    with DuckDB() as engine, pytest.raises(DataError, match=r"'p1.csv': 1 line has other fields than the header"):
+    with (
+        DuckDB() as engine,
+        pytest.raises(DataError, match=r"'p1.csv': 1 line has another number of fields than the header"),
+    ):
         engine.read(tmp_path / "p*.csv", form=PARTS)
 
 
@@ -179,12 +164,12 @@ def test_rows_on_disk_and_in_memory_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_many_equal_rows_are_written_as_sorting_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinfold.rows.engines import sorted_rows
+    from kinfold.tables.duckdb import writing as sorted_rows
 
     table = pa.concat_tables([rows(0, 300)] * 40)
     made = []
     for many in (10, 10**9):
-        monkeypatch.setattr(sorted_rows, "MANY", many)
+        monkeypatch.setattr(sorted_rows, "MIN_ROWS_TO_COUNT", many)
         with DuckDB() as engine:
             frame = engine.read(table)
             for name in ("t.csv", "t.parquet"):

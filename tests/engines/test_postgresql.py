@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 
 from kinfold.errors import DataError, KinfoldError, PolicyError
-from kinfold.rows.databases import postgresql
-from kinfold.rows.databases.address import DatabaseAddress, located, narrowed
-from kinfold.rows.databases.row_import import RowsAt
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.schema import Storage
+from kinfold.tables.databases import postgresql
+from kinfold.tables.databases.address import DatabaseAddress, parse_source, select_rows
+from kinfold.tables.databases.transfer import DatabaseRows
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.queries import collect_rows
+from kinfold.tables.schema import Storage
 from postgres import Server
 
 pytestmark = pytest.mark.slow
@@ -23,14 +24,14 @@ UTC = dt.UTC
 
 
 def at(server: Server, table: str | None = None, query: str | None = None, **rows: str) -> DatabaseAddress:
-    found = narrowed(located(server.address(**rows)), table, query)
+    found = select_rows(parse_source(server.address(**rows)), table, query)
     assert isinstance(found, DatabaseAddress)
     return found
 
 
 def read(server: Server, table: str | None = None, query: str | None = None) -> pa.Table:
     with DuckDB() as engine:
-        return engine.rows(engine.read(at(server, table, query)))
+        return collect_rows(engine, engine.read(at(server, table, query)))
 
 
 VALUES: dict[str, tuple[str, Any]] = {
@@ -54,10 +55,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "'ab'::varchar(5)": ("VARCHAR", "ab"),
     "date '2020-02-29'": ("DATE", dt.date(2020, 2, 29)),
     "timestamp '2020-02-29 12:34:56.789012'": ("TIMESTAMP", dt.datetime(2020, 2, 29, 12, 34, 56, 789012)),
-    "timestamptz '2020-01-01 01:00+02'": (
-        "TIMESTAMP WITH TIME ZONE",
-        dt.datetime(2019, 12, 31, 23, 0, tzinfo=UTC),
-    ),
+    "timestamptz '2020-01-01 01:00+02'": ("TIMESTAMP WITH TIME ZONE", dt.datetime(2019, 12, 31, 23, 0, tzinfo=UTC)),
     "time '12:34:56'": ("TIME", dt.time(12, 34, 56)),
     "true": ("BOOLEAN", True),
     "uuid 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'": ("VARCHAR", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
@@ -77,7 +75,7 @@ def test_every_value_comes_exactly_and_in_its_type(server: Server) -> None:
     )
     with DuckDB() as engine:
         frame = engine.read(at(server, "every"))
-        rows = engine.rows(frame)
+        rows = collect_rows(engine, frame)
     found = {
         sql: (kind, rows.column(i)[0].as_py()) for i, (sql, kind) in enumerate(zip(VALUES, frame.types, strict=True))
     }
@@ -154,7 +152,7 @@ def test_names_are_taken_as_they_are(server: Server) -> None:
         ('SELECT 1 AS a, 2 AS "A"', "same name"),
         ('SELECT 1 AS " "', "no name"),
         ("SELECT 1 AS a WHERE false", "no rows"),
-        ("SELECT 1 / (1000 - i) AS a FROM generate_series(1, 5000) i", "ended it with an error"),
+        ("SELECT 1 / (1000 - i) AS a FROM generate_series(1, 5000) i", "reports an error"),
     ],
 )
 def test_what_is_no_table_is_told(server: Server, query: str, said: str) -> None:
@@ -163,19 +161,19 @@ def test_what_is_no_table_is_told(server: Server, query: str, said: str) -> None
 
 
 WRONG = {
-    "DROP TABLE kept": "no SELECT",
-    "INSERT INTO kept VALUES (2) RETURNING a": "no SELECT",
+    "DROP TABLE kept": "not a SELECT",
+    "INSERT INTO kept VALUES (2) RETURNING a": "not a SELECT",
     "SELECT 1 AS a; SELECT 2": "several statements",
     "SELECT 1 AS a; DROP TABLE kept": "several statements",
-    "SELECT 1 AS a) AS q; DROP TABLE kept; --": "cannot be understood",
+    "SELECT 1 AS a) AS q; DROP TABLE kept; --": "syntax error",
     "WITH gone AS (DELETE FROM kept RETURNING a) SELECT * FROM gone": "would write",
     "SELECT nextval('counted') AS a": "would write",
     "SELECT set_config('transaction_read_only', 'off', true) AS a, nextval('counted') AS b": "of postgresql",
     "SELECT pg_notify('a', 'b')::text AS a, writing() AS b": "would write",
-    "SELECT a FROM": "cannot be understood",
-    "SELECT nothing FROM kept": "a column that is not there",
-    "TABLE kept INTO other": "cannot be understood",
-    "SELECT * INTO other FROM kept": "cannot be understood",
+    "SELECT a FROM": "syntax error",
+    "SELECT nothing FROM kept": "a column that does not exist",
+    "TABLE kept INTO other": "syntax error",
+    "SELECT * INTO other FROM kept": "syntax error",
 }
 
 
@@ -212,15 +210,15 @@ def test_rows_keep_their_order_and_come_in_batches(server: Server) -> None:
         "CREATE TABLE long AS SELECT i, md5(i::text) AS t FROM generate_series(1, 300000) i",
     )
     address = at(server, "long")
-    with RowsAt(address).reading() as session:
-        asked = postgresql.selection(session, address)
+    with DatabaseRows(address).open_session() as session:
+        asked = postgresql.make_query(session, address)
         with session.stream(asked.sql, asked.options) as stream:
             sizes = [batch.nbytes for batch in stream]
     assert len(sizes) > 2
     assert max(sizes) < 16 << 20
     with DuckDB() as engine:
         frame = engine.read(address)
-        assert engine.rows(frame).column("i").to_pylist() == list(range(1, 300001))
+        assert collect_rows(engine, frame).column("i").to_pylist() == list(range(1, 300001))
 
 
 def test_the_order_of_a_query_is_kept(server: Server) -> None:
@@ -231,7 +229,7 @@ def test_the_order_of_a_query_is_kept(server: Server) -> None:
 def test_the_checksum_of_rows_knows_their_values_and_not_their_order(server: Server) -> None:
     def checksum(values: str) -> str | None:
         with DuckDB() as engine:
-            return engine.checksum(engine.read(at(server, query=f"SELECT * FROM (VALUES {values}) v (a, b)")))
+            return (engine.read(at(server, query=f"SELECT * FROM (VALUES {values}) v (a, b)"))).checksum
 
     one = checksum("(1, 'x'), (2, NULL)")
     assert one == checksum("(2, NULL), (1, 'x')")
@@ -253,7 +251,7 @@ def test_a_wrong_password_is_told_without_it(
 
 def read_at(address: str) -> list[dict[str, Any]]:
     with DuckDB() as engine:
-        rows: list[dict[str, Any]] = engine.rows(engine.read(located(address))).to_pylist()
+        rows: list[dict[str, Any]] = collect_rows(engine, engine.read(parse_source(address))).to_pylist()
         return rows
 
 
@@ -276,12 +274,12 @@ def test_where_no_server_is_it_is_told(server: Server) -> None:
         read_at(server.address(name="nowhere", table="t"))
     with pytest.raises(DataError, match="no database answers"):
         read_at("postgresql://ada:Geheim7@127.0.0.1:1/d?table=t")
-    with pytest.raises(DataError, match="no such host"):
+    with pytest.raises(DataError, match="the host does not exist"):
         read_at("postgresql://ada:Geheim7@nowhere.invalid/d?table=t")
     with pytest.raises(DataError, match="cannot connect") as met:
         read_at("postgresql://ada:Geheim7@127.0.0.1/d?table=t&sslmode=Geheim7")
     assert "Geheim7" not in str(met.value).replace("?sslmode=Geheim7", "")
-    with pytest.raises(PolicyError, match="no rows in it"):
+    with pytest.raises(PolicyError, match="no table or query"):
         read_at(server.address())
 
 
@@ -292,5 +290,5 @@ def test_a_user_without_rights_is_told_so(server: Server) -> None:
         "CREATE ROLE eve LOGIN PASSWORD 'x'",
         "CREATE TABLE hidden AS SELECT 1 AS a",
     )
-    with pytest.raises(DataError, match="does not let this user"):
+    with pytest.raises(DataError, match="no permission"):
         read_at(server.address(table="hidden").replace("ada:Geheim-7%3F", "eve:x"))

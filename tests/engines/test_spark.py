@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -20,11 +21,14 @@ from pyarrow import parquet
 import kinfold
 import sparks
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
-from kinfold.methods.blocks import parallel_blocks
-from kinfold.rows.engines.spark import distributed_counts, java
-from kinfold.rows.engines.spark.java import java_home
-from kinfold.rows.engines.spark.running_spark import opened
-from kinfold.rows.resources import Resources
+from kinfold.methods.blocks import pool
+from kinfold.progress import run_in_thread
+from kinfold.tables.duckdb.connection import watch_queries
+from kinfold.tables.resources import Resources
+from kinfold.tables.spark import blocks as spark_blocks
+from kinfold.tables.spark import counting, session
+from kinfold.tables.spark.blocks import run_in_executors
+from kinfold.tables.spark.session import JobSession, find_java_home, open_session
 
 RECORDS = 2_000
 
@@ -51,7 +55,7 @@ def policy(method: str = "mdav", **more: Any) -> dict[str, Any]:
 @pytest.fixture
 def bundles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every block be a bundle of its own, as those of a large table are."""
-    monkeypatch.setattr(parallel_blocks, "BUNDLE", 100)
+    monkeypatch.setattr(pool, "BATCH_RECORDS", 100)
 
 
 @pytest.mark.usefixtures("bundles")
@@ -59,13 +63,12 @@ def bundles(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_blocks_make_the_same_classes_on_either_engine(
     spark: Any, method: str, privacy: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kinfold.rows.engines.spark import splitting
-
     asked = policy(method)
     asked["privacy"] |= privacy
     one = kinfold.anonymize(people(), asked)
     assert one.plan.blocks > 3
-    monkeypatch.setattr(splitting, "WAVES", 1 if method == "mdav" else 50)  # however many are under way at a time
+    # however many are under way at a time
+    monkeypatch.setattr(spark_blocks, "BATCHES_PER_CORE", 1 if method == "mdav" else 50)
     other = kinfold.anonymize(people(), {**asked, "engine": {"name": "spark"}})
     assert one.labels.tolist() == other.labels.tolist()
     assert one.measures.to_dict() == other.measures.to_dict()
@@ -73,7 +76,7 @@ def test_blocks_make_the_same_classes_on_either_engine(
 
 @pytest.mark.usefixtures("bundles")
 def test_a_stopped_run_goes_on_in_spark_where_it_was(spark: Any) -> None:
-    class Shelf:
+    class Checkpoints:
         held: dict[str, Any] = {}  # noqa: RUF012
         given = 0
 
@@ -84,18 +87,22 @@ def test_a_stopped_run_goes_on_in_spark_where_it_was(spark: Any) -> None:
         def put(self, name: str, **arrays: Any) -> None:
             self.held[name] = arrays
 
-    from kinfold.rows.engines.spark.running_spark import RunningSpark
-    from kinfold.rows.engines.spark.splitting import split
-
     blocks = [np.arange(start, start + 50) for start in range(0, 400, 50)]
-    shelf, heard = Shelf(), []
-    asked = (blocks, halves, lambda *word: heard.append(word), shelf, lambda *given: split(RunningSpark(spark), *given))
-    first = parallel_blocks.labelled(*asked)
-    assert not shelf.given
-    again = parallel_blocks.labelled(*asked)
-    assert shelf.given
+    checkpoints, events = Checkpoints(), []
+    first = run_on_spark(spark, blocks, halves, lambda *event: events.append(event), checkpoints)
+    assert not checkpoints.given
+    again = run_on_spark(spark, blocks, halves, lambda *event: events.append(event), checkpoints)
+    assert checkpoints.given
     assert [part.labels.tolist() for part in first] == [part.labels.tolist() for part in again]
-    assert heard[-1] == (400, 400)
+    assert events[-1] == (400, 400)
+
+
+def run_on_spark(
+    spark: Any, blocks: Any, make: Any, progress: Any = lambda *_: None, checkpoints: Any = pool.NO_CHECKPOINTS
+) -> Any:
+    return pool.run_blocks(
+        blocks, make, progress, checkpoints, lambda *given: run_in_executors(JobSession(spark), *given)
+    )
 
 
 def failing(how: str) -> Any:
@@ -111,10 +118,6 @@ def failing(how: str) -> Any:
 
 
 def test_a_worker_that_is_killed_is_replaced(spark: Any, tmp_path: Path) -> None:
-    from kinfold.methods.blocks.saved_stages import BARE
-    from kinfold.rows.engines.spark.running_spark import RunningSpark
-    from kinfold.rows.engines.spark.splitting import split
-
     killed = str(tmp_path / "killed")
 
     class KilledOnce:
@@ -125,37 +128,25 @@ def test_a_worker_that_is_killed_is_replaced(spark: Any, tmp_path: Path) -> None
             if not os.path.exists(killed):  # noqa: PTH110  it travels
                 os.close(os.open(killed, os.O_CREAT))
                 os.kill(os.getpid(), signal.SIGKILL)
-            return parallel_blocks.Labelled(np.zeros(5, np.int32))
+            return pool.BlockLabels(np.zeros(5, np.int32))
 
-    made = parallel_blocks.labelled(
-        [np.arange(5)], lambda _: KilledOnce(), lambda *_: None, BARE, lambda *given: split(RunningSpark(spark), *given)
-    )
-    assert made[0].labels.tolist() == [0] * 5
+    (block,) = run_on_spark(spark, [np.arange(5)], lambda _: KilledOnce())
+    assert block.labels.tolist() == [0] * 5
     assert Path(killed).exists()
 
 
 def halves(rows: Any) -> Any:
     many = len(rows)
-    return lambda _: parallel_blocks.Labelled(np.arange(many, dtype=np.int32) // 2)
+    return lambda _: pool.BlockLabels(np.arange(many, dtype=np.int32) // 2)
 
 
 @pytest.mark.parametrize(("how", "told"), [("raises", "it cannot be done"), ("dies", "nothing was released")])
 def test_a_task_that_fails_ends_the_run_in_our_words(
     spark: Any, how: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kinfold.methods.blocks.saved_stages import BARE
-    from kinfold.rows.engines.spark.running_spark import RunningSpark
-    from kinfold.rows.engines.spark.splitting import split
-
     monkeypatch.delenv("KINFOLD_TRACEBACK", raising=False)
     with pytest.raises(Unreachable, match=told):
-        parallel_blocks.labelled(
-            [np.arange(5)],
-            failing(how),
-            lambda *_: None,
-            BARE,
-            lambda *given: split(RunningSpark(spark), *given),
-        )
+        run_on_spark(spark, [np.arange(5)], failing(how))
 
 
 def test_a_frame_of_spark_comes_back_as_one(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,11 +158,13 @@ def test_a_frame_of_spark_comes_back_as_one(spark: Any, monkeypatch: pytest.Monk
     as_it_stands = frame.toArrow()
     asked = policy()
     asked["columns"] |= {name: {"role": "other"} for name in ("note", "few")}
-    monkeypatch.setattr(distributed_counts, "SHORT", 0)
+    monkeypatch.setattr(counting, "MAX_ROWS_TALLIED_WHOLE", 0)
     with monkeypatch.context() as patch:
         brought = sparks.watch_driver(patch)
         one = kinfold.anonymize(frame, asked)
-    assert {each.columns for each in brought if each.holds("note 7") or each.holds("few 1")} == {("k0", "count")}
+    held = {each.columns for each in brought if each.holds("note 7") or each.holds("few 1")}
+    assert held == {("k0", "count"), ("k0", "k1", "count")}  # counts of values, and of pairs with at most 100 of them
+    assert not any("k1" in each.columns for each in brought if each.holds("note 7"))
     assert type(one.frame) is type(frame)
     assert one.frame.columns == frame.columns
     assert [field.dataType for field in one.frame.schema] == [field.dataType for field in frame.schema]
@@ -215,7 +208,6 @@ def test_a_session_on_another_cluster_is_not_taken(spark: Any) -> None:
 
 
 def test_rows_of_a_database_are_left_to_the_other_engine(spark: Any, tmp_path: Path) -> None:
-    import sqlite3
 
     with sqlite3.connect(tmp_path / "a.db") as db:
         db.execute("CREATE TABLE t (a)")
@@ -242,24 +234,20 @@ def test_java_is_found_or_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", str(tmp_path))
     for absent in (tmp_path / "nowhere", runtime(tmp_path / "old" / "java-8", "1.8.0_392").parent):
         with pytest.raises(PolicyError, match="openjdk-17-jre-headless"):
-            java_home(absent)
-    assert java.version_of(tmp_path / "old" / "java-8") == 8
+            find_java_home(absent)
+    assert session.read_java_version(tmp_path / "old" / "java-8") == 8
     found = runtime(tmp_path / "old" / "java-21", "21.0.2")
-    assert java_home(found.parent) == found
+    assert find_java_home(found.parent) == found
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old" / "java-8"))
     with pytest.raises(PolicyError, match="Java 8"):
-        java_home(found.parent)
+        find_java_home(found.parent)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PolicyError, match="JAVA_HOME"):
-        java_home(found.parent)
+        find_java_home(found.parent)
 
 
-def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
+def test_a_callback_can_stop_a_job(spark: Any) -> None:
     """A job that would take minutes ends within seconds, wherever it is."""
-    from kinfold.progress import attended
-    from kinfold.rows.engines.connection import watched
-    from kinfold.rows.engines.spark.running_spark import RunningSpark
-
     started = time.monotonic()
     heard: list[float] = []
 
@@ -273,13 +261,13 @@ def test_whoever_listens_can_stop_a_job(spark: Any) -> None:
             raise Cancelled("enough")
 
     def work(tell: Any) -> None:
-        session = RunningSpark(spark)
+        session = JobSession(spark)
         tell("read", 0, 1)
         with session.job():
             spark.range(2).mapInArrow(lasting, "id bigint").collect()
 
-    with watched() as watch, pytest.raises(Cancelled):
-        attended(work, listen, watch)
+    with watch_queries() as watch, pytest.raises(Cancelled):
+        run_in_thread(work, listen, watch)
     assert time.monotonic() - heard[-1] < 10  # two seconds, on a machine that has nothing else to do
     assert time.monotonic() - started < 120
     end = time.monotonic() + 60
@@ -323,19 +311,16 @@ def started_by(processes: set[int], called: bytes) -> list[int]:
     return [each for each in under - processes if called in said.get(each, b"")]
 
 
-def executors(cluster: sparks.Cluster) -> list[int]:
-    """The processes that the worker of a cluster started for an application."""
-    return started_by({cluster.processes["worker"].pid}, b"CoarseGrainedExecutorBackend")
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_cluster_of_two_executors_of_which_one_is_killed(tmp_path: Path) -> None:
     """A real master and a worker with two executors; one that dies midway costs time, and nothing else."""
-    data = written(tmp_path / "data", people(), 2)
+    data = written(tmp_path / "data", people(1_200), 2)
     settings = tmp_path / "settings"
     settings.mkdir()
     light = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "2"}
+    # ask an executor that is gone once more instead of three times every five seconds, and wait for no other
+    light |= {"spark.shuffle.io.maxRetries": "1", "spark.shuffle.io.retryWait": "100ms", "spark.locality.wait": "0s"}
     lines = [f"{key} {value}\n" for key, value in (light | sparks.INTERPRETED).items()]
     (settings / "spark-defaults.conf").write_text("".join(lines))
     (tmp_path / "policy.toml").write_text(POLICY)
@@ -348,7 +333,7 @@ def test_a_cluster_of_two_executors_of_which_one_is_killed(tmp_path: Path) -> No
         )
         killed, end = [], time.monotonic() + 300
         while there.poll() is None and time.monotonic() < end:
-            running = executors(cluster)
+            running = started_by({cluster.processes["worker"].pid}, b"CoarseGrainedExecutorBackend")
             if not killed and len(running) == 2:
                 time.sleep(1)
                 os.kill(running[0], signal.SIGKILL)
@@ -433,8 +418,8 @@ def test_a_released_frame_of_spark_does_not_follow_the_files_of_its_source(spark
 
 
 def test_a_session_that_runs_is_used_from_any_thread(spark: Any) -> None:
-    assert opened("local[2]", Resources()) is spark  # whose tasks are tried again
+    assert open_session("local[2]", Resources()) is spark  # whose tasks are tried again
     with ThreadPoolExecutor(1) as another:
-        assert another.submit(opened, None, Resources()).result() is spark
-    assert opened(None, Resources()) is spark
+        assert another.submit(open_session, None, Resources()).result() is spark
+    assert open_session(None, Resources()) is spark
     assert spark.range(3).count() == 3  # and goes on

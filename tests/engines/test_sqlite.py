@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kinfold.errors import DataError, PolicyError
-from kinfold.rows.databases.address import DatabaseAddress, located, narrowed
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.engines.expressions import Frame
-from kinfold.rows.schema import Schema, Storage
+from kinfold.tables.databases.address import DatabaseAddress, parse_source, select_rows
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.duckdb.expressions import Frame
+from kinfold.tables.queries import collect_rows
+from kinfold.tables.schema import Schema, Storage
 
 
 def made(path: Path, *statements: str) -> Path:
@@ -28,14 +29,14 @@ def made(path: Path, *statements: str) -> Path:
 
 
 def at(path: Path, table: str | None = None, query: str | None = None) -> DatabaseAddress:
-    found = narrowed(located(f"sqlite:///{quote(str(path))}"), table, query)
+    found = select_rows(parse_source(f"sqlite:///{quote(str(path))}"), table, query)
     assert isinstance(found, DatabaseAddress)
     return found
 
 
 def read(path: Path, table: str | None = None, query: str | None = None) -> list[dict[str, Any]]:
     with DuckDB() as engine:
-        rows: list[dict[str, Any]] = engine.rows(engine.read(at(path, table, query))).to_pylist()
+        rows: list[dict[str, Any]] = collect_rows(engine, engine.read(at(path, table, query))).to_pylist()
         return rows
 
 
@@ -54,35 +55,20 @@ def test_a_column_is_what_its_values_are(tmp_path: Path) -> None:
         "INSERT INTO t VALUES (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
     )
     frame, schema = described(path, "t")
-    assert dict(zip(frame.names, frame.types, strict=True)) == {
-        "i": "BIGINT",
-        "r": "DOUBLE",
-        "m": "DOUBLE",
-        "w": "VARCHAR",
-        "x": "VARCHAR",
-        "d": "VARCHAR",
-        "n": "DOUBLE",
-        "z": "VARCHAR",
-        "empty": "VARCHAR",
-        "zip": "VARCHAR",
+    types = {"i": "BIGINT", "r": "DOUBLE", "m": "DOUBLE", "n": "DOUBLE"}
+    assert {*zip(frame.names, frame.types, strict=True)} == {
+        *types.items(),
+        *((name, "VARCHAR") for name in ("w", "x", "d", "z", "empty", "zip")),
     }
     kinds = {column.name: column.storage for column in schema}
     assert kinds["w"] is Storage.INTEGER  # in a text, as in a CSV file
     assert kinds["d"] is Storage.DATE
     assert kinds["x"] is kinds["zip"] is Storage.TEXT
     rows = read(path, "t")
-    assert rows[0] == {
-        "i": 1,
-        "r": 0.1,
-        "m": 1.0,
-        "w": "1",
-        "x": "a",
-        "d": "2020-02-29",
-        "n": 12.5,
-        "z": "1.5",
-        "empty": None,
-        "zip": "02138",
-    }
+    assert [*rows[0].items()] == [
+        *[("i", 1), ("r", 0.1), ("m", 1.0), ("w", "1"), ("x", "a"), ("d", "2020-02-29"), ("n", 12.5), ("z", "1.5")],
+        *[("empty", None), ("zip", "02138")],
+    ]
     assert rows[1]["i"] == -9223372036854775808
     assert all(value is None for value in rows[2].values())
 
@@ -142,9 +128,8 @@ def test_rows_are_those_that_the_standard_library_reads(tmp_path: Path, kinds: l
 
 
 def test_whole_numbers_that_no_double_holds_stay_whole(tmp_path: Path) -> None:
-    path = made(
-        tmp_path / "a.db", "CREATE TABLE t (a, b)", f"INSERT INTO t VALUES ({2**53 + 1}, {2**53 + 1}), (0.5, 1)"
-    )
+    rows = f"INSERT INTO t VALUES ({2**53 + 1}, {2**53 + 1}), (0.5, 1)"
+    path = made(tmp_path / "a.db", "CREATE TABLE t (a, b)", rows)
     assert read(path, "t") == [{"a": str(2**53 + 1), "b": 2**53 + 1}, {"a": "0.5", "b": 1}]
 
 
@@ -168,16 +153,16 @@ def test_names_are_taken_as_they_are(tmp_path: Path) -> None:
 
 
 QUERIES = {
-    "DROP TABLE t": "no SELECT",
-    "DELETE FROM t RETURNING a": "no SELECT",
-    "PRAGMA user_version = 7": "no SELECT",
-    "ATTACH 'b.db' AS b": "no SELECT",
+    "DROP TABLE t": "not a SELECT",
+    "DELETE FROM t RETURNING a": "not a SELECT",
+    "PRAGMA user_version = 7": "not a SELECT",
+    "ATTACH 'b.db' AS b": "not a SELECT",
     "SELECT 1 AS a; SELECT 2": "several statements",
     "SELECT 1 AS a; DROP TABLE t": "several statements",
     "SELECT 1 AS a) AS q; DROP TABLE t; --": "several statements",
-    "WITH b AS (SELECT 1) DELETE FROM t": "cannot be understood",
-    "SELECT FROM t": "cannot be understood",
-    "SELECT missing FROM t": "a column that is not there",
+    "WITH b AS (SELECT 1) DELETE FROM t": "syntax error",
+    "SELECT FROM t": "syntax error",
+    "SELECT missing FROM t": "a column that does not exist",
 }
 
 
@@ -199,7 +184,7 @@ def test_a_query_may_end_with_a_comment_and_hold_the_sign_that_ends_one(tmp_path
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     path = made(tmp_path / "a.db", "CREATE TABLE t (a)")
     (tmp_path / "none.db").write_text("not a database, but long enough to be one" * 50)
-    for named, said in {"nothing.db": "no such file", ".": "no ordinary file", "none.db": "not an SQLite"}.items():
+    for named, said in {"nothing.db": "no such file", ".": "not a regular file", "none.db": "not an SQLite"}.items():
         with pytest.raises(DataError, match=said):
             read(tmp_path / named, "t")
     with pytest.raises(DataError, match="no such table"):
@@ -214,4 +199,4 @@ def test_a_path_in_an_address_starts_here_or_at_the_root(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     for address in ("sqlite:///a.db?table=t", f"sqlite:///{tmp_path}/a.db?table=t"):
         with DuckDB() as engine:
-            assert engine.rows(engine.read(located(address))).to_pylist() == [{"a": 1}]
+            assert collect_rows(engine, engine.read(parse_source(address))).to_pylist() == [{"a": 1}]

@@ -13,9 +13,8 @@ from pyarrow import parquet
 
 import kinfold
 from everyday import first
-from kinfold.methods.planning.generalizing import TOGETHER
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.recoding import Recoding
+from kinfold.methods.generalization import EQUAL_RECORDS_NOTE
+from kinfold.tables.duckdb.engine import DuckDB
 
 RECORDS = 6_000
 CELL_LEVEL = ("mingen-cell", "local-suppression")  # of large tables
@@ -25,7 +24,7 @@ METHODS = ("lattice", "datafly", "mu-argus", "mingen", *CELL_LEVEL)
 @pytest.fixture(autouse=True)
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the tables here count as large: smaller ones are treated record by record at cell level."""
-    monkeypatch.setattr("kinfold.methods.planning.generalizing.ONE_BY_ONE", RECORDS // 2)
+    monkeypatch.setattr("kinfold.methods.generalization.MAX_SEPARATE_RECORDS", RECORDS // 2)
 
 
 def table(*, nulls: float = 0.0, seed: int = 0) -> pa.Table:
@@ -63,23 +62,19 @@ def policy(method: str, **more: Any) -> dict[str, Any]:
 def test_no_value_of_a_record_leaves_the_engine(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     most = [0]
 
-    def watched(name: str) -> None:
-        plain = getattr(DuckDB, name)
+    collect = DuckDB.collect
 
-        def watch(self: DuckDB, *arguments: Any) -> Any:
-            found = plain(self, *arguments)
-            most.append(len(found.labels) if isinstance(found, Recoding) else len(found))
-            return found
+    def watch(self: DuckDB, *arguments: Any, **options: Any) -> Any:
+        found = collect(self, *arguments, **options)
+        most.append(len(found))
+        return found
 
-        monkeypatch.setattr(DuckDB, name, watch)
-
-    for name in ("collect", "rows", "by_row"):
-        watched(name)
+    monkeypatch.setattr(DuckDB, "collect", watch)
     parquet.write_table(table(), tmp_path / "t.parquet")
     release = kinfold.anonymize(tmp_path / "t.parquet", policy(method))
     release.save(tmp_path / "out")
     assert 0 < max(most) <= 60  # tuples
-    assert (TOGETHER in release.plan.notes) is (method in CELL_LEVEL)
+    assert (EQUAL_RECORDS_NOTE in release.plan.notes) is (method in CELL_LEVEL)
     before, after = release.measures.risk_by_record.before, release.measures.risk_by_record.after  # type: ignore[union-attr]
     assert len(before) == len(after) == RECORDS
     assert np.isnan(after).sum() == RECORDS - release.verdict.records
@@ -135,11 +130,11 @@ def test_what_was_forgotten_is_counted_again(room: int, tmp_path: Path, monkeypa
     asked = policy("lattice", privacy={"k": 25, "l": 2})
     held = kinfold.anonymize(table(nulls=0.01), asked)
     counted: list[str] = []
-    monkeypatch.setattr("kinfold.methods.planning.generalizing.TWICE", 0)
-    monkeypatch.setattr("kinfold.rows.engines.duckdb.MODEST", 0)
-    monkeypatch.setattr("kinfold.rows.resources.FREELY", room)
-    spread = DuckDB._spread
-    monkeypatch.setattr(DuckDB, "_spread", lambda *given: counted.append(given[3]) or spread(*given))
+    monkeypatch.setattr("kinfold.methods.generalization.MAX_CACHED_SPREAD_CELLS", 0)
+    monkeypatch.setattr("kinfold.tables.duckdb.engine.MAX_SMALL_COUNT", 0)
+    monkeypatch.setattr("kinfold.tables.resources.DEFAULT_COUNTS_BYTES", room)
+    spread = DuckDB._count_spread
+    monkeypatch.setattr(DuckDB, "_count_spread", lambda *given: counted.append(given[3]) or spread(*given))
     again = kinfold.anonymize(table(nulls=0.01), asked)
     assert counted.count("disease") > 2
     assert again.measures.to_dict() == held.measures.to_dict()

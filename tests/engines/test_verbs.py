@@ -15,9 +15,11 @@ from pyarrow import parquet
 
 from command import text
 from kinfold.errors import DataError, PolicyError
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.recoding import Drop, Keep, Recoding, Replace
-from kinfold.rows.schema import AS_TEXT, Reading
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.engine import Engine
+from kinfold.tables.queries import collect_rows, label_rows
+from kinfold.tables.recoding import Drop, Keep, Recoding, Replace
+from kinfold.tables.schema import AS_TEXT, OrderedReading
 
 AWKWARD = ["a\rb", "a\nb", 'q"q', " lead", "trail ", "NULL", "a,b", "a;b", "#x", "'", " ", "\\N", "ü\u2028x", "\t", "*"]
 
@@ -41,11 +43,8 @@ def test_null_is_a_value_of_a_confidential_column_and_comes_first(engine: DuckDB
     frame = engine.read(pa.table({"g": ["x", "x", "y", "y"], "d": ["flu", None, None, None]}))
     spread = engine.tally(frame, ["g"], {"d": AS_TEXT}).spreads["d"]
     assert spread.values.tolist() == [None, "flu"]
-    assert list(zip(spread.group.tolist(), spread.code.tolist(), spread.count.tolist(), strict=True)) == [
-        (0, 0, 1),
-        (0, 1, 1),
-        (1, 0, 2),
-    ]
+    cells = zip(spread.group.tolist(), spread.code.tolist(), spread.count.tolist(), strict=True)
+    assert list(cells) == [(0, 0, 1), (0, 1, 1), (1, 0, 2)]
 
 
 def test_a_spread_belongs_to_the_class_it_is_counted_in(engine: DuckDB) -> None:
@@ -69,7 +68,7 @@ def test_confidential_numbers_are_told_apart_as_numbers(engine: DuckDB) -> None:
     with tempfile.TemporaryDirectory() as folder:
         frame = engine.read(text(Path(folder), "t.csv", path_rows))
     assert engine.tally(frame, ["g"], {"v": AS_TEXT}).spreads["v"].values.tolist() == [None, "10", "9"]
-    numbers = engine.tally(frame, ["g"], {"v": Reading("number")}).spreads["v"].values
+    numbers = engine.tally(frame, ["g"], {"v": OrderedReading("number")}).spreads["v"].values
     assert numbers.tolist() == [None, 9, 10]
 
 
@@ -77,11 +76,8 @@ def test_confidential_numbers_are_told_apart_as_numbers(engine: DuckDB) -> None:
 
 
 def test_dates_and_times_are_days_since_1970(engine: DuckDB) -> None:
-    frame = engine.read(
-        pa.table(
-            {"day": [date(1970, 1, 2), date(1969, 12, 31)], "at": [datetime(1970, 1, 1, 6), datetime(1969, 12, 31)]}
-        )
-    )
+    days, times = [date(1970, 1, 2), date(1969, 12, 31)], [datetime(1970, 1, 1, 6), datetime(1969, 12, 31)]
+    frame = engine.read(pa.table({"day": days, "at": times}))
     schema = engine.schema(frame)
     found = engine.collect(frame, {"day": schema["day"], "at": schema["at"]})
     assert found.column("day").to_pylist() == [1.0, -1.0]
@@ -95,7 +91,7 @@ def test_rows_keep_their_order_however_many(engine: DuckDB) -> None:
     labels = (np.arange(n) % 7 - 1).astype(np.int32)
     values = pa.array([10, 20, 30, 40, 50, 60])
     recoding = Recoding(labels, {"i": Keep(), "t": Replace(values)})
-    released = engine.rows(engine.apply(frame, recoding, engine.schema(frame)))
+    released = collect_rows(engine, engine.apply(frame, recoding, engine.schema(frame)))
     kept = np.flatnonzero(labels >= 0)
     assert (released.column("i").to_numpy() == kept).all()
     assert (released.column("t").to_numpy() == values.to_numpy()[labels[kept]]).all()
@@ -124,23 +120,23 @@ def tuples(request: pytest.FixtureRequest, engine: DuckDB, tmp_path: Path) -> An
 
 
 def test_distinct_tuples_stand_in_the_order_of_the_tally(engine: DuckDB, tuples: Any) -> None:
-    tally, found = engine.tally(tuples, ["a", "b"], {}), engine.distinct(tuples, ["a", "b"])
+    tally, found = engine.tally(tuples, ["a", "b"], {}), engine.tally(tuples, ["a", "b"], {}).tuples
     keys = engine.collect(found, {"a": None, "b": None})
     assert [keys.column(name).to_pylist() for name in ("a", "b")] == [tally.keys[n].tolist() for n in ("a", "b")]
     assert sorted(tally.sizes.tolist()) == [1, 1, 2, 2]
 
 
 def test_a_recoding_by_tuple_is_one_by_row(engine: DuckDB, tuples: Any) -> None:
-    found = engine.distinct(tuples, ["b", "a"])
+    found = engine.tally(tuples, ["b", "a"], {}).tuples
     treatments = {"a": Replace(pa.array(["A", "B", "C", "D"]), as_stored=False), "b": Drop(), "c": Keep()}
     by_tuple = Recoding(np.array([2, -1, 0, 3], np.int32), treatments, found)
-    by_row = engine.by_row(tuples, by_tuple)
+    by_row = label_rows(engine, tuples, by_tuple)
     texts = engine.collect(tuples, {"b": None, "a": None})
     place = {row: i for i, row in enumerate(_rows(engine.collect(found, {"b": None, "a": None})))}
     assert by_row.tuples is None
     assert by_row.labels.tolist() == [[2, -1, 0, 3][place[row]] for row in _rows(texts)]
     schema = engine.schema(tuples)
-    released = [engine.rows(engine.apply(tuples, recoding, schema)) for recoding in (by_tuple, by_row)]
+    released = [collect_rows(engine, engine.apply(tuples, recoding, schema)) for recoding in (by_tuple, by_row)]
     assert released[0].equals(released[1])
     assert 0 < len(released[0]) < 6
 
@@ -154,14 +150,11 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 def test_a_recoding_keeps_drops_and_replaces(engine: DuckDB, tmp_path: Path) -> None:
     frame = engine.read(text(tmp_path, "t.csv", "id,n,d,keep\n1,5,31.12.2024,x\n2,7,01.01.2024,\n3,9,02.01.2024,z\n"))
-    values = {
-        "n": Replace(pa.array([6, None])),
-        "d": Replace(pa.array([date(2024, 7, 1), None])),
-    }
+    values = {"n": Replace(pa.array([6, None])), "d": Replace(pa.array([date(2024, 7, 1), None]))}
     recoding = Recoding(np.array([0, 0, -1], np.int32), {"id": Drop(), **values, "keep": Keep()})
     released = engine.apply(frame, recoding, engine.schema(frame))
     assert released.names == ("n", "d", "keep")
-    assert [tuple(row.values()) for row in engine.rows(released).to_pylist()] == [
+    assert [tuple(row.values()) for row in collect_rows(engine, released).to_pylist()] == [
         ("6", "01.07.2024", "x"),
         ("6", "01.07.2024", None),
     ]
@@ -183,7 +176,7 @@ def test_values_go_back_into_the_type_of_their_column(engine: DuckDB) -> None:
         "when": Replace(pa.array([date(2024, 1, 2)])),
         "flag": Replace(pa.array(["true"])),
     }
-    released = engine.rows(engine.apply(frame, Recoding(np.zeros(2, np.int32), values), engine.schema(frame)))
+    released = collect_rows(engine, engine.apply(frame, Recoding(np.zeros(2, np.int32), values), engine.schema(frame)))
     assert released.to_pylist() == [{"i8": 7, "f32": 2.25, "when": datetime(2024, 1, 2), "flag": True}] * 2
     assert released.schema.field("i8").type == pa.int8()
 
@@ -209,7 +202,7 @@ def test_awkward_values_come_back_from_a_file(engine: DuckDB, tmp_path: Path, ma
     engine.write(frame, tmp_path / "t.csv", engine.schema(frame), ordered=False)
     again = engine.read(tmp_path / "t.csv")
     assert again.form.separator == frame.form.separator == mark
-    assert engine.rows(again).column("v").to_pylist() == AWKWARD
+    assert collect_rows(engine, again).column("v").to_pylist() == AWKWARD
 
 
 def test_a_single_column_comes_back_whatever_the_separator_was(engine: DuckDB, tmp_path: Path) -> None:
@@ -217,7 +210,7 @@ def test_a_single_column_comes_back_whatever_the_separator_was(engine: DuckDB, t
     recoding = Recoding(np.array([0, 1, 1], np.int32), {"id": Drop(), "age": Replace(pa.array(["[1, 3]", None]))})
     released = engine.apply(frame, recoding, engine.schema(frame))
     engine.write(released, tmp_path / "r.csv", engine.schema(frame), ordered=False)
-    assert engine.rows(engine.read(tmp_path / "r.csv")).column("age").to_pylist() == ["[1, 3]", None, None]
+    assert collect_rows(engine, engine.read(tmp_path / "r.csv")).column("age").to_pylist() == ["[1, 3]", None, None]
 
 
 def test_rows_are_sorted_by_their_values_when_asked(engine: DuckDB, tmp_path: Path) -> None:
@@ -267,7 +260,7 @@ def test_an_engine_that_nobody_holds_cleans_up_after_itself(tmp_path: Path, monk
 def test_two_zeros_are_told_apart_by_their_texts_as_any_keys_are(engine: DuckDB) -> None:
     zeros = pa.table({"x": [0.0, -0.0, 0.0, float("nan"), -float("nan"), None], "v": [1, 1, 2, 2, 2, 3]})
     frame = engine.read(zeros)
-    tally, found = engine.tally(frame, ["x"], {"v": Reading("number")}), engine.distinct(frame, ["x"])
+    tally, found = engine.tally(frame, ["x"], {"v": OrderedReading("number")}), engine.tally(frame, ["x"], {}).tuples
     texts = engine.collect(frame, {"x": None}).column(0).to_pylist()
     assert dict(zip(tally.keys["x"], tally.sizes.tolist(), strict=True)) == Counter(texts)
     assert Counter(texts) == {"0.0": 2, "-0.0": 1, "nan": 2, None: 1}  # what is not a number has no sign
@@ -284,7 +277,7 @@ def test_the_schema_after_a_recoding_is_that_of_its_rows(engine: DuckDB) -> None
     labels = Replace(pa.array(["low", "=high"]), as_stored=False)
     recoding = Recoding(np.array([0, 0, 1, -1], np.int32), {"n": values, "t": Keep(), "d": labels})
     found = engine.schema(engine.apply(frame, recoding, engine.schema(frame)))
-    asked = engine.schema(engine.read(engine.rows(engine.apply(frame, recoding, engine.schema(frame)))))
+    asked = engine.schema(engine.read(collect_rows(engine, engine.apply(frame, recoding, engine.schema(frame)))))
     for mine, theirs in zip(found, asked, strict=True):
         told = ("name", "storage", "rows", "decimals", "formulas", "date_format", "distinct")
         assert [getattr(mine, key) for key in told] == [getattr(theirs, key) for key in told]
@@ -294,3 +287,9 @@ def test_columns_of_nothing_are_described(engine: DuckDB) -> None:
     nothing = {"x": pa.nulls(3, pa.float64()), "t": pa.nulls(3, pa.string()), "f": pa.nulls(3, pa.float32())}
     schema = engine.schema(engine.read(pa.table({**nothing, "a": [1, 2, 3]})))
     assert [(schema[name].nulls, schema[name].distinct) for name in nothing] == [(3, 0)] * 3
+
+
+def test_the_seam_has_at_most_14_verbs_and_the_engine_has_no_others() -> None:
+    verbs = {name for name in vars(Engine) if not name.startswith("_")}
+    assert len(verbs) <= 14
+    assert {name for name in vars(DuckDB) if not name.startswith("_")} - verbs == {"database", "remember_schema"}

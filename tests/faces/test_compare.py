@@ -1,7 +1,5 @@
 """`kinfold compare`: the grid, what is kept of it, the ranking, and the page."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -18,10 +16,10 @@ import pytest
 
 import kinfold
 from command import run, text
-from kinfold.comparison import Outcome, Setting, rank, save, settings, workers
-from kinfold.comparison import run as run_grid
+from kinfold.comparison import Outcome, Setting, build_grid, rank, run_grid, save
+from kinfold.comparison import grid as workers
 from kinfold.errors import Cancelled
-from kinfold.request.policy import Policy
+from kinfold.policy.model import Policy
 
 NAME = "<b>a & 'b'</b>"
 FRAME = pd.DataFrame({NAME: [(i * 37) % 101 for i in range(40)], "y": [(i * i) % 67 for i in range(40)]})
@@ -32,7 +30,7 @@ POLICY = Policy.of(
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "WORKERS", 1)
+    monkeypatch.setattr(workers, "MAX_WORKERS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +38,9 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """A comparison by the command, two settings at a time."""
     folder = tmp_path_factory.mktemp("compared")
     options = desk(folder)
-    ran = run("compare", *options, "--methods", "mdav,v-mdav,lattice", "--k", "2,4", "--out", folder / "out", "--json")
-    assert ran.code == 0, ran.err
+    ran = run(
+        "compare", *options, "--methods", "mdav,v-mdav,lattice", "--k", "2,4", "--out", folder / "out", "--json"
+    ).ok()
     return folder, ran.json
 
 
@@ -128,7 +127,7 @@ def test_a_comparison_goes_on_where_it_was_and_starts_anew_when_something_change
 
 @pytest.mark.usefixtures("alone")
 def test_a_changed_frame_or_hierarchy_file_starts_anew(tmp_path: Path) -> None:
-    grid, seen = settings(["mdav"], [2]), []
+    grid, seen = build_grid(["mdav"], [2]), []
     told = lambda done, _: seen.append(done)  # noqa: E731
     tree = text(tmp_path, "tree.csv", "\n".join(f"{i};{i // 10};*" for i in range(101)))
     column = {"role": "quasi", "type": "nominal", "hierarchy": {"file": str(tree)}}
@@ -147,7 +146,7 @@ def test_a_changed_frame_or_hierarchy_file_starts_anew(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_a_listener_may_stop_a_comparison_and_what_is_done_is_kept(tmp_path: Path) -> None:
-    grid = settings(["mdav"], [2, 3, 4])
+    grid = build_grid(["mdav"], [2, 3, 4])
 
     def stop(done: int, total: int) -> None:
         if done == 2:
@@ -162,7 +161,7 @@ def test_a_listener_may_stop_a_comparison_and_what_is_done_is_kept(tmp_path: Pat
 
 @pytest.mark.usefixtures("alone")
 def test_half_a_result_is_made_again(tmp_path: Path) -> None:
-    grid = settings(["mdav"], [2])
+    grid = build_grid(["mdav"], [2])
     whole = run_grid(FRAME, POLICY, grid, tmp_path)
     (file,) = tmp_path.glob("*.json")
     for broken in ("", "[]", '{"measures"'):
@@ -299,7 +298,5 @@ def test_several_t_stand_on_the_map_by_name(tmp_path: Path) -> None:
 def test_a_grid_that_cannot_be_is_an_error_before_anything_runs(
     tmp_path: Path, options: tuple[str, ...], what: str
 ) -> None:
-    ran = run("compare", *desk(tmp_path), "--out", tmp_path / "out", "--k", "2", "--methods", "mdav", *options)
-    assert ran.code == 2
-    assert what in ran.err
+    run("compare", *desk(tmp_path), "--out", tmp_path / "out", "--k", "2", "--methods", "mdav", *options).fails(2, what)
     assert not (tmp_path / "out").exists()

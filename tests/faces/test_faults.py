@@ -4,8 +4,6 @@ Killed at random moments, a full disk, a disk that becomes read-only, files that
 release that is there holds, what may be left is for the owner's eyes, and the next run works and sweeps.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import resource
@@ -24,9 +22,9 @@ import pytest
 from pyarrow import parquet
 
 from command import content, run, text
-from kinfold.disk import scratch
+from kinfold.disk import folders
 from kinfold.release import folder as release_folder
-from kinfold.rows import resources
+from kinfold.tables import resources
 from ledger import cases, tally_up
 from processes import Command, ending, gone, start
 
@@ -83,8 +81,7 @@ def check_hidden(desk: Path) -> None:
 def check_whole(release: Path) -> None:
     """A release is whole: its parts are all there, and it holds."""
     assert sorted(path.name for path in release.iterdir()) == ["internal", "public"]
-    ran = run("verify", release)
-    assert ran.code == 0, ran.err
+    run("verify", release).ok()
     assert SECRET not in (release / "public" / "release.csv").read_text()
 
 
@@ -176,12 +173,12 @@ def check_swept(desk: Path) -> None:
 
 def test_of_two_runs_to_one_new_folder_one_wins_and_the_other_is_told(desk: Path) -> None:
     waiting = (
-        "import sys, time; from pathlib import Path; from kinfold.disk import exchange; place = exchange.place\n"
+        "import sys, time; from pathlib import Path; from kinfold.disk import folders; place = folders.place_folder\n"
         "def together(*args):\n"
         "    print('ready', file=sys.stderr, flush=True)\n"
         f"    while not Path({str(desk / 'go')!r}).exists(): time.sleep(0.001)\n"
         "    return place(*args)\n"
-        "exchange.place = together"
+        "folders.place_folder = together"
     )
     args = ("anonymize", desk / "table.csv", *ARGS, "--out", desk / "new")
     with ending(start(desk, *args, before=waiting)) as one, ending(start(desk, *args, before=waiting)) as two:
@@ -190,7 +187,7 @@ def test_of_two_runs_to_one_new_folder_one_wins_and_the_other_is_told(desk: Path
         text(desk, "go", "")
         assert sorted([one.ended(), two.ended()]) == [0, 2]
     second = one if one.process.returncode else two
-    assert "holds a release already" in second.said
+    assert "already holds a release" in second.said
     assert "fix: " in second.said
     check_whole(desk / "new")
     assert left(desk) == []
@@ -201,7 +198,7 @@ def test_a_source_that_changes_while_it_is_read(desk: Path, encoding: str) -> No
     text(desk, "table.csv", (TABLE + "\nJosé,30,10001,b\n").encode(encoding))
     before = content(desk / "out")
     growing = (
-        "from kinfold.rows.engines import reading; load = reading._load_csv\n"
+        "from kinfold.tables.readers import reading; load = reading._load_csv\n"
         "def changed(*args):\n"
         f"    open({str(desk / 'table.csv')!r}, 'a').write('p,30,10001,b\\n')\n"
         "    return load(*args)\n"
@@ -285,28 +282,19 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("size", ["512k", "1m", "2m"])
-def test_too_little_disk_for_the_spill(large: Path, tmp_path: Path, disk: Callable[[str], Path], size: str) -> None:
-    before, place = large.read_bytes(), disk(size)
-    ran = run("anonymize", large, *LARGE, *TREE, "--spill", place, "--out", tmp_path / "out")
-    assert ran.code == 4, ran.err
-    assert "the disk is full that rows are spilled to" in ran.err
-    assert "engine.spill" in ran.err
+@pytest.mark.parametrize("size", ["512k", "1m", "2m", None], ids=str)
+def test_too_little_disk_for_the_spill_or_too_little_memory(
+    large: Path, tmp_path: Path, disk: Callable[[str], Path], size: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("the disk that rows are spilled to is full", "engine.spill")
+    if size is None:  # a share of the memory as if the table were a hundred times as large
+        words = ("not enough memory", "engine.memory")
+        monkeypatch.setattr(resources, "ENGINE_MEMORY_SHARE", 0.003)
+    before, place = large.read_bytes(), disk(size or "64m")
+    ran = run("anonymize", large, *LARGE, *TREE, "--spill", place, "--out", tmp_path / "out").fails(4, *words)
     assert SECRET not in ran.err
     assert list(place.iterdir()) == []
     assert not (tmp_path / "out").exists()
-    assert large.read_bytes() == before
-
-
-def test_a_limit_of_memory_that_is_too_small(large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "SHARE", 0.003)  # of what was asked: as if the table were a hundred times as large
-    before = large.read_bytes()
-    ran = run("anonymize", large, *LARGE, *TREE, "--spill", tmp_path, "--out", tmp_path / "out")
-    assert ran.code == 4, ran.err
-    assert "not enough memory" in ran.err
-    assert "engine.memory" in ran.err
-    assert SECRET not in ran.err
-    assert list(tmp_path.iterdir()) == []
     assert large.read_bytes() == before
 
 
@@ -314,8 +302,7 @@ def test_a_disk_that_is_read_only(desk: Path, disk: Callable[[str], Path]) -> No
     place = disk("4m")
     shutil.copytree(desk / "out", place / "out")
     subprocess.run(["mount", "-o", "remount,ro", place], check=True)
-    ran = run("anonymize", desk / "table.csv", *ARGS, "--out", place / "out", "--force")
-    assert ran.code == 2
+    ran = run("anonymize", desk / "table.csv", *ARGS, "--out", place / "out", "--force").fails(2)
     assert "not writable" in ran.err or "Read-only" in ran.err
     assert "fix: " in ran.err
     check_whole(place / "out")
@@ -331,8 +318,8 @@ def test_a_disk_that_becomes_read_only_meanwhile(
 
     def filled(*args: object) -> None:
         fill(*args)  # type: ignore[arg-type]
-        (beside,) = (path for path in scratch._locks if path.parent == place)
-        os.close(scratch._locks.pop(beside))  # no disk becomes read-only while a file of it is open for writing
+        (beside,) = (path for path in folders._locks if path.parent == place)
+        os.close(folders._locks.pop(beside))  # no disk becomes read-only while a file of it is open for writing
         subprocess.run(["mount", "-o", "remount,ro", place], check=True)
 
     args = ("anonymize", desk / "table.csv", *ARGS, "--out", place / "out", "--force")
@@ -352,31 +339,19 @@ def test_a_disk_that_becomes_read_only_meanwhile(
 # Limits
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [0, 500, 5_000, 15_000])
-def test_files_that_may_not_grow(desk: Path, most: int) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-
+@pytest.mark.parametrize(
+    ("kind", "most"),
+    [
+        *((resource.RLIMIT_FSIZE, size) for size in (0, 500, 5_000, 15_000)),
+        *((resource.RLIMIT_AS, megabytes << 20) for megabytes in (150, 300, 450, 700, 1000, 1400)),
+    ],
+)
+def test_files_that_may_not_grow_and_too_little_memory(desk: Path, kind: int, most: int) -> None:
+    codes, word = ((2,), "space") if kind == resource.RLIMIT_FSIZE else ((1, 4), "memory")
     before = content(desk / "out")
-    with ending(anonymize(desk, preexec_fn=limit)) as command:
-        assert command.ended() == 2, command.said
-    assert "space" in command.said
-    assert "fix: " in command.said
-    assert content(desk / "out") == before
-    assert left(desk) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("megabytes", [150, 300, 450, 700, 1000, 1400])
-def test_no_memory(desk: Path, megabytes: int) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-
-    before = content(desk / "out")
-    with ending(anonymize(desk, preexec_fn=limit)) as command:
-        assert command.ended() in (1, 4), command.said
-    assert "memory" in command.said
+    with ending(anonymize(desk, preexec_fn=lambda: resource.setrlimit(kind, (most, most)))) as command:
+        assert command.ended() in codes, command.said
+    assert word in command.said
     assert "fix: " in command.said
     assert "Traceback" not in command.said
     assert SECRET not in command.said

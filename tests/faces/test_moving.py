@@ -3,8 +3,6 @@
 The files are written here as the tools' public sources write and read them; none was made by the tools themselves.
 """
 
-from __future__ import annotations
-
 import gzip
 import tomllib
 from pathlib import Path
@@ -14,15 +12,14 @@ import pytest
 from pyarrow import csv
 
 from command import run
-from kinfold.demo.table import patients
+from kinfold.demo import make_patients
 from other_tools import MU_ANT, REPORT, SCRIPT
 
 
 def converted(folder: Path, name: str, text: str) -> tuple[str, dict[str, Any]]:
     """Convert a file, and return what was said and the policy."""
     (folder / name).write_text(text, "utf-8")
-    ran = run("convert", folder / name, "--out", folder / "study")
-    assert ran.code == 0, ran.err
+    ran = run("convert", folder / name, "--out", folder / "study").ok()
     assert [path.name for path in (folder / "study").iterdir()] == ["policy.toml"]
     return ran.out, tomllib.loads((folder / "study/policy.toml").read_text("utf-8"))
 
@@ -30,7 +27,7 @@ def converted(folder: Path, name: str, text: str) -> tuple[str, dict[str, Any]]:
 def table(folder: Path, *, slashes: bool = False) -> Path:
     """Write a part of the demo table, dates as µ-ANT has them if asked."""
     path = folder / "patients.csv"
-    csv.write_csv(patients().slice(0, 300), path)
+    csv.write_csv(make_patients().slice(0, 300), path)
     if slashes:
         path.write_text("\n".join(map(_slashed, path.read_text("utf-8").splitlines())) + "\n", "utf-8")
     return path
@@ -54,10 +51,9 @@ def test_settings_of_mu_ant_become_a_policy_that_runs(tmp_path: Path) -> None:
     assert columns["income"] == {"role": "identifier"}
     assert [columns[name]["type"] for name in ("age", "sex", "admission")] == ["continuous", "nominal", "date"]
     assert "'zip': its ontology is not read" in said
-    assert "'education': µ-ANT names no order" in said
+    assert "'education': µ-ANT has no order" in said
     data = table(tmp_path, slashes=True)
-    done = run("anonymize", data, "--policy", tmp_path / "study/policy.toml", "--out", tmp_path / "out", "--json")
-    assert done.code == 0, done.err
+    run("anonymize", data, "--policy", tmp_path / "study/policy.toml", "--out", tmp_path / "out", "--json").ok()
     assert run("verify", tmp_path / "out/public").code == 0
 
 
@@ -65,7 +61,7 @@ def test_settings_of_mu_ant_become_a_policy_that_runs(tmp_path: Path) -> None:
 def test_a_report_of_sdcmicro_becomes_local_suppression(tmp_path: Path) -> None:
     said, policy = converted(tmp_path, "report.html", REPORT)
     assert policy["privacy"] == {"k": 2}
-    assert "k = 2 was put in" in said
+    assert "k = 2 is set" in said
     assert policy["method"]["name"] == "local-suppression"
     assert policy["report"] == {"sampling_weights": "charge"}
     roles = {name: column["role"] for name, column in policy["columns"].items()}
@@ -76,8 +72,7 @@ def test_a_report_of_sdcmicro_becomes_local_suppression(tmp_path: Path) -> None:
         "name": "identifier",
     }
     options = ("--policy", tmp_path / "study/policy.toml", "--others", "drop", "--out", tmp_path / "out")
-    done = run("anonymize", table(tmp_path), *options)
-    assert done.code == 0, done.err
+    run("anonymize", table(tmp_path), *options).ok()
     assert run("verify", tmp_path / "out/public").code == 0
 
 
@@ -95,18 +90,18 @@ def test_a_script_of_sdcmicro_says_k_and_its_key_variables(tmp_path: Path) -> No
     assert columns["income"]["type"] == "continuous"
     assert columns["disease"] == {"role": "confidential", "l": 2}
     assert columns["marital_status"]["role"] == "other"
-    assert "PRAM is not done here" in said
-    assert "apart; here k holds for all of them together" in said
+    assert "kinfold has no PRAM" in said
+    assert "separately; kinfold protects all together" in said
 
 
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("sdc.rds", gzip.compress(b"X", mtime=0), "report(sdc) writes a page"),
+        ("sdc.rds", gzip.compress(b"X", mtime=0), "write a report with report(sdc)"),
         ("builder.ahs", b"\xac\xed\x00\x05sr", "export the hierarchy as CSV"),
         ("data.rda", b"AGE 1 3 999\n  <RECODABLE>\n  <IDLEVEL> 1\n", "kinfold profile DATA --write-policy"),
-        ("notes.txt", b"nothing", "a project of ARX (.deid), settings of"),
-        ("other.xml", b"<project><name>x</name></project>", "describes no attributes"),
+        ("notes.txt", b"nothing", "an ARX project (.deid), µ-ANT settings"),
+        ("other.xml", b"<project><name>x</name></project>", "does not describe attributes"),
         (
             "bomb.xml",
             b'<!DOCTYPE a [<!ENTITY b "c">]><schema><attribute attribute_type="&b;"/></schema>',
@@ -125,7 +120,6 @@ def test_a_script_of_sdcmicro_says_k_and_its_key_variables(tmp_path: Path) -> No
 def test_what_is_not_read_is_told_with_what_to_do(name: str, content: bytes | None, told: str, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    ran = run("convert", tmp_path / name, "--out", tmp_path / "study")
-    assert ran.code == 3, ran.err
+    ran = run("convert", tmp_path / name, "--out", tmp_path / "study").fails(3)
     assert told in " ".join(ran.err.split())
     assert not (tmp_path / "study").exists()

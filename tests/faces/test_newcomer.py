@@ -1,9 +1,7 @@
-"""A newcomer's task: a method in one file and its page, and it is everywhere with no other edit.
+"""A newcomer's task: a method in one file, its line in the registry and its page, with no other edit.
 
 It is done in a copy of the package, by other processes.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -27,12 +25,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.request.methods import Declaration
+from kinfold.policy.registry import Declaration
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
     from kinfold.progress import Progress
-    from kinfold.rows.points import Labels, Points
+    from kinfold.tables.points import Labels, Points
 
 METHOD = Declaration(name="toy", family="partition", summary="every k records in a row", page="toy")
 
@@ -54,6 +52,11 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in ("docs/methods", "tools", "tests/battery"):
         shutil.copytree(ROOT / part, folder / part, ignore=leave)
     (folder / "src" / "kinfold" / "methods" / "partition" / "toy.py").write_text(TOY)
+    registry = folder / "src" / "kinfold" / "policy" / "registry.py"
+    last = '    "t-first": "kinfold.methods.partition.t_first",\n'
+    text = registry.read_text()
+    assert last in text
+    registry.write_text(text.replace(last, last + '    "toy": "kinfold.methods.partition.toy",\n'))
     (folder / "docs" / "methods" / "toy.md").write_text(
         "# Toy\n\n`toy` puts every k records in a row into one class.\n"
     )

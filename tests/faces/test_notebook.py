@@ -1,7 +1,5 @@
 """What a notebook shows: an element for each value, with its charts, names escaped, and a short line of text."""
 
-from __future__ import annotations
-
 import inspect
 from html.parser import HTMLParser
 from pathlib import Path
@@ -113,13 +111,13 @@ def test_the_keywords_are_in_the_signature_and_each_one_is_taken() -> None:
         inspect.signature(kinfold.measure).parameters
     )
     own = {"source", "policy", "progress", "ask", "saved"}
-    from kinfold.request.keywords import policy_values
+    from kinfold.policy.schema import collect_policy_values
 
     for name, each in inspect.signature(kinfold.anonymize).parameters.items():
         if name not in own:
-            sections = policy_values({name: each.default if each.default is not None else []})
+            sections = collect_policy_values({name: each.default if each.default is not None else []})
             assert name in ("quasi", "confidential", "identifier") or any(sections.values()), name
-    assert Path(inspect.getsourcefile(kinfold.anonymize) or "").name == "flow.py"
+    assert Path(inspect.getsourcefile(kinfold.anonymize) or "").name == "pipeline.py"
 
 
 def test_a_keyword_that_nobody_knows_is_an_error_that_names_it() -> None:

@@ -1,7 +1,5 @@
 """The report page: what it says, and that nothing in it can act, load or leak."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re
@@ -10,10 +8,21 @@ from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kinfold.models import Finding
+from kinfold.release.report import sentences as verdict
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
-from kinfold.release.report.page import page
+from kinfold.release.report.page import write_page
+from kinfold.release.report.wording import (
+    format_distinct,
+    format_number,
+    format_share,
+    make_visible,
+    measure_text,
+    shorten,
+)
 from report_facts import HOSTILE, hospital, hostile, many
 
 
@@ -53,21 +62,21 @@ class Elements(HTMLParser):
 
 @pytest.fixture(scope="module")
 def internal() -> str:
-    return page(hospital())
+    return write_page(hospital())
 
 
 @pytest.fixture(scope="module")
 def public() -> str:
-    return page(hospital().public())
+    return write_page(hospital().public())
 
 
 @pytest.fixture(scope="module")
 def hostile_page() -> str:
-    return page(hostile())
+    return write_page(hostile())
 
 
 def one(column: ColumnFacts, **changes: object) -> str:
-    return page(replace(hospital(), columns=(column,), **changes))
+    return write_page(replace(hospital(), columns=(column,), **changes))
 
 
 def test_the_verdict_is_a_sentence_at_the_top(internal: str) -> None:
@@ -101,13 +110,13 @@ def test_each_column_has_its_chart_and_its_treatment(internal: str) -> None:
 
 def test_columns_that_single_people_out_are_warned_about(internal: str) -> None:
     text = " ".join(Elements(internal).text.split())
-    assert "charge is released as it is, and singles out 87.3% of the records" in text
+    assert "charge is released as it is. 87.3% of the records have a value" in text
     assert hospital().warnings[0] in text
 
 
 def test_measures_are_put_in_words_from_the_catalogue() -> None:
     words = {"risk.linkage": Entry("Linkage", "Share of records found.", "0 to 1", "less")}
-    text = " ".join(Elements(page(hospital(), words)).text.split())
+    text = " ".join(Elements(write_page(hospital(), words)).text.split())
     assert "Linkage Share of records found. 0 to 1; less is better." in text
     assert "0.0731" in text
     assert "dr weighted" in text  # not in the catalogue: by its key
@@ -177,14 +186,14 @@ def test_pictures_have_words_for_those_who_do_not_see_them(internal: str) -> Non
 
 
 def test_the_same_facts_give_the_same_bytes(internal: str) -> None:
-    assert page(hospital()) == internal
+    assert write_page(hospital()) == internal
 
 
 def test_the_internal_page_is_marked_and_the_public_one_is_not(internal: str, public: str) -> None:
-    assert "Must not leave" in internal
+    assert "Do not share" in internal
     assert '<body class="internal">' in internal
     assert "<title>Internal: patients.csv</title>" in internal
-    assert "Must not leave" not in public
+    assert "Do not share" not in public
     assert "nternal" not in Elements(public).text
 
 
@@ -217,8 +226,8 @@ def sentinels() -> Facts:
 @pytest.mark.parametrize("made", [lambda facts: facts.public(), lambda facts: replace(facts, internal=False)])
 def test_the_public_page_holds_nothing_of_the_original(made) -> None:
     pattern = r"SENTINEL|7,?654,?321|7\.654|43\.2%"
-    assert re.search(pattern, page(sentinels()))
-    html = page(made(sentinels()))
+    assert re.search(pattern, write_page(sentinels()))
+    html = write_page(made(sentinels()))
     assert not re.search(pattern, html)
     assert 'class="before"' not in html
     assert "before and after" not in html
@@ -229,7 +238,7 @@ def test_both_pages_say_what_was_lost_in_all_and_how_many_were_left_out() -> Non
         hospital(), suppressed=17, lost=0.1234, starred=6, measures={"risk_before": {"prosecutor_max": 1.0}}
     )
     for made in (facts, facts.public()):
-        said = Elements(page(made)).text
+        said = Elements(write_page(made)).text
         for words in ("Suppressed17", "Starred6", "Information lost12.3%", "Highest risk of a record20%"):
             assert words in said
         assert ("before 100%" in said) is made.internal
@@ -237,7 +246,7 @@ def test_both_pages_say_what_was_lost_in_all_and_how_many_were_left_out() -> Non
 
 def test_forty_columns_are_all_there() -> None:
     facts = many(40)
-    elements = Elements(page(facts))
+    elements = Elements(write_page(facts))
     assert elements.tags["article"] == 40
     assert elements.tags["svg"] == 41
 
@@ -247,11 +256,11 @@ def test_a_page_without_anything_says_so() -> None:
         hospital(), title="", findings=(), records=0, released=0, classes=0, class_sizes=(), method_reason="",
         columns=(), measures={}, notes=(), warnings=(),
     )  # fmt: skip
-    text = Elements(page(nothing)).text
+    text = Elements(write_page(nothing)).text
     assert "No record was released." in text
     assert "Untitled table" in text
-    assert "No promise was asked for." in text
-    assert "svg" not in Elements(page(nothing)).tags
+    assert "The policy has no promises." in text
+    assert "svg" not in Elements(write_page(nothing)).tags
 
 
 @pytest.mark.parametrize(
@@ -280,22 +289,149 @@ def test_numbers_that_became_intervals_have_two_charts() -> None:
 def test_a_broken_promise_is_said_first() -> None:
     broken = Finding("5-anonymity", "k", None, 5, 2, False, failing=3, smallest=2)
     text = " ".join(
-        Elements(page(replace(hospital(), findings=(broken,), class_sizes=((2, 3), (5, 188))))).text.split()
+        Elements(write_page(replace(hospital(), findings=(broken,), class_sizes=((2, 3), (5, 188))))).text.split()
     )
-    assert "This table must not be released: 3 of its 191 classes hold fewer than 5 records, the smallest 2." in text
+    assert (
+        "This table must not be released: 3 of its 191 classes have fewer than 5 records; the smallest has 2." in text
+    )
     assert "✕ broken in 3 classes, the smallest of 2 records" in text
 
 
 def test_the_internal_page_says_what_the_data_is_still_good_for() -> None:
-    found = Elements(page(hospital()))
-    for part in ("What it is still good for", "53.91", "53.9", "2024-11-09", "age and income", "\N{MINUS SIGN}0.094"):
+    found = Elements(write_page(hospital()))
+    for part in ("Statistics before and after", "53.91", "53.9", "2024-11-09", "age and income", "\N{MINUS SIGN}0.094"):
         assert part in found.text
     assert "more than 75% of the total" in found.text
 
 
 def test_the_public_page_shows_nothing_that_was_found_in_the_original() -> None:
-    shown = page(replace(hospital(), internal=False))
-    for part in ("still good for", "53.91", "2024-11-09", "75% of the total", "Correlations"):
+    shown = write_page(replace(hospital(), internal=False))
+    for part in ("Statistics before and after", "53.91", "2024-11-09", "75% of the total", "Correlations"):
         assert part not in shown
     public = hospital().public()
-    assert (public.moved, public.related, public.cautions) == ((), (), ())
+    assert (public.column_changes, public.correlation_changes, public.cautions) == ((), (), ())
+
+
+# Words and numbers of a report: exact where it matters, plain everywhere
+
+
+def judged(*findings: Finding, **changes: object):
+    return replace(hospital(), findings=findings, **changes)
+
+
+def finding(model: str, asked: float, found: float, promise: str = "", holds: bool = True) -> Finding:
+    return Finding(promise or f"{model} promise", model, "disease", asked, found, holds, 0 if holds else 2, 7)
+
+
+def test_very_small_very_large_and_negative_numbers_can_be_read() -> None:
+    assert ascii(format_number(0.0000123456)) == r"'1.235 \xd7 10\u207b\u2075'"
+    assert ascii(format_number(1.5e18)) == r"'1.5 \xd7 10\xb9\u2078'"
+    assert ascii(format_number(-0.25)) == r"'\u22120.25'"
+    assert {ascii(format_number(x)) for x in (None, float("nan"), float("inf"))} == {r"'\u2013'"}
+
+
+@given(st.floats(1e-4, 1e14), st.sampled_from([-1, 1]))
+def test_a_quantity_is_right_to_four_digits(number: float, sign: int) -> None:
+    text = format_number(sign * number).replace(",", "").replace("\N{MINUS SIGN}", "-")
+    assert float(text) == pytest.approx(sign * number, rel=5.1e-4)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_two_numbers_that_differ_are_written_differently(one: float, other: float) -> None:
+    first, second = format_distinct(one, other)
+    assert (first == second) == (one == other) or abs(one - other) < 1e-16
+
+
+@given(st.floats(0, 1))
+def test_a_share_is_all_or_nothing_only_if_it_is(part: float) -> None:
+    assert (format_share(part) == "0%") == (part == 0)
+    assert (format_share(part) == "100%") == (part == 1)
+
+
+@given(st.text(st.characters(exclude_categories=())), st.integers(2, 30))
+def test_a_label_can_be_seen_written_and_fits(label: str, width: int) -> None:
+    shown = make_visible(label)
+    assert shown
+    assert shown.encode("utf-8")
+    assert not any(ord(character) < 32 for character in shown)
+    assert measure_text(shorten(shown, width)) <= width
+
+
+@pytest.mark.parametrize(
+    ("found", "released", "sentence"),
+    [
+        (5, 1000, "Every one of the 1,000 released records shares its quasi-identifiers with at least 4 others."),
+        (2, 9, "Every one of the 9 released records shares its quasi-identifiers with at least 1 other."),
+        (9, 9, "All 9 released records share the same quasi-identifiers."),
+    ],
+)
+def test_k_in_plain_english(found: int, released: int, sentence: str) -> None:
+    k = Finding("k", "k", None, 2, found, True)
+    assert verdict.write_headline(judged(k, released=released)) == sentence
+    assert verdict.holds(judged(k))
+
+
+def test_what_holds_is_said_for_every_model() -> None:
+    name = '<bdi class="name">disease</bdi>'
+    facts = judged(
+        finding("t", 0.2, 0.1834), finding("l", 2, 3, "distinct 2-diversity of disease"), finding("alpha", 0.5, 0.4)
+    )
+    assert verdict.write_headline(facts) == "Every promise about the 1,000 released records holds."
+    assert verdict.write_details(facts) == [
+        f"In every class, the distribution of {name} differs from the whole release by at most 0.1834.",
+        f"Every class has at least 3 different values of {name}.",
+        f"In no class does a value of {name} make up more than 40%.",
+    ]
+    others = judged(finding("l", 2, 2.5, "entropy 2-diversity of disease"), finding("p", 2, 2))
+    assert verdict.write_details(others) == [
+        "entropy 2-diversity of disease holds; the value is 2.5.",
+        f"Every class has at least 2 different values of {name}.",
+    ]
+
+
+@pytest.mark.parametrize("model", ["k", "t", "p", "alpha", "l distinct", "l entropy", "l recursive"])
+def test_every_promise_has_a_meaning(model: str) -> None:
+    letter, _, kind = model.partition(" ")
+    meaning = verdict.explain_promise(finding(letter, 0.25, 0.25, f"{kind} promise" if kind else ""))
+    assert meaning.endswith(".")
+    assert "{" not in meaning
+    assert ("disease" in meaning) == (letter != "k")
+
+
+def test_a_promise_of_an_unknown_model_stands_by_itself() -> None:
+    assert verdict.explain_promise(finding("zeta", 1, 1)) == ""
+    assert verdict.describe_limit(finding("zeta", 1, 1)) == "at least"
+
+
+def test_what_is_broken_comes_first_and_hides_what_holds() -> None:
+    facts = judged(
+        Finding("5-anonymity", "k", None, 5, 5, True),
+        finding("t", 0.2, 0.2000004, "0.2-closeness of disease", holds=False),
+        finding("p", 2, 1, "2-sensitivity of disease", holds=False),
+    )
+    assert not verdict.holds(facts)
+    assert verdict.write_headline(facts) == (
+        "This table must not be released: 0.2-closeness of disease does not hold in 2 classes "
+        "(0.2000004 found, at most 0.2 required)."
+    )
+    assert len(verdict.write_details(facts)) == 1
+    assert "2-sensitivity of disease" in verdict.write_details(facts)[0]
+
+
+def test_one_class_that_fails_is_one() -> None:
+    facts = judged(Finding("5-anonymity", "k", None, 5, 1, False, failing=1, smallest=1), classes=1)
+    expected = "This table must not be released: 1 of its 1 class has fewer than 5 records; the smallest has 1."
+    assert verdict.write_headline(facts) == expected
+
+
+def test_many_promises_are_counted_after_the_first() -> None:
+    said = verdict.write_details(judged(*(finding("t", 0.2, 0.1) for _ in range(12))))
+    assert len(said) == 3
+    assert said[-1] == "10 further promises kept; see below."
+
+
+def test_nothing_promised_is_nothing_kept() -> None:
+    assert not verdict.holds(judged())
+    assert verdict.write_headline(judged()) == "Nothing was promised about the 1,000 records of this table."
+    assert verdict.write_headline(judged(released=0)) == "No record was released."
+    assert verdict.write_details(judged()) == []

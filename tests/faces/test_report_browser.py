@@ -1,16 +1,13 @@
 """The report page in a real browser: no errors, no requests, nothing wider than the window, and it can be printed."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from kinfold.release.report.chart import draw
-from kinfold.release.report.map_labels import touch
-from kinfold.release.report.page import page
-from kinfold.release.report.risk_utility import Trial, picture
+from kinfold.release.report.page import write_page
+from kinfold.release.report.risk_utility_map import Trial, boxes_overlap, chart_trials
 from report_facts import hospital, hostile, many
 
 pytestmark = pytest.mark.slow
@@ -21,7 +18,7 @@ PAGES = {"internal": hospital, "public": lambda: hospital().public(), "hostile":
 @pytest.fixture(scope="module", params=PAGES)
 def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("report") / f"{request.param}.html"
-    file.write_text(page(PAGES[request.param]()), "utf-8")
+    file.write_text(write_page(PAGES[request.param]()), "utf-8")
     return file
 
 
@@ -71,7 +68,7 @@ def test_labels_and_bars_stay_inside_their_charts(browser, path: Path) -> None:
 
 def test_every_printed_sheet_of_the_internal_page_is_made(browser, tmp_path: Path) -> None:
     file = tmp_path / "internal.html"
-    file.write_text(page(hospital()), "utf-8")
+    file.write_text(write_page(hospital()), "utf-8")
     tab = browser.new_page()
     tab.goto(file.as_uri())
     pdf = tab.pdf(prefer_css_page_size=True)
@@ -85,7 +82,7 @@ def test_the_names_on_a_full_map_do_not_overlap_as_a_browser_draws_them(browser,
     trials = [
         Trial(method, k, 1 / k, 0.012 * k + 0.004 * i) for i, method in enumerate(methods) for k in (3, 5, 10, 20)
     ]
-    (tmp_path / "map.html").write_text(f"<meta charset=utf-8>{draw(picture(trials), 'map')}", "utf-8")
+    (tmp_path / "map.html").write_text(f"<meta charset=utf-8>{draw(chart_trials(trials), 'map')}", "utf-8")
     tab = browser.new_page(viewport={"width": 560, "height": 700})
     tab.goto((tmp_path / "map.html").as_uri())
     boxes = tab.evaluate(
@@ -94,4 +91,4 @@ def test_the_names_on_a_full_map_do_not_overlap_as_a_browser_draws_them(browser,
     )
     tab.close()
     assert len(boxes) >= 0.8 * len(trials)
-    assert not [1 for one, other in combinations(boxes, 2) if touch(one, other)]
+    assert not [1 for one, other in combinations(boxes, 2) if boxes_overlap(one, other)]

@@ -1,7 +1,5 @@
 """`kinfold reproduce`: the papers on the terminal and as JSON, and its exit code."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -10,9 +8,9 @@ from typing import Any
 import pytest
 
 from command import run
-from kinfold.reproduction import PAPERS, paper_003
-from kinfold.reproduction.expectation import Exhibit, Expectation, Worked
-from kinfold.reproduction.papers_run import CAUSES, load
+from kinfold.papers import PAPERS, paper_003
+from kinfold.papers.exhibits import Exhibit, ExhibitResult, Expectation
+from kinfold.papers.reproduction import CAUSES, load_paper
 from reference.public_data import found as public
 from tools import papers as totals
 
@@ -24,8 +22,7 @@ VERDICTS = {"match", "close", "differs", "not-computable"}
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    ran = run("reproduce", "--quick", "--json")
-    assert ran.code == 0, ran.out
+    ran = run("reproduce", "--quick", "--json").ok()
     return ran.json
 
 
@@ -88,7 +85,7 @@ def test_the_page_has_the_totals_of_every_value_by_cause_and_no_paper_is_said_no
     told = totals.read()
     assert list(told) == [*(name for name in CAUSES.values() if name in told), "all values"]
     for number in PAPERS:
-        values = sum(len(exhibit.expected) for exhibit in load(number).exhibits)
+        values = sum(len(exhibit.expected) for exhibit in load_paper(number).exhibits)
         assert told["all values"][number] == values == sum(told[name][number] for name in list(told)[:-1])
         assert all(cells["all"] == sum(cells[each] for each in PAPERS) for cells in told.values())
     for number in ("002", "003"):  # which need no file and are quick
@@ -99,33 +96,28 @@ def test_the_page_has_the_totals_of_every_value_by_cause_and_no_paper_is_said_no
 
 
 def test_one_paper_is_told_as_tables(found: Any) -> None:
-    ran = run("reproduce", "--paper", "003")
-    assert ran.code == 0
-    for line in ("Truta", "Table 3", "theirs", "ours", "all that should match does"):
+    ran = run("reproduce", "--paper", "003").ok()
+    for line in ("Truta", "Table 3", "theirs", "ours", "every value that should match does"):
         assert line in ran.out
 
 
 def test_what_should_match_and_does_not_ends_with_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = Exhibit("Table 9", "a wrong one", {("a", "b"): Expectation("1")}, lambda _: Worked({("a", "b"): 2}))
+    wrong = Exhibit("Table 9", "a wrong one", {("a", "b"): Expectation("1")}, lambda _: ExhibitResult({("a", "b"): 2}))
     monkeypatch.setattr(paper_003, "PAPER", replace(paper_003.PAPER, exhibits=(wrong,)))
-    ran = run("reproduce", "--paper", "003")
-    assert ran.code == 1
+    ran = run("reproduce", "--paper", "003").fails(1)
     assert "FAILS" in ran.out
-    assert "1 value should have come out and did not" in ran.out
+    assert "1 value should match and did not" in ran.out
     assert run("reproduce", "--paper", "003", "--json").code == 1
 
 
 def test_a_paper_or_a_folder_that_is_not_there_is_a_usage_error(tmp_path: Any) -> None:
-    ran = run("reproduce", "--paper", "999")
-    assert ran.code == 2
-    assert "there is no paper '999'" in ran.err
+    run("reproduce", "--paper", "999").fails(2, "there is no paper '999'")
     assert run("reproduce", "--data", tmp_path / "nowhere").code == 2
 
 
 def test_a_page_holds_every_exhibit_and_its_figures_and_loads_nothing(tmp_path: Any) -> None:
     path = tmp_path / "new" / "papers.html"
-    ran = run("reproduce", "--paper", "003", "--out", path)
-    assert ran.code == 0
+    run("reproduce", "--paper", "003", "--out", path).ok()
     html = path.read_text("utf-8")
     for exhibit in paper_003.PAPER.exhibits:
         assert f"<h3>{exhibit.place} " in html
@@ -137,14 +129,12 @@ def test_a_page_holds_every_exhibit_and_its_figures_and_loads_nothing(tmp_path: 
 
 
 def test_a_page_that_cannot_be_written_is_a_usage_error(tmp_path: Any) -> None:
-    ran = run("reproduce", "--paper", "003", "--out", tmp_path)
-    assert ran.code == 2
-    assert "cannot write" in ran.err
+    run("reproduce", "--paper", "003", "--out", tmp_path).fails(2, "cannot write")
 
 
 def test_every_exhibit_says_where_it_stands_and_every_cell_once() -> None:
     for number in PAPERS:
-        exhibits = load(number).exhibits
+        exhibits = load_paper(number).exhibits
         places = [exhibit.place for exhibit in exhibits]
         assert len(set(places)) == len(places)
         assert all(exhibit.expected for exhibit in exhibits)
@@ -156,17 +146,14 @@ def test_every_exhibit_says_where_it_stands_and_every_cell_once() -> None:
 @pytest.mark.parametrize("text", ["", "a,b\n1,x\n", "a,b\n1,2\n", "a,b\n1\n", "\xff\xfe"])
 def test_another_file_of_the_name_is_told_and_not_taken_for_the_public_one(tmp_path: Any, text: str) -> None:
     (tmp_path / "census.csv").write_bytes(text.encode("latin-1"))
-    ran = run("reproduce", "--paper", "004", "--quick", "--data", tmp_path)
-    assert ran.code == 3
-    assert "census.csv" in ran.err
+    ran = run("reproduce", "--paper", "004", "--quick", "--data", tmp_path).fails(3, "census.csv")
     assert "x" not in ran.err.split("'census.csv'")[1].split("fix")[0]  # no value of the file
 
 
 @pytest.mark.slow
 def test_with_the_public_files_nothing_that_comes_out_exactly_is_less_than_a_match() -> None:
     folder = public("census.csv").parent
-    ran = run("reproduce", "--data", folder, "--quick", "--json")
-    assert ran.code == 0, ran.out
+    ran = run("reproduce", "--data", folder, "--quick", "--json").ok()
     places = {(p["paper"], e["place"]): e for p in ran.json["papers"] for e in p["exhibits"]}
     for place in [("004", "Table 3"), ("000", "Outside the paper"), ("003", "Table 3"), ("002", "Figure 9B")]:
         assert places[place]["verdict"] == "match", place

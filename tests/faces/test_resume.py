@@ -1,7 +1,5 @@
 """A run in blocks that is stopped, killed or crashes goes on where it was, and ends as if nothing had happened."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -16,9 +14,9 @@ import pytest
 
 import kinfold
 from command import content, run, text
-from kinfold.disk.saved_work import WORD, SavedWork, place_of
-from kinfold.methods.blocks import parallel_blocks
-from kinfold.methods.planning import refinement
+from kinfold.disk.checkpoints import CHECKPOINT_STATE, CheckpointFolder, get_checkpoint_path
+from kinfold.methods import classes
+from kinfold.methods.blocks import pool
 from processes import PATIENCE, Command, ending, gone, start
 
 pytestmark = [
@@ -27,29 +25,30 @@ pytestmark = [
     pytest.mark.trust("faults"),
 ]
 
-RECORDS, BUNDLE = 700, 100
+RECORDS, BATCH = 700, 100
 ARGS = ("--quasi", "a,b", "--confidential", "wage", "-k", "4", "-t", "0.3", "--method", "mdav", "--others", "drop")
 BLOCKS = ("--set", "method.block=50", "--set", "method.refine_steps=12")
 
 # Blocks are saved one by one, rounds are small, and a step that is named never ends, once it is said that it has begun.
 SMALL = f"""
-import sys, threading
-from kinfold.methods.blocks import parallel_blocks
-from kinfold.methods.partition import large
-from kinfold.methods.planning import refinement
-parallel_blocks.BUNDLE, refinement.SMALL, large.PROMISED, large.BATCH = {BUNDLE}, 100, 100, 4
-from kinfold.disk import saved_work
-put = saved_work.SavedWork.put
-told, lock = [], threading.Lock()
+import sys, threading, time
+from kinfold.methods import classes
+from kinfold.methods.blocks import pool
+from kinfold.methods.partition import block_search
+pool.BATCH_RECORDS, classes.MAX_TABLED_RECORDS = {BATCH}, 100
+block_search.RECORDS_UNDER_PROMISES, block_search.BLOCKS_PER_BATCH = 100, 4
+from kinfold.disk.checkpoints import CheckpointFolder
+put = CheckpointFolder.put
+saved, lock = [], threading.Lock()
 def slow(self, name, **arrays):
     put(self, name, **arrays)
     with lock:
-        told.append(name)
-        print("saved", len(told), name, file=sys.stderr, flush=True)
-        while any(name.startswith(each) for each in STOPS) and len(told) >= MANY:
-            pass
+        saved.append(name)
+        print("saved", len(saved), name, file=sys.stderr, flush=True)
+        while any(name.startswith(each) for each in STOPS) and len(saved) >= MANY:
+            time.sleep(0.01)
 """
-STOPPED = SMALL + "STOPS, MANY = {!r}, {}\nsaved_work.SavedWork.put = slow\n"
+STOPPED = SMALL + "STOPS, MANY = {!r}, {}\nCheckpointFolder.put = slow\n"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +72,7 @@ def place(desk: Path) -> Iterator[Path]:
     """Where the release of a test goes; nothing is left there."""
     yield desk / "out"
     shutil.rmtree(desk / "out", ignore_errors=True)
-    shutil.rmtree(place_of(desk / "out"), ignore_errors=True)
+    shutil.rmtree(get_checkpoint_path(desk / "out"), ignore_errors=True)
 
 
 def anonymize(desk: Path, out: str, *args: str, before: str = SMALL) -> Command:
@@ -102,23 +101,23 @@ def test_a_run_that_is_stopped_goes_on_and_ends_the_same(
         command.until(f"saved {many} ")
         command.process.send_signal(number)
         assert command.ended() == 128 + number
-    assert f"stopped; {WORD}" in command.said
+    assert f"stopped; {CHECKPOINT_STATE}" in command.said
     assert command.left == []
     assert not place.exists()
-    assert place_of(place).stat().st_mode & 0o777 == 0o700
+    assert get_checkpoint_path(place).stat().st_mode & 0o777 == 0o700
     goes_on(desk, place, stops)
 
 
 def goes_on(desk: Path, place: Path, stops: tuple[str, ...]) -> None:
     """Resume, and compare with the run that nobody stopped."""
-    kept = {path.stem for path in place_of(place).glob("*.npz")}
+    kept = {path.stem for path in get_checkpoint_path(place).glob("*.npz")}
     assert any(name.startswith(stops) for name in kept)
     with ending(anonymize(desk, "out", "--resume", before=STOPPED.format((), 0))) as command:
         assert command.ended() == 0, command.said
     again = {line.split()[2] for line in command.said.splitlines() if line.startswith("saved")}
     assert not again & {name for name in kept if name != "refinement"}  # what was done is not done again
     assert public(place) == public(desk / "whole")
-    assert not place_of(place).exists()
+    assert not get_checkpoint_path(place).exists()
     assert command.left == []
 
 
@@ -143,7 +142,7 @@ def test_a_run_that_begins_anew_does_not_look_at_what_was_kept(desk: Path, place
         assert command.ended() == 0, command.said
     assert "blocks-0" in command.said
     assert public(place) == public(desk / "whole")
-    assert not place_of(place).exists()
+    assert not get_checkpoint_path(place).exists()
 
 
 def test_another_input_or_policy_is_refused_with_the_reason(desk: Path, place: Path, tmp_path: Path) -> None:
@@ -151,30 +150,27 @@ def test_another_input_or_policy_is_refused_with_the_reason(desk: Path, place: P
         command.until(" borders")
         command.process.send_signal(signal.SIGTERM)
         command.ended()
-    held = content(place_of(place))
+    held = content(get_checkpoint_path(place))
     other = text(tmp_path, "table.csv", (desk / "table.csv").read_text().replace("\n", "\n0.5,1,7\n", 1))
-    ran = run("anonymize", other, *ARGS, *BLOCKS, "--out", place, "--resume")
-    assert ran.code == 2
-    assert "cannot resume: the input is not the one that the stopped run read" in ran.err
-    ran = run("anonymize", desk / "table.csv", *ARGS, *BLOCKS, "--seed", "5", "--out", place, "--resume")
-    assert ran.code == 2
-    assert "cannot resume: the policy is not the one that the stopped run had" in ran.err
-    assert "leave out --resume" in ran.err
-    assert content(place_of(place)) == held
+    run("anonymize", other, *ARGS, *BLOCKS, "--out", place, "--resume").fails(
+        2, "cannot resume: the stopped run read another input"
+    )
+    run("anonymize", desk / "table.csv", *ARGS, *BLOCKS, "--seed", "5", "--out", place, "--resume").fails(
+        2, "cannot resume: the stopped run had another policy", "leave out --resume"
+    )
+    assert content(get_checkpoint_path(place)) == held
     assert not place.exists()
 
 
 def test_a_run_that_can_never_be_met_leaves_nothing(desk: Path, place: Path) -> None:
     args = ("--quasi", "a,b", "--confidential", "wage", "-k", "4", "-l", "500", "--method", "mdav", "--others", "drop")
-    ran = run("anonymize", desk / "table.csv", *args, "--set", "method.block=50", "--out", place)
-    assert ran.code == 4
-    assert not place_of(place).exists()
+    run("anonymize", desk / "table.csv", *args, "--set", "method.block=50", "--out", place).fails(4)
+    assert not get_checkpoint_path(place).exists()
 
 
 def test_without_blocks_nothing_is_kept_and_resume_begins_at_the_start(desk: Path, place: Path) -> None:
-    ran = run("anonymize", desk / "table.csv", *ARGS, "--out", place, "--resume")
-    assert ran.code == 0, ran.err
-    assert not place_of(place).exists()
+    run("anonymize", desk / "table.csv", *ARGS, "--out", place, "--resume").ok()
+    assert not get_checkpoint_path(place).exists()
 
 
 # The library
@@ -195,15 +191,15 @@ def test_a_listener_that_raises_ends_the_run_and_it_can_be_resumed(desk: Path, t
             raise kinfold.Cancelled("enough")
 
     table, out = desk / "table.csv", tmp_path / "out"
-    with pytest.raises(kinfold.Cancelled), SavedWork(out) as saved:
+    with pytest.raises(kinfold.Cancelled), CheckpointFolder(out) as saved:
         kinfold.anonymize(table, policy, progress=listen, saved=saved)
     assert {"read", "blocks", "borders"} <= set(stages)
-    assert place_of(out).exists()
-    with SavedWork(out, resume=True) as saved:
+    assert get_checkpoint_path(out).exists()
+    with CheckpointFolder(out, resume=True) as saved:
         resumed = kinfold.anonymize(table, policy, saved=saved)
     assert (resumed.labels == kinfold.anonymize(table, policy).labels).all()
-    assert not place_of(out).exists()
-    with pytest.raises(kinfold.PolicyError, match="checksum"), SavedWork(out, resume=True) as saved:
+    assert not get_checkpoint_path(out).exists()
+    with pytest.raises(kinfold.PolicyError, match="checksum"), CheckpointFolder(out, resume=True) as saved:
         kinfold.anonymize(resumed.frame, policy, saved=saved)
 
 
@@ -211,8 +207,8 @@ def test_a_listener_that_raises_ends_the_run_and_it_can_be_resumed(desk: Path, t
 def test_a_run_that_a_listener_ends_leaves_no_thread_at_work(
     desk: Path, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel_blocks, "BUNDLE", BUNDLE)
-    monkeypatch.setattr(refinement, "SMALL", 100)
+    monkeypatch.setattr(pool, "BATCH_RECORDS", BATCH)
+    monkeypatch.setattr(classes, "MAX_TABLED_RECORDS", 100)
     before, asked = threading.active_count(), {"method": "mdav", "block": 50}
 
     def listen(name: str, done: int, total: int) -> None:
@@ -229,7 +225,7 @@ def test_a_run_that_a_listener_ends_leaves_no_thread_at_work(
 
 
 def test_a_run_in_the_middle_of_a_query_ends_within_two_seconds(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinfold.rows.engines.duckdb import DuckDB
+    from kinfold.tables.duckdb.engine import DuckDB
 
     began: list[float] = []
 

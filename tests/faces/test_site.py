@@ -1,20 +1,20 @@
 """The site of the documentation: it builds strictly, loads nothing from elsewhere, fits screens and can be searched."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from chromium import opened
+from documents import FORMULA, FORMULAS, prose
 from examples import PAGES, ROOT
-from kinfold.measures.catalogue import CATALOGUE
+from kinfold.measures.measure_table import CATALOGUE
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ LOADED = {
     "image": "href",
     "use": "href",
 }
-LOOKED_AT = ("index.html", "choose.html", "methods/mdav.html", "api.html")
+LOOKED_AT = ("index.html", "choose.html", "methods/mdav.html", "measures/disclosure.html", "api.html")
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,26 @@ def test_what_is_not_run_says_so_where_a_reader_sees_it(site: Path) -> None:
     page = (site / "guides" / "hundred-million-rows.html").read_text("utf-8")
     assert 'class="not-run"' in page
     assert "Not run by the tests: it takes a table of a hundred million rows" in page
+
+
+def test_formulas_become_mathml_and_code_is_left_alone(site: Path) -> None:
+    from tools.site.hooks import on_page_markdown
+
+    code = "```sh\n$ echo $HOME $x$\n$$a$$\n```\n`$y$`, ``a`$z$``, 5$ and $6"
+    page: Any = SimpleNamespace(file=SimpleNamespace(src_uri="methods/toy.md"))
+    assert on_page_markdown(code, page=page) == code
+    drawn = on_page_markdown("$a_1$ is\n\n$$\\sum_{i} a_i$$\n\n" + code, page=page)
+    assert drawn.endswith(code)
+    assert re.findall("<math [^>]*display=.(\\w+)", drawn) == ["inline", "block"]
+    assert "<munder><mo>&#x02211;</mo>" in drawn
+    for path in FORMULAS:
+        written = len(FORMULA.findall(prose(path)))
+        built = (site / path.relative_to(ROOT / "docs")).with_suffix(".html").read_text("utf-8")
+        assert built.count("<math ") == built.count("</math>") == written, path.name
+        assert not re.search(
+            r"\$\$|\\[a-z]+\b|&lt;m",
+            re.sub(r"<pre.*?</pre>|<code>.*?</code>|<script.*?</script>", "", built, flags=re.DOTALL),
+        ), path.name
 
 
 def test_a_broken_link_ends_the_building(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """How a table is written, as a steward says it: options, policies and keywords, right ones and wrong ones."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil
@@ -20,7 +18,7 @@ import pytest
 import kinfold
 from command import Ran, run, text
 from kinfold import checker
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError
 
 SECRET = "1.987,65"
 HEAD = "age;weight;sex;born;income"
@@ -84,8 +82,7 @@ def test_policy_options_and_settings_say_the_same(desk: Path) -> None:
             ]
         },
     ]:
-        ran = anonymize(desk, *said.get("args", ()), policy=str(said.get("policy", "policy.toml")))
-        assert ran.code == 0, ran.err
+        anonymize(desk, *said.get("args", ()), policy=str(said.get("policy", "policy.toml"))).ok()
         releases.append((desk / "out" / "public" / "release.csv").read_bytes())
     assert len({*releases}) == 1
     settings = {"decimal": ",", "thousands": ".", "dates": "%d.%m.%Y", "na": ["NA"]}
@@ -110,10 +107,9 @@ def test_both_checkers_judge_it(desk: Path) -> None:
     assert anonymize(desk, policy="source.toml").code == 0
     public = desk / "out" / "public"
     assert run("verify", desk / "out", "--twice").code == 0
-    assert checker.examine(public)["holds"]
+    assert checker.check_release(public)["holds"]
     assert run("verify", public / "release.csv", "--policy", desk / "source.toml", "--twice").code == 0
-    found = run("measure", desk / "t.csv", public / "release.csv", "--policy", desk / "source.toml", "--json")
-    assert found.code == 0, found.err
+    run("measure", desk / "t.csv", public / "release.csv", "--policy", desk / "source.toml", "--json").ok()
 
 
 @pytest.mark.parametrize(
@@ -132,8 +128,7 @@ def test_both_checkers_judge_it(desk: Path) -> None:
 )
 def test_whatever_is_released_is_read_as_it_is_written(desk: Path, settings: tuple[str, ...]) -> None:
     args = [a for setting in settings for a in ("--set", setting)]
-    ran = anonymize(desk, *args, policy="source.toml")
-    assert ran.code == 0, ran.err
+    anonymize(desk, *args, policy="source.toml").ok()
     assert run("verify", desk / "out", "--twice").code == 0
 
 
@@ -145,11 +140,12 @@ def test_numbers_of_a_parquet_release_are_numbers(desk: Path) -> None:
 
 
 def test_without_being_told_a_run_says_what_it_sees(desk: Path) -> None:
-    ran = anonymize(desk)
-    assert ran.code == 3
-    assert "column 'income' seems to hold numbers with a decimal comma and marks for thousands: 40 of its 40" in ran.err
-    assert 'source.decimal = "," (--decimal) and source.thousands = "." (--thousands)' in ran.err
-    assert "column 'weight' seems to hold numbers with a decimal comma" in ran.err
+    anonymize(desk).fails(
+        3,
+        "column 'income' seems to hold numbers with a decimal comma and thousands marks: 40 of its 40",
+        'source.decimal = "," (--decimal) and source.thousands = "." (--thousands)',
+        "column 'weight' seems to hold numbers with a decimal comma",
+    )
     assert not (desk / "out").exists()
     nominal = [a for name in ("income", "weight") for a in ("--set", f"columns.{name}.type=nominal")]
     assert anonymize(desk, *nominal, "--set", "privacy.t=0.99").code == 0
@@ -160,13 +156,13 @@ def test_without_being_told_a_run_says_what_it_sees(desk: Path) -> None:
     [
         (("--decimal", "."), 3, "column 'weight' seems to hold numbers with a decimal comma"),
         (("--decimal", ",", "--set", "columns.weight.type=continuous"), 3, "column 'income' seems"),
-        (("--decimal", ","), 3, 'say source.thousands = "." (--thousands)'),
+        (("--decimal", ","), 3, 'set source.thousands = "." (--thousands)'),
         (("--decimal", "x"), 2, "--decimal: 'source.decimal' should be '.' or ','"),
-        (("--decimal", ",", "--thousands", ","), 2, "the same mark"),
+        (("--decimal", ",", "--thousands", ","), 2, "the same character"),
         (("--thousands", "ab"), 2, "--thousands"),
         (("--separator", "ab"), 2, "--separator"),
-        (("--separator", "tab"), 3, "no tab stands in the header"),
-        (("--encoding", "klingon"), 2, "--encoding: 'source.encoding' is refused: no such encoding"),
+        (("--separator", "tab"), 3, "the header has no tab"),
+        (("--encoding", "klingon"), 2, "--encoding: 'source.encoding' is refused: there is no such encoding"),
         (("--encoding", "utf-16"), 3, "is not text in utf-16"),
         (("--dates", "%d%m%Y"), 2, "digits alone"),
         (("--dates", "day"), 2, "--dates"),
@@ -186,47 +182,42 @@ def test_a_wrong_option_is_told_by_its_name(desk: Path, args: tuple[str, ...], c
 
 def test_a_wrong_key_is_told_by_the_file(desk: Path) -> None:
     text(desk, "policy.toml", '[source]\ndecimal = "x"\n' + POLICY)
-    ran = anonymize(desk)
-    assert ran.code == 2
-    assert "policy.toml': 'source.decimal' should be '.' or ','" in ran.err
+    anonymize(desk).fails(2, "policy.toml': 'source.decimal' should be '.' or ','")
 
 
 @pytest.mark.parametrize(
     ("line", "column", "counts"),
     [
-        ("33;61.5;m;01.01.1950;1.100,00", "weight", "40 of its 41 values are such, 1 is something else"),
-        ("33;61,5;m;01.01.1950;many", "income", "40 of its 41 values are such, 1 is something else"),
-        ("33;61,5;m;soon;1.100,00", "born", "40 of its 41 values are such, 1 is something else"),
-        ("old;61,5;m;01.01.1950;1.100,00", "age", "40 of its 41 values are such, 1 is something else"),
+        ("33;61.5;m;01.01.1950;1.100,00", "weight", "40 of its 41 values are numbers, 1 is not"),
+        ("33;61,5;m;01.01.1950;many", "income", "40 of its 41 values are numbers, 1 is not"),
+        ("33;61,5;m;soon;1.100,00", "born", "40 of its 41 values are dates, 1 is not"),
+        ("old;61,5;m;01.01.1950;1.100,00", "age", "40 of its 41 values are numbers, 1 is not"),
     ],
 )
 def test_a_value_that_does_not_fit_stops_the_run_with_counts(desk: Path, line: str, column: str, counts: str) -> None:
     text(desk, "t.csv", "\n".join([HEAD, *ROWS, line]) + "\n")
-    ran = anonymize(desk, policy="source.toml")
-    assert ran.code == 3
-    assert f"column '{column}' seems" in ran.err
-    assert counts in ran.err
+    ran = anonymize(desk, policy="source.toml").fails(3, f"column '{column}' seems", counts)
     assert not {"61.5", "many", "soon", "old;"} & {*ran.err.split()}
 
 
 def test_a_declared_column_says_which_key_would_help(desk: Path) -> None:
     types = (("income", "continuous"), ("sex", "date"))
-    ran = anonymize(desk, "--decimal", ",", *(a for n, kind in types for a in ("--set", f"columns.{n}.type={kind}")))
-    assert ran.code == 3
-    assert "column 'income' is declared continuous, but 40 of 40 values are not numbers" in ran.err
-    assert 'fix: say source.thousands = "." (--thousands), or declare it nominal' in ran.err
-    assert "column 'sex' is declared date, but not every value is one" in ran.err
-    assert 'source.dates = "%d.%m.%Y" (--dates)' in ran.err
+    anonymize(desk, "--decimal", ",", *(a for n, kind in types for a in ("--set", f"columns.{n}.type={kind}"))).fails(
+        3,
+        "column 'income' is declared continuous, but 40 of 40 values are not numbers",
+        'fix: set source.thousands = "." (--thousands), or declare it nominal',
+        "column 'sex' is declared date, but not every value is one",
+        'source.dates = "%d.%m.%Y" (--dates)',
+    )
 
 
 @pytest.mark.compiled
 def test_ambiguous_dates_stop_a_run_with_both_readings(desk: Path) -> None:
     lines = ["day,x", *(f"0{1 + i % 9}/0{1 + i % 8}/2020,{i % 3}" for i in range(30))]
     path = text(desk, "d.csv", "\n".join(lines) + "\n")
-    ran = run("anonymize", path, "--quasi", "day,x", "-k", "2", "--out", desk / "d")
-    assert ran.code == 3
-    assert "ambiguous" in ran.err
-    assert 'source.dates = "%d/%m/%Y" or "%m/%d/%Y" (--dates)' in ran.err
+    run("anonymize", path, "--quasi", "day,x", "-k", "2", "--out", desk / "d").fails(
+        3, "ambiguous", 'source.dates = "%d/%m/%Y" or "%m/%d/%Y" (--dates)'
+    )
     assert run("anonymize", path, "--quasi", "day,x", "-k", "2", "--out", desk / "d", "--dates", "%m/%d/%Y").code == 0
     assert run("verify", desk / "d", "--twice").code == 0
 
@@ -294,11 +285,6 @@ def test_categories_without_an_order_have_none() -> None:
     assert str(kinfold.anonymize(frame, quasi=["a"], k=3, method="mdav").policy["a"].kind) == "nominal"
 
 
-def test_a_lazy_frame_is_refused_with_what_to_do() -> None:
-    with pytest.raises(PolicyError, match="collect it first"):
-        kinfold.anonymize(pl.LazyFrame({"a": [1, 2]}), quasi=["a"], k=2)
-
-
 def test_words_for_missing_in_a_frame_are_missing_in_its_release() -> None:
     frame = pd.DataFrame({"a": [1, 1, 1, 2, 2, 2], "word": ["NA", "x", "y", "x", "y", "x"]})
     release = kinfold.anonymize(frame, quasi=["a"], confidential=["word"], k=3, na=["NA"], method="mdav")
@@ -322,22 +308,15 @@ def test_a_workbook_goes_the_whole_way(desk: Path) -> None:
     ran = run("anonymize", desk / "t.xlsx", *roles, "--sheet", "people")
     assert 'source.na = ["NA"] (--na)' in ran.err
     more = ("--sheet", "1", "--na", "NA", "--set", "columns.age.missing=mean")
-    ran = run("anonymize", desk / "t.xlsx", *roles, *more)
-    assert ran.code == 0, ran.err
+    run("anonymize", desk / "t.xlsx", *roles, *more).ok()
     assert run("verify", desk / "x", "--twice").code == 0
     assert run("profile", desk / "t.xlsx", "--sheet", "people", "--json").json["source"]["sheet"] == "people"
-
-
-def test_the_command_says_which_formats_are_known(desk: Path) -> None:
-    ran = run("anonymize", text(desk, "t.dat", "a\n1\n"), "--quasi", "a", "-k", "2", "--out", desk / "x")
-    assert ran.code == 3
-    assert all(ending in ran.err for ending in (".csv", ".parquet", ".jsonl", ".json", ".xlsx", ".dta", ".sav", ".gz"))
 
 
 @pytest.mark.parametrize(("declared", "written"), [("utf-8", "cp1252"), ("latin-1", "utf-8"), ("utf-16", "utf-8")])
 def test_an_encoding_that_is_not_the_file_s_is_refused(tmp_path: Path, declared: str, written: str) -> None:
     path = text(tmp_path, "t.csv", "größe,b\n1,2\n3,4\n".encode(written))
-    with pytest.raises(DataError, match=r"as source\.encoding says"):
+    with pytest.raises(DataError, match=r"the declared source\.encoding"):
         kinfold.profile(path, encoding=declared)
 
 
@@ -357,32 +336,29 @@ def test_every_command_that_reads_a_table_has_the_options() -> None:
 
 def test_a_folder_is_read_as_its_certificate_says(desk: Path) -> None:
     assert anonymize(desk, policy="source.toml").code == 0
-    ran = run("verify", desk / "out", "--decimal", ".")
-    assert ran.code == 2
-    assert "--decimal is for a table" in ran.err
+    run("verify", desk / "out", "--decimal", ".").fails(2, "--decimal is for a table")
 
 
 def test_numbers_with_a_point_are_none_where_a_comma_is_declared(tmp_path: Path) -> None:
     path = text(tmp_path, "t.csv", "\n".join(["a;b", *(f"{i}.5;x" for i in range(20))]) + "\n")
-    ran = run(
+    run(
         "anonymize", path, "--quasi", "a", "--confidential", "b", "-k", "2", "--out", tmp_path / "o", "--decimal", ","
+    ).fails(
+        3,
+        "column 'a' seems to hold numbers with a decimal point: 20 of its 20 values are numbers",
+        'set source.decimal = "." (--decimal)',
     )
-    assert ran.code == 3
-    assert "column 'a' seems to hold numbers with a decimal point: 20 of its 20 values are such" in ran.err
-    assert 'say source.decimal = "." (--decimal)' in ran.err
 
 
 @pytest.mark.slow
 def test_a_comparison_reads_the_table_as_it_is_written(desk: Path) -> None:
     methods = ("--methods", "mdav,v-mdav", "--k", "3")
-    ran = run("compare", desk / "t.csv", "--policy", desk / "source.toml", *methods, "--out", desk / "c", "--json")
-    assert ran.code == 0, ran.err
+    run("compare", desk / "t.csv", "--policy", desk / "source.toml", *methods, "--out", desk / "c", "--json").ok()
 
 
 @pytest.mark.slow
 def test_a_hierarchy_of_a_column_with_decimal_commas_has_points(desk: Path) -> None:
     setting = ("--set", "columns.weight.hierarchy.intervals=[0.5, 2]")
     args = ("--policy", desk / "source.toml", "--column", "weight", "--out", desk / "h.csv", *setting)
-    ran = run("hierarchy", desk / "t.csv", *args)
-    assert ran.code == 0, ran.err
+    run("hierarchy", desk / "t.csv", *args).ok()
     assert (desk / "h.csv").read_text().startswith("60.05;")

@@ -7,8 +7,6 @@ numbers, dates   within the range that the table had, with no more decimals
 confidential     as they were, and promised about by t or l
 """
 
-from __future__ import annotations
-
 import csv
 import tomllib
 from collections import Counter
@@ -63,8 +61,7 @@ def released(data: Path, folder: Path) -> tuple[dict[str, Any], Columns]:
     """Profile a file, release it by the policy that was written, and return the policy and the release."""
     policy, out = folder / "policy.toml", folder / "release"
     assert run("profile", data, "--write-policy", policy).code == 0
-    ran = run("anonymize", data, "--policy", policy, "--out", out)
-    assert ran.code == 0, ran.err
+    run("anonymize", data, "--policy", policy, "--out", out).ok()
     assert run("verify", out / "public").code == 0
     return tomllib.loads(policy.read_text()), table(out / "public" / "release.csv")
 

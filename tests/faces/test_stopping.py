@@ -1,7 +1,5 @@
 """SIGINT, SIGTERM and SIGHUP end any command, wherever it is: at once, tidily, with a true word and the right code."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -27,8 +25,8 @@ SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 UNCHANGED = "stopped; nothing was changed"
 IN_PLACE = "stopped; the new release is in place at '{}'"
 
-READING = BUSY + "from kinfold.rows.engines.duckdb import DuckDB; DuckDB.schema = lambda *_: busy({!r})"
-WRITTEN = BUSY + "from kinfold.cli import output; output.tell_release = lambda *_: busy({!r})"
+READING = BUSY + "from kinfold.tables.duckdb.engine import DuckDB; DuckDB.schema = lambda *_: busy({!r})"
+WRITTEN = BUSY + "from kinfold.cli import output; output.print_release = lambda *_: busy({!r})"
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +44,15 @@ def desk(earlier: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def anonymize(desk: Path, *, before: str, **options: object) -> Command:
-    return start(
-        desk, "anonymize", desk / "table.csv", *ARGS, "--out", desk / "out", "--force", before=before, **options
-    )
+def anonymize(desk: Path, out: str = "out", **options: object) -> Command:
+    return start(desk, "anonymize", desk / "table.csv", *ARGS, "--out", desk / out, "--force", **options)
+
+
+def terminated(command: Command) -> None:
+    """Stop a command once it is busy."""
+    command.until("busy")
+    command.process.send_signal(signal.SIGTERM)
+    assert command.ended() == 143
 
 
 def told(command: Command) -> list[str]:
@@ -57,19 +60,14 @@ def told(command: Command) -> list[str]:
     return [line for line in command.said.splitlines() if line != "busy"]
 
 
-@pytest.mark.parametrize("how", ["python", "c", "kernel", "database", "arrow", "threads"])
-def test_a_signal_ends_a_run_whatever_it_is_doing(desk: Path, how: str) -> None:
-    stopped(desk, signal.SIGTERM, how)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["kernel", "database"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
-def test_each_signal_has_its_code(desk: Path, number: signal.Signals, how: str) -> None:
-    stopped(desk, number, how)
-
-
-def stopped(desk: Path, number: signal.Signals, how: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "how"),
+    [
+        *((signal.SIGTERM, how) for how in ("python", "c", "kernel", "database", "arrow", "threads")),
+        *((number, how) for number in (signal.SIGINT, signal.SIGHUP) for how in ("kernel", "database")),
+    ],
+)
+def test_a_signal_ends_a_run_whatever_it_is_doing_with_its_code(desk: Path, number: signal.Signals, how: str) -> None:
     before = content(desk)
     with ending(anonymize(desk, before=READING.format(how))) as command:
         command.until("busy")
@@ -106,9 +104,7 @@ def test_a_signal_to_the_process_that_does_the_work_counts_too(desk: Path) -> No
 def test_after_the_exchange_the_new_release_is_in_place_and_that_is_said(desk: Path) -> None:
     before = content(desk / "out")
     with ending(anonymize(desk, before=WRITTEN.format("c"))) as command:
-        command.until("busy")
-        command.process.send_signal(signal.SIGTERM)
-        assert command.ended() == 143
+        terminated(command)
     assert told(command) == [IN_PLACE.format(desk / "out")]
     assert content(desk / "out").keys() == before.keys()
     assert content(desk / "out") != before  # the reports tell when they were made
@@ -119,23 +115,23 @@ def test_after_the_exchange_the_new_release_is_in_place_and_that_is_said(desk: P
 
 SLOWLY = """
 import os, sys, time
-from kinfold.disk import exchange
+from kinfold.disk import folders
 from pathlib import Path
-swapped, rename = exchange._swapped, Path.rename
+swap, rename = folders._swap_atomically, Path.rename
 def slow():
     print("busy", file=sys.stderr, flush=True)
     time.sleep(0.7)
 def one_step(one, other):
     slow()
-    return swapped(one, other)
+    return swap(one, other)
 def two_steps(path, target):
     if path.name == "new" and not target.exists():
         slow()
     return rename(path, target)
 """
 STEPS = {
-    "one": "exchange._swapped = one_step",
-    "two": "exchange._swapped = lambda *_: False; Path.rename = two_steps",
+    "one": "folders._swap_atomically = one_step",
+    "two": "folders._swap_atomically = lambda *_: False; Path.rename = two_steps",
 }
 
 
@@ -153,9 +149,7 @@ def test_the_exchange_is_not_cut(desk: Path, steps: str) -> None:
 
 def test_folders_that_were_opened_for_the_release_go_again(desk: Path) -> None:
     before = BUSY + "from kinfold.release import folder; folder._fill = lambda *_: busy('c')"
-    with ending(
-        start(desk, "anonymize", desk / "table.csv", *ARGS, "--out", desk / "a" / "b" / "out", before=before)
-    ) as command:
+    with ending(anonymize(desk, "a/b/out", before=before)) as command:
         command.until("busy")
         assert [path.stat().st_mode & 0o077 for path in (desk / "a" / "b").iterdir()] == [0]
         command.process.send_signal(signal.SIGTERM)
@@ -175,12 +169,10 @@ def test_folders_that_were_opened_for_the_release_go_again(desk: Path) -> None:
     ids=lambda args: args[0],
 )
 def test_every_command_can_be_stopped(desk: Path, args: tuple[str, ...]) -> None:
-    before = BUSY + "from kinfold.rows.engines.duckdb import DuckDB; DuckDB.read = lambda *_, **__: busy('c')"
+    before = BUSY + "from kinfold.tables.duckdb.engine import DuckDB; DuckDB.read = lambda *_, **__: busy('c')"
     held = content(desk)
     with ending(start(desk, *args, before=before, cwd=desk)) as command:
-        command.until("busy")
-        command.process.send_signal(signal.SIGTERM)
-        assert command.ended() == 143
+        terminated(command)
     assert told(command) == [UNCHANGED]
     assert command.left == []
     assert content(desk) == held
@@ -188,10 +180,8 @@ def test_every_command_can_be_stopped(desk: Path, args: tuple[str, ...]) -> None
 
 def test_a_demo_that_is_stopped_does_not_say_that_nothing_was_changed(desk: Path) -> None:
     with ending(start(desk, "demo", "--out", desk / "demo", before=READING.format("c"))) as command:
-        command.until("busy")
-        command.process.send_signal(signal.SIGTERM)
-        assert command.ended() == 143
-    assert told(command) == [f"stopped; '{desk / 'demo'}' has been begun anew"]
+        terminated(command)
+    assert told(command) == [f"stopped; '{desk / 'demo'}' has been overwritten in part"]
     assert command.left == []
 
 
@@ -207,7 +197,7 @@ def test_a_comparison_ends_with_its_workers(desk: Path) -> None:
         workers = [int(word) for word in Path(f"/proc/{child}/task/{child}/children").read_text().split()]
         command.process.send_signal(signal.SIGTERM)
         assert command.ended() == 143
-    assert told(command) == [f"stopped; what was compared so far is kept in '{runs}'"]
+    assert told(command) == [f"stopped; the results so far are in '{runs}'"]
     assert len(workers) >= 2
     assert all(gone(worker) for worker in workers)
     assert command.left == []
@@ -231,7 +221,7 @@ def test_if_the_command_is_killed_its_run_goes_with_it_and_the_next_one_sweeps(d
 
 @pytest.mark.parametrize(
     ("number", "code", "words"),
-    [(signal.SIGKILL, 4, "for want of memory; nothing was changed"), (signal.SIGSEGV, 1, "broke off (SIGSEGV)")],
+    [(signal.SIGKILL, 4, "for lack of memory; nothing was changed"), (signal.SIGSEGV, 1, "the run crashed (SIGSEGV)")],
 )
 def test_a_run_that_is_ended_by_something_else_is_explained_and_tidied_up(
     desk: Path, number: signal.Signals, code: int, words: str
@@ -248,7 +238,7 @@ def test_a_run_that_is_ended_by_something_else_is_explained_and_tidied_up(
 def test_a_run_that_was_told_not_to_hear_of_hangups_goes_on(desk: Path) -> None:
     before = (
         "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "import os, sys; from kinfold.rows.engines.duckdb import DuckDB; schema = DuckDB.schema\n"
+        "import os, sys; from kinfold.tables.duckdb.engine import DuckDB; schema = DuckDB.schema\n"
         "def hung_up(*args):\n"
         "    os.kill(os.getppid(), signal.SIGHUP)\n"
         "    return schema(*args)\n"
@@ -278,7 +268,7 @@ import os, signal, sys, threading, time
 import kinfold
 assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.tables.duckdb.engine import DuckDB
 query = "SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b"
 engine = DuckDB()
 try:
@@ -291,7 +281,7 @@ except KeyboardInterrupt:
 """
 QUIET = """
 import os, signal, threading, time
-from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.errors import Cancelled
 signal.signal(signal.SIGINT, lambda *_: print("heard"))
 engine, done = DuckDB(), threading.Event()

@@ -1,12 +1,15 @@
 """Control characters in names: drawn as escapes on the terminal, escaped in JSON, pictures in the report."""
 
-from __future__ import annotations
-
+import importlib
 import io
 import json
 import re
+import subprocess
+import sys
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,11 +17,14 @@ from hypothesis import strategies as st
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
+from typer.testing import CliRunner
 
 from command import Ran, run, text
 from kinfold.cli import app as application
 from kinfold.cli import output, terminal
-from kinfold.cli.terminal_escapes import Terminal, plain, plain_json
+from kinfold.cli.app import app
+from kinfold.cli.terminal import Terminal, escape_json, escape_unprintable
+from kinfold.policy.registry import METHOD_MODULES
 
 EVIL = "a\x1b[2J\x07\x9b31m\u202e\u2066\u200b\u2028\u00adb"
 ANYTHING = st.text(st.characters(exclude_categories=()))
@@ -31,7 +37,7 @@ def unseen(said: str) -> list[str]:
 
 @given(ANYTHING)
 def test_plain_text_is_one_line_that_can_be_seen_and_written(name: str) -> None:
-    shown = plain(name)
+    shown = escape_unprintable(name)
     assert shown.isprintable()
     assert shown.encode("utf-8") is not None
     assert (shown == name) == name.isprintable()
@@ -39,7 +45,7 @@ def test_plain_text_is_one_line_that_can_be_seen_and_written(name: str) -> None:
 
 @given(ANYTHING)
 def test_plain_json_reads_back_the_same(name: str) -> None:
-    shown = plain_json(json.dumps({name: [name]}, ensure_ascii=False, indent=2))
+    shown = escape_json(json.dumps({name: [name]}, ensure_ascii=False, indent=2))
     assert not unseen(shown)
     assert shown.encode("utf-8") is not None
     assert json.loads(shown) == {name: [name]}
@@ -110,16 +116,14 @@ def test_no_command_lets_a_control_character_through(tmp_path: Path) -> None:
 
 def test_a_line_break_in_a_name_makes_no_line_of_its_own(tmp_path: Path) -> None:
     data = text(tmp_path, "t.csv", '"a\nerror: all is well",b\nu,v\n')
-    ran = run("anonymize", data, "--quasi", "b", "-k", 2, "--out", tmp_path / "out")
-    assert ran.code == 2
+    ran = run("anonymize", data, "--quasi", "b", "-k", 2, "--out", tmp_path / "out").fails(2)
     assert not any(line.startswith("error: all") for line in ran.err.splitlines())
     assert r"'a\nerror: all is well'" in ran.err
 
 
 @pytest.mark.parametrize("internal", [False, True])
 def test_the_report_draws_control_characters_as_pictures(internal: bool, tmp_path: Path) -> None:
-    ran = run(*commands(tmp_path)["release"])
-    assert ran.code == 0, ran.err
+    run(*commands(tmp_path)["release"]).ok()
     page = tmp_path / f"out{EVIL}" / ("internal" if internal else "public") / "report.html"
     assert not unseen(page.read_text(encoding="utf-8"))
 
@@ -131,26 +135,110 @@ def test_the_bar_is_gone_before_results_are_printed(tmp_path: Path, monkeypatch:
         for name in ("out", "err"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, shown)
-    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    monkeypatch.setattr(terminal, "BAR_DELAY_SECONDS", 0.0)
     table = text(tmp_path, "t.csv", "age,town\n" + "".join(f"{20 + i * 7 % 31},t{i % 3}\n" for i in range(30)))
-    ran = run("anonymize", table, "--quasi", "age,town", "-k", "3", "--method", "mdav", "--out", tmp_path / "out")
-    assert ran.code == 0, ran.err
+    run("anonymize", table, "--quasi", "age,town", "-k", "3", "--method", "mdav", "--out", tmp_path / "out").ok()
     said = screen.getvalue()
     before, _, results = said.partition("holds")
     assert "━" in before  # whichever of its stages it came to show
     assert "\x1b[2K" in before  # what a bar leaves is wiped away
-    assert "must not leave" in results
+    assert "keep private" in " ".join(results.split())  # a long path wraps the line
     assert not re.search(r"\x1b\[(2K|1A|\?25)|measuring|━", results)
 
 
 def test_a_bar_that_has_ended_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     monkeypatch.setattr(terminal, "err", Terminal(file=screen, force_terminal=True, width=80))
-    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
-    with terminal.Bar() as bar:
+    monkeypatch.setattr(terminal, "BAR_DELAY_SECONDS", 0.0)
+    with terminal.ProgressBar() as bar:
         bar("plan", 1, 2)
         bar.end()
         said = screen.getvalue()
         bar("done", 2, 2)
     assert "grouping" in said
     assert screen.getvalue() == said
+
+
+# Exceptions that nobody foresaw: code 1, the place in kinfold's code, what to do, and no value of the data
+
+
+TABLE = "age,sex\n" + "".join(f"{age},{sex}\n" for age in range(71234, 71240) for sex in "fm")
+ERRORS = {
+    "value": ValueError("cannot convert 71234"),
+    "recursion": RecursionError("71234"),
+    "disk": OSError(28, "No space left on device", "/home/71234"),
+    "key": KeyError(71234),
+}
+
+
+@pytest.fixture
+def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], tuple[object, ...]]:
+    """Make a method fail, and return a command that runs it."""
+    (tmp_path / "t.csv").write_text(TABLE)
+
+    def make(error: Exception) -> tuple[object, ...]:
+        def broken(*_: Any, **__: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(importlib.import_module(METHOD_MODULES["mdav"]), "run", broken)
+        asked = ("--quasi", "age,sex", "-k", 3, "--method", "mdav", "--out", tmp_path / "out")
+        return ("anonymize", tmp_path / "t.csv", *asked)
+
+    return make
+
+
+def shown(args: tuple[object, ...]) -> Ran:
+    """Run a command as a person would, in whose environment nothing is set."""
+    result = CliRunner().invoke(
+        app, [str(arg) for arg in args], catch_exceptions=False, env={"KINFOLD_TRACEBACK": None}
+    )
+    return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+def test_want_of_memory_is_no_bug(failing: Callable[[Exception], tuple[object, ...]], tmp_path: Path) -> None:
+    ran = shown(failing(MemoryError("71234 bytes")))
+    assert ran.code == 4  # this table cannot be released on this machine
+    assert "not enough memory" in ran.err
+    assert "71234" not in ran.err.replace(str(tmp_path), "") + ran.out
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_unexpected_exception_is_code_1_with_its_place_and_no_value(
+    name: str, failing: Callable[[Exception], tuple[object, ...]], tmp_path: Path
+) -> None:
+    ran = shown(failing(ERRORS[name])).fails(1, "in kinfold/methods/classes.py, line ", "  fix: ")
+    assert "71234" not in ran.err.replace(str(tmp_path), "") + ran.out
+    assert "Traceback" not in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_each_kind_says_what_it_is(failing: Callable[[Exception], tuple[object, ...]]) -> None:
+    told = {name: shown(failing(error)).err for name, error in ERRORS.items()}
+    assert "bug in kinfold: ValueError in kinfold/" in told["value"]
+    assert "please report the line above" in told["value"]
+    assert "nested too deeply" in told["recursion"]
+    assert "No space left on device" in told["disk"]
+
+
+def test_a_developer_sees_the_exception_itself(failing: Callable[[Exception], tuple[object, ...]]) -> None:
+    with pytest.raises(KeyError):
+        run(*failing(ERRORS["key"]))
+
+
+def test_a_bug_before_a_command_begins_is_shown_as_one(tmp_path: Path) -> None:
+    """Run as a process of its own: `main` holds what the commands do not."""
+    script = tmp_path / "broken.py"
+    script.write_text(
+        "import sys\n"
+        "from kinfold.cli import app as commands, main\n"
+        "def broken():\n    raise LookupError('71234')\n"
+        "commands.app.command(name='break')(broken)\n"
+        "sys.argv = ['kinfold', 'break']\n"
+        "main()\n"
+    )
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 1
+    assert "bug in kinfold: LookupError" in ran.stderr
+    assert "71234" not in ran.stderr
+    assert "Traceback" not in ran.stderr

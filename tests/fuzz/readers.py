@@ -3,8 +3,6 @@
 Hypothesis (`test_readers.py`) and atheris (`tools/fuzz.py`) call the same functions.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -17,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import arx_projects
-from kinfold import flow
+from kinfold import pipeline as flow
+from kinfold.convert import convert_file, convert_project, read_deid
 from kinfold.errors import KinfoldError
-from kinfold.hierarchy import read_arx
-from kinfold.interchange import convert, converted, read_deid
+from kinfold.hierarchies import read_arx
+from kinfold.policy.model import Policy
 from kinfold.release.inspection import check_folder
-from kinfold.request.policy import Policy
 from other_tools import MU_ANT, REPORT, SCRIPT
 
 MARKER = "Xanthippe"  # planted in the data: no message may tell it
@@ -86,13 +84,13 @@ def read_hierarchy(data: bytes) -> None:
 def read_project(data: bytes) -> None:
     """Convert a project of ARX."""
     with _file("study.deid", data) as path:
-        _allowed(lambda: convert(read_deid(path)).write(path.parent / "converted"))
+        _allowed(lambda: convert_project(read_deid(path)).write(path.parent / "converted"))
 
 
 def read_settings(data: bytes) -> None:
     """Convert settings of µ-ANT, or a report or script of sdcMicro; what is made of them is a policy."""
     with _file("settings", data) as path:
-        made = _allowed(lambda: converted(path))
+        made = _allowed(lambda: convert_file(path))
         if made is not None:
             Policy.parse(tomllib.loads(made.policy))
 

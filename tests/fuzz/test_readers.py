@@ -1,7 +1,5 @@
 """Whatever bytes come, a reader ends in a result or in an error of kinfold that tells no value of the data."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os
@@ -87,7 +85,7 @@ KEYS = st.sampled_from(
     [
         *("k", "t", "l", "p", "c", "alpha", "unit", "joint", "l_kind"),
         *("name", "refine", "refine_steps", "suppression", "seed", "objective", "levels", "choices", "prove"),
-        *("role", "type", "missing", "order", "average", "hierarchy", "weight", "distance", "identifying"),
+        *("role", "type", "missing", "order", "average", "hierarchy", "weight", "distance"),
         *("round", "preserve", "others", "suppressed", "format"),
     ]
 )

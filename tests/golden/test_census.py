@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from command import run
-from kinfold.reproduction.printed import table
+from kinfold.papers.exhibits import read_table
 from reference.public_data import census, found
 
-QUOTED = [(int(row["k"]), float(row["census"])) for row in table("000", "literature")]
+QUOTED = [(int(row["k"]), float(row["census"])) for row in read_table("000", "literature")]
 
 
 @pytest.mark.parametrize(("k", "loss"), QUOTED)

@@ -1,17 +1,16 @@
 """The worked example of Sun, Wang, Li & Zhang, Expert Syst. Appl. 39 (2012): Table 1 and section 3.
 
-The printed values and how they are read are those of `kinfold reproduce` (`kinfold.reproduction.paper_001`).
+The printed values and how they are read are those of `kinfold reproduce` (`kinfold.papers.paper_001`).
 """
 
 import numpy as np
 import pytest
 
-from kinfold.methods.partition.approximate import approximate
-from kinfold.methods.partition.dependency import dependency, entropy, joint_entropy
-from kinfold.reproduction.paper_001 import MATRIX, NAMES, TABLE_1
-from kinfold.reproduction.printed import examples
+from kinfold.methods.partition.approximate import approximate, dependency, entropy, joint_entropy
+from kinfold.papers.exhibits import read_examples
+from kinfold.papers.paper_001 import ATTRIBUTES, PAPER, TABLE_1
 
-ENTROPIES = {row: cell.reading or cell.printed for (row, _), cell in examples("001", "Section 3.1").items()}
+ENTROPIES = {row: cell.reading or cell.printed for (row, _), cell in read_examples("001", "Section 3.1").items()}
 
 
 def test_entropies_of_section_3_1():
@@ -23,15 +22,16 @@ def test_entropies_of_section_3_1():
 
 
 def test_dependency_matrix_of_definition_3():
-    cells = {key: float(cell.reading or cell.printed) for key, cell in MATRIX.items()}
-    printed = [[cells[one, other] for other in NAMES] for one in NAMES]
+    (matrix,) = (exhibit.expected for exhibit in PAPER.exhibits if exhibit.place == "Definition 3")
+    cells = {key: float(cell.reading or cell.printed) for key, cell in matrix.items()}
+    printed = [[cells[one, other] for other in ATTRIBUTES] for one in ATTRIBUTES]
     assert np.round(dependency(TABLE_1).matrix, 4).tolist() == printed
 
 
 def test_minimum_spanning_tree_and_key_attributes():
     """Figure 2 prints a heavier tree with deg(A2) = 4; in the minimum one A2 and A3 have 3 edges each."""
     found = dependency(TABLE_1)
-    edges = {tuple(NAMES[end] for end in edge) for edge in found.edges}
+    edges = {tuple(ATTRIBUTES[end] for end in edge) for edge in found.edges}
     assert edges == {("A2", "A6"), ("A3", "A4"), ("A2", "A3"), ("A1", "A2"), ("A3", "A5")}
     assert found.degrees == (1, 3, 3, 1, 1, 1)
     assert found.keys == (1, 2)

@@ -1,6 +1,6 @@
 """Paper 004 on Census: Table 3 to the last cell, and the cases where its guarantee breaks, mended.
 
-The printed sizes are those of `kinfold reproduce` (`kinfold.reproduction.paper_004`).
+The printed sizes are those of `kinfold reproduce` (`kinfold.papers.paper_004`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 
 from kinfold.methods.partition.k_first import k_first
-from kinfold.methods.partition.refine_under import refine_under
+from kinfold.methods.partition.refine import refine_under
 from kinfold.methods.partition.repair import repair
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.methods.partition.t_first import t_first
 from kinfold.methods.partition.t_merge import t_merge
-from kinfold.reproduction.paper_004 import LEVELS, SETS, SIZES, cluster_sizes
-from kinfold.reproduction.printed import examples
+from kinfold.papers.exhibits import read_examples
+from kinfold.papers.paper_004 import CONFIDENTIAL, K_VALUES, T_VALUES, read_cluster_sizes
 
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not (DATA / "census.csv").exists(), reason="the Census file is not here (KINFOLD_DATA)")
 
 LONG = (pytest.mark.long, pytest.mark.trust("golden figures"))
-TABLE_3 = {key: int(printed) for key, printed in cluster_sizes(3).items()}
+TABLE_3 = {key: int(printed) for key, printed in read_cluster_sizes(3).items()}
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +56,12 @@ def lost(x: np.ndarray, labels: np.ndarray) -> float:
     return 100 * float(((x - means[labels]) ** 2).sum() / ((x - x.mean(axis=0)) ** 2).sum())
 
 
-@pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("t", LEVELS)
+@pytest.mark.parametrize("name", CONFIDENTIAL)
+@pytest.mark.parametrize("t", T_VALUES)
 def test_table_3_comes_out_in_every_cell(census, name, t):
     column = f"t = {t:.2f} {name}"
-    for k in SIZES:
-        sizes = np.bincount(t_first(quasi(census), k, confidential=census[SETS[name]], t=t))
+    for k in K_VALUES:
+        sizes = np.bincount(t_first(quasi(census), k, confidential=census[CONFIDENTIAL[name]], t=t))
         assert sizes.min() == TABLE_3[f"k = {k}, minimum", column]
         assert round(sizes.mean()) == TABLE_3[f"k = {k}, average", column]
 
@@ -82,7 +82,7 @@ def test_algorithm_3_loses_what_was_measured_for_it(census, name, t, expected):
     assert lost(quasi(census), labels) == pytest.approx(expected, abs=0.005)
 
 
-BROKEN = [float(str(cell.reading)) for cell in examples("004", "Section 7").values()]
+BROKEN = [float(str(cell.reading)) for cell in read_examples("004", "Section 7").values()]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinfold.methods.partition.bounds import lower_bound, nearest_bound
+from kinfold.methods.partition.column_generation import lower_bound, nearest_bound
 from kinfold.methods.partition.exact import exact
 from kinfold.methods.partition.refine import improve
-from kinfold.rows.points import Points
+from kinfold.tables.points import Points
 from reference.mdav_plain import mdav_plain
 from reference.partitions import sse_plain
 
@@ -71,7 +71,7 @@ def test_at_k_10_stars_bound_census_better_than_nearest_records():
     x = load("census")[:300]
     found = lower_bound(x, 10, seconds=math.inf)
     assert found.method == "stars"
-    assert found.value > 1.1 * nearest_bound(Points.of(x), 10)
+    assert found.value > 1.1 * nearest_bound(Points.from_array(x), 10)
 
 
 @pytest.mark.slow

@@ -19,9 +19,9 @@ import pytest
 
 import kinfold
 from everyday import first
-from kinfold.demo.table import patients
-from kinfold.release.folder import digest
-from kinfold.request.policy import Policy
+from kinfold.demo import make_patients
+from kinfold.policy.model import Policy
+from kinfold.release.folder import hash_file
 from reference.public_data import found
 
 WRITTEN_BY = "2.0.0"
@@ -133,7 +133,7 @@ def sum_of(source: Path, policy: Any, folder: Path) -> str:
     (file,) = (made / "public").glob("release.*")
     if file.suffix == ".parquet" and duckdb.__version__ != WRITTEN_BY:
         pytest.skip(f"Parquet as DuckDB {WRITTEN_BY} writes it; this is {duckdb.__version__}")
-    return digest(file)
+    return hash_file(file)
 
 
 @pytest.mark.compiled
@@ -149,7 +149,7 @@ def test_a_generated_table_gives_the_bytes_that_it_gave(name: str, tmp_path: Pat
 
 
 def test_the_demo_gives_the_bytes_that_it_gave(tmp_path: Path) -> None:
-    pyarrow.csv.write_csv(patients(), tmp_path / "patients.csv")
+    pyarrow.csv.write_csv(make_patients(), tmp_path / "patients.csv")
     assert sum_of(tmp_path / "patients.csv", Policy.load(DEMO), tmp_path) == SUMS["demo"]
 
 

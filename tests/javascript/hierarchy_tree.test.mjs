@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-  dropped,
-  groupsAt,
-  levelsToBuild,
-  openAtFirst,
-  pathOf,
+  getDropAction,
+  listGroups,
+  listLevels,
+  getInitiallyOpen,
+  getPath,
 } from "../../src/kinfold/studio/static/hierarchy_tree.js";
 
 const leaf = (label, count) => ({ label, level: 0, count, children: [] });
@@ -27,7 +27,7 @@ const GROUPED = {
 };
 
 test("without a level between, every value stands alone", () => {
-  const { groups, alone, unseen } = groupsAt(FLAT, 1);
+  const { groups, alone, unseen } = listGroups(FLAT, 1);
   assert.deepEqual(groups, []);
   assert.deepEqual(
     alone.map((node) => node.label),
@@ -37,7 +37,7 @@ test("without a level between, every value stands alone", () => {
 });
 
 test("a group holds its labels, and one that stands for itself is alone", () => {
-  const { groups, alone } = groupsAt(GROUPED, 1);
+  const { groups, alone } = listGroups(GROUPED, 1);
   assert.deepEqual(
     groups.map((group) => [group.label, group.count, group.labels.length]),
     [["lung", 5, 2]],
@@ -49,7 +49,7 @@ test("a group holds its labels, and one that stands for itself is alone", () => 
 });
 
 test("at a new level the labels of the level below can be put together", () => {
-  const { groups, alone } = groupsAt(GROUPED, 2);
+  const { groups, alone } = listGroups(GROUPED, 2);
   assert.deepEqual(groups, []);
   assert.deepEqual(
     alone.map((node) => node.label),
@@ -58,24 +58,24 @@ test("at a new level the labels of the level below can be put together", () => {
 });
 
 test("there is always one level more to build", () => {
-  assert.deepEqual(levelsToBuild(1), [1]);
-  assert.deepEqual(levelsToBuild(3), [1, 2, 3]);
-  assert.deepEqual(levelsToBuild(0), [1]);
+  assert.deepEqual(listLevels(1), [1]);
+  assert.deepEqual(listLevels(3), [1, 2, 3]);
+  assert.deepEqual(listLevels(0), [1]);
 });
 
 test("a tree is open as far as it can be seen", () => {
-  assert.equal(openAtFirst(GROUPED, 24).size, 3);
-  assert.equal(openAtFirst(GROUPED, 3).size, 1);
+  assert.equal(getInitiallyOpen(GROUPED, 24).size, 3);
+  assert.equal(getInitiallyOpen(GROUPED, 3).size, 1);
   const wide = { label: "*", level: 1, count: 99, children: Array.from({ length: 99 }, (_, i) => leaf(`v${i}`, 1)) };
-  assert.deepEqual([...openAtFirst(wide)], [pathOf("", wide)]);
+  assert.deepEqual([...getInitiallyOpen(wide)], [getPath("", wide)]);
 });
 
 test("a label that repeats on the way up has a path of its own", () => {
-  const below = pathOf(pathOf("", GROUPED), GROUPED.children[1]);
-  assert.notEqual(below, pathOf(below, GROUPED.children[1].children[0]));
+  const below = getPath(getPath("", GROUPED), GROUPED.children[1]);
+  assert.notEqual(below, getPath(below, GROUPED.children[1].children[0]));
 });
 
 test("nothing is put together with itself", () => {
-  assert.equal(dropped(["flu"], "flu"), null);
-  assert.deepEqual(dropped(["flu"], "asthma"), ["flu", "asthma"]);
+  assert.equal(getDropAction(["flu"], "flu"), null);
+  assert.deepEqual(getDropAction(["flu"], "asthma"), ["flu", "asthma"]);
 });

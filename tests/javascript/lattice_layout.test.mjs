@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { MOST_DOTS, drawable, edges, nameOf, placed, radius } from "../../src/kinfold/studio/static/lattice_layout.js";
+import { MAX_DOTS, selectNodes, edges, getNodeName, placeNodes, radius } from "../../src/kinfold/studio/static/lattice_layout.js";
 
 function lattice(heights) {
   let all = [[]];
@@ -15,7 +15,7 @@ function lattice(heights) {
 
 test("finer nodes are lower, and no two share a place", () => {
   const { nodes, heights } = lattice([2, 3, 1]);
-  const { places, height } = placed(nodes, heights, 600);
+  const { places, height } = placeNodes(nodes, heights, 600);
   const sum = (place) => place.node.levels.reduce((a, b) => a + b, 0);
   assert.equal(places.length, 24);
   assert.equal(new Set(places.map(({ x, y }) => `${x} ${y}`)).size, 24);
@@ -25,7 +25,7 @@ test("finer nodes are lower, and no two share a place", () => {
 
 test("dots of one row do not touch", () => {
   const { nodes, heights } = lattice([3, 3, 3, 3]);
-  const { places } = placed(nodes, heights, 680);
+  const { places } = placeNodes(nodes, heights, 680);
   const r = radius(places);
   for (const one of places) {
     const nearest = Math.min(
@@ -38,18 +38,18 @@ test("dots of one row do not touch", () => {
 
 test("lines join nodes one step apart", () => {
   const { nodes, heights } = lattice([1, 2]);
-  const { places } = placed(nodes, heights, 300);
-  const names = edges(places).map(([below, above]) => `${nameOf(below.node.levels)}>${nameOf(above.node.levels)}`);
+  const { places } = placeNodes(nodes, heights, 300);
+  const names = edges(places).map(([below, above]) => `${getNodeName(below.node.levels)}>${getNodeName(above.node.levels)}`);
   assert.equal(names.length, 7);
   assert.ok(names.includes("0,0>1,0") && names.includes("0,1>0,2") && !names.includes("0,0>0,2"));
 });
 
 test("of a large lattice the minimal nodes and the best one are drawn", () => {
   const large = lattice([12, 12, 12]);
-  assert.ok(large.nodes.length > MOST_DOTS);
+  assert.ok(large.nodes.length > MAX_DOTS);
   assert.deepEqual(
-    drawable(large).map((node) => nameOf(node.levels)),
+    selectNodes(large).map((node) => getNodeName(node.levels)),
     ["1,1,1", "12,12,12"],
   );
-  assert.deepEqual(edges(placed(large.nodes, large.heights, 600).places), []);
+  assert.deepEqual(edges(placeNodes(large.nodes, large.heights, 600).places), []);
 });

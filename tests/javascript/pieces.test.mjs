@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { PRINTED, repainted } from "../../src/kinfold/studio/static/repaint.js";
-import { placesOf } from "../../src/kinfold/studio/static/falling_line.js";
-import { atLeast } from "../../src/kinfold/studio/static/risk_curve.js";
-import { shortcutOf } from "../../src/kinfold/studio/static/keys.js";
-import { listed, shortName, stageTold } from "../../src/kinfold/studio/static/words.js";
-import { idOf, listTyped, told, typed } from "../../src/kinfold/studio/static/parts/fields.js";
-import { numbersTyped, wayOf } from "../../src/kinfold/studio/static/parts/builders.js";
-import { moved } from "../../src/kinfold/studio/static/parts/recoding.js";
-import { roleOfKey } from "../../src/kinfold/studio/static/parts/column_rows.js";
-import { together } from "../../src/kinfold/studio/static/parts/sections.js";
-import { addressOf } from "../../src/kinfold/studio/static/store.js";
+import { PRINT_COLOURS, repaintChart } from "../../src/kinfold/studio/static/repaint.js";
+import { placePoints } from "../../src/kinfold/studio/static/loss_curve.js";
+import { countAtLeast } from "../../src/kinfold/studio/static/risk_curve.js";
+import { getShortcut } from "../../src/kinfold/studio/static/keys.js";
+import { joinNames, shortenName, describeStage } from "../../src/kinfold/studio/static/texts.js";
+import { makeId, parseList, describeProblem, parseTyped } from "../../src/kinfold/studio/static/parts/fields.js";
+import { parseNumbers, getBuilder } from "../../src/kinfold/studio/static/parts/builders.js";
+import { moveItem } from "../../src/kinfold/studio/static/parts/recoding.js";
+import { getRoleByKey } from "../../src/kinfold/studio/static/parts/column_rows.js";
+import { keepTogether } from "../../src/kinfold/studio/static/parts/sections.js";
+import { getAddress } from "../../src/kinfold/studio/static/store.js";
 
 test("charts get the colours of the page, and their data stays", () => {
   const spec = {
@@ -19,17 +19,17 @@ test("charts get the colours of the page, and their data stays", () => {
     range: ["#ffffff", "#123456", "#7a5195"],
   };
   const colours = { accent: "A", paper: "P" };
-  assert.deepEqual(repainted(spec, colours, false), {
+  assert.deepEqual(repaintChart(spec, colours, false), {
     data: { values: [{ label: "#175a6b" }] },
     mark: { color: "A" },
     range: ["P", "#123456", "#7a5195"],
   });
-  assert.equal(repainted("#7a5195", colours, true), "#c39adf");
-  assert.ok(Object.keys(PRINTED).every((colour) => colour === colour.toLowerCase()));
+  assert.equal(repaintChart("#7a5195", colours, true), "#c39adf");
+  assert.ok(Object.keys(PRINT_COLOURS).every((colour) => colour === colour.toLowerCase()));
 });
 
 test("risk falls from all records to none", () => {
-  const points = atLeast([
+  const points = countAtLeast([
     [1, 2],
     [0.2, 8],
   ]);
@@ -40,12 +40,12 @@ test("risk falls from all records to none", () => {
     { risk: 1, share: 0 },
     { risk: 1, share: 0 },
   ]);
-  assert.deepEqual(atLeast([]), []);
+  assert.deepEqual(countAtLeast([]), []);
 });
 
 test("keys are shortcuts only with their command", () => {
   const key = (pressed, more = {}) =>
-    shortcutOf({ key: pressed, code: "", ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more });
+    getShortcut({ key: pressed, code: "", ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...more });
   assert.equal(key("z"), null);
   assert.equal(key("z", { ctrlKey: true }), "undo");
   assert.equal(key("Z", { metaKey: true, shiftKey: true }), "redo");
@@ -54,55 +54,55 @@ test("keys are shortcuts only with their command", () => {
 });
 
 test("what is typed becomes a value of the policy", () => {
-  assert.equal(typed(" 0.2 "), 0.2);
-  assert.equal(typed(""), null);
-  assert.equal(typed("auto"), "auto");
-  assert.deepEqual(listTyped("NA, n/a,"), ["NA", "n/a"]);
-  assert.equal(listTyped(" , "), null);
-  assert.deepEqual(numbersTyped("5, 10, x"), [5, 10, "x"]);
+  assert.equal(parseTyped(" 0.2 "), 0.2);
+  assert.equal(parseTyped(""), null);
+  assert.equal(parseTyped("auto"), "auto");
+  assert.deepEqual(parseList("NA, n/a,"), ["NA", "n/a"]);
+  assert.equal(parseList(" , "), null);
+  assert.deepEqual(parseNumbers("5, 10, x"), [5, 10, "x"]);
 });
 
 test("ids of fields are of letters only, and apart", () => {
-  assert.match(idOf(["columns", '"><script>', "t"]), /^[\w-]+$/);
-  assert.notEqual(idOf(["columns", "a b", "t"]), idOf(["columns", "a_b", "t"]));
+  assert.match(makeId(["columns", '"><script>', "t"]), /^[\w-]+$/);
+  assert.notEqual(makeId(["columns", "a b", "t"]), makeId(["columns", "a_b", "t"]));
 });
 
 test("problems are told with what to do", () => {
-  assert.equal(told({ what: "k is 1", fix: "take at least 2" }), "k is 1: take at least 2");
-  assert.equal(told({ what: "k is 1" }), "k is 1");
+  assert.equal(describeProblem({ what: "k is 1", fix: "take at least 2" }), "k is 1: take at least 2");
+  assert.equal(describeProblem({ what: "k is 1" }), "k is 1");
 });
 
 test("a hierarchy's way is known by its key", () => {
-  assert.equal(wayOf(null), "none");
-  assert.equal(wayOf({ intervals: [5], top: 90 }), "intervals");
-  assert.equal(wayOf({ levels: [] }), "levels");
+  assert.equal(getBuilder(null), "none");
+  assert.equal(getBuilder({ intervals: [5], top: 90 }), "intervals");
+  assert.equal(getBuilder({ levels: [] }), "levels");
 });
 
 test("categories move within their order", () => {
-  assert.deepEqual(moved(["a", "b", "c"], 0, 1), ["b", "a", "c"]);
-  assert.deepEqual(moved(["a", "b", "c"], 2, 1), ["a", "b", "c"]);
-  assert.deepEqual(moved(["a", "b", "c"], 0, -1), ["a", "b", "c"]);
+  assert.deepEqual(moveItem(["a", "b", "c"], 0, 1), ["b", "a", "c"]);
+  assert.deepEqual(moveItem(["a", "b", "c"], 2, 1), ["a", "b", "c"]);
+  assert.deepEqual(moveItem(["a", "b", "c"], 0, -1), ["a", "b", "c"]);
 });
 
 test("a stage that has no words of its own is a part of planning", () => {
-  assert.equal(stageTold("read"), "reading the table");
-  assert.equal(stageTold("flash, level 3"), stageTold("plan"));
+  assert.equal(describeStage("read"), "reading the table");
+  assert.equal(describeStage("flash, level 3"), describeStage("plan"));
 });
 
 test("a letter and its number stay on one line", () => {
-  assert.equal(together("Take mdav with k = 10."), "Take mdav with k\u00a0=\u00a010.");
+  assert.equal(keepTogether("Take mdav with k = 10."), "Take mdav with k\u00a0=\u00a010.");
 });
 
 test("a role has a key, and names are read as a list", () => {
-  assert.equal(roleOfKey("Q"), "quasi-identifier");
-  assert.equal(roleOfKey("x"), null);
-  assert.equal(listed(["a", "b", "c"]), "a, b and c");
-  assert.equal(listed([]), "");
-  assert.equal(addressOf("generalize", "a/b #1"), "#generalize/a%2Fb%20%231");
+  assert.equal(getRoleByKey("Q"), "quasi-identifier");
+  assert.equal(getRoleByKey("x"), null);
+  assert.equal(joinNames(["a", "b", "c"]), "a, b and c");
+  assert.equal(joinNames([]), "");
+  assert.equal(getAddress("generalize", "a/b #1"), "#generalize/a%2Fb%20%231");
 });
 
 test("a curve falls from its first loss to its last, above its bound", () => {
-  const free = placesOf(
+  const free = placePoints(
     [
       [0, 1],
       [2, 0.8],
@@ -112,7 +112,7 @@ test("a curve falls from its first loss to its last, above its bound", () => {
   );
   assert.match(free.path, /^M52\.0 14\.0H208\.0V70\.0H364\.0V126\.0$/);
   assert.equal(free.bound, null);
-  const bounded = placesOf(
+  const bounded = placePoints(
     [
       [0, 1],
       [4, 0.6],
@@ -120,13 +120,13 @@ test("a curve falls from its first loss to its last, above its bound", () => {
     0.5,
   );
   assert.ok(bounded.bound > bounded.last[1], "the bound is below the line");
-  assert.deepEqual(placesOf([[0, 1]], null).last, [52, 14]);
+  assert.deepEqual(placePoints([[0, 1]], null).last, [52, 14]);
 });
 
 test("a sentence stays a sentence, however long or many the names are", () => {
-  assert.equal(shortName("x".repeat(40)), "x".repeat(40));
-  assert.equal(shortName("x".repeat(41)), `${"x".repeat(39)}…`);
+  assert.equal(shortenName("x".repeat(40)), "x".repeat(40));
+  assert.equal(shortenName("x".repeat(41)), `${"x".repeat(39)}…`);
   const names = Array.from({ length: 12 }, (_, index) => `n${index}`);
-  assert.equal(listed(names), "n0, n1, n2, n3, n4, n5, n6, n7 and 4 more");
-  assert.equal(listed(names.slice(0, 9)), "n0, n1, n2, n3, n4, n5, n6, n7 and n8");
+  assert.equal(joinNames(names), "n0, n1, n2, n3, n4, n5, n6, n7 and 4 more");
+  assert.equal(joinNames(names.slice(0, 9)), "n0, n1, n2, n3, n4, n5, n6, n7 and n8");
 });

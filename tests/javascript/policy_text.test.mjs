@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { byLine, rangeOf } from "../../src/kinfold/studio/static/policy_text.js";
+import { groupByLine, getLineRange } from "../../src/kinfold/studio/static/policy_text.js";
 
 const TEXT = "[privacy]\nk = 1\n\n[method]\n";
 
 test("a line is found in the text", () => {
-  assert.equal(TEXT.slice(...rangeOf(TEXT, 2)), "k = 1");
-  assert.equal(TEXT.slice(...rangeOf(TEXT, 3)), "");
-  assert.equal(TEXT.slice(...rangeOf(TEXT, 1)), "[privacy]");
+  assert.equal(TEXT.slice(...getLineRange(TEXT, 2)), "k = 1");
+  assert.equal(TEXT.slice(...getLineRange(TEXT, 3)), "");
+  assert.equal(TEXT.slice(...getLineRange(TEXT, 1)), "[privacy]");
 });
 
 test("a line that is not there is the nearest one", () => {
-  assert.deepEqual(rangeOf(TEXT, 99), [TEXT.length, TEXT.length]);
-  assert.equal(TEXT.slice(...rangeOf(TEXT, 0)), "[privacy]");
+  assert.deepEqual(getLineRange(TEXT, 99), [TEXT.length, TEXT.length]);
+  assert.equal(TEXT.slice(...getLineRange(TEXT, 0)), "[privacy]");
 });
 
 test("problems are gathered by line, those without one at the top", () => {
-  const lines = byLine([{ what: "a", line: 2 }, { what: "b" }, { what: "c", line: 2 }]);
+  const lines = groupByLine([{ what: "a", line: 2 }, { what: "b" }, { what: "c", line: 2 }]);
   assert.deepEqual([...lines.keys()], [2, 0]);
   assert.equal(lines.get(2).length, 2);
 });

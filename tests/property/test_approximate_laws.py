@@ -4,10 +4,17 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kinfold.methods.partition.approximate import approximate, indexed, plain, project
-from kinfold.methods.partition.dependency import dependency, key_attributes, spanning_tree
-from kinfold.progress import silent
-from kinfold.rows.points import Points
+from kinfold.methods.partition.approximate import (
+    approximate,
+    dependency,
+    form_groups_plain,
+    key_attributes,
+    project,
+    spanning_tree,
+)
+from kinfold.methods.partition.mdav import mdav_compiled
+from kinfold.progress import no_progress
+from kinfold.tables.points import Points
 from mixed_tables import tables
 from reference import approximate as reference
 
@@ -30,7 +37,7 @@ def test_an_attribute_with_little_entropy_is_not_near_to_every_other_by_the_norm
     )
     assert dependency(x.astype(float)).keys[0] == 3  # says nothing about the others, and is the middle of the tree
     assert dependency(x.astype(float), normalized=True).edges[0] == (0, 1)
-    by_ours = project(Points.of(x.astype(float)), dependency(x.astype(float), normalized=True).keys)
+    by_ours = project(Points.from_array(x.astype(float)), dependency(x.astype(float), normalized=True).keys)
     assert approximate(x.astype(float), 5, normalized=True).tolist() == reference.pairs_of_groups(by_ours, 5)
 
 
@@ -38,7 +45,10 @@ def test_an_attribute_with_little_entropy_is_not_near_to_every_other_by_the_norm
 @given(points=tables(max_records=200), k=st.integers(2, 9))
 def test_the_tree_gives_the_labels_of_the_plain_scan(points, k):
     assume(len(points) >= k)
-    assert indexed(points, k, silent).tolist() == plain(points, k, silent).tolist()
+    assert (
+        mdav_compiled(points, k, no_progress, in_pairs=True).tolist()
+        == form_groups_plain(points, k, no_progress).tolist()
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -103,8 +113,8 @@ def test_at_most_half_of_the_attributes_are_keys(seed, columns):
 def test_a_table_too_large_for_the_plain_scan_gets_the_same_groups():
     rng = np.random.default_rng(6)
     x = np.column_stack([rng.normal(size=3_400), rng.integers(0, 5, 3_400), rng.integers(0, 2, 3_400)])
-    points = Points.of(x)
-    formed = plain(project(points, dependency(points).keys), 7, silent)
+    points = Points.from_array(x)
+    formed = form_groups_plain(project(points, dependency(points).keys), 7, no_progress)
     labels = approximate(points, 7)
     assert (labels[formed >= 0] == formed[formed >= 0]).all()
     assert (labels >= 0).all()

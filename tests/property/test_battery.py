@@ -5,8 +5,6 @@ what to do and shows no value of the data; and where one class of all records wo
 method that forms classes may not refuse.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import pkgutil
@@ -24,7 +22,7 @@ from battery.cases import Case, case
 from battery.factors import FACTORS, choices
 from battery.plain import Row, broken, rows_in, rows_of, text
 from kinfold.methods import partition
-from kinfold.request.methods import AUTO, names, needs, registry
+from kinfold.policy.registry import AUTO, get_needs, list_method_names, list_methods
 from ledger import tally_up
 
 RELEASED = 0.2  # of the requests of a method, at least: univariate is refused wherever there is more than one column
@@ -33,7 +31,7 @@ LARGE = 8  # records above which the way of large tables is taken, where a case 
 
 
 def test_every_registered_method_is_in_the_battery() -> None:
-    assert [AUTO, *registry()] == list(FACTORS["method"])
+    assert [AUTO, *list_methods()] == list(FACTORS["method"])
 
 
 def test_every_pair_of_factors_meets() -> None:
@@ -47,7 +45,7 @@ def test_every_pair_of_factors_meets() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)  # with KINFOLD_TRUST_SCALE
-@pytest.mark.parametrize("method", names())
+@pytest.mark.parametrize("method", list_method_names())
 def test_every_request_ends_in_a_release_that_keeps_its_promises_or_in_a_reason(method: str, tmp_path: Path) -> None:
     ends: Counter[str] = Counter()
     for choice in choices():
@@ -122,7 +120,7 @@ def keeps_people_apart(rows: Sequence[Row], kept: np.ndarray, drawn: Case) -> No
 def refused_well(error: kinfold.KinfoldError, drawn: Case) -> None:
     assert all(problem.what and problem.fix for problem in error.problems)
     assert not [value for value in drawn.values() if value in str(error)]
-    if isinstance(error, kinfold.Unreachable) and "rows" not in needs(drawn.choice["method"]) and not drawn.unit:
+    if isinstance(error, kinfold.Unreachable) and "rows" not in get_needs(drawn.choice["method"]) and not drawn.unit:
         rows = drawn.as_one()
         joint = drawn.confidential if drawn.joint else ()
         limit, records = drawn.choice["suppression"], drawn.table.num_rows

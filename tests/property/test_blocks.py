@@ -1,7 +1,5 @@
 """Classes made in blocks: every method, every kind of table; k and the promises of the whole table; always the same."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,30 +13,27 @@ import pytest
 
 import kinfold
 from everyday import first
-from kinfold.methods.blocks import borders, parallel_blocks
-from kinfold.methods.blocks.cutting import cut
-from kinfold.methods.blocks.layers import layers
-from kinfold.methods.blocks.size import block_size
-from kinfold.methods.partition import large
-from kinfold.methods.partition.cost import cost
-from kinfold.methods.partition.gaps import renumbered
+from kinfold.methods.blocks import borders, pool
+from kinfold.methods.blocks.cutting import choose_block_size, cut, number_layers
+from kinfold.methods.partition import block_search as large
+from kinfold.methods.partition.geometry import compute_cost, renumber_by_first_record
 from kinfold.methods.partition.mdav import mdav
-from kinfold.methods.partition.requirement import Requirement, missed
+from kinfold.methods.partition.requirement import Requirement, measure_misses
 from kinfold.models import TCloseness
-from kinfold.progress import silent
-from kinfold.request.methods import registry
-from kinfold.rows.points import Points
+from kinfold.policy.registry import list_methods
+from kinfold.progress import no_progress
+from kinfold.tables.points import Points
 from mixed_tables import SCALES
 from reference.partitions import sse_plain
 
 K, BLOCK, N = 4, 60, 420
-PARTITIONERS = [name for name, each in registry().items() if each.family == "partition"]
+PARTITIONERS = [name for name, each in list_methods().items() if each.family == "partition"]
 
 
 @pytest.fixture(autouse=True)
 def many_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let some blocks be worth a thread of their own."""
-    monkeypatch.setattr(parallel_blocks, "BUNDLE", 100)
+    monkeypatch.setattr(pool, "BATCH_RECORDS", 100)
 
 
 def table(kind: str, n: int = N) -> pd.DataFrame:
@@ -69,7 +64,7 @@ KINDS = ("plain", "equal", "ties", "skewed", "giant", "mixed", "nulls")
 
 def asked(method: str, kind: str, **more: Any) -> dict[str, Any]:
     """A policy for a method and a kind of table."""
-    quasi = ("a",) if "one number" in registry()[method].needs else ("a", "b", "c")
+    quasi = ("a",) if "one number" in list_methods()[method].needs else ("a", "b", "c")
     columns: dict[str, Any] = {name: {"role": "quasi-identifier"} for name in quasi}
     columns["a"] |= {"type": "continuous"}
     if kind == "mixed" and len(quasi) > 1:
@@ -77,7 +72,7 @@ def asked(method: str, kind: str, **more: Any) -> dict[str, Any]:
     if kind == "nulls":
         columns["a"] |= {"missing": "separate"}
     privacy: dict[str, Any] = {"k": K}
-    if "t" in registry()[method].needs or "t" in more:
+    if "t" in list_methods()[method].needs or "t" in more:
         privacy["t"] = more.pop("t", 0.25)
         columns |= {"wage": {"role": "confidential"}, "ill": {"role": "confidential"}}
     options = {"name": method, "block": BLOCK, **more}
@@ -99,7 +94,7 @@ def test_every_method_keeps_its_promises_in_blocks(method: str, kind: str) -> No
     assert release.verdict.k >= K
     assert kinfold.verify(release.frame, policy).holds
     assert any(f"in {release.plan.blocks} blocks of at most {BLOCK} records" in note for note in release.plan.notes)
-    assert any(f"in {release.plan.blocks} blocks" in told for told in release.plan.told)
+    assert any(f"in {release.plan.blocks} blocks" in told for told in release.plan.public_notes)
 
 
 @pytest.mark.compiled
@@ -107,7 +102,7 @@ def test_every_method_keeps_its_promises_in_blocks(method: str, kind: str) -> No
 @pytest.mark.parametrize("kind", first(["mixed", "plain", "nulls"]))
 def test_the_number_of_threads_changes_nothing(kind: str, more: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found, pools = [], []
-    monkeypatch.setattr(parallel_blocks, "ThreadPoolExecutor", counting(pools))
+    monkeypatch.setattr(pool, "ThreadPoolExecutor", counting(pools))
     monkeypatch.setattr(large, "ThreadPoolExecutor", counting(pools))
     for threads in (1, 2, 5):
         limited = asked("mdav", kind, **more) | {"engine": {"threads": threads}}
@@ -133,9 +128,9 @@ def counting(pools: list[int]) -> Callable[[int], ThreadPoolExecutor]:
 @pytest.mark.parametrize("more", [{}, {"t": 0.2}], ids=["k", "t"])
 @pytest.mark.parametrize("kind", ["plain", "mixed"])
 def test_a_large_table_is_refined_round_by_round(kind: str, more: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kinfold.methods.planning.refinement.SMALL", 100)
-    monkeypatch.setattr(large, "SWEPT", 80)
-    monkeypatch.setattr(large, "PROMISED", 80)
+    monkeypatch.setattr("kinfold.methods.classes.MAX_TABLED_RECORDS", 100)
+    monkeypatch.setattr(large, "RECORDS_SWEPT", 80)
+    monkeypatch.setattr(large, "RECORDS_UNDER_PROMISES", 80)
     plain = kinfold.anonymize(table(kind), asked("mdav", kind, **more))
     better = kinfold.anonymize(table(kind), asked("mdav", kind, refine_steps=24, **more))
     assert better.plan.steps == 24
@@ -187,9 +182,9 @@ def test_a_class_of_a_block_is_judged_as_in_the_whole_table(distance: str) -> No
     whole = Requirement.of(TCloseness(0.01, "wage", distance), wage)
     everybody = np.full(300, 9, np.int32)
     everybody[rows] = labels
-    inside = missed([whole.within(rows)], labels)
-    assert inside == pytest.approx(missed([whole], everybody)[:9])
-    own = missed([Requirement.of(TCloseness(0.01, "wage", distance), wage[rows])], labels)
+    inside = measure_misses([whole.within(rows)], labels)
+    assert inside == pytest.approx(measure_misses([whole], everybody)[:9])
+    own = measure_misses([Requirement.of(TCloseness(0.01, "wage", distance), wage[rows])], labels)
     assert not np.allclose(inside, own)
 
 
@@ -197,14 +192,14 @@ def test_a_hierarchy_of_what_is_promised_is_that_of_the_whole_table() -> None:
     random = np.random.default_rng(1)
     words = np.array(["a1", "a2", "b1", "b2", "c1"])
     values, paths = words[random.integers(0, 5, 200)], np.array([[0, 0], [1, 0], [2, 1], [3, 1], [4, 2]])
-    from kinfold.models.class_criterion import ClassCriterion
+    from kinfold.models.model import ClassCriterion
 
     whole = Requirement(ClassCriterion("nested", 0.01, paths=paths), np.searchsorted(words, values))
     rows = np.flatnonzero(values != "c1")[:50]  # a block without one of the values
     labels = (np.arange(50) % 5).astype(np.int32)
     everybody = np.full(200, 5, np.int32)
     everybody[rows] = labels
-    assert missed([whole.within(rows)], labels) == pytest.approx(missed([whole], everybody)[:5])
+    assert measure_misses([whole.within(rows)], labels) == pytest.approx(measure_misses([whole], everybody)[:5])
 
 
 def test_blocks_that_have_their_share_leave_little_to_repair() -> None:
@@ -212,12 +207,12 @@ def test_blocks_that_have_their_share_leave_little_to_repair() -> None:
     x = random.normal(size=(3000, 2))
     wage = x[:, 0] + 0.1 * random.normal(size=3000)  # which a plain cut would part
     required = Requirement.close(wage, 0.1)
-    shared = layers([required], 5, 300)
-    blocks = cut(Points.of(x), np.arange(3000), 300, shared)
-    whole = [missed([required.within(rows)], np.zeros(len(rows), np.int32))[0] for rows in blocks]
+    shared = number_layers([required], 5, 300)
+    blocks = cut(Points.from_array(x), np.arange(3000), 300, shared)
+    whole = [measure_misses([required.within(rows)], np.zeros(len(rows), np.int32))[0] for rows in blocks]
     assert max(whole) == 0.0
-    apart = cut(Points.of(x), np.arange(3000), 300)
-    assert max(missed([required.within(rows)], np.zeros(len(rows), np.int32))[0] for rows in apart) > 0.1
+    apart = cut(Points.from_array(x), np.arange(3000), 300)
+    assert max(measure_misses([required.within(rows)], np.zeros(len(rows), np.int32))[0] for rows in apart) > 0.1
 
 
 # Borders
@@ -231,9 +226,9 @@ def test_borders_cost_no_more_than_before_and_keep_k(scales: Any) -> None:
         random.normal(size=(600, 2)), np.column_stack([np.empty((600, 0), int), *codes]).astype(np.int32), scales
     )
     labels, block = in_blocks(points, 5, 100)
-    better = borders.across(points, labels, block, 5, (), silent)
+    better = borders.improve_borders(points, labels, block, 5, (), no_progress)
     assert np.bincount(better).min() >= 5
-    assert cost(points, better) < cost(points, labels)
+    assert compute_cost(points, better) < compute_cost(points, labels)
 
 
 def in_blocks(points: Points, k: int, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -242,14 +237,14 @@ def in_blocks(points: Points, k: int, size: int) -> tuple[np.ndarray, np.ndarray
     for number, rows in enumerate(cut(points, np.arange(len(points)), size)):
         labels[rows] = mdav(points.take(rows), k) + number * len(points)
         block[rows] = number
-    return renumbered(labels), block
+    return renumber_by_first_record(labels), block
 
 
 def test_classes_far_from_every_border_stay_as_they_are() -> None:
     random = np.random.default_rng(4)
     x = np.column_stack([np.sort(random.uniform(0, 100, 900)), random.uniform(0, 1, 900)])
-    labels, block = in_blocks(Points.of(x), 4, 450)
-    better = borders.across(Points.of(x), labels, block, 4, (), silent)
+    labels, block = in_blocks(Points.from_array(x), 4, 450)
+    better = borders.improve_borders(Points.from_array(x), labels, block, 4, (), no_progress)
     moved = np.flatnonzero(changed(labels, better))
     assert len(moved) > 0
     assert 400 < moved.min() <= moved.max() < 500  # records are in order, and the cut is at 450
@@ -266,11 +261,11 @@ def changed(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 @pytest.mark.compiled
 def test_borders_win_back_most_of_what_blocks_lose() -> None:
     x = np.random.default_rng(5).normal(size=(4000, 3))
-    points = Points.of(x)
+    points = Points.from_array(x)
     whole = sse_plain(x, mdav(points, 5))
     labels, block = in_blocks(points, 5, 500)
     cut_up = sse_plain(x, labels)
-    better = sse_plain(x, borders.across(points, labels, block, 5, (), silent))
+    better = sse_plain(x, borders.improve_borders(points, labels, block, 5, (), no_progress))
     assert cut_up > whole
     assert better < whole + 0.5 * (cut_up - whole)
 
@@ -279,28 +274,28 @@ def test_borders_win_back_most_of_what_blocks_lose() -> None:
 @pytest.mark.parametrize("t", [0.1, 0.3])
 def test_borders_keep_promises(t: float) -> None:
     random = np.random.default_rng(6)
-    points = Points.of(random.normal(size=(800, 2)))
+    points = Points.from_array(random.normal(size=(800, 2)))
     required = [Requirement.close(random.normal(size=800), t)]
     labels, block = in_blocks(points, 10, 200)
     from kinfold.methods.partition.repair import repair
 
     kept = repair(points, labels, 10, required).labels
-    better = borders.across(points, kept, block, 10, required, silent)
-    assert missed(required, better).max() == 0.0
+    better = borders.improve_borders(points, kept, block, 10, required, no_progress)
+    assert measure_misses(required, better).max() == 0.0
     assert np.bincount(better).min() >= 10
-    assert cost(points, better) <= cost(points, kept)
+    assert compute_cost(points, better) <= compute_cost(points, kept)
 
 
 def test_the_note_on_blocks_counts_what_promises_take():
     """300,000 records by 8 at k = 5 under a starter policy: 40 to 90 processor seconds for the classes, as measured."""
-    auto, named = (SimpleNamespace(block=None, starts=starts) for starts in (True, False))
-    eight = SimpleNamespace(of=lambda _: range(8))
+    auto, named = (SimpleNamespace(block=None, uses_several_starts=starts) for starts in (True, False))
+    eight = SimpleNamespace(with_role=lambda _: range(8))
 
     def seconds(method, *promises):
         task = SimpleNamespace(method=method, records=300_000, k=5, policy=eight, requirements=lambda: promises)
-        found = block_size(registry()["t-first"], task)
+        found = choose_block_size(list_methods()["t-first"], task)
         assert found.records == 20_000  # whatever is promised
-        return int(re.search(r"would take about (\d+) s", found.why)[1])
+        return int(re.search(r"would take about (\d+) s", found.reason)[1])
 
     assert seconds(auto) == 14
     assert 40 <= seconds(auto, "t") <= 90

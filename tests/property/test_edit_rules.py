@@ -1,7 +1,5 @@
 """Edit rules: read and judged like their plain twins, counted on both sides, and kept where that is asked for."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,12 @@ from hypothesis import strategies as st
 import kinfold
 from command import run
 from everyday import first
-from kinfold.request.binding import bind
-from kinfold.request.methods import registry
-from kinfold.request.policy import Policy
-from kinfold.request.rules.counting import values_in
-from kinfold.request.rules.judging import judge
-from kinfold.request.rules.language import RuleError, parse
-from kinfold.rows.engines.duckdb import DuckDB
+from kinfold.policy.binding import bind
+from kinfold.policy.model import Policy
+from kinfold.policy.registry import list_methods
+from kinfold.policy.rule_checks import evaluate_rule, read_values
+from kinfold.policy.rules import RuleError, parse_rule
+from kinfold.tables.duckdb.engine import DuckDB
 from ledger import tally_up
 from reference.edit_rules import ORDER, Drawn, rows, rules
 
@@ -43,9 +40,9 @@ def test_rules_are_judged_like_their_twins(rule: Drawn, drawn: list[dict[str, An
         try:
             bound = bind(policy, engine.schema(frame))
         except kinfold.PolicyError as error:
-            assume("speaks of no column" not in str(error))
+            assume("names no column" not in str(error))
             raise
-        found = judge(bound.rules[0].tree, values_in(bound, engine, frame))
+        found = evaluate_rule(bound.rules[0].tree, read_values(bound, engine, frame))
     wanted = [rule.of(row) for row in held]
     assert np.broadcast_to(found.true, len(held)).tolist() == [answer is True for answer in wanted], rule.text
     assert np.broadcast_to(found.false, len(held)).tolist() == [answer is False for answer in wanted], rule.text
@@ -57,7 +54,7 @@ def test_rules_are_judged_like_their_twins(rule: Drawn, drawn: list[dict[str, An
 def test_any_text_is_a_rule_or_a_mistake_with_its_place(text: str) -> None:
     told = "at its end"
     try:
-        parse(text)
+        parse_rule(text)
     except RuleError as error:
         told = str(error)
     assert "at character" in told or "at its end" in told
@@ -70,12 +67,12 @@ def test_any_text_is_a_rule_or_a_mistake_with_its_place(text: str) -> None:
         ("a > 3 and", "a value is missing at its end"),
         ('a = "x', "a quote is not closed at character 5"),
         ("a > 3 b < 4", "'and', 'or' or 'implies' is missing at character 7"),
-        ("(" * 60 + "a", "it nests too deeply"),
-        ("-" * 500 + "a > 1", "it nests too deeply"),
-        ("+".join("a" * 500) + " > 1", "it goes on for too long"),
+        ("(" * 60 + "a", "the nesting is too deep"),
+        ("-" * 500 + "a > 1", "the nesting is too deep"),
+        ("+".join("a" * 500) + " > 1", "the expression is too long"),
         ("a in 3", "'(' is missing at character 6"),
         ("__import__('os')", "'and', 'or' or 'implies' is missing"),
-        ("a; drop table t", "this is not understood at character 2"),
+        ("a; drop table t", "unknown character at character 2"),
     ],
 )
 def test_mistakes_show_their_place(text: str, told: str) -> None:
@@ -137,7 +134,7 @@ QUASI = {
 
 
 def asked(method: str, quasi: str, missing: str, repair: bool) -> dict[str, Any]:
-    family = registry()[method].family
+    family = list_methods()[method].family
     ladders = {
         "age": {"hierarchy": {"intervals": [5, 20]}},
         "admission": {"hierarchy": {"dates": ["month", "year"]}},
@@ -146,15 +143,15 @@ def asked(method: str, quasi: str, missing: str, repair: bool) -> dict[str, Any]
     columns: dict[str, Any] = {
         name: {"role": "other"} for name in ("age", "admission", "discharge", "marital", "children")
     }
-    for name in QUASI[quasi] if "one number" not in registry()[method].needs else ("age",):
+    for name in QUASI[quasi] if "one number" not in list_methods()[method].needs else ("age",):
         columns[name] = {"role": "quasi"}
         if name != "marital":
             choice = "separate" if family == "generalize" and missing == "mean" else missing
             columns[name] |= {"missing": choice, **(ladders[name] if family == "generalize" else {})}
     columns["ill"] = {"role": "confidential"}
-    t = {"t": 0.5} if "t" in registry()[method].needs else {}
+    t = {"t": 0.5} if "t" in list_methods()[method].needs else {}
     checks = [{"check": check, "repair": repair} for check in CHECKS]
-    limited = family == "generalize" and "suppression" not in registry()[method].needs  # cells may all go missing
+    limited = family == "generalize" and "suppression" not in list_methods()[method].needs  # cells may all go missing
     suppression = {"suppression": 0.2} if limited else {}
     method_ = {"name": method, **suppression}
     return {"privacy": {"k": 3, "l": 2, **t}, "method": method_, "columns": columns, "rules": checks}
@@ -164,9 +161,9 @@ CASES = [("all", "separate"), ("all", "mean"), ("some", "mean"), ("other", "drop
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("method", first(registry(), 5))
+@pytest.mark.parametrize("method", first(list_methods(), 5))
 def test_every_method_counts_rules_and_keeps_them_where_asked(method: str) -> None:
-    turn = [*registry()].index(method)  # every case comes up, with one method or another
+    turn = [*list_methods()].index(method)  # every case comes up, with one method or another
     for seed in range(2):
         counted_and_kept(seed, asked(method, *CASES[(turn + seed) % len(CASES)], repair=True))
     counted_and_kept(2, asked(method, *CASES[(turn + 2) % len(CASES)], repair=False))
@@ -174,7 +171,7 @@ def test_every_method_counts_rules_and_keeps_them_where_asked(method: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("method", registry())
+@pytest.mark.parametrize("method", list_methods())
 def test_every_method_keeps_rules_on_many_tables(method: str) -> None:
     for seed in range(2):
         for case in CASES:
@@ -213,7 +210,7 @@ def test_a_record_that_no_imputed_value_fits_is_left_out() -> None:
     rule = {"check": 'odd = "yes" implies age > 1000'}
     release = kinfold.anonymize(source, {"privacy": {"k": 3}, "columns": columns, "rules": [rule]})
     assert release.measures["suppressed"] == 1
-    assert any("no imputed value keeps every edit rule" in note for note in release.plan.told)
+    assert any("no imputed value keeps every edit rule" in note for note in release.plan.public_notes)
 
 
 def test_what_no_value_of_the_class_keeps_is_blanked() -> None:
@@ -224,8 +221,8 @@ def test_what_no_value_of_the_class_keeps_is_blanked() -> None:
         rule = {"check": "total = part + part", "repair": repair}
         policy = {"privacy": {"k": 3}, "method": {"name": "mdav"}, "columns": columns, "rules": [rule]}
         release = kinfold.anonymize(source, policy)
-        assert release.rules[0].worse == (not repair)
-        told = [note for note in release.plan.told if "blanked so that edit rules hold" in note]
+        assert release.rules[0].is_worse == (not repair)
+        told = [note for note in release.plan.public_notes if "blanked so that edit rules hold" in note]
         assert len(told) == repair
         assert release.frame.column("part").null_count == (12 if repair else 0)
     assert kinfold.anonymize(source.to_pandas(), policy).frame["part"].isna().all()
@@ -242,22 +239,22 @@ def test_rules_speak_of_mapped_values_and_count_before_other_recodings() -> None
     policy = {"privacy": {"k": 2}, "method": {"name": "mdav"}, "columns": columns, "rules": checks}
     counts = kinfold.anonymize(source, policy).rules
     assert [(count.before, count.after) for count in counts] == [(0, 3), (2, 2)]
-    assert counts[0].worse
+    assert counts[0].is_worse
 
 
 @pytest.mark.parametrize(
     ("check", "told"),
     [
         ("agee > 3", "no column 'agee', did you mean 'age'?"),
-        ('age = "x"', "'age' and what stands at character 7 cannot be compared"),
-        ("marital < 3", "'marital' and what stands at character 11 cannot be compared"),
+        ('age = "x"', "'age' and the part at character 7 cannot be compared"),
+        ("marital < 3", "'marital' and the part at character 11 cannot be compared"),
         ('marital < "b"', "'marital' has no order"),
         ("age", "'age' is neither true nor false"),
         ("admission > age", "'admission' and 'age' cannot be compared"),
         ("admission * 2 > age", "cannot be compared"),
         ('discharge >= "soon"', "cannot be compared"),
-        ("1 < 2", "it speaks of no column"),
-        ("(age + 1) is missing", "'is missing' is asked of something that is no column"),
+        ("1 < 2", "it names no column"),
+        ("(age + 1) is missing", "'is missing' needs a column"),
         ("name is missing", "column 'name' is removed"),
     ],
 )

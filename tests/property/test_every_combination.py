@@ -1,7 +1,5 @@
 """Every option of `[privacy]` with every other: what is certified is what its definition says, counted plainly."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 
@@ -13,11 +11,11 @@ from hypothesis import strategies as st
 
 import kinfold
 from kinfold.models import AlphaK, KAnonymity, LDiversity, PSensitive, TCloseness
-from kinfold.models.terms import Confidential, Terms
-from kinfold.request.methods import generalizes, needs
-from kinfold.request.methods import names as methods
-from kinfold.request.policy import Privacy
-from kinfold.rows.tally import Scopes, coded
+from kinfold.models.terms import ConfidentialColumn, Terms
+from kinfold.policy.model import Privacy
+from kinfold.policy.registry import generalizes, get_needs
+from kinfold.policy.registry import list_method_names as methods
+from kinfold.tables.tally import Scopes, encode_values
 from kinfold.verification import judge_people
 from ledger import cases, tally_up
 from reference import promises
@@ -32,7 +30,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 OPTIONS = {**MODELS, "unit": {"unit": "pid"}, "joint": {"joint": True}}
 KINDS = {"ill": "equal", "wage": "ordered"}
-PARTITIONERS = [name for name in methods() if not generalizes(name) and not needs(name)]
+PARTITIONERS = [name for name in methods() if not generalizes(name) and not get_needs(name)]
 GENERALIZERS = [name for name in methods() if generalizes(name)]
 PAIRS = [pair for pair in combinations(OPTIONS, 2) if not all("l" in OPTIONS[each] for each in pair)]
 EVERY = [(name,) for name in OPTIONS] + PAIRS + [("unit", "joint", name) for name in MODELS]
@@ -114,7 +112,7 @@ def test_people_are_judged_by_the_definition_whatever_they_hold(
     rows: list[tuple[int, int, str, int]], joint: bool, kind: str
 ) -> None:
     labels, person, ill, wage = (np.array(column) for column in zip(*rows, strict=True))
-    columns = {"ill": coded(ill), "wage": coded(wage)}
+    columns = {"ill": encode_values(ill), "wage": encode_values(wage)}
     known = {name: code for name, (_, code) in columns.items()} if joint else {}
     models = [KAnonymity(2)]
     for name, distance in KINDS.items():
@@ -125,10 +123,14 @@ def test_people_are_judged_by_the_definition_whatever_they_hold(
             AlphaK(0.5, name),
         ]
     terms = Terms(
-        ("q",), (Confidential("ill", "nominal", "equal"), Confidential("wage", "continuous", "ordered")), (), (), models
+        ("q",),
+        (ConfidentialColumn("ill", "nominal", "equal"), ConfidentialColumn("wage", "continuous", "ordered")),
+        (),
+        (),
+        models,
     )
     labels = np.unique(labels, return_inverse=True)[1]
-    judged = judge_people(labels, Scopes(columns, coded(person)[1], known), terms)
+    judged = judge_people(labels, Scopes(columns, encode_values(person)[1], known), terms)
     plain = [dict(zip(("q", "pid", "ill", "wage"), row, strict=True)) for row in rows]
     asked = {"t": 0.5, "l": 2, "l_kind": kind, "c": 2.0, "p": 2, "alpha": 0.5, "unit": "pid", "joint": joint}
     expected = {place: value for place, value in promises.found(plain, ["q"], KINDS, asked).items() if place[2]}

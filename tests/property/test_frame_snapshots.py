@@ -1,7 +1,5 @@
 """A released frame is a snapshot of what was verified, whatever happens to its source."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -220,11 +218,11 @@ def test_only_columns_that_are_released_untouched_stay_in_memory() -> None:
 
 
 def test_a_frame_that_changes_while_it_is_copied_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinfold.rows import column_copies
+    from kinfold.tables import column_copies
 
     def torn(library: str, frame: Any) -> dict[str, Any]:
         return {name: frame[name].iloc[:at] for at, name in enumerate(frame.columns)}
 
-    monkeypatch.setattr(column_copies, "every", torn)
+    monkeypatch.setattr(column_copies, "copy_columns", torn)
     with pytest.raises(kinfold.DataError, match="was changed while it was read"):
         kinfold.anonymize(Source("pandas").frame, POLICY)

@@ -4,8 +4,6 @@ The short form makes a few dozen, the long form thousands. A release is false wh
 asked for or certified; none may be.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -101,7 +99,7 @@ def test_the_judge_finds_a_file_that_was_changed(form: str, tmp_path: Path, judg
     assert released(drawn, tmp_path) == "released"
     table = tmp_path / "out" / "public" / f"release.{form}"
     table.write_bytes(table.read_bytes() + b"\n")
-    assert "changed afterwards" in str(judge.falsehoods(table.parent, expected(drawn)))
+    assert "changed after the release" in str(judge.falsehoods(table.parent, expected(drawn)))
 
 
 def test_the_judge_counts_people_by_the_original(tmp_path: Path, judge: Judge) -> None:

@@ -4,8 +4,6 @@ A few tables here, thousands in the long form. No disagreement is allowed; where
 says is explained in `opinions` and counted.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from fractions import Fraction
@@ -17,9 +15,9 @@ import pytest
 from kinfold import checker
 from kinfold.models import LDiversity
 from kinfold.partition import univariate
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.resources import Resources
-from kinfold.rows.tally import of_labels
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.resources import Resources
+from kinfold.tables.tally import tally_labels
 from ledger import cases, tally_up
 from opinions import (
     CONFIDENTIAL,
@@ -89,11 +87,14 @@ def recursive_of_pycanon(seed: int, table: Table) -> None:
         counts = [sorted(held.values(), reverse=True) for held in table.held(name)]
         truth = max(of[0] // sum(of[l - 1 :]) + 1 for of in counts)
         labels = table.frame.groupby(known, sort=True).ngroup().to_numpy()
-        tally = of_labels(labels, {name: np.array(rows[name], object if name != "wage" else float)})
+        tally = tally_labels(labels, {name: np.array(rows[name], object if name != "wage" else float)})
         for asked, holds in ((truth, True), (truth - 1, False)):
             if asked:
                 assert LDiversity(l, name, "recursive", float(asked)).check(tally).holds is holds, (seed, name)
-                assert (min(checker.recursive(held, asked) for held in table.held(name)) >= l) is holds, (seed, name)
+                assert (min(checker.recursive_level(held, asked) for held in table.held(name)) >= l) is holds, (
+                    seed,
+                    name,
+                )
         if all(of[0] == of[-1] for of in counts):
             assert c == truth, (seed, name)
             tally_up("figures compared with pycanon")

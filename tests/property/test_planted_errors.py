@@ -1,7 +1,5 @@
 """Planted errors: each mistake that a maker, a writer or a checker could make, made on purpose, stops the release."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,10 +12,12 @@ import pytest
 
 import kinfold
 from kinfold.errors import VerifyError
-from kinfold.methods.planning import in_blocks
-from kinfold.models import KAnonymity, TCloseness, emd
-from kinfold.rows.engines.duckdb import DuckDB, Frame
-from kinfold.rows.tally import Tally, is_null, of_labels
+from kinfold.methods.partition import mdav
+from kinfold.models import KAnonymity, TCloseness
+from kinfold.models import t_closeness as emd
+from kinfold.tables.duckdb.engine import DuckDB, Frame
+from kinfold.tables.queries import collect_rows
+from kinfold.tables.tally import Tally, is_null, tally_labels
 
 Edit = Callable[[pa.Table], pa.Table]
 pytestmark = pytest.mark.trust("planted errors")
@@ -51,14 +51,14 @@ def test_without_a_mistake_it_is_released(tmp_path: Path) -> None:
 
 
 def test_classes_one_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = in_blocks.partition
+    real = mdav.run
 
-    def short(method: str, records: Any, task: Any, progress: Any) -> Any:
+    def short(records: Any, task: Any, progress: Any) -> Any:
         privacy = task.policy.request.privacy.model_copy(update={"k": task.k - 1})
         policy = replace(task.policy, request=task.policy.request.model_copy(update={"privacy": privacy}))
-        return real(method, records, replace(task, policy=policy), progress)
+        return real(records, replace(task, policy=policy), progress)
 
-    monkeypatch.setattr(in_blocks, "partition", short)
+    monkeypatch.setattr(mdav, "run", short)
     assert "5-anonymity does not hold" in stopped(tmp_path)
 
 
@@ -66,7 +66,7 @@ def test_a_record_of_one_class_with_a_value_of_another(tmp_path: Path, monkeypat
     real = DuckDB.apply
 
     def swapped(engine: DuckDB, frame: Frame, recoding: Any, schema: Any) -> Frame:
-        released = engine.rows(real(engine, frame, recoding, schema))
+        released = collect_rows(engine, real(engine, frame, recoding, schema))
         ages = released.column("age").to_pylist()
         other = next(i for i, age in enumerate(ages) if age != ages[0])
         ages[0], ages[other] = ages[other], ages[0]
@@ -86,7 +86,7 @@ def writing(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
     real = DuckDB.write
 
     def wrong(engine: DuckDB, frame: Frame, path: Path, schema: Any, *, ordered: bool) -> None:
-        changed = engine.read(edit(engine.rows(frame)))
+        changed = engine.read(edit(collect_rows(engine, frame)))
         real(engine, changed, path, schema, ordered=ordered)
 
     monkeypatch.setattr(DuckDB, "write", wrong)
@@ -104,13 +104,13 @@ def nulls_as_text(rows: pa.Table) -> pa.Table:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (lambda rows: rows.slice(1), "4 found, 5 asked"),
-        (lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]), "is not what was found on the rows"),
-        (nulls_lost, "is not what was found on the rows"),
+        (lambda rows: rows.slice(1), "4 found, 5 required"),
+        (lambda rows: pa.concat_tables([rows, rows.slice(0, 1)]), "not those of the rows before they were written"),
+        (nulls_lost, "not those of the rows before they were written"),
         (lambda rows: rows.append_column("index", pa.array(range(len(rows)))), "'index' is in the release"),
         (lambda rows: rows.drop_columns(["zip"]), "'zip' is not in the release"),
-        (lambda rows: rows.set_column(2, "wage", pa.array([None] * len(rows), pa.int64())), "on the rows"),
-        (lambda rows: rows.set_column(2, "wage", pa.array(["x"] * len(rows))), "values are none"),
+        (lambda rows: rows.set_column(2, "wage", pa.array([None] * len(rows), pa.int64())), "not those of the rows"),
+        (lambda rows: rows.set_column(2, "wage", pa.array(["x"] * len(rows))), "values are not"),
         (lambda rows: rows.set_column(1, "zip", pa.array([str(i) for i in range(len(rows))])), "does not hold"),
     ],
 )
@@ -124,7 +124,7 @@ def test_a_file_that_is_not_what_was_judged(
 def test_nulls_written_as_a_word_are_nulls_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A null among other values of a class becomes a class of its own."""
     writing(monkeypatch, lambda rows: rows.set_column(2, "wage", pa.array([1, *rows.column("wage").to_pylist()[1:]])))
-    assert "on the rows" in stopped(tmp_path)
+    assert "not those of the rows" in stopped(tmp_path)
 
 
 def test_a_stale_file_is_not_taken_for_the_new_one(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_t_over_the_ranks_of_records(tmp_path: Path, monkeypatch: pytest.MonkeyP
         spread = tally.spreads[model.column]
         labels = np.repeat(spread.group, spread.count)
         ranks = np.argsort(np.argsort(np.repeat(spread.code, spread.count), kind="stable"), kind="stable")
-        ranked = of_labels(labels, {model.column: ranks})
+        ranked = tally_labels(labels, {model.column: ranks})
         return emd.ordered_work(ranked.spreads[model.column], ranked.sizes)
 
     monkeypatch.setattr(TCloseness, "work", on_ranks)
@@ -195,13 +195,13 @@ def test_nulls_that_do_not_group_together(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_values_told_apart_as_doubles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = DuckDB._exact
+    real = DuckDB._exact_sql
 
     def rounded(engine: DuckDB, frame: Frame, name: str, reading: Any) -> str:
         value = real(engine, frame, name, reading)
         return f"CAST({value} AS DOUBLE)"
 
-    monkeypatch.setattr(DuckDB, "_exact", rounded)
+    monkeypatch.setattr(DuckDB, "_exact_sql", rounded)
     accounts = table().set_column(2, "wage", pa.array([123456789012345678 + i for i in range(60)]))
     with pytest.raises(VerifyError, match="do not agree"):
         kinfold.anonymize(accounts, **asked()).save(tmp_path / "out")

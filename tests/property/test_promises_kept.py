@@ -1,7 +1,5 @@
 """Promises on tables of the awkward kinds: ties, rare values, several columns, people. Each release keeps them all."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,16 +7,13 @@ import pytest
 import kinfold
 from everyday import first
 from kinfold.errors import Unreachable
-from kinfold.methods.partition.cost import cost
-from kinfold.methods.partition.curves import places
+from kinfold.methods.partition.geometry import compute_cost, number_places
 from kinfold.methods.partition.mdav import mdav
-from kinfold.methods.partition.near_kinds import NearKinds
-from kinfold.methods.partition.requirement import Requirement, missed
-from kinfold.methods.partition.settle import settled
-from kinfold.methods.partition.starts import best_start
+from kinfold.methods.partition.repair import KindIndex, find_best_start, settle_classes
+from kinfold.methods.partition.requirement import Requirement, measure_misses
 from kinfold.models import LDiversity, TCloseness
-from kinfold.progress import silent
-from kinfold.rows.points import Points
+from kinfold.progress import no_progress
+from kinfold.tables.points import Points
 from reference.nearest_kinds import nearest_of_kind
 
 pytestmark = pytest.mark.compiled
@@ -92,32 +87,32 @@ def test_what_is_heard_of_a_run_never_goes_back_and_no_stage_comes_twice() -> No
 @pytest.mark.parametrize("seed", range(4))
 def test_settling_lowers_the_cost_and_several_starts_cost_no_more_than_one(seed: int) -> None:
     chance = np.random.default_rng(seed)
-    points = Points.of(chance.integers(0, 9, (300, 2)).astype(float))
+    points = Points.from_array(chance.integers(0, 9, (300, 2)).astype(float))
     column = (points.numbers[:, 0] + chance.normal(size=300) > 5).astype(int)
     required = [Requirement.of(TCloseness(0.2, "x", "equal"), column), Requirement.of(LDiversity(2, "x"), column)]
-    found = best_start(points, mdav(points, 4), 4, required)
-    assert missed(required, found.labels).max() == 0
+    found = find_best_start(points, mdav(points, 4), 4, required)
+    assert measure_misses(required, found.labels).max() == 0
     assert np.bincount(found.labels).min() >= 4
-    again = settled(points, found.labels, 4, required, silent)
-    assert cost(points, again) <= cost(points, found.labels) + 1e-9
-    assert missed(required, again).max() == 0
+    again = settle_classes(points, found.labels, 4, required, no_progress)
+    assert compute_cost(points, again) <= compute_cost(points, found.labels) + 1e-9
+    assert measure_misses(required, again).max() == 0
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_nearest_of_each_kind_are_those_of_the_plain_twin(seed: int) -> None:
     chance = np.random.default_rng(seed)
-    points = Points.of(chance.integers(0, 5, (120, 2)).astype(float))
+    points = Points.from_array(chance.integers(0, 5, (120, 2)).astype(float))
     kind = chance.integers(0, 3, 120).astype(np.int32)
     among = chance.random(120) < 0.6
-    found = NearKinds(points, places(points), kind, among).around(np.arange(0, 120, 7), 5)
+    found = KindIndex(points, number_places(points), kind, among).find_around(np.arange(0, 120, 7), 5)
     for t, (place, lists) in enumerate(zip(range(0, 120, 7), found, strict=True)):
         for v in range(3):
             assert lists[v].tolist() == nearest_of_kind(points.numbers, kind, among, place, v, 5, 3 * t + v)
 
 
 def test_where_no_record_is_to_be_found_none_is() -> None:
-    points, kind = Points.of(np.arange(8.0)[:, None]), np.arange(8, dtype=np.int32) % 2
-    found = NearKinds(points, places(points), kind, np.zeros(8, np.bool_)).around(np.arange(8), 3)
+    points, kind = Points.from_array(np.arange(8.0)[:, None]), np.arange(8, dtype=np.int32) % 2
+    found = KindIndex(points, number_places(points), kind, np.zeros(8, np.bool_)).find_around(np.arange(8), 3)
     assert found.shape == (8, 2, 3)
     assert (found == -1).all()
 

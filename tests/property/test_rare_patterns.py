@@ -1,7 +1,5 @@
 """Rare patterns of missing values: the fewest values given up, every promise kept, every loss counted."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path
@@ -16,19 +14,19 @@ from hypothesis import strategies as st
 import kinfold
 from everyday import first
 from kinfold.methods.partition import pattern_assignment
-from kinfold.methods.partition.pattern_assignment import assigned
-from kinfold.request.methods import registry
+from kinfold.methods.partition.pattern_assignment import assign_patterns
+from kinfold.policy.registry import list_methods
 from ledger import tally_up
 from reference.null_patterns import fewest
 
-PARTITIONERS = [name for name, method in registry().items() if method.family == "partition"]
+PARTITIONERS = [name for name, method in list_methods().items() if method.family == "partition"]
 PROMISES: tuple[dict[str, Any], ...] = ({}, {"t": 0.35}, {"l": 2}, {"p": 2}, {"alpha": 0.7}, {"unit": "who"})
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.integers(0, 3), st.integers(1, 5), min_size=1), st.integers(2, 4))
 def test_the_fewest_values_are_given_up(sizes: dict[int, int], k: int) -> None:
-    flow = assigned(sizes, k)
+    flow = assign_patterns(sizes, k)
     if sum(sizes.values()) < k:
         assert flow is None
         return
@@ -44,7 +42,7 @@ def test_the_fewest_values_are_given_up(sizes: dict[int, int], k: int) -> None:
 
 
 def test_too_many_patterns_are_left_to_the_greedy_rule() -> None:
-    assert assigned({1 << bit: 1 for bit in range(12)}, 3) is None
+    assert assign_patterns({1 << bit: 1 for bit in range(12)}, 3) is None
 
 
 def table(seed: int, n: int = 60, nulls: float = 0.06) -> pa.Table:
@@ -72,7 +70,7 @@ def asked(method: str, rare: str, promise: dict[str, Any]) -> dict[str, Any]:
         columns |= {"wage": {"role": "other"}, "day": {"role": "other"}, "sex": {"role": "other"}}
     columns["sex"] = columns.get("sex", {"role": "quasi"})
     columns |= {"who": {"role": "identifier"}, "ill": {"role": "confidential"}}
-    more = {"t": 0.4} if "t" in registry()[method].needs and "t" not in promise else {}
+    more = {"t": 0.4} if "t" in list_methods()[method].needs and "t" not in promise else {}
     return {"privacy": {"k": 4, **promise, **more}, "method": {"name": method}, "columns": columns}
 
 
@@ -113,7 +111,7 @@ def released_well(seed: int, method: str, promise: dict[str, Any], rare: str) ->
     assert release.verdict.holds
     assert all(finding.holds for finding in release.verdict.people)
     assert blanked(release, source) == told(release)
-    left = [note for note in release.plan.told if "left out" in note]
+    left = [note for note in release.plan.public_notes if "left out" in note]
     assert bool(left) == (release.measures["suppressed"] > 0)
     if rare == "blank":
         assert release.measures["suppressed"] == 0
@@ -122,7 +120,7 @@ def released_well(seed: int, method: str, promise: dict[str, Any], rare: str) ->
 
 def test_patterns_beyond_the_exact_assignment_are_joined_too(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = kinfold.anonymize(table(5, 200), asked("mdav", "blank", {}))
-    monkeypatch.setattr(pattern_assignment, "MOST", 0)
+    monkeypatch.setattr(pattern_assignment, "MAX_PATTERNS", 0)
     greedy = kinfold.anonymize(table(5, 200), asked("mdav", "blank", {}))
     assert greedy.verdict.holds
     assert 0 < told(exact) <= told(greedy) == blanked(greedy, table(5, 200))
@@ -144,7 +142,7 @@ def test_records_that_lack_what_nobody_else_lacks_get_company() -> None:
     policy = {"privacy": {"k": 3}, "columns": {"age": {"role": "quasi"}, "wage": number}}
     release = kinfold.anonymize(source, policy)
     assert release.frame.column("wage").null_count == 3
-    assert "2 values of 2 records were blanked" in release.plan.told[0]
+    assert "2 values of 2 records were blanked" in release.plan.public_notes[0]
 
 
 def test_too_few_records_even_together_are_said() -> None:
@@ -172,7 +170,7 @@ def test_columns_may_answer_differently() -> None:
 def test_both_pages_and_the_console_say_what_was_given_up(tmp_path: Path) -> None:
     release = kinfold.anonymize(table(1), asked("mdav", "blank", {}))
     release.save(tmp_path / "out")
-    sentence = release.plan.told[0].replace("'", "&#39;")
+    sentence = release.plan.public_notes[0].replace("'", "&#39;")
     for page in ("public", "internal"):
         assert sentence in (tmp_path / "out" / page / "report.html").read_text()
 

@@ -1,7 +1,5 @@
 """How `measure` pairs rows: it says how, and never pairs a reordered copy by position without a word."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

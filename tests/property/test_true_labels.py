@@ -3,8 +3,6 @@
 What a label says is read here by other means than kinfold's: fractions, whole nanoseconds and the calendar of Python.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,12 +21,12 @@ from hypothesis import strategies as st
 
 import kinfold
 from kinfold.errors import DataError
-from kinfold.methods.covering import covering
-from kinfold.request.binding import BoundColumn
-from kinfold.request.encoding import Measured, encode, leaves_of
-from kinfold.request.policy import ColumnPolicy
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.schema import Kind
+from kinfold.methods.aggregation import cover_classes
+from kinfold.policy.binding import BoundColumn
+from kinfold.policy.encoding import NumericAttribute, encode, get_leaves
+from kinfold.policy.model import ColumnPolicy
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.schema import Kind
 
 NUMBER = r"-?[0-9.]+(?:e[+-]?[0-9]+)?"
 MOMENT = re.compile(
@@ -146,13 +144,13 @@ def labelled(
     asked = ColumnPolicy.model_validate({"role": "key", "hierarchy": spec})
     kind = described.storage.kind if spec is None or "mask" not in spec else Kind.CONTINUOUS
     (found,) = encode(engine, frame, [BoundColumn(described, asked, kind, "generalize")])
-    assert isinstance(found, Measured)
+    assert isinstance(found, NumericAttribute)
     if found.hierarchy is not None:
         for level in range(found.hierarchy.height + 1):
-            yield found.hierarchy.labels[leaves_of(found), level].tolist()
+            yield found.hierarchy.labels[get_leaves(found), level].tolist()
         return
     for labels in (np.arange(len(column)), np.arange(len(column)) // 2, np.zeros(len(column), int)):
-        yield [covering(found, labels.astype(np.int32))[at] for at in labels]
+        yield [cover_classes(found, labels.astype(np.int32))[at] for at in labels]
 
 
 def check_numbers(
@@ -269,9 +267,9 @@ def test_masks_of_numbers(engine: DuckDB, values: list[Decimal], hidden: int, te
 @settings(max_examples=30)
 @given(values=some(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=6)))
 def test_masks_of_text(values: list[str]) -> None:
-    from kinfold.hierarchy import by_mask
+    from kinfold.hierarchies import build_from_mask
 
-    found = by_mask(values, 4)
+    found = build_from_mask(values, 4)
     for row in found.labels.tolist():
         assert all(has_text(label, row[0]) for label in row)
 
@@ -369,22 +367,24 @@ def test_it_is_said_by_which_clock_moments_are_dated(moments: Any, years: str, t
     found = kinfold.anonymize(source, {**policy, "method": given_levels})
     assert set(found.frame["x"].to_pylist()) == {years}
     assert (
-        [note for note in found.plan.told if told in note] == [note for note in found.plan.notes if told in note] != []
+        [note for note in found.plan.public_notes if told in note]
+        == [note for note in found.plan.notes if told in note]
+        != []
     )
 
 
 def test_a_week_is_no_day() -> None:
     columns = {"x": {"role": "key", "type": "nominal", "hierarchy": {"dates": ["year"]}}}
     policy = {"privacy": {"k": 2}, "method": {"name": "lattice"}, "columns": columns}
-    with pytest.raises(DataError, match="is no date"):
+    with pytest.raises(DataError, match="not written as a date"):
         kinfold.anonymize(pa.table({"x": ["2020-W01", "2020-W01"]}), policy)
     kinfold.anonymize(pa.table({"x": ["2020-W01-3", "2020-W01-3"]}), policy)
 
 
 def test_labels_of_diagnoses_name_codes_that_have_them() -> None:
-    from kinfold.hierarchy.grouped_values import by_diagnosis
+    from kinfold.hierarchies.grouping import group_by_diagnosis
 
     codes = [f"{letter}{number:02}" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for number in range(100)]
-    for code, *_, chapter in by_diagnosis(codes):
+    for code, *_, chapter in group_by_diagnosis(codes):
         first, last = chapter.split("-")
         assert first <= code <= last

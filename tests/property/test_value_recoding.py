@@ -1,7 +1,5 @@
 """Values recoded before the method: as the plain twin does it, in files and frames, in every role, told and counted."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import date
@@ -21,9 +19,9 @@ from hypothesis import strategies as st
 import kinfold
 from command import run
 from everyday import first
-from kinfold.request.methods import registry
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.value_recoding import Limited, Renamed
+from kinfold.policy.registry import list_methods
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.recoding import ValueLimits, ValueMap
 from reference.value_recoding import limited, mapped
 
 numbers = st.one_of(
@@ -48,7 +46,7 @@ def test_numbers_are_limited_and_rounded_like_the_twin(
         frame = engine.read(pa.table({"x": column, "row": range(len(values))}))
         if not typed:  # as from a CSV file
             frame = type(frame)(frame.table, frame.names, frame.types, typed=False)
-        found = engine.recode(frame, {"x": Limited(bottom, top, step)}, engine.schema(frame))
+        found = engine.recode(frame, {"x": ValueLimits(bottom, top, step)}, engine.schema(frame))
         texts = engine.collect(found.frame, {"x": None}).column(0).to_pylist()
     wanted = [limited(v, bottom, top, step) for v in values]
     assert [None if text is None else float(text) for text in texts] == pytest.approx(wanted, abs=1e-9)
@@ -65,20 +63,20 @@ def test_numbers_are_limited_and_rounded_like_the_twin(
 def test_names_are_mapped_like_the_twin(values: list[str | None], names: dict[str, str]) -> None:
     with DuckDB() as engine:
         frame = engine.read(pa.table({"x": pa.array(values, pa.string()), "row": range(len(values))}))
-        found = engine.recode(frame, {"x": Renamed(names)}, engine.schema(frame))
+        found = engine.recode(frame, {"x": ValueMap(names)}, engine.schema(frame))
         assert engine.collect(found.frame, {"x": None}).column(0).to_pylist() == [mapped(v, names) for v in values]
     assert found.changed["x"] == sum(mapped(v, names) != v for v in values)
-    assert found.absent["x"] == sum(name not in values for name in names)
+    assert found.unused_names["x"] == sum(name not in values for name in names)
 
 
 def test_codes_are_the_same_number_however_they_are_written() -> None:
     with DuckDB() as engine:
         for column in (pa.array([3.0, 1.0]), pa.array([3, 1], pa.int8())):
             frame = engine.read(pa.table({"x": column}))
-            found = engine.recode(frame, {"x": Renamed({"3": "2"})}, engine.schema(frame))
+            found = engine.recode(frame, {"x": ValueMap({"3": "2"})}, engine.schema(frame))
             assert [float(text) for text in engine.collect(found.frame, {"x": None}).column(0).to_pylist()] == [2, 1]
             assert found.as_stored["x"]
-            assert not engine.recode(frame, {"x": Renamed({"3": "many"})}, engine.schema(frame)).as_stored["x"]
+            assert not engine.recode(frame, {"x": ValueMap({"3": "many"})}, engine.schema(frame)).as_stored["x"]
 
 
 def table() -> pd.DataFrame:
@@ -98,9 +96,9 @@ def table() -> pd.DataFrame:
 
 
 def asked(method: str = "mdav", **more: Any) -> dict[str, Any]:
-    ages = {"hierarchy": {"intervals": [5, 20]}} if registry()[method].family == "generalize" else {}
+    ages = {"hierarchy": {"intervals": [5, 20]}} if list_methods()[method].family == "generalize" else {}
     days = {"hierarchy": {"dates": ["month", "year"]}} if ages else {}
-    needs_t = {"t": 0.5} if "t" in registry()[method].needs else {}
+    needs_t = {"t": 0.5} if "t" in list_methods()[method].needs else {}
     columns: dict[str, Any] = {
         "age": {"role": "quasi", "type": "continuous", "top": 85, "bottom": 18, "round_to": 5, **ages},
         "day": {"role": "quasi", "type": "date", "top": date(2025, 1, 1), **days},
@@ -110,12 +108,12 @@ def asked(method: str = "mdav", **more: Any) -> dict[str, Any]:
         "ill": {"role": "confidential", "map": {"hiv": "other", "cold": "other"}},
         "note": {"role": "other", "map": {"0": "", "9": "7"}},
     }
-    if "one number" in registry()[method].needs:
+    if "one number" in list_methods()[method].needs:
         columns |= {name: {**columns[name], "role": "other"} for name in ("day", "region", "school")}
     return {"privacy": {"k": 3, **needs_t, **more}, "method": {"name": method}, "columns": columns}
 
 
-@pytest.mark.parametrize("method", first(registry(), 5))
+@pytest.mark.parametrize("method", first(list_methods(), 5))
 def test_every_method_releases_recoded_values(method: str) -> None:
     source = table()
     release = kinfold.anonymize(source, asked(method))
@@ -187,14 +185,14 @@ def test_a_shared_name_covers_the_values_that_share_it(tree: dict[str, Any] | No
 @pytest.mark.parametrize(
     ("column", "keys", "told"),
     [
-        ("age", {"top": "old"}, "columns.age.top: a text, and the column holds numbers"),
+        ("age", {"top": "old"}, "columns.age.top: a text, but the column holds numbers"),
         ("age", {"top": 20.5}, "columns.age.top: not a whole number"),
         ("age", {"top": 20, "bottom": 30}, "columns.age: bottom is above top"),
         ("age", {"round_to": 1e-12}, "columns.age.round_to: not a whole number"),
         ("age", {"round_to": 0}, "'columns.age.round_to' should be greater than 0"),
         ("age", {"map": {}}, "'columns.age.map' is refused"),
-        ("region", {"top": 3}, "columns.region: top is for numbers and dates, and this column holds neither"),
-        ("day", {"round_to": 3}, "columns.day: round_to is for numbers, and the column holds dates"),
+        ("region", {"top": 3}, "columns.region: top is for numbers and dates, but this column holds neither"),
+        ("day", {"round_to": 3}, "columns.day: round_to is for numbers, but the column holds dates"),
         ("day", {"top": 3}, "columns.day.top: not a date"),
         ("day", {"top": "2024-01-01", "bottom": "2024-02-01"}, "columns.day: bottom is above top"),
     ],
@@ -244,7 +242,7 @@ def test_long_whole_numbers_are_limited_and_rounded_exactly(
     with DuckDB() as engine:
         frame = engine.read(pa.table({"x": column}))
         frame = frame if typed else replace(frame, typed=False)
-        found = engine.recode(frame, {"x": Limited(None, top, step)}, engine.schema(frame))
+        found = engine.recode(frame, {"x": ValueLimits(None, top, step)}, engine.schema(frame))
         texts = engine.collect(found.frame, {"x": None}).column(0).to_pylist()
     wanted = [value if top is None else min(value, int(top)) for value in values]
     if step is not None:
@@ -264,9 +262,9 @@ def test_limits_are_those_of_the_exact_values(typed: bool) -> None:
         schema = engine.schema(frame)
         counts = [
             engine.recode(frame, {"x": how}, schema).changed["x"]
-            for how in (Limited(bottom=20.0), Limited(top=20.0), Renamed({"20": "7"}))
+            for how in (ValueLimits(bottom=20.0), ValueLimits(top=20.0), ValueMap({"20": "7"}))
         ]
-        limits = [Limited(top="2020-01-01"), Limited(bottom="2020-01-01")]
+        limits = [ValueLimits(top="2020-01-01"), ValueLimits(bottom="2020-01-01")]
         counts += [engine.recode(frame, {"at": how}, schema).changed["at"] for how in limits]
     assert counts == [2, 1, 1, 1, 2]
 
@@ -274,7 +272,7 @@ def test_limits_are_those_of_the_exact_values(typed: bool) -> None:
 def test_a_fraction_in_a_map_is_no_whole_number() -> None:
     with DuckDB() as engine:
         frame = engine.read(pa.table({"x": [3, 4, 2**53 + 1]}))
-        how = {"x": Renamed({"3.5": "9", str(2**53): "9"})}
+        how = {"x": ValueMap({"3.5": "9", str(2**53): "9"})}
         assert engine.recode(frame, how, engine.schema(frame)).changed["x"] == 0
 
 

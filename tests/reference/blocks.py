@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kinfold.rows.points import Points
+from kinfold.tables.points import Points
 
 
 def spread_plain(points: Points, rows: Sequence[int]) -> list[float]:
     """Half the mean squared distance of two rows, attribute by attribute, over all pairs."""
     pairs = [(column[:, None] - column) ** 2 for column in points.numbers[list(rows)].T]
     for scale, codes in zip(points.scales, points.codes[list(rows)].T, strict=True):
-        pairs.append(np.array([scale.gaps(int(code))[codes] for code in codes]))
+        pairs.append(np.array([scale.squared_distances(int(code))[codes] for code in codes]))
     return [float(each.mean() / 2) for each in pairs]
 
 

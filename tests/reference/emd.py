@@ -1,4 +1,4 @@
-"""The earth mover's distance as a linear program: the slow plain twin of `kinfold.models.emd`."""
+"""The earth mover's distance as a linear program: the slow plain twin of `kinfold.models.t_closeness`."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 
-from kinfold.hierarchy import Hierarchy, by_rows
+from kinfold.hierarchies import Hierarchy, build_from_rows
 from kinfold.methods.generalize.domain import Domain
-from kinfold.rows.tally import Tally, of_labels
+from kinfold.tables.tally import Tally, tally_labels
 
 VALUES = 6
 
@@ -18,7 +18,9 @@ def random_tree(random: np.random.Generator) -> Hierarchy:
     for _ in range(random.integers(0, 3)):
         parents = random.integers(0, 3, size=groups[-1].max() + 1)
         groups.append(parents[groups[-1]])
-    return by_rows([[f"v{v}", *(f"g{level}.{g[v]}" for level, g in enumerate(groups[1:]))] for v in range(VALUES)])
+    return build_from_rows(
+        [[f"v{v}", *(f"g{level}.{g[v]}" for level, g in enumerate(groups[1:]))] for v in range(VALUES)]
+    )
 
 
 def random_domain(seed: int, rows: int = 12, columns: int = 3, diseases: int = 3) -> Domain:
@@ -30,8 +32,8 @@ def random_domain(seed: int, rows: int = 12, columns: int = 3, diseases: int = 3
         values = np.array([f"v{v}" for v in random.integers(0, VALUES, size=rows)], object)
         values[random.random(rows) < 0.05] = None
         keys[name] = values
-    tally = of_labels(np.arange(rows), {"disease": random.integers(0, diseases, size=rows)})
-    return Domain.of_tally(Tally(keys, tally.sizes, tally.spreads), trees)
+    tally = tally_labels(np.arange(rows), {"disease": random.integers(0, diseases, size=rows)})
+    return Domain.from_tally(Tally(keys, tally.sizes, tally.spreads), trees)
 
 
 def label(domain: Domain, row: int, attribute: int, level: int):

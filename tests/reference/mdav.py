@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from kinfold.rows.points import Nested, Ordered, Points
+from kinfold.tables.points import NominalScale, OrdinalScale, Points
 
 
-def gap(scale: Ordered | Nested, a: int, b: int) -> float:
-    if isinstance(scale, Ordered):
+def gap(scale: OrdinalScale | NominalScale, a: int, b: int) -> float:
+    if isinstance(scale, OrdinalScale):
         step = float(a != b) if scale.size in (a, b) else abs(a - b) / scale.size
     else:
         level = sum(p != q for p, q in zip(scale.paths[a].tolist(), scale.paths[b].tolist(), strict=True))
@@ -32,7 +32,7 @@ def centre(points: Points, rows: list[int]) -> tuple[list[float], list[int]]:
     numbers = [math.fsum(column) / len(rows) for column in points.numbers[rows].T.tolist()]
     codes = []
     for scale, column in zip(points.scales, points.codes[rows].T.tolist(), strict=True):
-        if isinstance(scale, Ordered):
+        if isinstance(scale, OrdinalScale):
             codes.append(sorted(column)[(len(column) - 1) // 2])
         else:
             codes.append(max(sorted(set(column)), key=column.count))
@@ -40,7 +40,7 @@ def centre(points: Points, rows: list[int]) -> tuple[list[float], list[int]]:
 
 
 def mdav(x: object, k: int) -> np.ndarray:
-    points = Points.of(x)
+    points = Points.from_array(x)
     left = list(range(len(points)))
     clusters: list[list[int]] = []
 

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from kinfold.rows.points import Ordered, Points
+from kinfold.tables.points import OrdinalScale, Points
 
 
 def gap(scale, one, other):
-    if isinstance(scale, Ordered):
+    if isinstance(scale, OrdinalScale):
         null = scale.size
         step = float(one != other) if null in (one, other) else abs(one - other) / scale.size
     else:
@@ -30,5 +30,5 @@ def centre(points, rows):
     codes = []
     for column, scale in enumerate(points.scales):
         held = sorted(points.codes[rows, column].tolist())
-        codes.append(held[(len(held) - 1) // 2] if isinstance(scale, Ordered) else max(held, key=held.count))
+        codes.append(held[(len(held) - 1) // 2] if isinstance(scale, OrdinalScale) else max(held, key=held.count))
     return Points(np.array([means]), np.array([codes], np.int32).reshape(1, -1), points.scales)

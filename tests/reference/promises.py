@@ -15,7 +15,7 @@ from reference import definitions
 
 Row = Mapping[str, Hashable]
 PEOPLE = ", each person counted once"
-KNOWING = f"{PEOPLE} by whoever knows the other confidential columns"
+KNOWING = f"{PEOPLE}, given the other confidential columns"
 
 
 def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], privacy: Mapping[str, Any]) -> Any:

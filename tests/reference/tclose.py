@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from kinfold.rows.points import Points
+from kinfold.tables.points import Points
 from reference.mdav import centre, distance
 
 
@@ -48,7 +48,7 @@ def numbered(points: Points, clusters: list[list[int]]) -> np.ndarray:
 
 
 def t_first(x: object, k: int, column: list, t: float) -> np.ndarray:
-    points = Points.of(x)
+    points = Points.from_array(x)
     n = len(points)
     k = max(k, math.ceil(Fraction(n) / (2 * (n - 1) * Fraction(str(t)) + 1)))
     k += (n % k) // (n // k)
@@ -73,7 +73,7 @@ def t_first(x: object, k: int, column: list, t: float) -> np.ndarray:
 
 def k_first(x: object, k: int, column: list, t: float) -> np.ndarray:
     """Algorithm 2 before the merge."""
-    points = Points.of(x)
+    points = Points.from_array(x)
     pool, clusters, seed = Pool(points), [], -1
     while len(pool.left) >= 2 * k:
         place = centre(points, pool.left) if len(clusters) % 2 == 0 else pool.at(seed)
@@ -94,7 +94,7 @@ def k_first(x: object, k: int, column: list, t: float) -> np.ndarray:
 
 def merged(x: object, labels: np.ndarray, column: list, t: float) -> np.ndarray:
     """Algorithm 1 from a partition on."""
-    points = Points.of(x)
+    points = Points.from_array(x)
     clusters = {g: np.flatnonzero(labels == g).tolist() for g in range(labels.max() + 1)}
     while True:
         worst = max(clusters, key=lambda g: (emd(column, clusters[g]), -g))

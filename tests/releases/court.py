@@ -1,7 +1,5 @@
 """The court: requests are made into saved releases, each for a judge in a process that nothing of kinfold enters."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What the release of a request must be, in plain words for a judge that knows nothing of kinfold."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from releases.requests import ROW, Request

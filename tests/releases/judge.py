@@ -8,8 +8,6 @@ by the number of the row, which such a release holds: then every promise is comp
 PACKAGES is where pyarrow is found, for tables in Parquet.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json
@@ -28,7 +26,7 @@ from typing import Any
 Row = dict[str, str]  # nothing is the empty text
 ROW = "row number"  # a column that says which row of the original each is
 ONCE = ", each person counted once"
-KNOWING = f"{ONCE} by whoever knows the other confidential columns"
+KNOWING = f"{ONCE}, given the other confidential columns"
 NUMBER = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 
 
@@ -45,7 +43,7 @@ def load(path: Path) -> ModuleType:
 
 def falsehoods(checker: ModuleType, folder: Path, asked: Mapping[str, Any]) -> Iterator[str]:
     """Yield every way in which a release is not what was asked for."""
-    said = checker.examine(folder)
+    said = checker.check_release(folder)
     if not said["holds"]:
         yield f"the checker: {said['problems'] or [p for p in said['promises'] if not p['holds']]}"
         return

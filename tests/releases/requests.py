@@ -3,8 +3,6 @@
 The same number draws the same request. Levels are mild: what cannot be met is refused, and a refusal shows little.
 """
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,10 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
-from kinfold.request.methods import generalizes, names, needs
+from kinfold.policy.registry import generalizes, get_needs, list_method_names
 from releases.columns import CONFIDENTIAL, NUMBERS, QUASI, Chance, Column
 
-METHODS = names()
+METHODS = list_method_names()
 PARTITIONERS = tuple(name for name in METHODS if not generalizes(name))
 MODELS: dict[str, dict[str, Any]] = {
     "t": {"t": 0.25},
@@ -121,8 +119,8 @@ def request(number: int) -> Request:
 
 
 def _quasi(drawn: Request, names: list[str]) -> None:
-    kinds = NUMBERS if "one number" in needs(drawn.method) else QUASI
-    count = 1 if "one number" in needs(drawn.method) else drawn.one_of(1, 1, 1, 2, 2, 3)
+    kinds = NUMBERS if "one number" in get_needs(drawn.method) else QUASI
+    count = 1 if "one number" in get_needs(drawn.method) else drawn.one_of(1, 1, 1, 2, 2, 3)
     missing = int(drawn.chance.integers(count)) if drawn.often(0.4) else -1
     for number in range(count):
         column = drawn.one_of(*kinds)(drawn.n, drawn.chance)
@@ -148,7 +146,7 @@ def _add_quasi(drawn: Request, name: str, column: Column) -> None:
 
 
 def _confidential(drawn: Request, names: list[str]) -> None:
-    for _ in range(drawn.one_of(1, 1, 2) if "t" in needs(drawn.method) else drawn.one_of(0, 1, 1, 1, 2)):
+    for _ in range(drawn.one_of(1, 1, 2) if "t" in get_needs(drawn.method) else drawn.one_of(0, 1, 1, 1, 2)):
         name, column = names.pop(), drawn.one_of(*CONFIDENTIAL)(drawn.n, drawn.chance)
         if drawn.often(0.25):
             column = column.with_nulls(drawn.chance, 0.2)
@@ -179,7 +177,7 @@ def _promises(drawn: Request) -> None:
     asked["k"] = drawn.k
     if not confidential:
         return
-    if "t" in needs(drawn.method) or drawn.often(0.5):
+    if "t" in get_needs(drawn.method) or drawn.often(0.5):
         asked["t"] = drawn.one_of(0.3, 0.45, 0.6, 0.9)
     if "t" in asked and drawn.often(0.3):
         drawn.asked[confidential[0]]["t"] = drawn.one_of(0.4, 0.8)
@@ -197,7 +195,7 @@ def _promises(drawn: Request) -> None:
 
 def _people(drawn: Request, names: list[str], model: str) -> None:
     """Ask for promises about people with several rows, and joint ones: by one model, and t where a method needs it."""
-    t = MODELS["t"] if "t" in needs(drawn.method) else {}
+    t = MODELS["t"] if "t" in get_needs(drawn.method) else {}
     drawn.privacy = {"k": drawn.k, **t, **MODELS[model], "joint": True}
     while len(drawn.of("confidential")) < 2:
         _confidential(drawn, names)

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from kinfold.studio.server_limits import Limits
-from kinfold.studio.serving import Studio
+from kinfold.studio.refusals import StudioLimits
+from kinfold.studio.server import Studio
 from studio.visitor import Visitor, studio
 
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    with studio(Limits(sessions=1000), workspace=tmp_path_factory.mktemp("workspace")) as server:
+    with studio(StudioLimits(sessions=1000), workspace=tmp_path_factory.mktemp("workspace")) as server:
         yield server
 
 

@@ -15,15 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from kinfold.studio.request_headers import HeadersInTime
-from kinfold.studio.server_limits import Limits
-from kinfold.studio.serving import HERE, Studio, open_browser
+from kinfold.studio.refusals import StudioLimits
+from kinfold.studio.server import LOOPBACK, HeaderTimeoutProtocol, Studio, open_browser
 from studio.tables import MARKUP, SCRIPT, hostile
-from studio.visitor import Visitor, studio, token_in, wait_for
+from studio.visitor import Visitor, has_file, studio, token_in, wait_for
 
 pytestmark = pytest.mark.slow
 
-QUICK = Limits(upload_bytes=200_000, stall_seconds=0.6, upload_seconds=2.0, sessions=6, streams=2, waiting=2)
+QUICK = StudioLimits(upload_bytes=200_000, stall_seconds=0.6, upload_seconds=2.0, sessions=6, streams=2, waiting=2)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +71,7 @@ def test_a_sign_in_that_fails_uses_no_token_up(made: Studio, monkeypatch: pytest
         patched.setattr(made.sessions, "folder", made.sessions.folder / "gone")  # no space, say
         assert visitor.ask("GET", path).status == 500
     with monkeypatch.context() as patched:
-        patched.setattr(made.sessions, "begun", [lambda _: (_ for _ in ()).throw(BrokenPipeError)])
+        patched.setattr(made.sessions, "start_callbacks", [lambda _: (_ for _ in ()).throw(BrokenPipeError)])
         assert visitor.ask("GET", path).status == 303  # the terminal was closed
     assert visitor.ask("GET", "/api/session").status == 200
 
@@ -82,7 +81,7 @@ def test_the_browser_is_opened_by_a_private_file_that_holds_the_token(
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
-    monkeypatch.setattr(made.sessions, "begun", [])
+    monkeypatch.setattr(made.sessions, "start_callbacks", [])
     address = made.address()
     open_browser(address, made.sessions)
     page = Path(opened[0].removeprefix("file://"))
@@ -99,12 +98,12 @@ def test_the_browser_is_opened_by_a_private_file_that_holds_the_token(
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "])
 def test_an_unfinished_header_times_out(made: Studio, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    monkeypatch.setattr(HeadersInTime, "seconds", 0.4)
-    with socket.create_connection((HERE, made.port), timeout=20) as raw:
+    monkeypatch.setattr(HeaderTimeoutProtocol, "seconds", 0.4)
+    with socket.create_connection((LOOPBACK, made.port), timeout=20) as raw:
         raw.sendall(sent)
         assert _whole(raw).startswith("HTTP/1.1 408")
-    with socket.create_connection((HERE, made.port), timeout=20) as raw:
-        raw.sendall(f"GET / HTTP/1.1\r\nHost: {HERE}:{made.port}\r\n\r\n".encode() + sent)  # a whole one before it
+    with socket.create_connection((LOOPBACK, made.port), timeout=20) as raw:
+        raw.sendall(f"GET / HTTP/1.1\r\nHost: {LOOPBACK}:{made.port}\r\n\r\n".encode() + sent)  # a whole one before it
         if not sent:
             return
         raw.settimeout(5)
@@ -152,7 +151,7 @@ def test_a_foreign_origin_is_refused(demo: Visitor, origin: str) -> None:
 
 
 def test_what_changes_something_says_where_it_comes_from(demo: Visitor) -> None:
-    connection = http.client.HTTPConnection(HERE, demo.port, timeout=20)
+    connection = http.client.HTTPConnection(LOOPBACK, demo.port, timeout=20)
     headers = {"Cookie": demo.cookie, "Content-Type": "application/json"}
     connection.request("POST", "/api/source/close", b"{}", headers)
     assert connection.getresponse().status == 403
@@ -240,18 +239,18 @@ def test_names_and_categories_stay_text(made: Studio) -> None:
 
 def test_an_upload_that_says_it_is_too_large_is_refused_at_once(made: Studio) -> None:
     visitor = Visitor.let_in(made)
-    with socket.create_connection((HERE, made.port), timeout=20) as raw:
+    with socket.create_connection((LOOPBACK, made.port), timeout=20) as raw:
         raw.sendall(_head(visitor, "/api/source/upload?name=big.csv", 5 << 30))
         answer = _whole(raw)
     assert answer.startswith("HTTP/1.1 413")
-    assert "more than 2 GB" in answer
+    assert "larger than 2 GB" in answer
     assert "kinfold studio FILE" in answer
 
 
 def test_an_upload_that_is_too_large_without_saying_so_is_refused(quick: Studio) -> None:
     visitor = Visitor.let_in(quick)
     assert visitor.upload("big.csv", b"a,b\n" + b"1,2\n" * 100_000).status == 413
-    with socket.create_connection((HERE, quick.port), timeout=20) as raw:
+    with socket.create_connection((LOOPBACK, quick.port), timeout=20) as raw:
         head = _head(visitor, "/api/source/upload?name=big.csv", None)
         raw.sendall(head)
         chunk = b"fa00\r\n" + b"1" * 0xFA00 + b"\r\n"
@@ -264,12 +263,12 @@ def test_an_upload_that_is_too_large_without_saying_so_is_refused(quick: Studio)
 
 def test_a_slow_upload_ends_with_a_clear_message(quick: Studio) -> None:
     visitor = Visitor.let_in(quick)
-    with socket.create_connection((HERE, quick.port), timeout=20) as raw:
+    with socket.create_connection((LOOPBACK, quick.port), timeout=20) as raw:
         raw.sendall(_head(visitor, "/api/source/upload?name=slow.csv", 100_000) + b"a,b\n")
         stalled = _whole(raw)
     assert stalled.startswith("HTTP/1.1 408")
-    assert "nothing came for 0.6 seconds" in stalled
-    with socket.create_connection((HERE, quick.port), timeout=20) as raw:
+    assert "no data arrived for 0.6 seconds" in stalled
+    with socket.create_connection((LOOPBACK, quick.port), timeout=20) as raw:
         raw.sendall(_head(visitor, "/api/source/upload?name=slow.csv", 100_000))
         began = time.monotonic()
         with contextlib.suppress(OSError):
@@ -283,10 +282,10 @@ def test_a_slow_upload_ends_with_a_clear_message(quick: Studio) -> None:
 
 def test_an_upload_that_breaks_off_leaves_nothing(made: Studio) -> None:
     visitor = Visitor.let_in(made)
-    with socket.create_connection((HERE, made.port), timeout=20) as raw:
+    with socket.create_connection((LOOPBACK, made.port), timeout=20) as raw:
         raw.sendall(_head(visitor, "/api/source/upload?name=half.csv", 100_000) + b"a,b\n1,2\n")
-        wait_for(lambda: [*made.sessions.folder.rglob("half.csv")], "the half file")
-    wait_for(lambda: not [*made.sessions.folder.rglob("half.csv")], "its end")
+        wait_for(lambda: has_file(made, "half.csv"), "the half file")
+    wait_for(lambda: not has_file(made, "half.csv"), "its end")
     assert visitor.get("/api/session")["state"] == "empty"
 
 
@@ -297,10 +296,10 @@ def test_what_is_opened_is_bounded_in_size_columns_and_memory(made: Studio, monk
     packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
     assert "'big.csv.gz' expands to more than 2 MB" in _refusal(visitor, "big.csv.gz", packed)
     wide = ",".join(f"c{i}" for i in range(20_000))
-    assert "has 20,000 columns, and 50 are read here" in _refusal(visitor, "wide.csv", f"{wide}\n{wide}\n".encode())
+    assert "has 20,000 columns; the limit is 50" in _refusal(visitor, "wide.csv", f"{wide}\n{wide}\n".encode())
     with monkeypatch.context() as patched:
         patched.setattr(made.sessions.jobs, "_limits", replace(made.limits, worker_bytes=1 << 20))
-        assert "more than the 1 MB of memory that the studio gives" in _refusal(visitor, "fine.csv", b"a,b\n1,2\n3,4\n")
+        assert "more than the 1 MB of memory that one job may use" in _refusal(visitor, "fine.csv", b"a,b\n1,2\n3,4\n")
     assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
 
 
@@ -322,7 +321,7 @@ def _whole(raw: socket.socket) -> str:
 
 def _head(visitor: Visitor, path: str, length: int | None) -> bytes:
     size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
-    lines = [f"POST {path} HTTP/1.1", f"Host: {HERE}:{visitor.port}", f"Cookie: {visitor.cookie}"]
+    lines = [f"POST {path} HTTP/1.1", f"Host: {LOOPBACK}:{visitor.port}", f"Cookie: {visitor.cookie}"]
     lines += [f"Origin: {visitor.origin}", "Content-Type: application/octet-stream", size, "", ""]
     return "\r\n".join(lines).encode()
 
@@ -364,7 +363,7 @@ def test_sessions_and_streams_are_bounded(quick: Studio) -> None:
     assert late.ask("GET", f"/?token={token_in(quick.address())}").status == 429
     streams = []
     for _ in range(QUICK.streams):
-        stream = http.client.HTTPConnection(HERE, quick.port, timeout=20)
+        stream = http.client.HTTPConnection(LOOPBACK, quick.port, timeout=20)
         stream.request("GET", "/api/events", headers={"Cookie": visitors[0].cookie})
         assert stream.getresponse().status == 200
         streams.append(stream)
@@ -376,7 +375,7 @@ def test_sessions_and_streams_are_bounded(quick: Studio) -> None:
 
 
 def _can_watch(visitor: Visitor) -> bool:
-    stream = http.client.HTTPConnection(HERE, visitor.port, timeout=20)
+    stream = http.client.HTTPConnection(LOOPBACK, visitor.port, timeout=20)
     stream.request("GET", "/api/events", headers={"Cookie": visitor.cookie})
     status = stream.getresponse().status
     stream.close()
@@ -384,14 +383,14 @@ def _can_watch(visitor: Visitor) -> bool:
 
 
 def test_an_idle_session_is_forgotten_with_its_files_and_everything_when_the_server_stops() -> None:
-    with studio(Limits(idle_seconds=1.5)) as made:
+    with studio(StudioLimits(idle_seconds=1.5)) as made:
         visitor = Visitor.let_in(made)
         visitor.opened("mine.csv", b"a,b\n1,2\n3,4\n")
-        stream = http.client.HTTPConnection(HERE, made.port, timeout=30)
+        stream = http.client.HTTPConnection(LOOPBACK, made.port, timeout=30)
         stream.request("GET", "/api/events", headers={"Cookie": visitor.cookie})
         assert b"event: gone" in stream.getresponse().read()  # to its end: a page that is open is told
         stream.close()
-        wait_for(lambda: not [*made.sessions.folder.rglob("mine.csv")], "the end of an idle session")
+        wait_for(lambda: not has_file(made, "mine.csv"), "the end of an idle session")
         assert visitor.ask("GET", "/api/session").status == 401
         Visitor.let_in(made).opened("mine.csv", b"a,b\n1,2\n3,4\n")
         folder: Path = made.sessions.folder
@@ -409,7 +408,7 @@ def test_a_bug_is_told_by_its_place_and_never_by_a_value(
         raise KeyError("secret-value")
 
     visitor.decide(privacy__k=3)  # the risk that was told when the table was opened is another one
-    monkeypatch.setattr("kinfold.studio.source_routes.risk_of_columns", broken)
+    monkeypatch.setattr("kinfold.studio.source_routes.measure_column_risk", broken)
     with caplog.at_level(logging.DEBUG):
         answer = visitor.ask("GET", "/api/risk")
     assert answer.status == 500

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from command import run
-from kinfold.studio.serving import HERE
+from kinfold.studio.server import LOOPBACK
 from studio.visitor import Visitor, token_in, wait_for
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,7 @@ def test_only_the_loopback_interface_listens(tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken_is_told() -> None:
     with socket.socket() as busy:
-        busy.bind((HERE, 0))
+        busy.bind((LOOPBACK, 0))
         busy.listen()
         port = busy.getsockname()[1]
         ran = run("studio", "--no-browser", "--port", port)

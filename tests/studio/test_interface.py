@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from kinfold.demo import demo_policy
-from kinfold.hierarchy import read_arx
-from kinfold.request.policy import Policy
-from kinfold.studio.serving import HERE, Studio
+from kinfold.demo import read_demo_policy
+from kinfold.hierarchies import read_arx
+from kinfold.policy.model import Policy
+from kinfold.studio.guard import ROUTES
+from kinfold.studio.server import LOOPBACK, Studio
 from studio.tables import diagnoses, households
 from studio.visitor import Visitor, wait_for
 
@@ -99,12 +100,12 @@ def test_a_decision_keeps_comments_and_can_be_taken_back_and_forth(made: Studio)
     visitor.decide(privacy__k=7, privacy__t=0.4)
     state = visitor.get("/api/session")
     text = state["policy"]["text"]
-    assert "k = 7 # nobody can be told from at least four others" in text
+    assert "k = 7 # every record shares its quasi-identifiers with at least four others" in text
     assert state["policy"]["complete"]["privacy"]["t"] == 0.4
     assert state["undo"] == {"steps": 1, "next": "privacy.k = 7, privacy.t = 0.4"}
     visitor.post("/api/undo")
     state = visitor.get("/api/session")
-    assert state["policy"]["text"] == demo_policy()
+    assert state["policy"]["text"] == read_demo_policy()
     assert state["redo"]["steps"] == 1
     visitor.post("/api/redo")
     assert visitor.get("/api/session")["policy"]["text"] == text
@@ -170,7 +171,7 @@ def test_nothing_is_run_while_the_page_shows_another_policy(made: Studio) -> Non
     visitor.post("/api/policy", {"text": valid}, method="PUT")  # which is the policy already
     assert visitor.get("/api/session")["policy"]["draft"] is None
     visitor.decide(privacy__k=50)  # in another tab
-    assert "changed meanwhile" in visitor.ask("POST", "/api/runs", {"policy": valid}).problems[0]["what"]
+    assert "the policy was changed" in visitor.ask("POST", "/api/runs", {"policy": valid}).problems[0]["what"]
     shown = visitor.get("/api/session")["policy"]["text"]
     started = visitor.post("/api/runs", {"policy": shown}, 202)["id"]
     assert visitor.get(f"/api/runs/{started}")["asked"]["k"] == 50
@@ -304,7 +305,7 @@ def test_hierarchies_are_built_step_by_step(made: Studio) -> None:
     assert visitor.get("/api/hierarchy", column="marital_status")["height"] == 1
     for _ in range(3):
         visitor.post("/api/undo")
-    assert visitor.get("/api/session")["policy"]["text"] == demo_policy()
+    assert visitor.get("/api/session")["policy"]["text"] == read_demo_policy()
 
 
 @pytest.mark.parametrize(
@@ -391,7 +392,7 @@ def test_words_say_what_can_be_chosen_and_what_is_promised_now(demo: Visitor) ->
 def test_events_tell_of_every_decision(made: Studio) -> None:
     visitor = Visitor.let_in(made)
     visitor.demo()
-    connection = http.client.HTTPConnection(HERE, made.port, timeout=30)
+    connection = http.client.HTTPConnection(LOOPBACK, made.port, timeout=30)
     connection.request("GET", "/api/events", headers={"Cookie": visitor.cookie})
     stream = connection.getresponse()
     assert stream.headers["content-type"].startswith("text/event-stream")
@@ -415,17 +416,8 @@ def test_a_closed_table_is_forgotten(made: Studio) -> None:
     assert state["policy"] is None
 
 
-def test_every_route_is_in_the_documentation(made: Studio) -> None:
-    from kinfold.studio.database_routes import DatabaseRoutes
-    from kinfold.studio.decision_routes import DecisionRoutes
-    from kinfold.studio.hierarchy_routes import HierarchyRoutes
-    from kinfold.studio.look_routes import LookRoutes
-    from kinfold.studio.run_routes import RunRoutes
-    from kinfold.studio.source_routes import SourceRoutes
-
-    text = DOC.read_text()
-    kinds = (LookRoutes, SourceRoutes, DatabaseRoutes, DecisionRoutes, HierarchyRoutes, RunRoutes)
-    paths = {route.path for kind in kinds for route in kind(made.sessions).routes()}
+def test_every_route_is_in_the_documentation() -> None:
+    text, paths = DOC.read_text(), {route.path for route in ROUTES}
     plain = {path.replace("{run}", "r1").replace("{job}", "j1").replace("{part}", "public") for path in paths}
     assert {path for path in plain if "{" not in path and path not in text} == set()
 

@@ -20,9 +20,7 @@ import pytest
 from studio.visitor import Visitor, token_in, wait_for
 
 SESSIONS, REQUESTS = 50, 500
-CODE = (
-    "from kinfold.studio.serving import serve; serve(None, None, lambda line: print(line, flush=True), browser=False)"
-)
+CODE = "from kinfold.studio.server import serve; serve(None, None, lambda line: print(line, flush=True), browser=False)"
 
 
 @contextmanager

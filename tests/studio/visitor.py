@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
 import threading
 import time
@@ -12,18 +13,18 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from kinfold.studio.server_limits import Limits
-from kinfold.studio.serving import HERE, Studio, bound, server_of
+from kinfold.studio.refusals import StudioLimits
+from kinfold.studio.server import LOOPBACK, Studio, bind_socket, make_server
 
 PATIENCE = 120.0  # seconds that something may take on a busy machine
 
 
 @contextmanager
-def studio(limits: Limits | None = None, **given: Any) -> Iterator[Studio]:
+def studio(limits: StudioLimits | None = None, **given: Any) -> Iterator[Studio]:
     """Serve in a thread for as long as the `with` block lasts."""
-    with bound(None) as listener:
+    with bind_socket(None) as listener:
         made = Studio(listener.getsockname()[1], limits, **given)
-        server = server_of(made.app)
+        server = make_server(made.app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
@@ -43,6 +44,12 @@ def wait_for(found: Any, what: str, seconds: float = PATIENCE) -> Any:
             return answer
         time.sleep(0.05)
     raise AssertionError(f"{what} did not come within {seconds} seconds")
+
+
+def has_file(made: Studio, name: str) -> bool:
+    """Tell whether a session holds a file of this name."""
+    # os.walk skips a folder that is deleted meanwhile; rglob raises
+    return any(name in names for _, _, names in os.walk(made.sessions.folder))
 
 
 class Answer:
@@ -65,7 +72,7 @@ class Visitor:
 
     def __init__(self, port: int) -> None:
         self.port, self.cookie = port, ""
-        self.origin = f"http://{HERE}:{port}"
+        self.origin = f"http://{LOOPBACK}:{port}"
 
     @classmethod
     def let_in(cls, made: Studio) -> Visitor:
@@ -91,7 +98,7 @@ class Visitor:
             told["Origin"] = self.origin
             told["Content-Type"] = "application/json" if raw is None else "application/octet-stream"
         content = raw if raw is not None else None if method in ("GET", "HEAD") else json.dumps(body or {}).encode()
-        connection = http.client.HTTPConnection(HERE, self.port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, content, {**told, **(headers or {})})
             response = connection.getresponse()

@@ -22,10 +22,10 @@ from arx_projects import (
     weights,
     zip_code,
 )
+from kinfold.convert import archive, read_deid
+from kinfold.convert.arx import Criterion, convert_criteria, parse_criterion
 from kinfold.errors import DataError
-from kinfold.interchange import archive, read_deid
-from kinfold.interchange.criteria import Criterion, parse_criterion, privacy_keys
-from kinfold.rows.schema import Role
+from kinfold.tables.schema import Role
 
 # What is read
 
@@ -108,7 +108,7 @@ def test_the_first_vocabulary_has_the_format_in_the_place_of_the_type(tmp_path: 
 def test_a_hierarchy_that_is_named_and_not_there_is_said(tmp_path: Path) -> None:
     read = read_deid(project(tmp_path, study(), parts={"input/hierarchies/zip.csv": None}))
     assert read.attributes[2].hierarchy == ()
-    assert read.notes == ("'zip': the project names a hierarchy and does not hold it",)
+    assert read.notes == ("'zip': the project names a hierarchy but does not contain it",)
 
 
 def test_a_column_that_is_not_defined_is_an_identifier_and_said(tmp_path: Path) -> None:
@@ -131,7 +131,9 @@ def test_a_project_without_a_configuration_promises_nothing(tmp_path: Path) -> N
 )
 def test_unknown_versions_are_refused_with_what_is_read(tmp_path: Path, version: str, vocabulary: str) -> None:
     told = {"metadata.xml": element("metadata", text("version", version) + text("vocabulary", vocabulary))}
-    with pytest.raises(DataError, match=r"ARX 2 or 3 and save it again; vocabularies 1\.0 and 2\.0") as caught:
+    with pytest.raises(
+        DataError, match=r"ARX 2 or 3 and save it again; kinfold reads vocabularies 1\.0 and 2\.0"
+    ) as caught:
         read_deid(project(tmp_path, study(), parts=told))
     assert f"vocabulary '{vocabulary}'" in str(caught.value)
 
@@ -144,7 +146,7 @@ def test_known_versions_are_read(tmp_path: Path, version: str) -> None:
 
 SECRET = "somebody's secret"
 DAMAGES: dict[str, tuple[dict[str, bytes | None], str]] = {
-    "no metadata": ({"metadata.xml": None}, "no ARX project"),
+    "no metadata": ({"metadata.xml": None}, "not an ARX project"),
     "no data": ({"data/input.csv": None}, "no part 'data/input.csv'"),
     "no definition": ({"input/definition.xml": None}, "no part 'input/definition.xml'"),
     "metadata that is no XML": ({"metadata.xml": b"<metadata><version>3.9</metadata>"}, "is not XML"),
@@ -154,11 +156,12 @@ DAMAGES: dict[str, tuple[dict[str, bytes | None], str]] = {
     "no header": ({"data/input.csv": b""}, "no header"),
     "a header that names a column twice": ({"data/input.csv": b"age;age\n1;2\n"}, "twice"),
     "a column that is not there": ({"data/input.csv": b"age;zip\n1;2\n"}, "no column 'name'"),
-    "a separator of two characters": ({"project.xml": element("project", text("separator", ";;"))}, "no single"),
-    "a quote as the separator": ({"project.xml": element("project", text("separator", '"'))}, "no single character"),
-    "a share above 1": ({"input/config.xml": element("config", text("relativeMaxOutliers", "1.5"))}, "no share"),
-    "a share that is no number": ({"input/config.xml": element("config", text("relativeMaxOutliers", "x"))}, "no num"),
-    "an endless share": ({"input/config.xml": element("config", text("relativeMaxOutliers", "Infinity"))}, "no num"),
+    "a separator of two characters": ({"project.xml": element("project", text("separator", ";;"))}, "a single"),
+    "a quote as the separator": ({"project.xml": element("project", text("separator", '"'))}, "a single character"),
+}
+DAMAGES |= {
+    f"a share of {share}": ({"input/config.xml": element("config", text("relativeMaxOutliers", share))}, said)
+    for share, said in (("1.5", "not between 0 and 1"), ("x", "not a num"), ("Infinity", "not a num"))
 }
 
 
@@ -174,11 +177,11 @@ def test_a_damaged_project_is_refused_without_a_value_of_the_data(tmp_path: Path
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        (replace(age(), type="SOME_ATTRIBUTE"), "type that is not known"),
+        (replace(age(), type="SOME_ATTRIBUTE"), "unknown type"),
         (replace(age(), name=""), "without a name"),
-        (replace(age(), datatype="Geography"), "data type that is not known"),
-        (age(least="-1"), "the min of its levels is no number"),
-        (age(most="9" * 5000), "the max of its levels is no number"),
+        (replace(age(), datatype="Geography"), "unknown data type"),
+        (age(least="-1"), "the min of its levels is not a number"),
+        (age(most="9" * 5000), "the max of its levels is not a number"),
     ],
 )
 def test_a_definition_that_makes_no_sense_is_refused(tmp_path: Path, column: Defined, said: str) -> None:
@@ -228,11 +231,11 @@ def test_a_part_that_was_changed_is_found_damaged(tmp_path: Path) -> None:
 def test_a_part_that_unpacks_to_more_than_is_read_is_stopped_at_the_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "LARGEST", 1 << 20)
+    monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", 1 << 20)
     bomb = b"age;zip\n" + b"0" * (64 << 20)
     path = project(tmp_path, [age(), zip_code()], parts={"data/input.csv": bomb})
     assert path.stat().st_size < 1 << 20
-    with pytest.raises(DataError, match="larger than is read"):
+    with pytest.raises(DataError, match="larger than the limit"):
         read_deid(path)
 
 
@@ -240,8 +243,8 @@ def test_a_header_that_lies_about_its_size_changes_nothing(tmp_path: Path, monke
     path = project(tmp_path, study(), parts={"metadata.xml": b"<metadata>" + b" " * (1 << 22) + b"</metadata>"})
     whole = path.read_bytes()
     path.write_bytes(whole.replace(struct.pack("<I", (1 << 22) + 21), struct.pack("<I", 21)))
-    monkeypatch.setattr(archive, "LARGEST_XML", 1 << 16)
-    with pytest.raises(DataError, match=r"damaged|larger than is read"):
+    monkeypatch.setattr(archive, "MAX_XML_BYTES", 1 << 16)
+    with pytest.raises(DataError, match=r"damaged|larger than the limit"):
         read_deid(path)
 
 
@@ -249,15 +252,15 @@ def test_all_parts_share_one_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = project(tmp_path, study())
     with zipfile.ZipFile(path) as opened:
         sizes = [part.file_size for part in opened.infolist() if not part.filename.endswith(".dat")]
-    monkeypatch.setattr(archive, "LARGEST", sum(sizes))
+    monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", sum(sizes))
     read_deid(path)
-    monkeypatch.setattr(archive, "LARGEST", sum(sizes) - 1)
-    with pytest.raises(DataError, match="larger than is read"):
+    monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", sum(sizes) - 1)
+    with pytest.raises(DataError, match="larger than the limit"):
         read_deid(path)
 
 
 def test_too_many_parts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MOST_PARTS", 5)
+    monkeypatch.setattr(archive, "MAX_PARTS", 5)
     with pytest.raises(DataError, match="more than 5 parts"):
         read_deid(project(tmp_path, study()))
 
@@ -267,7 +270,7 @@ def test_two_parts_of_one_name_are_refused(tmp_path: Path) -> None:
     path = project(tmp_path, study())
     with zipfile.ZipFile(path, "a") as more:
         more.writestr("metadata.xml", b"<metadata/>")
-    with pytest.raises(DataError, match="two parts of one name"):
+    with pytest.raises(DataError, match="two parts with the same name"):
         read_deid(path)
 
 
@@ -276,7 +279,7 @@ def test_a_packing_that_cannot_be_bounded_is_refused(tmp_path: Path, packing: in
     path = project(tmp_path, study(), parts={"metadata.xml": None})
     with zipfile.ZipFile(path, "a", packing) as more:
         more.writestr("metadata.xml", b"<metadata/>")
-    with pytest.raises(DataError, match="packed in a way that is not read"):
+    with pytest.raises(DataError, match="packed with an unknown method"):
         read_deid(path)
 
 
@@ -362,13 +365,13 @@ def test_the_strictest_of_equal_promises_counts_and_what_does_not_fit_is_said() 
         Criterion("t", 0.1, "y", "ordered", text="ordered t"),
         Criterion("t", 0.1, "age", "equal", text="t of age"),
     ]
-    found = privacy_keys(given, ["x", "y"])
+    found = convert_criteria(given, ["x", "y"])
     assert found.privacy == {"k": 7}
     assert found.columns == {"x": {"l": 3}, "y": {"t": 0.2, "distance": "equal"}}
     assert [note.split(": ")[1] for note in found.notes] == ["entropy of y", "ordered t", "t of age"]
 
 
 def test_without_a_k_two_is_put_in_and_said() -> None:
-    found = privacy_keys([Criterion("l", 2, "x", "recursive", 4.0)], ["x"])
+    found = convert_criteria([Criterion("l", 2, "x", "recursive", 4.0)], ["x"])
     assert found.privacy == {"k": 2, "l_kind": "recursive", "c": 4.0}
-    assert "k = 2 was put in" in found.notes[0]
+    assert "k = 2 is set" in found.notes[0]

@@ -9,18 +9,17 @@ import pandas as pd
 import pytest
 
 import kinfold
-from kinfold.release.description import Contents, describe
-from kinfold.release.report.distributions import labels_of
-from kinfold.release.report.label_order import beginning
-from kinfold.release.report.spreads import pictures
+from kinfold.release.report.description import ReleaseContents, describe, get_band_start
+from kinfold.release.report.distribution_charts import chart_column
+from kinfold.release.report.facts import choose_labels
 
 
 def shown(frame: pd.DataFrame, column: dict[str, Any], method: str = "datafly", *, internal: bool = False) -> list[str]:
     """Return the rows of the chart of the one quasi-identifier, from top to bottom."""
     policy = {"privacy": {"k": 2}, "method": {"name": method}, "columns": {"x": {"role": "quasi", **column}}}
     release = kinfold.anonymize(frame, policy)
-    facts = describe(Contents(release), internal=internal).columns[0]
-    return [str(row["label"]) for picture in pictures(facts) for row in picture.values if row["when"] == "label"]
+    facts = describe(ReleaseContents(release), internal=internal).columns[0]
+    return [str(row["label"]) for picture in chart_column(facts) for row in picture.values if row["when"] == "label"]
 
 
 def test_bands_stand_by_where_they_begin_whatever_their_frequency() -> None:
@@ -70,12 +69,12 @@ def test_both_sides_share_one_order_and_the_top_comes_last() -> None:
 )
 def test_the_beginning_of_a_band(bands: list[str]) -> None:
     shuffled = [*bands[1::2], *bands[::2]]
-    assert sorted(shuffled, key=beginning) == bands
+    assert sorted(shuffled, key=get_band_start) == bands
 
 
 def test_of_many_labels_the_most_frequent_are_shown_still_in_their_order() -> None:
     order = [f"step {i}" for i in range(40)]
     column = Counter({label: 1 + (i * 7) % 40 for i, label in enumerate(order)})
-    found = labels_of([column], order)
+    found = choose_labels([column], order)
     assert len(found) == 12
     assert list(found) == sorted(found, key=order.index)

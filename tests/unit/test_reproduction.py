@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from kinfold.papers.data import PaperData
+from kinfold.papers.exhibits import (
+    Exhibit,
+    ExhibitResult,
+    Expectation,
+    Plot,
+    compare_cell,
+    format_as_printed,
+    judge_cell,
+)
+from kinfold.papers.reproduction import make_pictures, reproduce_exhibit
 from kinfold.release.report.chart import draw
-from kinfold.reproduction.bench import Bench
-from kinfold.reproduction.cell_verdicts import compared, judged, shown
-from kinfold.reproduction.expectation import Exhibit, Expectation, Plot, Worked
-from kinfold.reproduction.figures_page import pictures
-from kinfold.reproduction.papers_run import reproduced
 
 KEY = ("row", "column")
 
@@ -38,13 +44,13 @@ KEY = ("row", "column")
     ],
 )
 def test_a_value_matches_to_every_printed_digit_or_is_close_or_differs(printed, ours, verdict):
-    assert compared(printed, ours) == verdict
+    assert compare_cell(printed, ours) == verdict
 
 
 def test_a_value_of_ours_is_shown_with_the_decimals_of_theirs():
-    assert shown(0.5, "0.500") == "0.500"
-    assert shown(-0.0001, "0.00") == "0.00"
-    assert shown(True, "yes") == "yes"
+    assert format_as_printed(0.5, "0.500") == "0.500"
+    assert format_as_printed(-0.0001, "0.00") == "0.00"
+    assert format_as_printed(True, "yes") == "yes"
 
 
 @pytest.mark.parametrize(
@@ -65,11 +71,11 @@ def test_a_value_of_ours_is_shown_with_the_decimals_of_theirs():
     ],
 )
 def test_a_cell_fails_below_what_is_due_and_off_a_known_reading(expected, ours, failed):
-    assert judged(KEY, expected, ours).failed is failed
+    assert judge_cell(KEY, expected, ours).failed is failed
 
 
 def test_a_value_that_was_made_to_come_out_is_no_match_with_the_paper():
-    cell = judged(KEY, Expectation("0.50", "guard", why="the hierarchy was chosen for it"), 0.5)
+    cell = judge_cell(KEY, Expectation("0.50", "guard", why="the hierarchy was chosen for it"), 0.5)
     assert (cell.verdict, cell.guard, cell.ours) == ("not-computable", True, 0.5)
     assert cell.reason == "the hierarchy was chosen for it"
 
@@ -79,7 +85,7 @@ def exhibit(work, **more) -> Exhibit:
 
 
 def test_what_was_not_worked_out_is_not_computable_and_no_failure():
-    found = reproduced(exhibit(lambda _: Worked({}), why="the paper does not print it"), Bench())
+    found = reproduce_exhibit(exhibit(lambda _: ExhibitResult({}), why="the paper does not print it"), PaperData())
     assert (found.verdict, found.failed) == ("not-computable", 0)
     assert found.cells[0].reason == "the paper does not print it"
 
@@ -88,33 +94,33 @@ def test_a_file_that_is_not_there_is_named_and_nothing_is_worked_out(tmp_path):
     def work(bench):
         raise AssertionError
 
-    found = reproduced(exhibit(work, needs=("census.csv",)), Bench(tmp_path))
+    found = reproduce_exhibit(exhibit(work, needs=("census.csv",)), PaperData(tmp_path))
     assert found.verdict == "not-computable"
     assert found.cells[0].reason == "needs census.csv: name the folder with --data"
 
 
 def test_a_quick_run_leaves_out_what_takes_long():
-    long = exhibit(lambda _: Worked({KEY: 1}), long=True)
-    assert reproduced(long, Bench(quick=True)).verdict == "not-computable"
-    assert reproduced(long, Bench()).verdict == "match"
+    long = exhibit(lambda _: ExhibitResult({KEY: 1}), long=True)
+    assert reproduce_exhibit(long, PaperData(quick=True)).verdict == "not-computable"
+    assert reproduce_exhibit(long, PaperData()).verdict == "match"
 
 
 def test_numbers_of_a_stand_in_stand_beside_the_papers_and_are_not_compared():
-    found = reproduced(exhibit(lambda _: Worked({KEY: 1}), stand_in=True), Bench())
+    found = reproduce_exhibit(exhibit(lambda _: ExhibitResult({KEY: 1}), stand_in=True), PaperData())
     assert (found.cells[0].verdict, found.cells[0].ours) == ("not-computable", 1)
 
 
 def test_the_verdict_of_an_exhibit_is_its_worst_cell():
     expected = {("a", "x"): Expectation("1"), ("b", "x"): Expectation("1", "differs")}
-    found = reproduced(
-        Exhibit("Table 1", "a table", expected, lambda _: Worked({("a", "x"): 1, ("b", "x"): 7})), Bench()
+    found = reproduce_exhibit(
+        Exhibit("Table 1", "a table", expected, lambda _: ExhibitResult({("a", "x"): 1, ("b", "x"): 7})), PaperData()
     )
     assert (found.verdict, found.counts, found.failed) == ("differs", {"match": 1, "differs": 1}, 0)
 
 
 def test_a_figure_is_a_picture_for_each_of_its_panels():
     points = [{"x": x, "y": 10.0**x, "series": "ours", "panel": f"t = {t}"} for t in (1, 2) for x in (0, 1, 2)]
-    made = pictures(Plot("Figure 1", "k", "seconds", points, log=True))
+    made = make_pictures(Plot("Figure 1", "k", "seconds", points, log=True))
     assert [picture.title for picture in made] == ["Figure 1: t = 1", "Figure 1: t = 2"]
     assert [len(picture.values) for picture in made] == [3, 3]
     svg = draw(made[0], "figure")

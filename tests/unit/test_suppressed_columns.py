@@ -123,7 +123,7 @@ def test_generalizing_methods_take_a_suppressed_column_to_an_empty_cell(method: 
 def test_an_average_of_their_own_is_refused_by_local_suppression() -> None:
     with pytest.raises(PolicyError, match=r"'local-suppression' suppresses cells, and columns.zip.average is mode"):
         kinfold.anonymize(table(), policy("local-suppression", {"zip": {"average": "mode"}}))
-    with pytest.raises(PolicyError, match=r"method.limit names columns that are no quasi-identifiers: zpi"):
+    with pytest.raises(PolicyError, match=r"method.limit names columns that are not quasi-identifiers: zpi"):
         kinfold.anonymize(table(), policy("local-suppression", {}, limit={"zpi": 0.1}))
     with pytest.raises(PolicyError, match="limit"):
         kinfold.anonymize(table(), policy("mdav", {}, limit={"zip": 0.1}))
@@ -134,13 +134,15 @@ def test_an_average_of_their_own_is_refused_by_local_suppression() -> None:
 def test_limits_and_what_cannot_be_met_are_told_with_columns_and_shares() -> None:
     release = kinfold.anonymize(table(), policy("local-suppression", {}, limit={"job": 0.0}))
     assert release.frame.column("job").to_pylist() == table().column("job").to_pylist()
-    with pytest.raises(Unreachable, match=r"method.limit: of the cells of 'zip' 0.0% may go, and \d"):
+    with pytest.raises(
+        Unreachable, match=r"method.limit: 'zip' may lose 0.0% of its cells, and the best result loses \d"
+    ):
         kinfold.anonymize(table(), policy("local-suppression", {}, limit=dict.fromkeys(QUASI, 0.0)))
 
 
 def test_the_policy_as_applied_repeats_the_release() -> None:
     first = kinfold.anonymize(table(), policy("local-suppression", {}))
-    again = kinfold.anonymize(table(), first.policy.applied(first.plan.method, first.plan.steps))
+    again = kinfold.anonymize(table(), first.policy.record_choices(first.plan.method, first.plan.steps))
     assert again.frame.equals(first.frame)
 
 

@@ -10,16 +10,18 @@ import pytest
 
 from kinfold.errors import VerifyError
 from kinfold.models import KAnonymity, LDiversity, Model
-from kinfold.models.terms import Confidential, Terms
+from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.models.verdict import Verdict
-from kinfold.rows.engines.duckdb import DuckDB
-from kinfold.rows.tally import Spread, Tally
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.tally import Spread, Tally
 from kinfold.verification import judge, verify
 
-D, E = (Confidential(name, "nominal", "equal") for name in "de")
+D, E = (ConfidentialColumn(name, "nominal", "equal") for name in "de")
 
 
-def found(table: dict[str, Any], *models: Model, columns: tuple[Confidential, ...] = (D,), **terms: Any) -> Verdict:
+def found(
+    table: dict[str, Any], *models: Model, columns: tuple[ConfidentialColumn, ...] = (D,), **terms: Any
+) -> Verdict:
     with DuckDB() as engine:
         frame = engine.read(pa.table(table))
         return verify(engine, frame, Terms(("q",), columns, (), (), models, **terms))
@@ -59,16 +61,16 @@ def test_nothing_is_joint_unless_it_is_said() -> None:
 
 @pytest.mark.parametrize("values", [["low", "high", None], [None, "high", "low"]])
 def test_null_comes_first_in_a_declared_order(values: list[str | None]) -> None:
-    column = Confidential("d", "ordinal", "ordered", order=("low", "high", "top"))
+    column = ConfidentialColumn("d", "ordinal", "ordered", order=("low", "high", "top"))
     places = np.arange(3)
-    arranged = column.arranged(Spread(places * 0, places, places + 1, np.array(values, object)))
+    arranged = column.sort_spread(Spread(places * 0, places, places + 1, np.array(values, object)))
     assert arranged.values.tolist() == [None, "low", "high"]
     assert dict(zip(arranged.values[arranged.code], arranged.count.tolist(), strict=True)) == dict(
         zip(values, [1, 2, 3], strict=True)
     )
 
 
-@pytest.mark.parametrize(("rows", "told"), [(["a", "b", "b"], "1 class misses it"), (["a", "b"], "2 classes miss it")])
+@pytest.mark.parametrize(("rows", "told"), [(["a", "b", "b"], "1 class fails,"), (["a", "b"], "2 classes fail,")])
 def test_the_classes_that_miss_a_promise_are_counted_in_words(rows: list[str], told: str) -> None:
     with pytest.raises(VerifyError, match=told):
         found({"q": rows, "d": ["x"] * len(rows)}, KAnonymity(2)).require()

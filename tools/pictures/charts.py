@@ -12,10 +12,10 @@ import numpy as np
 from pyarrow import csv
 
 import kinfold
-from kinfold.demo import demo_policy, demo_table
+from kinfold.demo import read_demo_policy, write_demo_table
+from kinfold.policy.model import Policy
 from kinfold.release.report import chart
-from kinfold.release.report.class_sizes import picture as class_sizes
-from kinfold.request.policy import Policy
+from kinfold.release.report.distribution_charts import chart_class_sizes as class_sizes
 from tools.pictures.sheet import ACCENT, EDGE, FONT, SOFT, Sheet
 
 METHODS, KS = ("mdav", "lattice"), (3, 5, 10)
@@ -25,8 +25,8 @@ def pictures() -> Iterator[tuple[str, Sheet | str]]:
     """Yield each picture with its name; charts are SVG already."""
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "patients.csv"
-        demo_table(table)
-        policy = Policy.parse(tomllib.loads(demo_policy()))
+        write_demo_table(table)
+        policy = Policy.parse(tomllib.loads(read_demo_policy()))
         release = kinfold.anonymize(table, policy)
         yield "class-sizes-before-after", before_after(release)
         yield "loss-by-column", loss_by_column(release)

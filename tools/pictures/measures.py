@@ -9,14 +9,13 @@ from math import erf, sqrt
 import numpy as np
 
 import kinfold
-from kinfold.demo import demo_policy
-from kinfold.demo.table import patients
-from kinfold.measures import logistic
-from kinfold.measures.attacker import individual_risk
-from kinfold.measures.disclosure import Classification
-from kinfold.measures.propensity import propensity_mse
+from kinfold.demo import make_patients, read_demo_policy
+from kinfold.measures.formulas import utility as logistic
+from kinfold.measures.formulas.attackers import individual_risk
+from kinfold.measures.formulas.global_risk import ClassificationMatrix
+from kinfold.measures.formulas.utility import propensity_mse
 from kinfold.partition import mdav
-from kinfold.request.policy import Policy
+from kinfold.policy.model import Policy
 from tools.pictures.scales import Panel
 from tools.pictures.sheet import ACCENT, ALARM, EDGE, LINE, PALE, SAND, SHADES, SOFT, Place, Sheet
 
@@ -50,7 +49,7 @@ def disclosure() -> Sheet:
     """The classification matrix of a small table."""
     original = [0, 1, 2, 2, 3, 3, 3, 4]
     released = [0, 0, 1, 1, 2, 2, 2, 2]
-    matrix = Classification.of(original, released)
+    matrix = ClassificationMatrix.from_classes(original, released)
     sheet = Sheet(640, 260, "Eight records by the size of their released and of their original class")
     for i in range(4):
         sheet.words((150, 78 + 44 * i), f"{i + 1}", anchor="end", colour=SOFT)
@@ -181,7 +180,7 @@ def squared_error() -> Sheet:
 
 def statistics() -> Sheet:
     """Correlation before and after, on points of the demo."""
-    table = patients().slice(0, 240)
+    table = make_patients().slice(0, 240)
     age, charge = (np.array(table[name].to_pylist(), float) for name in ("age", "charge"))
     points = np.column_stack([age, np.log(charge)])
     points = (points - points.mean(axis=0)) / points.std(axis=0)
@@ -216,7 +215,7 @@ def probabilistic() -> Sheet:
 
 def propensity() -> Sheet:
     """Chances that a fitted model gives to records of either table, for a fine and a coarse release."""
-    table = patients().slice(0, 300)
+    table = make_patients().slice(0, 300)
     points = np.column_stack([np.array(table[name].to_pylist(), float) for name in ("age", "charge")])
     points = (points - points.mean(axis=0)) / points.std(axis=0)
     sheet = Sheet(
@@ -226,8 +225,8 @@ def propensity() -> Sheet:
         labels = mdav(points, k)
         means = np.array([points[labels == c].mean(axis=0) for c in labels])
         both, chosen = np.vstack([points, means]), np.arange(600) >= 300
-        design = logistic.Features.of(both, 2)(both)
-        chances = logistic.chances(design, logistic.fit(design, chosen))
+        design = logistic.Features.from_table(both, 2)(both)
+        chances = logistic.predict_probability(design, logistic.fit_logistic(design, chosen))
         y = 70 + 88 * row
         sheet.words((40, y - 30), f"k = {k}: propensity error {propensity_mse(points, means):.4f}", bold=True)
         sheet.line((40, y), (640, y), LINE)
@@ -306,8 +305,8 @@ def generalization() -> Sheet:
 
 def plausibility() -> Sheet:
     """Counts of the sexes of the demo before and after."""
-    frame = patients().to_pandas()
-    after = kinfold.anonymize(frame, Policy.parse(tomllib.loads(demo_policy()))).frame
+    frame = make_patients().to_pandas()
+    after = kinfold.anonymize(frame, Policy.parse(tomllib.loads(read_demo_policy()))).frame
     sheet = Sheet(640, 180, "Records of each sex before and after: the rarest category is gone")
     for i, value in enumerate(("female", "male", "other")):
         y = 36 + 48 * i

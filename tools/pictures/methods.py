@@ -16,9 +16,9 @@ from kinfold.methods.generalize.mingen import mingen as mingen_of
 from kinfold.methods.generalize.mingen import preferred
 from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.methods.generalize.mu_argus import mu_argus as mu_argus_of
-from kinfold.methods.partition.dependency import dependency
+from kinfold.methods.partition.approximate import dependency
+from kinfold.papers.paper_002 import NAMES, RANKS, TWO, figure_7
 from kinfold.partition import mdav, t_first, univariate, vmdav
-from kinfold.reproduction.paper_002 import NAMES, RANKS, TWO, figure_7
 from tools.pictures.scales import Panel, around
 from tools.pictures.sheet import ACCENT, ALARM, EDGE, LINE, PALE, SAND, SHADES, SOFT, Place, Sheet
 
@@ -242,7 +242,7 @@ def mu_argus() -> Sheet:
 def mingen() -> Sheet:
     """The paper's table by one level a column and by one level a cell, with Prec of each."""
     table = figure_7()
-    column = Generalization.full(table, preferred(mingen_of(table, TWO)).levels)
+    column = Generalization.full_domain(table, preferred(mingen_of(table, TWO)).levels)
     cell = mingen_cell(table, TWO, objective="prec").generalization
     sheet = Sheet(860, 340, "The paper's table by one level for each column, and by one for each cell")
     for i, (name, made) in enumerate((("mingen: by column", column), ("mingen-cell: by cell", cell))):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kinfold.demo.table import patients
+from kinfold.demo import make_patients
 from tools.pictures.scales import Panel
 from tools.pictures.sheet import ACCENT, ALARM, EDGE, PALE, SAND, SOFT, Sheet
 
@@ -60,7 +60,7 @@ def l_diversity() -> Sheet:
 
 def t_closeness() -> Sheet:
     """The distribution function of a charge: in the table, in a class that is close, in one that is not."""
-    charge = np.sort(np.array(patients()["charge"].to_pylist(), float))
+    charge = np.sort(np.array(make_patients()["charge"].to_pylist(), float))
     ranks = np.linspace(0, 1, len(charge))
     classes = ([80, 330, 520, 700, 930], [560, 700, 820, 900, 980])
     sheet = Sheet(760, 280, "The share of charges up to a value, in the table and in two classes of five")

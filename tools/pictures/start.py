@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kinfold.demo.table import patients
+from kinfold.demo import make_patients
 from kinfold.partition import mdav
 from tools.pictures.scales import Panel, around
 from tools.pictures.sheet import ACCENT, ALARM, EDGE, PALE, SAND, SHADES, SOFT, Place, Sheet
@@ -108,7 +108,7 @@ def _branch(sheet: Sheet, a: Place, b: Place, text: str) -> None:
 
 def before_after() -> Sheet:
     """Sixty patients of the demo table, and the classes of five that MDAV makes of them."""
-    table = patients().slice(0, 60)
+    table = make_patients().slice(0, 60)
     age = np.array(table["age"].to_pylist(), float)
     day = np.array([value.timetuple().tm_yday for value in table["admission"].to_pylist()], float)
     points = np.column_stack([age, day])

@@ -3,6 +3,7 @@
 - Pages that the navigation does not name go under "More", so that none is left out.
 - Links to files outside of docs/ lead to copies of them: documents as pages, sources as text.
 - What the tests do not run says so, where the reader sees it.
+- Formulas, `$...$` in a line and `$$...$$` on lines of their own, become MathML: browsers draw it without a script.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
@@ -22,6 +24,14 @@ ICON = "src/kinfold/studio/static/icon.svg"
 OUTSIDE = re.compile(r"\]\((?P<up>(?:\.\./)+)(?P<path>[\w./-]+)(?P<anchor>#[\w-]+)?\)")
 NOT_RUN = re.compile(r"^<!-- not run: (?P<why>.+?) -->\n", re.MULTILINE)
 SESSION = re.compile(r"^```python\n(?=>>>)", re.MULTILINE)
+FORMULA = re.compile(  # code comes first, so that no formula is found in it
+    r"""(?P<fenced>^[ ]*(?P<fence>`{3,}|~{3,}).*?^[ ]*(?P=fence)[ ]*$)
+    |(?P<quoted>(?P<ticks>`+)(?!`)(?:(?!\n\n).)+?(?<!`)(?P=ticks)(?!`))
+    |^\$\$(?P<block>[^$]+)\$\$$
+    |(?<![\w$\\])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$])?)\$(?![\w$])""",
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
+LIMITS = re.compile(r"(\\(?:sum|prod|max|min))_")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -46,7 +56,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Lead links to the copies, show what is not run, and tell sessions from programs."""
+    """Lead links to the copies, show what is not run, tell sessions from programs, and convert formulas."""
     here = Path(page.file.src_uri).parent
 
     def led(found: re.Match[str]) -> str:
@@ -56,7 +66,18 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         return f"]({os.path.relpath(_copied(path), here)}{found['anchor'] or ''})"
 
     shown = NOT_RUN.sub(r"*Not run by the tests: \g<why>.*\n{ .not-run }\n\n", OUTSIDE.sub(led, markdown))
-    return SESSION.sub("```pycon\n", shown)
+    return FORMULA.sub(_drawn, SESSION.sub("```pycon\n", shown))
+
+
+def _drawn(found: re.Match[str]) -> str:
+    """Return a formula as MathML, and code as it is."""
+    if found["block"]:
+        formula = LIMITS.sub(r"\1\\limits_", " ".join(found["block"].split()))
+        return f'<div class="formula">{convert(formula, display="block")}</div>'
+    if found["inline"]:
+        # in a span, because Markdown takes <math> at the start of a line as a block
+        return f'<span class="formula">{convert(found["inline"])}</span>'
+    return found[0]
 
 
 def _pages(folder: Path) -> set[str]:

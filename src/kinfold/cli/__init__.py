@@ -1,25 +1,20 @@
-"""The command: thin. A command parses, calls one function, prints one thing."""
+"""The command line. A command parses its options, calls one function and prints one result."""
 
 from __future__ import annotations
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line, in a child process."""
     import signal
 
-    from kinfold.cli.password_concealment import conceal_arguments
-
-    conceal_arguments()
-    if hasattr(signal, "pthread_sigmask"):  # signals wait until `stopping` listens, which takes a while to load
+    if hasattr(signal, "pthread_sigmask"):  # signals wait until the supervisor in `process` handles them
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    from kinfold.cli.stopping import kept
+    from kinfold.cli import process  # light: typer and rich load in the child process
 
-    kept(_run)
+    process.hide_passwords_in_arguments()
+    with process.run_in_child_process():
+        from kinfold.cli.app import app
+        from kinfold.cli.terminal import report_errors
 
-
-def _run() -> None:
-    from kinfold.cli.app import app
-    from kinfold.cli.terminal import errors
-
-    with errors():  # also around what a command does before its own
-        app()
+        with report_errors():  # errors outside the command functions
+            app()

@@ -1,41 +1,122 @@
-"""The commands, one after the other as `kinfold --help` lists them."""
+"""The application: the list of commands, and the commands `studio`, `warmup` and `reproduce`."""
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kinfold.cli.hierarchies import convert, hierarchy, lattice
-from kinfold.cli.measuring import compare, measure
-from kinfold.cli.on_this_machine import studio, warmup
-from kinfold.cli.policies import schema, template
-from kinfold.cli.releasing import anonymize, verify
-from kinfold.cli.reproducing import reproduce
-from kinfold.cli.starting import demo, profile
-from kinfold.cli.terminal import out
-from kinfold.cli.terminal_escapes import Commands
+from kinfold.cli.options import Json
+from kinfold.cli.policy_commands import convert, demo, hierarchy, lattice, profile, schema, template
+from kinfold.cli.release_commands import anonymize, compare, measure, verify
+from kinfold.cli.terminal import Command, CommandGroup, ProgressBar, out, print_json, report_errors
+from kinfold.errors import PolicyError, explain_install
+from kinfold.policy.registry import AUTO
 
-COMMANDS = (
+
+def studio(
+    data: Annotated[Path | None, typer.Argument(help="Table to open.", show_default=False)] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port; default: any free one.", show_default=False)
+    ] = None,
+    workspace: Annotated[
+        Path | None, typer.Option(help="Folder to save releases in; default: the current one.", show_default=False)
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+) -> None:
+    """Work in a browser, on this machine only: open, generalize, protect, explore, release.
+
+    Example: `kinfold studio patients.csv`
+    """
+    try:
+        from kinfold.studio.server import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+            raise
+        what = "the studio needs packages that are not installed"
+        raise PolicyError(what, fix=explain_install("studio", "install them")) from None
+    serve(data, port, lambda line: out.print(line), browser=browser, workspace=workspace)
+
+
+def warmup(
+    everyday: Annotated[bool, typer.Option("--everyday", help="Only the kernels of a simple release.")] = False,
+    method: Annotated[str | None, typer.Option(help="Only the kernels of this method.", show_default=False)] = None,
+) -> None:
+    """Compile the kernels now, so that later runs do not wait for the compiler.
+
+    Example: `kinfold warmup`
+    """
+    from kinfold.kernels import MODULES
+    from kinfold.kernels import warmup as compile_kernels
+    from kinfold.methods.dispatch import list_kernels
+
+    with ProgressBar() as bar:
+        modules = list_kernels(method or AUTO) if method or everyday else MODULES
+        compile_kernels(partial(bar, "compiling"), modules)
+        bar.end()
+        out.print("the kernels are compiled")
+
+
+def reproduce(
+    paper: Annotated[str | None, typer.Option(help="One paper: 000 to 004.", show_default=False)] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the public data: census.csv, tarragona.csv, eia.csv.", show_default=False),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Skip what takes more than a few seconds.")] = False,
+    out_: Annotated[
+        Path | None, typer.Option("--out", help="Write an HTML page with the figures.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compute the tables and figures of the five papers. Exit code 1 if a value that should match does not.
+
+    Examples:
+    `kinfold reproduce --paper 003`
+
+    `kinfold reproduce --quick --out papers.html`
+    """
+    from kinfold import papers
+    from kinfold.cli.paper_tables import print_reproduction
+
+    with ProgressBar() as bar:
+        numbers = (paper,) if paper else papers.PAPERS
+        result = papers.reproduce(numbers, data, quick, partial(bar, "reproducing"))
+        if out_:
+            from kinfold.papers.reproduction import save_page
+
+            save_page(result, out_)
+        bar.end()
+        if json:
+            print_json(result.to_dict())
+        else:
+            print_reproduction(result)
+    if result.failed:
+        raise typer.Exit(1)
+
+
+COMMANDS = (  # in the order of `kinfold --help`
     *(demo, profile, anonymize, verify, measure, compare),
     *(lattice, convert, hierarchy, template, schema, reproduce, studio, warmup),
 )
 
 app = typer.Typer(
-    cls=Commands,
-    help="Release data about people: k-anonymous, verified on the file that leaves, with what was lost measured.",
+    cls=CommandGroup,
+    help="Anonymize data about people: k-anonymous releases, verified on the released file, with the loss measured.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=Command)(report_errors()(command))
 
 
-def version(asked: bool) -> None:
+def print_version(value: bool) -> None:
     """Print the version and stop."""
-    if asked:
+    if value:
         from kinfold import __version__
 
         out.print(f"kinfold {__version__}")
@@ -44,6 +125,8 @@ def version(asked: bool) -> None:
 
 @app.callback()
 def kinfold(
-    _: Annotated[bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version.")] = False,
+    _: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
-    """Hold the commands together."""
+    """Add options that belong to no command."""

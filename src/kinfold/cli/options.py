@@ -1,115 +1,283 @@
-"""From options to a policy: a file, roles on the command line, or both, with single keys set on top."""
+"""Arguments and options of the commands, and the policy that they make.
+
+Many options are keys of a policy, keys of its `[source]` section, or arguments of `measure()`. A decorator adds such a
+group of options to a command, and passes their values as one parameter. A table is named by its path, or by the
+address of a database; `--table` or `--query` selects rows of a database.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_type_hints
 
-from kinfold.errors import PolicyError, Problem
-from kinfold.rows.databases.address import DatabaseAddress
-from kinfold.rows.schema import ROLE_SYNONYMS
+import typer
+
+from kinfold.errors import PolicyError
+from kinfold.policy.registry import list_method_names
+from kinfold.tables.databases.address import DatabaseAddress, parse_source, select_rows
+from kinfold.tables.schema import Role
 
 if TYPE_CHECKING:
-    from kinfold.request.policy import Policy
+    from kinfold.policy.model import Policy
 
-FLAGS = {
-    "privacy.k": "-k",
-    "privacy.t": "-t",
-    "privacy.l": "-l",
-    "method.name": "--method",
-    "output.order": "--keep-order",
-    "engine.name": "--engine",
-}
+    TableSource = Path | DatabaseAddress
+else:
+    TableSource = Path  # the help shows PATH
+
+Command: TypeAlias = Callable[..., None]
+OptionValues: TypeAlias = Mapping[str, Any]
 Number = TypeVar("Number", int, float)
 
+TABLE_PARAMETERS = ("data", "original", "released", "population")  # parameters of commands that name a table
 
-def policy_from(
-    file: Path | None, roles: Mapping[str, str | None], keys: Mapping[str, Any], settings: Sequence[str]
+
+def keep_text(text: str) -> str:
+    """Return the name of a table unchanged: as a `Path`, an address would lose slashes."""
+    return text
+
+
+def make_table_argument(help_: str) -> Any:
+    """Return an argument that names a table."""
+    return typer.Argument(parser=keep_text, help=help_, show_default=False)
+
+
+def _make_option(kind: Any, help_: str, *flags: str, panel: str | None = None) -> Any:
+    return Annotated[kind | None, typer.Option(*flags, help=help_, show_default=False, rich_help_panel=panel)]
+
+
+def _make_flag(flag: str, help_: str) -> Any:
+    return Annotated[bool, typer.Option(flag, help=help_)]
+
+
+Data = Annotated[
+    TableSource, make_table_argument("CSV, Parquet, JSON, Excel, Stata, SPSS or SAS; or postgresql://… or sqlite:///…")
+]
+PolicyFile = _make_option(Path, "Policy file (TOML).", "--policy")
+Settings = _make_option(list[str], "Any key of the policy: method.refine=5", "--set")
+ShowValues = _make_flag("--show-values", "Show the categories concerned in error messages.")
+Json = _make_flag("--json", "Print one JSON object and nothing else.")
+IntoTable = _make_option(str, "Also write the release to this table of a database.")
+RowsOnly = _make_flag("--rows-only", "Ignore promises about people with several rows.")
+RequirePeople = _make_flag("--require-people", "Fail if a promise about people cannot be checked from the file.")
+RiskMeasure = _make_option(str, "Risk measure to compare by; default: the first that applies.")
+LossMeasure = _make_option(str, "Loss measure to compare by; default: the first that applies.")
+
+SOURCE_PANEL, DATABASE_PANEL = "How the table is written", "Which rows of a database"
+SOURCE_OPTIONS = {  # the keys of [source]
+    "na": _make_option(list[str], "Texts for missing values: NA,n/a", panel=SOURCE_PANEL),
+    "decimal": _make_option(str, "Decimal separator: , or .", panel=SOURCE_PANEL),
+    "thousands": _make_option(str, "Thousands separator.", panel=SOURCE_PANEL),
+    "dates": _make_option(list[str], "Date format: %d.%m.%Y", panel=SOURCE_PANEL),
+    "encoding": _make_option(str, "utf-8, latin-1, cp1252, utf-16, ...", panel=SOURCE_PANEL),
+    "separator": _make_option(str, "Field separator: ; or tab", panel=SOURCE_PANEL),
+    "sheet": _make_option(str, "Sheet of a workbook: its name or its number.", panel=SOURCE_PANEL),
+    "header": _make_option(int, "Line of the column names; 0 if there is none.", panel=SOURCE_PANEL),
+    "skip": _make_option(int, "Number of lines above the table.", panel=SOURCE_PANEL),
+    "parts": _make_option(bool, "The table is a folder, or a pattern of files.", panel=SOURCE_PANEL),
+}
+DATABASE_OPTIONS = {
+    "table": _make_option(str, "Table of a database: name, or schema.name.", panel=DATABASE_PANEL),
+    "query": _make_option(str, "Query to a database: one SELECT.", panel=DATABASE_PANEL),
+}
+ROLE_OPTIONS = {  # roles of a policy, each a list of columns
+    "quasi": _make_option(str, "Columns that others may know: a,b,c"),
+    "confidential": _make_option(str, "Columns to protect from inference."),
+    "identifier": _make_option(str, "Columns to remove."),
+}
+KEY_OPTIONS = {  # keys of a policy
+    "k": _make_option(int, "Smallest number of records in a class.", "-k"),
+    "t": _make_option(float, "Closeness of each confidential column.", "-t"),
+    "l": _make_option(float, "Diversity of each confidential column.", "-l"),
+    "method": _make_option(str, ", ".join(list_method_names()) + "."),
+    "seed": _make_option(int, "Seed of the search."),
+    "others": _make_option(str, "Columns that the policy does not name: refuse, release or drop."),
+    "keep_order": _make_flag("--keep-order", "Do not sort the released rows."),
+    "format_": _make_option(str, "csv or parquet.", "--format"),
+    "engine": _make_option(str, "Engine that holds the rows: duckdb or spark."),
+    "master": _make_option(str, "Spark cluster: local[*], spark://host:7077."),
+    "memory": _make_option(str, "Memory limit of the run: 4GB."),
+    "spill": _make_option(Path, "Folder for data that does not fit into memory."),
+    "threads": _make_option(int, "Threads of the engine."),
+}
+ROLE_BY_OPTION = {"quasi": "quasi-identifier", "confidential": "confidential", "identifier": "identifier"}
+KEY_BY_OPTION = {
+    **{name: f"privacy.{name}" for name in ("k", "t", "l")},
+    "method": "method.name",
+    "seed": "method.seed",
+    "others": "output.others",
+    "keep_order": "output.order",
+    "format_": "output.format",
+    "engine": "engine.name",
+    **{name: f"engine.{name}" for name in ("master", "memory", "spill", "threads")},
+}
+MEASURE_OPTIONS = {  # arguments of measure()
+    "measures": _make_option(str, "standard or all; default: as the policy says."),
+    "columns": Annotated[str, typer.Option(help="Columns of the loss measures: quasi or all.")],
+    "weights": Annotated[str, typer.Option(help="Weights of the weighted risk: k, or a CSV matrix.")],
+    "population": Annotated[
+        TableSource | None,
+        typer.Option(parser=keep_text, help="Table of the population that was sampled.", show_default=False),
+    ],
+    "sampling_weights": _make_option(str, "Column: number of people that a record represents."),
+    "threshold": _make_option(float, "Report the share of records with a risk above this."),
+    "linkage_subsets": _make_flag("--linkage-subsets", "Also attack with the most identifying quasi-identifiers."),
+    "linkage_untouched": _make_flag("--linkage-untouched", "Also attack with the columns released unchanged."),
+    "task": _make_option(str, "regression:COLUMN or classification:COLUMN."),
+}
+MEASURE_DEFAULTS = {"columns": "quasi", "weights": "k", "linkage_subsets": False, "linkage_untouched": False}
+FLAG_BY_KEY = {
+    key: f"-{name}" if len(name) == 1 else f"--{name.strip('_').replace('_', '-')}"
+    for name, key in KEY_BY_OPTION.items()
+}
+
+
+@dataclass(frozen=True)
+class OptionGroup:
+    """Options that a command receives as one parameter, by name and annotation."""
+
+    options: OptionValues
+    defaults: OptionValues = field(default_factory=dict)
+    build: Callable[..., Any] = dict
+
+    @classmethod
+    def from_dataclass(cls, kind: type[Any]) -> OptionGroup:
+        """Return the fields of a dataclass as options; the command receives an instance."""
+        defaults = {each.name: each.default for each in fields(kind)}
+        return cls(get_type_hints(kind, include_extras=True), defaults, kind)
+
+
+def add_options(**groups: OptionGroup) -> Callable[[Command], Command]:
+    """Add groups of options to a command, and the options of `[source]`.
+
+    The command receives each group as the parameter of its name, and `source` by dotted keys. Names of tables become
+    paths or addresses. `--table` and `--query` apply to the first table.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def wrapper(**arguments: Any) -> None:
+            source = {f"source.{key}": _convert_option(key, arguments.pop(key)) for key in SOURCE_OPTIONS}
+            table, query = (arguments.pop(key) for key in DATABASE_OPTIONS)
+            names = [key for key in TABLE_PARAMETERS if arguments.get(key) is not None]
+            tables = {key: parse_source(arguments[key]) for key in names}
+            for first in names[:1]:  # the table of `template` is optional
+                tables[first] = select_rows(tables[first], table, query)
+            arguments |= tables
+            for name, group in groups.items():
+                arguments[name] = group.build(**{option: arguments.pop(option) for option in group.options})
+            command(**arguments, source=source)
+
+        _set_signature(wrapper, command, groups)
+        return wrapper
+
+    return decorate
+
+
+def _set_signature(wrapper: Command, command: Command, groups: Mapping[str, OptionGroup]) -> None:
+    """Give a wrapper the parameters of a command, with options instead of their groups."""
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    kept = [parameter for parameter in parameters if parameter.name not in (*groups, "source")]
+    added = [
+        inspect.Parameter(
+            option, inspect.Parameter.KEYWORD_ONLY, default=group.defaults.get(option), annotation=annotation
+        )
+        for group in (*groups.values(), OptionGroup({**SOURCE_OPTIONS, **DATABASE_OPTIONS}))
+        for option, annotation in group.options.items()
+    ]
+    wrapper.__signature__ = inspect.Signature([*kept, *added])  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in (*kept, *added)}
+
+
+def _convert_option(key: str, value: Any) -> Any:
+    if key == "na" and value is not None:
+        return [text for each in value for text in each.split(",")]
+    if key == "sheet" and value is not None and value.isdigit():
+        return int(value)
+    return value if key == "header" else value or None
+
+
+def to_keywords(source: OptionValues) -> dict[str, Any]:
+    """Return the source options that are set, without the prefix of their keys."""
+    return {key.removeprefix("source."): value for key, value in source.items() if value is not None}
+
+
+def map_to_roles(columns: OptionValues) -> dict[str, Any]:
+    """Return lists of columns by the roles of a policy."""
+    return {ROLE_BY_OPTION[name]: names for name, names in columns.items()}
+
+
+def map_to_keys(values: OptionValues) -> dict[str, Any]:
+    """Return the values of options by the dotted keys of a policy."""
+    order = {"output.order": "kept" if values["keep_order"] else None} if "keep_order" in values else {}
+    return {KEY_BY_OPTION[name]: value for name, value in values.items()} | order
+
+
+def build_policy(
+    file: Path | None, roles: Mapping[str, str | None], keys: OptionValues, settings: Sequence[str] | None
 ) -> Policy:
     """Return the policy of a command: `roles` are comma-separated lists, `keys` dotted, `settings` are key=value."""
-    from kinfold.request.policy import read_toml
+    from kinfold.policy.model import read_toml
+    from kinfold.policy.schema import add_roles, override_keys
 
-    values: dict[str, Any] = read_toml(file) if file else {}
-    _add_roles(values, roles)
+    lists = {Role(role): filter(None, map(str.strip, (names or "").split(","))) for role, names in roles.items()}
+    values = add_roles(read_toml(file) if file else {}, lists)
     given = {key: value for key, value in keys.items() if value is not None}
-    for key, value in given.items():
-        _put(values, key, value)
-    return _set(values, settings, file, {key: FLAGS.get(key, f"--{key.rpartition('.')[2]}") for key in given})
+    override_keys(values, {tuple(key.split(".")): value for key, value in given.items()})
+    flags = {key: FLAG_BY_KEY.get(key, f"--{key.rpartition('.')[2]}") for key in given}
+    return _apply_settings(values, settings, file, flags)
 
 
-def verifying(
-    data: Path | DatabaseAddress, file: Path | None, keys: Mapping[str, Any], settings: Sequence[str]
+def build_recipient_policy(
+    data: TableSource, file: Path | None, keys: OptionValues, settings: Sequence[str] | None
 ) -> Policy | None:
-    """Return what a release is judged by beside its certificate: a file, or the certificate with keys set anew."""
-    from kinfold.release.certification import policy_in
-    from kinfold.release.inspection import public_part, read_certificate
+    """Return what a recipient requires in addition to the certificate: a file, or the certificate with other keys."""
+    from kinfold.release.certificate import read_policy_values
+    from kinfold.release.inspection import find_public_folder, read_certificate
 
     if file is not None:
-        return policy_from(file, {}, keys, settings)
+        return build_policy(file, {}, keys, settings)
     if given := [key for key, value in keys.items() if value is not None]:
         option = f"--{given[0].rpartition('.')[2]}"
         raise PolicyError(f"{option} is for a table; the certificate says how a release is written", fix="leave it out")
-    assert isinstance(data, Path)  # noqa: S101  rows of a database have no certificate: a policy was asked for
-    return _set(policy_in(read_certificate(public_part(data))), settings, None) if settings else None
+    assert isinstance(data, Path)  # noqa: S101  rows of a database have no certificate and need --policy
+    if not settings:
+        return None
+    return _apply_settings(read_policy_values(read_certificate(find_public_folder(data))), settings, None, {})
 
 
-def _set(
-    values: dict[str, Any], settings: Sequence[str], file: Path | None, flags: Mapping[str, str] | None = None
+def _apply_settings(
+    values: dict[str, Any], settings: Sequence[str] | None, file: Path | None, flags: Mapping[str, str]
 ) -> Policy:
-    """Put single keys on top; what is wrong is told by the option that said it."""
-    from kinfold.request.policy import Policy
+    """Set the keys of `--set`; a problem names the option that set the key."""
+    from kinfold.policy.model import Policy
+    from kinfold.policy.schema import override_keys
 
-    options = dict(flags or {})
-    for setting in settings:
-        key, mark, text = setting.partition("=")
-        if not mark:
+    options = dict(flags)
+    for setting in settings or ():
+        key, equals, text = setting.partition("=")
+        if not equals:
             raise PolicyError(f"--set {setting} has no value", fix="write --set section.key=value")
-        _put(values, key.strip(), _value(text.strip()))
+        override_keys(values, {tuple(key.strip().split(".")): _parse_value(text.strip())})
         options[key.strip()] = f"--set {key.strip()}"
     values.setdefault("privacy", {})
     return Policy.parse(values, file, options)
 
 
-def numbers(text: str | None, kind: type[Number], option: str) -> list[Number]:
-    """Read a comma-separated list of numbers."""
+def parse_numbers(text: str | None, kind: type[Number], option: str) -> list[Number]:
+    """Parse a comma-separated list of numbers."""
     try:
         return [kind(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
         raise PolicyError(f"{option} {text} is not a list of numbers", fix=f"write {option} 3,5,10") from None
 
 
-def _add_roles(values: dict[str, Any], roles: Mapping[str, str | None]) -> None:
-    problems = []
-    for role, names in roles.items():
-        for name in filter(None, (part.strip() for part in (names or "").split(","))):
-            column = _section(_section(values, "columns"), name)
-            before = column.setdefault("role", role)
-            if ROLE_SYNONYMS.get(str(before), before) != role:
-                problems.append(
-                    Problem(f"column '{name}' is given as {before} and as {role}", "give each column one role")
-                )
-    if problems:
-        raise PolicyError(problems)
-
-
-def _put(values: dict[str, Any], key: str, value: Any) -> None:
-    *path, last = key.split(".")
-    for part in path:
-        values = _section(values, part)
-    values[last] = value
-
-
-def _section(values: dict[str, Any], key: str) -> dict[str, Any]:
-    section = values.setdefault(key, {})
-    if not isinstance(section, dict):
-        raise PolicyError(f"'{key}' in the policy is not a section", fix=f"write it as a section of keys: [{key}]")
-    return section
-
-
-def _value(text: str) -> Any:
-    """Read a value as TOML does; what is no TOML value is text."""
-    from kinfold.request.policy import parse_toml
+def _parse_value(text: str) -> Any:
+    """Parse a TOML value; anything else is a text."""
+    from kinfold.policy.model import parse_toml
 
     try:
         return parse_toml(f"value = {text}")["value"]

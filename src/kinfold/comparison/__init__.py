@@ -1,4 +1,4 @@
-"""Comparison: methods side by side on one table, which setting to take, and an R-U map to look at."""
+"""Comparison: run several methods on one table, rank the settings, and draw an R-U map."""
 
 from __future__ import annotations
 
@@ -9,63 +9,46 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kinfold.comparison.grid import run, settings
-from kinfold.comparison.outcome import Outcome, Setting
+from kinfold.comparison.grid import Outcome, Setting, build_grid, run_grid
 from kinfold.comparison.ranking import Comparison, check_measures, rank
 from kinfold.disk import journal
 from kinfold.errors import PolicyError
-from kinfold.progress import Progress, silent
+from kinfold.progress import Progress, no_progress
 
-__all__ = ["Comparison", "Outcome", "Setting", "check_measures", "rank", "run", "save", "settings"]
+__all__ = ["Comparison", "Outcome", "Setting", "build_grid", "check_measures", "rank", "run_grid", "save"]
 
-HEAD = ("method", "k", "t", "risk", "loss", "score", "pareto", "classes", "suppressed", "seconds")
+CSV_HEADER = ("method", "k", "t", "risk", "loss", "score", "pareto", "classes", "suppressed", "seconds")
 
 
 def save(comparison: Comparison, folder: Path) -> None:
-    """Write the table, the facts, and the R-U map as a page and as pictures."""
+    """Write the table as CSV, the facts as JSON, and the R-U map as a page, SVG and PNG."""
     from kinfold.release.report.chart import draw, draw_png
-    from kinfold.release.report.comparison_page import comparison_page
+    from kinfold.release.report.page import write_comparison_page
 
-    drawn = comparison.map()
-    svg = draw(drawn, "map")
+    chart = comparison.map()
+    svg = draw(chart, "map")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        journal.tell("kept", f"what was compared is kept in '{folder}'")
-        (folder / "comparison.csv").write_text(table(comparison), encoding="utf-8")
+        journal.record_event("kept", f"the comparison is in '{folder}'")
+        (folder / "comparison.csv").write_text(to_csv(comparison), encoding="utf-8")
         (folder / "comparison.json").write_text(json.dumps(comparison.to_dict(), indent=2) + "\n", encoding="utf-8")
         (folder / "map.svg").write_text(svg, encoding="utf-8")
-        (folder / "map.png").write_bytes(draw_png(drawn))
-        (folder / "comparison.html").write_text(comparison_page(comparison.to_dict(), svg), encoding="utf-8")
+        (folder / "map.png").write_bytes(draw_png(chart))
+        (folder / "comparison.html").write_text(write_comparison_page(comparison.to_dict(), svg), encoding="utf-8")
     except OSError as error:
         raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose another folder") from error
 
 
-def table(comparison: Comparison) -> str:
+def to_csv(comparison: Comparison) -> str:
     """Return the settings as CSV, from the best score to the worst."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HEAD)
-    writer.writerows(rows(comparison))
+    writer.writerow(CSV_HEADER)
+    for each in comparison.ranked:
+        setting, facts = each.setting, [each.measures[name] for name in CSV_HEADER[-3:]]
+        numbers = (f"{each.risk:.6g}", f"{each.loss:.6g}", f"{each.score:.4g}")
+        writer.writerow((setting.method, setting.k, setting.t, *numbers, "yes" if each.best else "", *facts))
     return text.getvalue()
-
-
-def rows(comparison: Comparison) -> Sequence[tuple[Any, ...]]:
-    """Return the settings as rows under `HEAD`."""
-    return [
-        (
-            each.setting.method,
-            each.setting.k,
-            "" if each.setting.t is None else each.setting.t,
-            f"{each.risk:.6g}",
-            f"{each.loss:.6g}",
-            f"{each.score:.4g}",
-            "yes" if each.best else "",
-            each.measures["classes"],
-            each.measures["suppressed"],
-            each.measures["seconds"],
-        )
-        for each in comparison.ranked
-    ]
 
 
 def compare(
@@ -75,14 +58,15 @@ def compare(
     methods: Sequence[str],
     k: Sequence[int],
     t: Sequence[float] = (),
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Comparison:
-    """Run methods at several k (and t) on one table, a path or a frame, and rank them: a `Comparison`.
+    """Run methods at several k (and t) on one table, a path or a frame, and return a ranked `Comparison`.
 
-    `rank`, `run` and `save` of this package are the steps one by one: other measures, results that are kept, pages.
+    The steps are functions of this package: `build_grid`, `run_grid`, `rank` and `save`. Use them for other measures,
+    for cached results and for pages.
     """
-    from kinfold.flow import rows_of
-    from kinfold.request.policy import Policy
+    from kinfold.pipeline import resolve_source
+    from kinfold.policy.model import Policy
 
-    rows_of(source)  # what is no table is an error here, not in a worker
-    return rank(run(source, Policy.of(policy), settings(methods, k, t), progress=progress))
+    resolve_source(source)  # raises here if it is not a table, not in a worker
+    return rank(run_grid(source, Policy.of(policy), build_grid(methods, k, t), progress=progress))

@@ -1,10 +1,10 @@
-"""Kernels: compiled loops over arrays, loaded when one is called and never before.
+"""Kernels: compiled loops over arrays, loaded when one is called.
 
-`load` is the way in: a module of kernels compiles its entry points as it is loaded, and numba keeps the machine code on
-disk. That takes seconds the first time, which a log message says beforehand.
+Get a module of kernels with `load`: it compiles the module's entry points, and numba caches the machine code on disk.
+That takes seconds the first time; a log message says so before.
 
-numba looks for changes in the file of an entry point only, not in the files it calls. So machine code older than
-any file of this package is thrown away first.
+numba looks for changes in the file of an entry point only, not in the files it calls. So machine code older than any
+file of this package is removed first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinfold.progress import silent
+from kinfold.progress import no_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,39 +28,37 @@ if TYPE_CHECKING:
 
 # Modules with entry points, in the order in which a warm-up compiles them.
 MODULES = (
-    *("box_tree", "clustering", "mdav_tree", "mdav_flat", "vmdav", "t_first", "by_shares", "means"),
-    *("univariate", "univariate_wide"),
-    *("draws", "class_misses", "plain_search", "sweeps", "random_moves", "promised_search"),
-    *("near_kinds", "repair", "settling"),
-    *("paths", "distances", "pricing", "t_merge", "k_first"),
-    *("rollup", "subsets", "statements", "statement_tree", "cell_search", "opening", "linkage"),
+    *("box_tree", "clustering", "mdav_tree", "mdav_flat", "vmdav", "t_first", "geometry", "univariate"),
+    *("draws", "promises", "plain_search", "promised_search", "repair", "settling"),
+    *("pricing", "t_merge", "k_first"),
+    *("rollup", "statements", "cell_search", "opening", "linkage"),
 )
 
 _HERE = Path(__file__).parent
 _log = logging.getLogger("kinfold")
-_compiling: list[str] = []  # modules that are being compiled now
+_compiling: list[str] = []  # modules being compiled now
 
 
 def load(name: str) -> Any:
     """Return a module of this package, compiled."""
     module = f"{__name__}.{name}"
-    if ready(name):
+    if is_ready(name):
         return importlib.import_module(module)
     _log.info("compiling %s for this machine; this is done once and takes some seconds", name)
     _compiling.append(name)
     try:
-        with _no_collector():
+        with _without_collector():
             return importlib.import_module(module)
     finally:
         _compiling.remove(name)
 
 
 def is_compiling() -> bool:
-    """Whether kernels are being compiled now, by any thread of this process."""
+    """Whether any thread of this process compiles kernels now."""
     return bool(_compiling)
 
 
-def ready(name: str) -> bool:
+def is_ready(name: str) -> bool:
     """Whether a module can be loaded without compiling."""
     from numba import config
 
@@ -69,8 +67,8 @@ def ready(name: str) -> bool:
     return any(machine_code().glob(f"{name}.*.nbi"))
 
 
-def warmup(progress: Progress = silent, modules: Sequence[str] = MODULES) -> None:
-    """Compile these kernels now (all of them, unless some are named), so that no later call has to."""
+def warmup(progress: Progress = no_progress, modules: Sequence[str] = MODULES) -> None:
+    """Compile these kernels now (by default all), so that no later call has to."""
     for done, name in enumerate(modules):
         progress(done, len(modules))
         load(name)
@@ -78,8 +76,8 @@ def warmup(progress: Progress = silent, modules: Sequence[str] = MODULES) -> Non
 
 
 @contextmanager
-def _no_collector() -> Iterator[None]:
-    """Keep the collector of garbage from looking through the compiler's trees: a tenth of the time."""
+def _without_collector() -> Iterator[None]:
+    """Switch the garbage collector off while numba compiles: it would take a tenth of the time."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -91,14 +89,14 @@ def _no_collector() -> Iterator[None]:
 
 @cache
 def machine_code() -> Path:
-    """Return where numba keeps the machine code of this package, freed of what is older than the sources."""
+    """Return the folder of numba's machine code for this package, without files older than the sources."""
     from numba import njit
 
-    return _current(Path(str(njit(cache=True)(_current).stats.cache_path)))
+    return _remove_stale(Path(str(njit(cache=True)(_remove_stale).stats.cache_path)))
 
 
-def _current(place: Path) -> Path:
-    """Throw away the machine code that is older than the sources."""
+def _remove_stale(place: Path) -> Path:
+    """Remove the machine code that is older than the sources."""
     changed = max(source.stat().st_mtime for source in _HERE.glob("*.py"))
     for index in place.glob("*.nbi"):
         if index.stat().st_mtime < changed:

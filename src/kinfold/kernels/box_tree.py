@@ -1,76 +1,69 @@
-"""Box trees: k-d trees of boxes that shrink as points leave, one tree for each stratum of the points.
+"""Box trees: k-d trees of boxes that shrink as points are removed, one tree for each stratum of the points.
 
-Points are halved by rank along their widest attribute until a leaf holds few of them. Three halvings make one level:
-a block is the boxes of eight children, attribute by attribute, so that eight bounds are one sweep. Leaves hold
-their points attribute by attribute as well. All trees have the same shape, and lie in the same arrays.
+Points are halved by rank along their widest attribute until a leaf holds few of them. Three halvings make one level: a
+block holds the boxes of eight children, attribute by attribute, so that one loop computes eight bounds. Leaves hold
+their points attribute by attribute as well. All trees have the same shape and share their arrays.
 
-For each child a block keeps
-    the ends of each number and each code, the lowest record, and
-    the largest squared distance of its numbers from `hub`, a point near the centre.
-A leaf forgets a point by putting its last one in its place. An end that left with it is marked, as is the lowest
-record, and measured again when the boxes shrink: from the leaf up, as far as they change.
+For each child a block keeps the ends of each number and each code, the lowest record, and the largest squared distance
+of its numbers from `hub`, a point near the centre. A leaf replaces a removed point by its last one. An end that the
+point held is marked, and so is the lowest record; they are measured again when the boxes shrink, from the leaf up.
 
-Cost: O(n log n) to grow, O(log n) to forget a point; memory about 1.3 times the points.
+Cost: O(n log n) to grow, O(log n) to remove a point; memory about 1.3 times the points.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kinfold.kernels import mixed
+from kinfold.kernels import records as mixed
 from kinfold.kernels.compiling import Flag, Int, Real, entry, inlined, lean
-from kinfold.kernels.folding import Folded, unfolded
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from kinfold.kernels.mixed import Mixed
+from kinfold.kernels.records import Folded, Mixed, make_unfolded
 
 FAN = 8  # children of a block: a cache line of doubles, two to four vectors
-LEAF = 48  # points in a leaf, for queries that ask for few records (by trial, 8 to 64 in 2 to 10 attributes)
-NOBODY = np.int32(2**31 - 1)  # the lowest record of an empty box
-HELD = np.dtype(
+LEAF = 48  # points in a leaf, for queries of few records (by trial, 8 to 64 in 2 to 10 attributes)
+NO_RECORD = np.int32(2**31 - 1)  # the lowest record of an empty box
+LEAF_POINT = np.dtype(
     [
         ("point", np.int32),
-        ("record", np.int32),  # the lowest of the point's records that are left
-        ("many", np.int32),  # how many are left
+        ("record", np.int32),  # the lowest remaining record of the point
+        ("many", np.int32),  # remaining records
     ],
     align=True,
 )
-_SAMPLE = 64  # points that tell the widest attribute of many
+_SAMPLE_POINTS = 64  # by which the widest attribute is chosen
 
 
 class Tree(NamedTuple):
     """Blocks and leaves of points with a numbers and b codes. Nodes are the blocks of all trees, then the leaves."""
 
     root: NDArray[np.int32]  # (trees,) the topmost block of each
-    child: NDArray[np.int32]  # (blocks,) the node that is a block's first child
+    child: NDArray[np.int32]  # (blocks,) the first child of a block
     parent: NDArray[np.int32]  # (nodes,) 8 times the block above, plus which child of it; -1 at a root
     home: NDArray[np.int32]  # (points,) the leaf of each point
     hub: NDArray[np.float64]  # (a,)
     ends: NDArray[np.float64]  # (blocks, 2a + 1, 8) low ends, high ends, reach: squared distance from the hub
     codes: NDArray[np.int32]  # (blocks, 2b + 1, 8) first codes, last codes, lowest record
-    size: NDArray[np.int32]  # (leaves,) points that are left
+    size: NDArray[np.int32]  # (leaves,) remaining points
     x: NDArray[np.float64]  # (leaves, a, cap) their numbers
     c: NDArray[np.int32]  # (leaves, b, cap) their codes
-    held: Any  # (leaves, cap) of HELD: who they are
+    held: Any  # (leaves, cap) of LEAF_POINT
 
 
 class Sort(NamedTuple):
-    """The points to be sorted into trees, and room to sort them."""
+    """The points to sort into trees, and room to sort them."""
 
-    order: NDArray[np.int32]  # the lowest record that is left of each point, tree after tree
+    order: NDArray[np.int32]  # the lowest remaining record of each point, tree by tree
     first: NDArray[np.int64]  # (trees + 1,) where those of each tree start
     key: NDArray[np.float64]  # as long as the order
-    spread: NDArray[np.float64]  # (a + b,) how much a step of each attribute counts when the widest is looked for
+    spread: NDArray[np.float64]  # (a + b,) weight of each attribute when the widest is chosen
 
 
 def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int) -> Tree:
-    """Return room for trees of so many points each, out of so many in all, with at most `leaf` of them in a leaf."""
+    """Return room for trees of these sizes, of `points` points in all, with at most `leaf` of them in a leaf."""
     numbers, codes, trees = m.numbers.shape[1], m.codes.shape[1], len(sizes)
     child, parent = _shape(max(0, int(np.ceil(np.log2(max(sizes) / leaf)))))
     blocks = len(child)
@@ -83,13 +76,13 @@ def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int) -> Tree:
     ends = np.full((trees * blocks, 2 * numbers + 1, FAN), -np.inf)  # nothing is measured yet
     ends[:, :numbers] = np.inf
     bounds = np.zeros((trees * blocks, 2 * codes + 1, FAN), np.int32)
-    bounds[:, -1] = NOBODY
+    bounds[:, -1] = NO_RECORD
     return Tree(
         np.arange(0, trees * blocks, blocks, dtype=np.int32), child.ravel().astype(np.int32),
         np.concatenate([parent[:, :blocks].ravel(), parent[:, blocks:].ravel()]).astype(np.int32),
         np.empty(points, np.int32), np.zeros(numbers), ends, bounds,
         np.zeros(trees * leaves, np.int32), np.zeros((trees * leaves, numbers, cap)),
-        np.zeros((trees * leaves, codes, cap), np.int32), np.zeros((trees * leaves, cap), HELD).view(np.recarray),
+        np.zeros((trees * leaves, codes, cap), np.int32), np.zeros((trees * leaves, cap), LEAF_POINT).view(np.recarray),
     )  # fmt: skip
 
 
@@ -98,7 +91,7 @@ def _shape(halvings: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     fans = [FAN] * (halvings // 3)
     if halvings % 3 or not fans:
         fans.insert(0, 2 ** (halvings % 3))
-    first, width = 0, 1  # of a level: its first node, how many it has
+    first, width = 0, 1  # of a level: its first node and its number of nodes
     child, parent = [], [np.full(1, -1)]
     for fan in fans:
         below = np.arange(width * fan)
@@ -108,9 +101,9 @@ def _shape(halvings: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.concatenate(child), np.concatenate(parent)
 
 
-def example() -> Tree:
+def example_tree() -> Tree:
     """Return the smallest tree, to compile for."""
-    return layout([1], 1, mixed.example(), 8)
+    return layout([1], 1, mixed.example_records(), 8)
 
 
 @inlined
@@ -127,7 +120,7 @@ def _halve(m: Mixed, sort: Sort, begin: Int, end: Int, middle: Int) -> None:
     """Put the lower half of order[begin:end] before `middle`, along the attribute that is widest in a sample."""
     order, key, spread = sort.order, sort.key, sort.spread
     widest, best = 0, -1.0
-    step = (end - begin) // _SAMPLE if end - begin > _SAMPLE else 1
+    step = (end - begin) // _SAMPLE_POINTS if end - begin > _SAMPLE_POINTS else 1
     for j in range(spread.size):
         low, high = np.inf, -np.inf
         for i in range(begin, end, step):
@@ -143,11 +136,11 @@ def _halve(m: Mixed, sort: Sort, begin: Int, end: Int, middle: Int) -> None:
 
 @inlined
 def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: Int, right: Int, rank: Int) -> None:
-    """Quickselect: smaller keys than the one of this rank before it, larger ones after; `order` goes along."""
+    """Quickselect: put smaller keys before the one of this rank, larger ones after; permute `order` alike."""
     while left < right:
         a, b, c = key[left], key[(left + right) >> 1], key[right]
         a, b = (a, b) if a < b else (b, a)
-        pivot = a if c < a else (c if c < b else b)  # the one in the middle
+        pivot = a if c < a else (c if c < b else b)  # the median of the three
         i, j = left, right
         while i <= j:
             while key[i] < pivot:
@@ -168,7 +161,7 @@ def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: Int, right
 
 
 @inlined
-def _settle(tree: Tree, m: Mixed, folded: Folded, leaf: Int, order: NDArray[np.int32]) -> None:
+def _fill_leaf(tree: Tree, m: Mixed, folded: Folded, leaf: Int, order: NDArray[np.int32]) -> None:
     """Copy these points into a leaf."""
     tree.size[leaf] = order.size
     for i in range(order.size):
@@ -186,8 +179,8 @@ def _settle(tree: Tree, m: Mixed, folded: Folded, leaf: Int, order: NDArray[np.i
 
 
 @lean
-def slot_of(held: Any, leaf: Int, point: Int) -> Int:
-    """Return where in a leaf its point is; `held` is the tree's."""
+def find_slot(held: Any, leaf: Int, point: Int) -> Int:
+    """Return the slot of a point in its leaf; `held` is the tree's."""
     slot = 0
     while held[leaf, slot].point != point:
         slot += 1
@@ -195,10 +188,10 @@ def slot_of(held: Any, leaf: Int, point: Int) -> Int:
 
 
 @inlined
-def leave(tree: Tree, folded: Folded, leaf: Int, slot: Int, settled: Flag) -> Int:
-    """Let the lowest record of a point leave; once all that go have gone (settled), put the leaf right.
+def remove_record(tree: Tree, folded: Folded, leaf: Int, slot: Int, settled: Flag) -> Int:
+    """Remove the lowest record of a point; with the last one to remove (settled), update the leaf.
 
-    Returns 1 if the point left with it. The boxes keep their size, marked, until they `shrink`.
+    Returns 1 if the point is removed as well. The boxes keep their size, marked, until they `shrink`.
     """
     held, above = tree.held[leaf, slot], tree.parent[tree.child.size + leaf]
     if held.record == tree.codes[above >> 3, 2 * tree.c.shape[1], above & 7]:
@@ -210,13 +203,13 @@ def leave(tree: Tree, folded: Folded, leaf: Int, slot: Int, settled: Flag) -> In
     if held.many > 0:
         held.record = folded.member[folded.head[held.point]]
         return 0
-    _forget(tree, leaf, slot)
+    _remove_point(tree, leaf, slot)
     return 1
 
 
 @inlined
-def _forget(tree: Tree, leaf: Int, slot: Int) -> None:
-    """Take the point at this slot of a leaf away and mark the ends that go with it; `shrink` measures them."""
+def _remove_point(tree: Tree, leaf: Int, slot: Int) -> None:
+    """Remove the point at this slot of a leaf and mark the ends that it held; `shrink` measures them."""
     last, numbers = tree.size[leaf] - 1, tree.x.shape[1]
     above = tree.parent[tree.child.size + leaf]
     block, t = above >> 3, above & 7
@@ -239,9 +232,9 @@ def _forget(tree: Tree, leaf: Int, slot: Int) -> None:
 
 
 @lean
-def shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
-    """Measure the marked ends of a leaf's box, then (up) the boxes above, as far as they change."""
-    changed = _measure_leaf(tree, leaf, far) and up
+def shrink(tree: Tree, leaf: Int, up: Flag, room: NDArray[np.float64]) -> None:
+    """Measure the marked ends of a leaf's box, then (up) the boxes above, as room as they change."""
+    changed = _measure_leaf(tree, leaf, room) and up
     block = tree.parent[tree.child.size + leaf] >> 3
     while changed and tree.parent[block] >= 0:
         changed = _measure_block(tree, block)
@@ -249,8 +242,8 @@ def shrink(tree: Tree, leaf: Int, up: Flag, far: NDArray[np.float64]) -> None:
 
 
 @inlined
-def _measure_leaf(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Flag:
-    """Measure what is marked of a leaf's box; tell whether it changed."""
+def _measure_leaf(tree: Tree, leaf: Int, room: NDArray[np.float64]) -> Flag:
+    """Measure the marked ends of a leaf's box; return whether it changed."""
     above = tree.parent[tree.child.size + leaf]
     block, t = above >> 3, above & 7
     size, numbers, codes = tree.size[leaf], tree.x.shape[1], tree.c.shape[1]
@@ -269,15 +262,15 @@ def _measure_leaf(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Flag:
         tree.ends[block, numbers + j, t] = high
     if tree.codes[block, at_lowest, t] < 0:
         changed = True
-        lowest = NOBODY
+        lowest = NO_RECORD
         for i in range(size):
             record = tree.held[leaf, i].record
             lowest = record if record < lowest else lowest
         tree.codes[block, at_lowest, t] = lowest
     if tree.ends[block, at_reach, t] < 0.0:
         changed = True
-        tree.ends[block, at_reach, t] = _reach(tree, leaf, far)
-    for j in range(codes if size > 0 else 0):  # an empty box keeps its codes: they can be looked up
+        tree.ends[block, at_reach, t] = _reach(tree, leaf, room)
+    for j in range(codes if size > 0 else 0):  # an empty box keeps its codes, which can be looked up
         first = last = tree.c[leaf, j, 0]
         for i in range(1, size):
             code = tree.c[leaf, j, i]
@@ -290,25 +283,25 @@ def _measure_leaf(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Flag:
 
 
 @inlined
-def _reach(tree: Tree, leaf: Int, far: NDArray[np.float64]) -> Real:
-    """Return the largest squared distance of a leaf's numbers from the hub; `far` is room for a leaf."""
+def _reach(tree: Tree, leaf: Int, room: NDArray[np.float64]) -> Real:
+    """Return the largest squared distance of a leaf's numbers from the hub; `room` is room for a leaf."""
     size = tree.size[leaf]
     for i in range(size):
-        far[i] = 0.0
+        room[i] = 0.0
     for j in range(tree.x.shape[1]):
         hub = tree.hub[j]
         for i in range(size):
             step = tree.x[leaf, j, i] - hub
-            far[i] += step * step
+            room[i] += step * step
     reach = 0.0
     for i in range(size):
-        reach = far[i] if far[i] > reach else reach
+        reach = room[i] if room[i] > reach else reach
     return reach
 
 
 @inlined
 def _measure_block(tree: Tree, block: Int) -> Flag:
-    """Measure the box around a block's boxes; tell whether it changed."""
+    """Measure the box around a block's boxes; return whether it changed."""
     parent, t = tree.parent[block] >> 3, tree.parent[block] & 7
     numbers, codes = tree.x.shape[1], tree.c.shape[1]
     at_lowest = 2 * codes
@@ -321,16 +314,16 @@ def _measure_block(tree: Tree, block: Int) -> Flag:
             end = v if v < end else end
         changed |= sign * end != tree.ends[parent, j, t]
         tree.ends[parent, j, t] = sign * end
-    lowest = NOBODY
+    lowest = NO_RECORD
     for i in range(FAN):
         record = tree.codes[block, at_lowest, i]
         lowest = record if record < lowest else lowest
     changed |= lowest != tree.codes[parent, at_lowest, t]
     tree.codes[parent, at_lowest, t] = lowest
-    for j in range(codes if lowest != NOBODY else 0):
-        first, last = NOBODY, np.int32(-1)
+    for j in range(codes if lowest != NO_RECORD else 0):
+        first, last = NO_RECORD, np.int32(-1)
         for i in range(FAN):
-            if tree.codes[block, at_lowest, i] != NOBODY:
+            if tree.codes[block, at_lowest, i] != NO_RECORD:
                 v, w = tree.codes[block, j, i], tree.codes[block, codes + j, i]
                 first = v if v < first else first
                 last = w if w > last else last
@@ -341,19 +334,19 @@ def _measure_block(tree: Tree, block: Int) -> Flag:
 
 
 @inlined
-def measure_all(tree: Tree, far: NDArray[np.float64]) -> None:
-    """Measure every box, and how far it reaches from the hub; `far` is room for a leaf."""
+def measure_all(tree: Tree, room: NDArray[np.float64]) -> None:
+    """Measure every box, and its largest distance from the hub; `room` is room for a leaf."""
     for leaf in range(tree.size.size):
         above = tree.parent[tree.child.size + leaf]
         tree.ends[above >> 3, 2 * tree.hub.size, above & 7] = -1.0
         tree.codes[above >> 3, 2 * tree.c.shape[1], above & 7] = -1
-        shrink(tree, leaf, leaf & 7 == 7, far)  # above a block of leaves once they are all measured
+        shrink(tree, leaf, leaf & 7 == 7, room)  # the boxes above, once all leaves of a block are measured
 
 
 @entry(
-    example(),
-    mixed.example(),
-    unfolded(np.ones(1, np.int64)),
+    example_tree(),
+    mixed.example_records(),
+    make_unfolded(np.ones(1, np.int64)),
     Sort(np.zeros(1, np.int32), np.zeros(2, np.int64), np.zeros(1), np.zeros(1)),
 )
 def grow(tree: Tree, m: Mixed, folded: Folded, sort: Sort) -> None:
@@ -369,5 +362,5 @@ def grow(tree: Tree, m: Mixed, folded: Folded, sort: Sort) -> None:
             width //= 2
         for leaf in range(leaves):
             begin, end = first + many * leaf // leaves, first + many * (leaf + 1) // leaves
-            _settle(tree, m, folded, s * leaves + leaf, sort.order[begin:end])
+            _fill_leaf(tree, m, folded, s * leaves + leaf, sort.order[begin:end])
     measure_all(tree, sort.key)  # nothing is left to sort

@@ -1,17 +1,18 @@
-"""How kernels are compiled: one module, four ways.
+"""How kernels are compiled: four decorators.
 
-entry     called from Python: compiled as its module is loaded, for the types of examples, and kept on disk
+entry     called from Python: compiled when its module is loaded, for the types of examples, and cached on disk
 inner     called by kernels: compiled as part of the entry that calls it
-lean      the same for functions that make no array, nor does what they call: references are not counted
-inlined   called by one kernel: put into it before anything is optimized, for the smallest of functions
+lean      like inner, for functions that create no array, nor does what they call: references are not counted
+inlined   called by one kernel: inserted before optimization, for the smallest functions
 
-No fastmath: sums keep their order, so the same table gives the same release everywhere. An entry lets other threads
-run. With the compiler off (NUMBA_DISABLE_JIT=1) all are plain Python.
+No fastmath: sums keep their order, so the same table gives the same release everywhere. An entry releases the
+interpreter's lock. With the compiler off (NUMBA_DISABLE_JIT=1) all are plain Python.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from numba import config, njit, typeof, types, version_info
 from numba.core.codegen import JITCodeLibrary
@@ -20,30 +21,27 @@ from numba.core.registry import CPUDispatcher
 
 from kinfold.kernels import machine_code
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 Kernel: TypeAlias = Any
-# single values inside a kernel: numba infers what they are
+# single values inside a kernel: numba infers their types
 Int: TypeAlias = Any
 Real: TypeAlias = Any
 Flag: TypeAlias = Any
 
-_NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # nobody calls through a pointer
-_NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True}  # takes long to compile, and Python never calls
-_KNOWN_NUMBA = version_info.short == (0, 68)  # whose insides the classes below know; others compile for longer
-_UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no memory is asked for, no references are counted
+_NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # no call through a pointer
+_NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True}  # slow to compile, and Python never calls
+_KNOWN_NUMBA = version_info.short == (0, 68)  # whose internals the classes below use; other versions compile for longer
+_UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no memory is allocated, no references are counted
 
 
 if not config.DISABLE_JIT:  # type: ignore[attr-defined]
-    machine_code()  # frees it of what is older than the sources, before any module of kernels compiles
+    machine_code()  # removes machine code older than the sources, before any kernel compiles
 
 
 class _Inner(CPUDispatcher):
-    """A kernel that has no way in from Python: called from there it runs as the plain function that it is made of.
+    """A kernel that Python cannot call compiled: called from there, it runs as the plain function.
 
     It is compiled once, for whole numbers of 64 bits and flags: numba would compile it again for each mix of narrower
-    numbers and for each constant that it is called with.
+    numbers and for each constant.
     """
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -55,26 +53,26 @@ class _Inner(CPUDispatcher):
 
 
 def _widened(kind: Any) -> Any:
-    """Return the type that stands for this one: 64 bits for whole numbers with a sign, and nothing for constants."""
+    """Return the type that replaces this one: 64 bits for signed whole numbers, and no constants."""
     plain = types.unliteral(kind)  # type: ignore[no-untyped-call]
     return types.int64 if plain in types.signed_domain else plain
 
 
 class _InnerCode(JITCodeLibrary):
-    """The code of an inner kernel: linked with what it calls, and left for the entry to optimize and to translate.
+    """The code of an inner kernel: linked with what it calls, and optimized and translated with the entry.
 
     numba does both for every function, and again for each that calls it: nested functions would take twice as long.
     """
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the entry."""
+        """Leave this to the entry."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002
-        """There is no machine code to point to."""
+        """Return 0: there is no machine code."""
         return 0
 
     @property
@@ -83,7 +81,7 @@ class _InnerCode(JITCodeLibrary):
 
 
 class _NoEnvironment:
-    """numba's generator of code, for a part: it has no way in from Python and needs nothing from there."""
+    """numba's code generator, for a part that Python never calls and that needs nothing from there."""
 
     def __init__(self, codegen: Any) -> None:
         self._codegen = codegen
@@ -92,11 +90,11 @@ class _NoEnvironment:
         return getattr(self._codegen, name)
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Leave it unset, as it is in code that was kept on disk."""
+        """Leave the environment unset, as in code from the cache."""
 
 
 class _Flags(Flags):
-    """Options of the compiler, compared by what is set: numba compares them all, at each of thousands of look-ups."""
+    """Options of the compiler, compared by the set ones: numba compares them all, in thousands of look-ups."""
 
     __slots__ = ()
 
@@ -124,7 +122,7 @@ class _InnerCompiler(_EntryCompiler):
 
 
 def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
-    """Compile for the types of these examples as the module is loaded."""
+    """Compile for the types of these examples when the module is loaded."""
     signature = tuple(typeof(example) for example in examples)  # type: ignore[no-untyped-call]
     options: dict[str, Any] = {"pipeline_class": _EntryCompiler} if _KNOWN_NUMBA else {}
     decorator: Callable[[Callable[..., Any]], Kernel] = njit(
@@ -134,14 +132,14 @@ def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
 
 
 def inner(function: Callable[..., Any]) -> Kernel:
-    """Compile as part of an entry; a call from Python, as tests make it, runs the plain function."""
+    """Compile as part of an entry; a call from Python, as in tests, runs the plain function."""
     return _inside(function)
 
 
 def lean(function: Callable[..., Any]) -> Kernel:
-    """Compile as `inner`, for functions that make no array: references to arrays are not counted.
+    """Compile like `inner`, for functions that create no array: references to arrays are not counted.
 
-    Counting takes longer than the work where a small function takes many arrays, and most of the compiler's time.
+    Counting takes longer than the work if a small function takes many arrays, and most of the compile time.
     """
     return _inside(function, **_UNCOUNTED)
 
@@ -156,5 +154,5 @@ def _inside(function: Callable[..., Any], **options: Any) -> Kernel:
 
 
 def inlined(function: Callable[..., Any]) -> Kernel:
-    """Put into the kernel that calls it: an inner one is optimized again at each level, this one once."""
+    """Put into the kernel that calls it: an inner kernel is optimized again at each level, this one once."""
     return njit(inline="always", error_model="numpy")(function)

@@ -1,46 +1,57 @@
-"""Descent: local search until no single move lowers the cost any more, and shakes to get out of where it ends.
+"""Descent: local search until no move lowers the cost, and perturbations to leave the local optimum.
 
     a queue holds the records that may have a move; while it is not empty:
         take the first, make its best move, and queue every member of the groups that changed
 
-    a step of the search takes a few neighbouring groups apart, builds one group more, fewer or as many from their
-    records, lets the descent run from these records, and keeps the result if every promise is kept and the cost has not
-    grown by more than a random threshold that shrinks from step to step
+    a step of the search takes a few neighbouring groups apart, builds one group more, one fewer or as many from their
+    records, descends from these records, and keeps the result if every promise is kept and the cost has not grown by
+    more than a random threshold that shrinks from step to step
 
     built by nearness   a seed, then always the record nearest to the group
-    built by strata     where promises must hold, every other time: the records in the order of the first column that
-                        the promises read, one of every few in a row to each group, to that whose seed is nearest (the
-                        idea of t-closeness-first: each group is spread as all of them together)
+    built by strata     with promises, every other time: the records in the order of the first column that the promises
+                        read; of every few consecutive ones each group gets one, nearest to its seed first (the idea of
+                        t-closeness-first: each group is spread like all of them together)
 
-The threshold is a share of what a record of these groups costs, not of an average record: where a few outliers make
-up most of the cost, the many others would otherwise never come to rest. Chains take most of the time of a descent, so
-they are followed only from where relocations and swaps have led near the threshold.
+The threshold is a share of the cost of a record of these groups, not of an average record: otherwise, if a few outliers
+make most of the cost, the many others would never settle. Chains take most of the time of a descent, so they are tried
+only after relocations and swaps have come near the threshold.
 
-Only the number of the step and the random stream decide, never a clock.   Ties: the first found.
+Only the number of the step and the random stream matter, never a clock.   Ties: the first candidate.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from kinfold.kernels.compiling import lean
-from kinfold.kernels.draws import below, draw
-from kinfold.kernels.groups import CHOSEN, RECORD, SECOND, Groups, gap, holds, join, judge, leave, recount, toward
-from kinfold.kernels.moves import best_move, carry_out, grown, nearby, note, take_back
+from kinfold.kernels.draws import Stream, below, draw
+from kinfold.kernels.groups import (
+    CHOSEN,
+    RECORD,
+    SECOND,
+    Asked,
+    Floats,
+    Groups,
+    Kept,
+    Rows,
+    distance_to_group,
+    holds,
+    join,
+    leave,
+    pair_distance,
+    recount,
+    update_miss,
+)
+from kinfold.kernels.moves import best_move, cost_increase, list_nearby_groups, make_move, record_change, undo_step
 
-if TYPE_CHECKING:
-    from kinfold.kernels.draws import Stream
-    from kinfold.kernels.groups import Asked, Floats, Kept, Rows
-
-ROUNDING = 1e-12  # a gain below this share of the cost is not worth a copy of the labels
-NEARLY = 0.3  # of a record's cost, for each group: chains are tried up to this far above the threshold
-PATIENCE = 100  # looks for each record queued at first; a descent ends long before
+MIN_COPY_GAIN = 1e-12  # share of the cost: a smaller gain is not worth a copy of the labels
+CHAIN_MARGIN = 0.3  # of a record's cost, for each group: chains are tried up to this much above the threshold
+LOOKS_PER_RECORD = 100  # for each record queued at first; a descent ends long before
 
 
 @lean
 def enqueue(s: Groups, g: int) -> None:
-    """Put the members of group g, but those who wait already, at the end of the queue."""
+    """Put the members of group g that are not queued at the end of the queue."""
     n, now = s.label.size, s.state[0]
     for t in range(s.start[g], s.start[g] + s.size[g]):
         i = s.members[t]
@@ -51,22 +62,14 @@ def enqueue(s: Groups, g: int) -> None:
 
 
 @lean
-def next_in_queue(s: Groups) -> int:
-    """Take the first record out of the queue."""
-    now = s.state[0]
-    i = s.rows[now.head].queue
-    now.head = (now.head + 1) % s.label.size
-    now.queued -= 1
-    s.rows[i].waits = 0
-    return i
-
-
-@lean
 def descend(d: Asked, p: Kept, s: Groups, looks: int) -> float:
-    """Work the queue off, with at most so many looks for moves, and return the change of cost."""
+    """Process the queue, with at most `looks` searches for a move, and return the change of cost."""
     total, now = 0.0, s.state[0]
     while now.queued > 0:
-        i = next_in_queue(s)
+        i = s.rows[now.head].queue
+        now.head = (now.head + 1) % s.label.size
+        now.queued -= 1
+        s.rows[i].waits = 0
         looks -= 1
         if looks < 0:
             continue
@@ -75,7 +78,7 @@ def descend(d: Asked, p: Kept, s: Groups, looks: int) -> float:
             continue
         total += change
         before = s.label[i]
-        carry_out(d, p, s)
+        make_move(d, p, s)
         enqueue(s, before)
         for t in range(now.links):
             enqueue(s, s.move[t].group)
@@ -87,15 +90,15 @@ def choose(s: Groups, stream: Stream, reach: int) -> int:
     """Choose the group of a random record and up to `reach` groups next to it; return how many."""
     i = below(stream, s.label.size)
     s.lists[CHOSEN, 0] = s.label[i]
-    found = nearby(s, i, -1, 1 + below(stream, reach), RECORD)
-    for u in range(found):
+    count = list_nearby_groups(s, i, -1, 1 + below(stream, reach), RECORD)
+    for u in range(count):
         s.lists[CHOSEN, u + 1] = s.lists[RECORD, u]
-    return found + 1
+    return count + 1
 
 
 @lean
 def take_apart(d: Asked, p: Kept, s: Groups, groups: int) -> int:
-    """Take the records of the chosen groups into the pool; return how many there are."""
+    """Move the records of the chosen groups into the pool; return their number."""
     left = 0
     for u in range(groups):
         g = s.lists[CHOSEN, u]
@@ -103,23 +106,23 @@ def take_apart(d: Asked, p: Kept, s: Groups, groups: int) -> int:
             s.rows[left].pool = s.members[t]
             left += 1
     for t in range(left):
-        note(s, s.rows[t].pool)
+        record_change(s, s.rows[t].pool)
         leave(d, p, s, s.rows[t].pool)
     return left
 
 
 @lean
 def resize(s: Groups, stream: Stream, groups: int, left: int) -> int:
-    """Decide how many groups the pool becomes, one more, one less or as many, and choose free ones for them."""
-    most = s.start[1] - s.start[0]  # every group has as much room
+    """Decide how many groups the pool becomes, one more, one fewer or as many, and choose empty ones for them."""
+    most = s.start[1] - s.start[0]  # every group has the same room
     wanted = min(max(groups + below(stream, 3) - 1, (left + most - 1) // most), left // s.state[0].k)
     for g in range(s.size.size):
         if groups >= wanted:
             break
-        taken = s.size[g] > 0
+        used = s.size[g] > 0
         for u in range(groups):
-            taken = taken or s.lists[CHOSEN, u] == g
-        if not taken:
+            used = used or s.lists[CHOSEN, u] == g
+        if not used:
             s.lists[CHOSEN, groups] = g
             groups += 1
     return min(groups, wanted)
@@ -127,7 +130,7 @@ def resize(s: Groups, stream: Stream, groups: int, left: int) -> int:
 
 @lean
 def draw_from_pool(s: Groups, at: int, left: int) -> int:
-    """Take the record at this place out of the pool."""
+    """Take the record at this place from the pool."""
     i = s.rows[at].pool
     s.rows[at].pool = s.rows[left - 1].pool
     return i
@@ -138,7 +141,7 @@ def farthest_in_pool(d: Asked, s: Groups, i: int, left: int) -> int:
     """Return the place in the pool of the record farthest from i."""
     at = 0
     for t in range(1, left):
-        if gap(d, s, i, s.rows[t].pool) > gap(d, s, i, s.rows[at].pool):
+        if pair_distance(d, s, i, s.rows[t].pool) > pair_distance(d, s, i, s.rows[at].pool):
             at = t
     return at
 
@@ -147,12 +150,12 @@ def farthest_in_pool(d: Asked, s: Groups, i: int, left: int) -> int:
 def nearest_in_pool(d: Asked, s: Groups, i: int, left: int) -> int:
     """Return the place in the pool of the record nearest to the group that i has just joined.
 
-    Records in the pool have no group, so `own` is free to hold how far they are from the group in the making.
+    Records in the pool have no group, so `own` holds their distance from the group that is being built.
     """
     at = 0
     for t in range(left):
         other = s.rows[t].pool
-        s.own[other] += gap(d, s, i, other)
+        s.own[other] += pair_distance(d, s, i, other)
         if s.own[other] < s.own[s.rows[at].pool]:
             at = t
     return at
@@ -174,7 +177,7 @@ def grow(d: Asked, p: Kept, s: Groups, g: int, seed: int, left: int) -> int:
 
 @lean
 def rebuild(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int, left: int) -> None:
-    """Make groups of k around random or far seeds, then put each record left where it costs least."""
+    """Make groups of k around random or distant seeds, then put each remaining record where it costs least."""
     spread = below(stream, 2) == 1
     seed = -1
     for u in range(groups):
@@ -187,7 +190,7 @@ def rebuild(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int, left: int
         at, least = -1, math.inf
         for u in range(groups):
             g = s.lists[CHOSEN, u]
-            more = grown(s, g, toward(d, s, i, g), 1)
+            more = cost_increase(s, g, distance_to_group(d, s, i, g), 1)
             if s.size[g] < s.start[g + 1] - s.start[g] and more < least:
                 at, least = g, more
         join(d, p, s, i, at)
@@ -195,7 +198,7 @@ def rebuild(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int, left: int
 
 @lean
 def sort_pool(p: Kept, s: Groups, left: int) -> None:
-    """Put the pool, a few dozen records in sorted runs, into the order of the first column that the promises read."""
+    """Sort the pool, a few dozen records in sorted runs, by the first column that the promises read."""
     for t in range(1, left):
         i, at = s.rows[t].pool, t
         while at > 0 and p.codes[0, s.rows[at - 1].pool] > p.codes[0, i]:
@@ -208,14 +211,14 @@ def sort_pool(p: Kept, s: Groups, left: int) -> None:
 def deal(d: Asked, p: Kept, s: Groups, first: int, many: int, groups: int) -> None:
     """Give the records of one stratum to different groups, the nearest pair of a record and a seed first."""
     for u in range(groups):
-        s.lists[RECORD, u] = 1  # this group is still to get one
+        s.lists[RECORD, u] = 1  # this group has not got one yet
     for _ in range(many):
         at, to, least = -1, -1, math.inf
         for t in range(first, first + many):
             if s.label[s.rows[t].pool] >= 0:
                 continue
             for u in range(groups):
-                there = gap(d, s, s.rows[t].pool, s.lists[SECOND, u])
+                there = pair_distance(d, s, s.rows[t].pool, s.lists[SECOND, u])
                 if s.lists[RECORD, u] == 1 and there < least:
                     at, to, least = t, u, there
         s.lists[RECORD, to] = 0
@@ -224,12 +227,12 @@ def deal(d: Asked, p: Kept, s: Groups, first: int, many: int, groups: int) -> No
 
 @lean
 def rebuild_by_strata(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int, left: int) -> None:
-    """Make groups around random or far seeds, each with one record of every few in the order of the promises."""
+    """Make groups around random or distant seeds, each with one record of every stratum of the promises."""
     spread = below(stream, 2) == 1
     for u in range(groups):
-        far = spread and u > 0
+        distant = spread and u > 0
         s.lists[SECOND, u] = s.rows[
-            farthest_in_pool(d, s, s.lists[SECOND, u - 1], left) if far else below(stream, left)
+            farthest_in_pool(d, s, s.lists[SECOND, u - 1], left) if distant else below(stream, left)
         ].pool
     sort_pool(p, s, left)
     for first in range(0, left, groups):
@@ -238,7 +241,7 @@ def rebuild_by_strata(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int,
 
 @lean
 def remake(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int, left: int) -> bool:
-    """Make the chosen groups of the pool; tell whether they keep their promises."""
+    """Rebuild the chosen groups from the pool; return whether they keep their promises."""
     if p is None:
         rebuild(d, p, s, stream, groups, left)
         return True
@@ -248,14 +251,14 @@ def remake(d: Asked, p: Kept, s: Groups, stream: Stream, groups: int, left: int)
         rebuild_by_strata(d, p, s, stream, groups, left)
     kept = True
     for u in range(groups):
-        judge(p, s, s.lists[CHOSEN, u])
+        update_miss(p, s, s.lists[CHOSEN, u])
         kept = kept and s.missed[s.lists[CHOSEN, u]] == 0.0
     return kept
 
 
 @lean
 def cost_of_chosen(s: Groups, groups: int) -> float:
-    """Return what the chosen groups cost together."""
+    """Return the cost of the chosen groups."""
     total = 0.0
     for u in range(groups):
         total += s.pairs[s.lists[CHOSEN, u]] / s.size[s.lists[CHOSEN, u]]
@@ -264,7 +267,7 @@ def cost_of_chosen(s: Groups, groups: int) -> float:
 
 @lean
 def hold_after(s: Groups) -> bool:
-    """Tell whether every group that this step has changed may stay as it is."""
+    """Whether every group that this step has changed may stay as it is."""
     for t in range(s.state[0].changed):
         if not (holds(s, s.label[s.rows[t].changed]) and holds(s, s.rows[t].came_from)):
             return False
@@ -273,16 +276,16 @@ def hold_after(s: Groups) -> bool:
 
 @lean
 def settle(d: Asked, p: Kept, s: Groups, groups: int, hopeless: float) -> float:
-    """Descend from the chosen groups, without chains first, with them unless the change is hopeless; return it."""
+    """Descend from the chosen groups, first without chains, then with them unless the change is hopeless; return it."""
     now, change = s.state[0], 0.0
     deep = now.deep
-    for chained in range(2):  # a loop, so that the compiler meets the descent once
+    for chained in range(2):  # a loop, so that the descent is compiled once
         now.deep = deep if chained else 0
         for u in range(0 if chained else groups):
             enqueue(s, s.lists[CHOSEN, u])
         for t in range(now.changed if chained else 0):
             enqueue(s, s.label[s.rows[t].changed])
-        change += descend(d, p, s, PATIENCE * (now.queued + 10))
+        change += descend(d, p, s, LOOKS_PER_RECORD * (now.queued + 10))
         if deep == 0 or change > hopeless:
             break
     now.deep = deep
@@ -290,37 +293,37 @@ def settle(d: Asked, p: Kept, s: Groups, groups: int, hopeless: float) -> float:
 
 
 @lean
-def shake(d: Asked, p: Kept, s: Groups, stream: Stream, heat: float) -> float:
-    """Take one step; return the change of cost, 0 if it was taken back."""
+def shake(d: Asked, p: Kept, s: Groups, stream: Stream, temperature: float) -> float:
+    """Take one step; return the change of cost, 0 if it was undone."""
     s.state[0].step += 1
     s.state[0].changed = 0
     groups = choose(s, stream, s.state[0].reach)
     before = cost_of_chosen(s, groups)
     left = take_apart(d, p, s, groups)
-    threshold = -heat * before / left * math.log(draw(stream))
-    nearly = threshold + NEARLY * before / left * groups
+    threshold = -temperature * before / left * math.log(draw(stream))
+    nearly = threshold + CHAIN_MARGIN * before / left * groups
     groups = resize(s, stream, groups, left)
     if not remake(d, p, s, stream, groups, left):
-        take_back(d, p, s)
+        undo_step(d, p, s)
         return 0.0
     change = cost_of_chosen(s, groups) - before
     change += settle(d, p, s, groups, nearly - change)
     if change > threshold or not hold_after(s):
-        take_back(d, p, s)
+        undo_step(d, p, s)
         return 0.0
     return change
 
 
 @lean
 def copy_labels(s: Groups, best: Rows) -> None:
-    """Copy the labels; a loop compiles in a tenth of the time that a slice takes."""
+    """Copy the labels; a loop compiles in a tenth of the time of a slice."""
     for i in range(best.size):
         best[i] = s.label[i]
 
 
 @lean
 def descend_from_all(d: Asked, p: Kept, s: Groups, looks: int) -> float:
-    """Descend with every record in the queue, at most so many looks for each; return the change of cost."""
+    """Descend with every record queued, at most `looks` searches for each; return the change of cost."""
     recount(d, None, s)
     for g in range(s.size.size):
         enqueue(s, g)
@@ -328,17 +331,17 @@ def descend_from_all(d: Asked, p: Kept, s: Groups, looks: int) -> float:
 
 
 @lean
-def search(d: Asked, p: Kept, s: Groups, stream: Stream, heats: Floats, best: Rows) -> float:
-    """Take one step for each heat; leave in `best` the labels of the lowest cost met, and return that cost.
+def search(d: Asked, p: Kept, s: Groups, stream: Stream, temperatures: Floats, best: Rows) -> float:
+    """Take a step at each temperature; write the labels of the lowest cost to `best`, and return that cost.
 
-    Every group keeps its promises at first, and so after every step: they are not judged again.
+    Every group keeps its promises at first, and so after every step: they are not measured again.
     """
     now = recount(d, None, s)
     lowest = now
     copy_labels(s, best)
-    for t in range(heats.size):
-        now += shake(d, p, s, stream, heats[t])
-        if now < lowest * (1.0 - ROUNDING):
+    for t in range(temperatures.size):
+        now += shake(d, p, s, stream, temperatures[t])
+        if now < lowest * (1.0 - MIN_COPY_GAIN):
             lowest = now
             copy_labels(s, best)
     return lowest

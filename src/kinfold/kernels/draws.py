@@ -1,30 +1,26 @@
-"""Draws: the random stream of every search, whose whole state is two integers, so that a search can stop and go on.
+"""The random stream of every search. Its whole state is two integers, so that a search can stop and continue.
 
-Two multiplicative congruential generators combined (L'Ecuyer, Commun. ACM 31 (1988), 742-774): period 2.3e18, and
-nothing overflows a signed 64-bit integer, compiled or not.
+Two multiplicative congruential generators combined (L'Ecuyer, Commun. ACM 31 (1988), 742-774): their period is 2.3e18,
+and nothing overflows a signed 64-bit integer, compiled or not.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold.kernels.compiling import entry, inner
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Stream = NDArray[np.int64]  # (2,) the two generators
+Stream = NDArray[np.int64]  # (2,) the two generators
 
 
-def stream_of(seed: int) -> Stream:
-    """Return the stream of a seed, at its beginning."""
+def make_stream(seed: int) -> Stream:
+    """Return the stream of a seed, at its start."""
     drawn = np.random.SeedSequence(seed).generate_state(2, np.uint32)
     return np.asarray(1 + drawn % 2_000_000_000, np.int64)
 
 
-@entry(stream_of(0))
+@entry(make_stream(0))
 def draw(stream: Stream) -> float:
     """Return the next number of the stream, above 0 and below 1."""
     stream[0] = (40014 * stream[0]) % 2147483563

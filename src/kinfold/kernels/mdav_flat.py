@@ -1,8 +1,7 @@
-"""MDAV's clusters by looking at every point: the plain algorithm, made tight.
+"""MDAV's clusters by scanning every point: for few points, or for many attributes, where boxes exclude little.
 
-For few points or many attributes, where boxes bound nothing, and what the tree is measured against. Points lie in
-leaves of 256, attribute by attribute, so that a leaf's distances are computed in vectors; one pass finds both the
-nearest of r and the record farthest from it. Paper, ties and cost: see `partition.mdav`.
+Points lie in leaves of 256, attribute by attribute, so that the distances of a leaf are computed in vectors. One pass
+finds both the nearest of r and the record farthest from it. Paper, ties and cost: see `partition.mdav`.
 """
 
 from __future__ import annotations
@@ -10,45 +9,45 @@ from __future__ import annotations
 import numpy as np
 
 from kinfold.kernels import box_tree, clustering
-from kinfold.kernels.box_tree import NOBODY, Tree
-from kinfold.kernels.centroid import to_centre
+from kinfold.kernels.box_tree import NO_RECORD, Tree
 from kinfold.kernels.clustering import Run, take
 from kinfold.kernels.compiling import Flag, Int, entry, inner
-from kinfold.kernels.mixed import to_record
-from kinfold.kernels.queries import distances, find, gather, look
+from kinfold.kernels.exact_sums import to_centre
+from kinfold.kernels.queries import collect_nearest, distances, locate, update_farthest
+from kinfold.kernels.records import to_record
 
-_NO, _YES = np.bool_(False), np.bool_(True)  # of a type: for False and True the pass would be compiled twice
+_NO, _YES = np.bool_(False), np.bool_(True)  # typed: with False and True the pass would be compiled twice
 
 
 def cap(_points: int) -> int:
-    """How many points a leaf holds: its distances stay in the nearest cache."""
+    """Return how many points a leaf holds, so that its distances stay in the nearest cache."""
     return 256
 
 
 @inner
-def _pass(tree: Tree, run: Run, near: Flag, far: Flag) -> Int:
-    """Look at every point: find the nearest, return the farthest record, or both.
+def _scan(tree: Tree, run: Run, want_nearest: Flag, want_farthest: Flag) -> Int:
+    """Visit every point: find the nearest, return the farthest record, or both.
 
-    Where the farthest is as near as the last of the nearest it may be one of them: then -1 is returned.
+    Returns -1 if the farthest is as near as the last of the nearest, because it may be one of them.
     """
     query = run.query
-    wanted = query.asked[0].wanted
-    count, best, found = np.int64(0), -1.0, NOBODY
+    wanted = query.request[0].wanted
+    count, best, farthest = np.int64(0), -1.0, NO_RECORD
     for leaf in range(tree.size.size):
         distances(tree, leaf, query.place, query.distance)
-        if near:
-            count = gather(tree, run.folded, leaf, query, count)
-        if far:
-            best, found = look(tree, leaf, query, best, found)
-    return -1 if near and best <= query.found[wanted - 1].distance else np.int64(found)
+        if want_nearest:
+            count = collect_nearest(tree, run.folded, leaf, query, count)
+        if want_farthest:
+            best, farthest = update_farthest(tree, leaf, query, best, farthest)
+    return -1 if want_nearest and best <= query.nearest[wanted - 1].distance else np.int64(farthest)
 
 
-@entry(clustering.example(), box_tree.example(), 1)
+@entry(clustering.example_run(), box_tree.example_tree(), 1)
 def advance(run: Run, tree: Tree, clusters: Int) -> None:
-    """Form at most so many clusters; stop before a pair when few records are left or enough points are gone."""
+    """Form at most this many clusters; stop before a pair if few records are left or a new tree is worth growing."""
     query, state = run.query, run.state[0]
-    asked = query.asked[0]
-    asked.wanted = state.k - state.own
+    request = query.request[0]
+    request.wanted = state.k - state.own
     for _ in range(clusters):
         second = state.second == 1
         seed = state.seed
@@ -57,12 +56,12 @@ def advance(run: Run, tree: Tree, clusters: Int) -> None:
                 return
             to_centre(state.records, run.m.scales, run.centroid, query.place)
         if not second or seed < 0:
-            seed = _pass(tree, run, _NO, _YES)
+            seed = _scan(tree, run, _NO, _YES)
         to_record(run.m, query.place, seed)
-        asked.besides = seed if state.own == 1 else -1
-        state.seed = _pass(tree, run, _YES, not second)
+        request.excluded = seed if state.own == 1 else -1
+        state.seed = _scan(tree, run, _YES, not second)
         if state.own == 1:
-            find(tree, run.folded, query, state.k - 1, seed)
+            locate(tree, run.folded, query, state.k - 1, seed)
         take(tree, run, state.k)
         state.label += 1
         state.second = not second and state.records >= state.pairs

@@ -1,66 +1,64 @@
-"""Opening and closing classes of records that share all but a pattern of empty cells, so that fewer cells are empty.
+"""Opening and closing classes of records that are equal except for a pattern of empty cells, to empty fewer cells.
 
-    open    a group of records that are alike under a pattern becomes a class: those that would lose less come, from
-            classes that keep k without them or that come as a whole; where they are fewer than k, others that lose
-            nothing or little by it are asked, one by one or whole classes; it is done if less is lost in all
-    close   the records of a class go to the open classes that cost each of them least, if less is lost in all
+    open    a group of records that are equal under a pattern becomes a class: records that lose less come, from classes
+            that keep k without them or that come as a whole; if they are fewer than k, others that lose little by it
+            are added, one by one or as whole classes; it is done if the loss falls in all
+    close   the records of a class go to the open classes that cost each of them least, if the loss falls in all
     join    a record goes to an open class in which it loses less, if its own keeps k without it
 
-A sweep does all three for every group, the cheapest patterns first. Only k is asked of a class here. A record here may
-stand for many that are equal and stay together: `stands` says for how many, and sizes count them all.
+A sweep does all three for every group, the cheapest patterns first. Only k is required of a class here. A record here
+may stand for many equal ones that stay together: `stands` says for how many, and sizes count them all.
 
-Cost: O(patterns · records) a sweep.   Ties: the first pattern, the first record.
+Cost: O(patterns · records) for a sweep.   Ties: the first pattern, the first record.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold.kernels.compiling import entry, inner
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Rows = NDArray[np.int32]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-    Rows = NDArray[np.int32]
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-ROUNDING = 1e-9
+GAIN_ROUNDING = 1e-9
 _KEYS, _INTS = np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
 
 
 class PatternGroups(NamedTuple):
-    """Records by pattern: the groups that are alike under each, what a cell pattern costs, and who is where."""
+    """Records by pattern: the groups of equal records under each pattern, the loss of a pattern, and the classes."""
 
-    group: Rows  # (patterns, n) the group of each record; groups of all patterns are numbered together
+    group: Rows  # (patterns, n) the group of each record, numbered over all patterns
     start: Ints  # (groups + 1) where the members of each group start
     member: Rows  # (patterns · n)
     pattern: Rows  # (groups)
-    price: Floats  # (patterns, kinds) what a record of each kind loses; kinds differ in what is missing already
+    price: Floats  # (patterns, kinds) loss of a record of each kind; kinds differ in their missing values
     kind: Rows  # (n)
-    stands: Rows  # (n) for how many each record stands
+    stands: Rows  # (n) the number of equal records that each stands for
     at: Rows  # (n) the group that is the class of each record
-    size: Rows  # (groups) of the class, 0 where the group is none
-    seen: Rows  # (groups) room: members of a group by the class that they are in
-    taken: Rows  # (groups) room
-    come: Rows  # (n) room: those who come, as many as are counted
-    comes: Rows  # (n) room: 1 for those who come
+    size: Rows  # (groups) of the class, 0 if the group is none
+    inside: Rows  # (groups) room: members of a group, by class
+    removed: Rows  # (groups) room
+    come: Rows  # (n) room: the records that come
+    comes: Rows  # (n) room: 1 for records that come
 
 
-def example() -> PatternGroups:
+def example_groups() -> PatternGroups:
     """Return the smallest value, to compile for."""
     rows, ints = np.zeros(1, np.int32), np.zeros(1, np.int64)
     return PatternGroups(np.zeros((1, 1), np.int32), ints, rows, rows, np.zeros((1, 1)), *(rows,) * 8)
 
 
 @inner
-def _number(keys: NDArray[np.int64], whole: Ints, hidden: Ints, groups: int, room: tuple[Ints, Ints, Ints]) -> int:
-    """Number the rows that are alike but for the hidden columns, from `groups` on, and return the next number.
+def _number_rows(keys: NDArray[np.int64], whole: Ints, hidden: Ints, groups: int, room: tuple[Ints, Ints, Ints]) -> int:
+    """Number the rows that are equal except in the hidden columns, from `groups` on, and return the next number.
 
-    The number of each row is written to the first array of the room. The two others are a table of seats: the number
-    that sits on each, and its key. Numbers only grow, so seats need not be cleared before the next pattern.
+    The number of each row is written to the first array of the room. The other two are a hash table: a number and its
+    key. Numbers only grow, so the table need not be cleared before the next pattern.
     """
     into, seated, held = room
     begun, mask = groups, seated.size - 1
@@ -79,8 +77,8 @@ def _number(keys: NDArray[np.int64], whole: Ints, hidden: Ints, groups: int, roo
 
 
 @inner
-def _room(rows: int) -> tuple[Ints, Ints, Ints]:
-    """Return room for the numbers of so many rows."""
+def _make_room(rows: int) -> tuple[Ints, Ints, Ints]:
+    """Return room to number this many rows."""
     size = 2
     while size < 2 * rows:
         size *= 2
@@ -88,7 +86,7 @@ def _room(rows: int) -> tuple[Ints, Ints, Ints]:
 
 
 @inner
-def _whole(keys: NDArray[np.int64]) -> Ints:
+def _make_keys(keys: NDArray[np.int64]) -> Ints:
     """Return the key of each row with nothing hidden."""
     whole = np.zeros(keys.shape[0], np.int64)
     for row in range(keys.shape[0]):
@@ -99,13 +97,13 @@ def _whole(keys: NDArray[np.int64]) -> Ints:
 
 @entry(_KEYS, _INTS, _INTS, np.zeros((1, 1), np.int32), _INTS)
 def group_alike(keys: NDArray[np.int64], hidden: Ints, first: Ints, group: Rows, counts: Ints) -> int:
-    """Number the rows that are alike under each pattern, all patterns together, and return how many groups there are.
+    """Number the rows that are equal under each pattern, all patterns together, and return the number of groups.
 
     Pattern p hides the columns `hidden[first[p] : first[p + 1]]`; `counts` receives the number of its groups.
     """
-    whole, room, groups = _whole(keys), _room(keys.shape[0]), 0
+    whole, room, groups = _make_keys(keys), _make_room(keys.shape[0]), 0
     for p in range(first.size - 1):
-        after = _number(keys, whole, hidden[first[p] : first[p + 1]], groups, room)
+        after = _number_rows(keys, whole, hidden[first[p] : first[p + 1]], groups, room)
         counts[p] = after - groups
         groups = after
         for row in range(whole.size):
@@ -115,11 +113,11 @@ def group_alike(keys: NDArray[np.int64], hidden: Ints, first: Ints, group: Rows,
 
 @entry(_KEYS, _INTS, 1, _INTS, _INTS, _INTS)
 def count_alike(keys: NDArray[np.int64], stands: Ints, k: int, hidden: Ints, first: Ints, counts: Ints) -> None:
-    """Count the records that are, under each pattern, alike with at least k in all."""
-    whole, room, size = _whole(keys), _room(keys.shape[0]), np.zeros(keys.shape[0], np.int64)
+    """Count the records that are, under each pattern, equal to at least k in all."""
+    whole, room, size = _make_keys(keys), _make_room(keys.shape[0]), np.zeros(keys.shape[0], np.int64)
     begun = 0
     for p in range(first.size - 1):
-        after = _number(keys, whole, hidden[first[p] : first[p + 1]], begun, room)
+        after = _number_rows(keys, whole, hidden[first[p] : first[p + 1]], begun, room)
         size[: after - begun] = 0
         for row in range(whole.size):
             size[room[0][row] - begun] += stands[row]
@@ -148,39 +146,29 @@ def list_members(group: Rows, start: Ints, member: Rows) -> None:
 
 
 @inner
-def _lost(g: PatternGroups, record: int) -> float:
-    """Return what a record loses in its class."""
+def _get_loss(g: PatternGroups, record: int) -> float:
+    """Return the loss of a record in its class."""
     return float(g.price[g.pattern[g.at[record]], g.kind[record]])
 
 
 @inner
-def _move(g: PatternGroups, record: int, into: int) -> None:
+def _move_record(g: PatternGroups, record: int, into: int) -> None:
     g.size[g.at[record]] -= g.stands[record]
     g.at[record] = into
     g.size[into] += g.stands[record]
 
 
 @inner
-def _count(g: PatternGroups, h: int) -> None:
-    """Count how many members of a group each class has."""
-    for place in range(g.start[h], g.start[h + 1]):
-        own = g.at[g.member[place]]
-        g.seen[own], g.taken[own] = 0, 0
-    for place in range(g.start[h], g.start[h + 1]):
-        g.seen[g.at[g.member[place]]] += g.stands[g.member[place]]
-
-
-@inner
-def _gainers(g: PatternGroups, h: int, k: int) -> tuple[int, float]:
-    """Note who loses less in a group, as far as their classes can spare them; return how many, and how much less."""
+def _list_gainers(g: PatternGroups, h: int, k: int) -> tuple[int, float]:
+    """List the records that lose less in a group, if their classes can spare them; return their number and gain."""
     many, gained, p = 0, 0.0, g.pattern[h]
     for place in range(g.start[h], g.start[h + 1]):
         record = g.member[place]
         own = g.at[record]
-        gain = _lost(g, record) - g.price[p, g.kind[record]]
-        spare = g.seen[own] if g.seen[own] == g.size[own] else g.size[own] - k
-        if gain > ROUNDING and g.taken[own] + g.stands[record] <= spare:
-            g.taken[own] += g.stands[record]
+        gain = _get_loss(g, record) - g.price[p, g.kind[record]]
+        spare = g.inside[own] if g.inside[own] == g.size[own] else g.size[own] - k
+        if gain > GAIN_ROUNDING and g.removed[own] + g.stands[record] <= spare:
+            g.removed[own] += g.stands[record]
             g.come[many] = record
             many += 1
             gained += g.stands[record] * gain
@@ -188,44 +176,44 @@ def _gainers(g: PatternGroups, h: int, k: int) -> tuple[int, float]:
 
 
 @inner
-def _cheapest_other(g: PatternGroups, h: int, k: int) -> tuple[int, float]:
-    """Return the member that loses least by coming, of those that do not come by themselves; -1 if none can."""
+def _find_cheapest_other(g: PatternGroups, h: int, k: int) -> tuple[int, float]:
+    """Return the member that loses least by coming, of those that do not gain; -1 if there is none."""
     best, least, p = -1, np.inf, g.pattern[h]
     for place in range(g.start[h], g.start[h + 1]):
         record = g.member[place]
         own = g.at[record]
-        more = g.stands[record] * (g.price[p, g.kind[record]] - _lost(g, record))
-        spared = g.taken[own] + g.stands[record] <= g.size[own] - k
-        if not g.comes[record] and -ROUNDING <= more < least and spared:
+        more = g.stands[record] * (g.price[p, g.kind[record]] - _get_loss(g, record))
+        spared = g.removed[own] + g.stands[record] <= g.size[own] - k
+        if not g.comes[record] and -GAIN_ROUNDING <= more < least and spared:
             best, least = record, more
     return best, least
 
 
 @inner
-def _smallest_loss(g: PatternGroups, h: int) -> tuple[int, float]:
-    """Return the class of which all are members that loses least by coming as a whole; -1 if there is none."""
+def _find_cheapest_class(g: PatternGroups, h: int) -> tuple[int, float]:
+    """Return the class of members that loses least by coming as a whole; -1 if there is none."""
     best, least, p = -1, np.inf, g.pattern[h]
     for place in range(g.start[h], g.start[h + 1]):
         record = g.member[place]
         own = g.at[record]
-        more = g.size[own] * (g.price[p, g.kind[record]] - _lost(g, record))
-        if g.taken[own] == 0 and g.seen[own] == g.size[own] and -ROUNDING <= more < least:
+        more = g.size[own] * (g.price[p, g.kind[record]] - _get_loss(g, record))
+        if g.removed[own] == 0 and g.inside[own] == g.size[own] and -GAIN_ROUNDING <= more < least:
             best, least = own, more
     return best, least
 
 
 @inner
-def _called(g: PatternGroups, record: int, many: int) -> int:
-    """Let one more record come."""
-    g.taken[g.at[record]] += g.stands[record]
+def _add_comer(g: PatternGroups, record: int, many: int) -> int:
+    """Add one more record that comes."""
+    g.removed[g.at[record]] += g.stands[record]
     g.comes[record] = 1
     g.come[many] = record
     return many + 1
 
 
 @inner
-def _all(g: PatternGroups, many: int) -> int:
-    """Return for how many records those stand who come."""
+def _count_comers(g: PatternGroups, many: int) -> int:
+    """Return the number of records that those who come stand for."""
     records = 0
     for i in range(many):
         records += g.stands[g.come[i]]
@@ -233,25 +221,25 @@ def _all(g: PatternGroups, many: int) -> int:
 
 
 @inner
-def _asked(g: PatternGroups, h: int, k: int, many: int, gained: float) -> tuple[int, float]:
-    """Ask others to come until there are k, while it is worth it; return how many come and what is gained in all."""
-    records = _all(g, many)
+def _ask_others(g: PatternGroups, h: int, k: int, many: int, gained: float) -> tuple[int, float]:
+    """Add other records until there are k, while it is worth it; return their number and the gain in all."""
+    records = _count_comers(g, many)
     for i in range(many):
         g.comes[g.come[i]] = 1
-    while records < k and gained > ROUNDING:
-        record, more = _cheapest_other(g, h, k)
+    while records < k and gained > GAIN_ROUNDING:
+        record, more = _find_cheapest_other(g, h, k)
         if record >= 0:
-            many = _called(g, record, many)
+            many = _add_comer(g, record, many)
             records += g.stands[record]
             gained -= more
             continue
-        own, more = _smallest_loss(g, h)
+        own, more = _find_cheapest_class(g, h)
         if own < 0:
             break
         gained -= more
         for place in range(g.start[h], g.start[h + 1]):
             if g.at[g.member[place]] == own:
-                many = _called(g, g.member[place], many)
+                many = _add_comer(g, g.member[place], many)
                 records += g.stands[g.member[place]]
     for i in range(many):
         g.comes[g.come[i]] = 0
@@ -259,81 +247,79 @@ def _asked(g: PatternGroups, h: int, k: int, many: int, gained: float) -> tuple[
 
 
 @inner
-def _opened(g: PatternGroups, h: int, k: int) -> float:
-    """Open a group as a class if less is lost in all, and return how much less."""
-    _count(g, h)
-    many, gained = _gainers(g, h, k)
-    if many > 0 and _all(g, many) < k:
-        many, gained = _asked(g, h, k, many, gained)
-    if _all(g, many) < k or gained <= ROUNDING:
+def _open_group(g: PatternGroups, h: int, k: int) -> float:
+    """Open a group as a class if the loss falls in all, and return the gain."""
+    for place in range(g.start[h], g.start[h + 1]):
+        own = g.at[g.member[place]]
+        g.inside[own], g.removed[own] = 0, 0
+    for place in range(g.start[h], g.start[h + 1]):
+        g.inside[g.at[g.member[place]]] += g.stands[g.member[place]]
+    many, gained = _list_gainers(g, h, k)
+    if many > 0 and _count_comers(g, many) < k:
+        many, gained = _ask_others(g, h, k, many, gained)
+    if _count_comers(g, many) < k or gained <= GAIN_ROUNDING:
         return 0.0
     for i in range(many):
-        _move(g, g.come[i], h)
+        _move_record(g, g.come[i], h)
     return gained
 
 
 @inner
-def _joined(g: PatternGroups, h: int, k: int) -> float:
-    """Let members of a group that is a class join it where they lose less and their own class can spare them."""
+def _join_group(g: PatternGroups, h: int, k: int) -> float:
+    """Move members of a group that is a class to it if they lose less and their own class can spare them."""
     gained, p = 0.0, g.pattern[h]
     for place in range(g.start[h], g.start[h + 1]):
         record = g.member[place]
-        gain = _lost(g, record) - g.price[p, g.kind[record]]
-        if gain > ROUNDING and g.size[g.at[record]] - g.stands[record] >= k:
-            _move(g, record, h)
+        gain = _get_loss(g, record) - g.price[p, g.kind[record]]
+        if gain > GAIN_ROUNDING and g.size[g.at[record]] - g.stands[record] >= k:
+            _move_record(g, record, h)
             gained += g.stands[record] * gain
     return gained
 
 
 @inner
-def _refuge(g: PatternGroups, record: int) -> int:
-    """Return the open class, other than its own, that costs a record least; -1 if there is none."""
+def _find_refuge(g: PatternGroups, record: int) -> int:
+    """Return the other open class that costs a record least; -1 if there is none."""
     best, least = -1, np.inf
     for p in range(g.price.shape[0]):
         h = g.group[p, record]
-        if g.size[h] > 0 and h != g.at[record] and g.price[p, g.kind[record]] < least - ROUNDING:
+        if g.size[h] > 0 and h != g.at[record] and g.price[p, g.kind[record]] < least - GAIN_ROUNDING:
             best, least = h, g.price[p, g.kind[record]]
     return best
 
 
 @inner
-def _closed(g: PatternGroups, own: int) -> float:
-    """Close a class if its records lose less in all elsewhere, and return how much less."""
+def _close_group(g: PatternGroups, own: int) -> float:
+    """Close a class if its records lose less elsewhere in all, and return the gain."""
     many, gained = 0, 0.0
     for place in range(g.start[own], g.start[own + 1]):
         record = g.member[place]
         if g.at[record] == own:
-            h = _refuge(g, record)
+            h = _find_refuge(g, record)
             if h < 0:
                 return 0.0
-            gained += g.stands[record] * (_lost(g, record) - g.price[g.pattern[h], g.kind[record]])
+            gained += g.stands[record] * (_get_loss(g, record) - g.price[g.pattern[h], g.kind[record]])
             g.come[many] = record
             many += 1
-    if gained <= ROUNDING:
+    if gained <= GAIN_ROUNDING:
         return 0.0
     for i in range(many):
-        _move(g, g.come[i], _refuge(g, g.come[i]))
+        _move_record(g, g.come[i], _find_refuge(g, g.come[i]))
     return gained
 
 
-@inner
-def _members(g: PatternGroups, h: int) -> int:
-    """Return how many records a group has."""
-    records = 0
-    for place in range(g.start[h], g.start[h + 1]):
-        records += g.stands[g.member[place]]
-    return records
-
-
-@entry(example(), 1)
+@entry(example_groups(), 1)
 def sweep(g: PatternGroups, k: int) -> float:
-    """Open, join and close once for every group, and return how much less is lost."""
+    """Open, join and close once for every group, and return the gain."""
     gained = 0.0
     for h in range(g.size.size):
-        if _members(g, h) < k:
+        records = 0
+        for place in range(g.start[h], g.start[h + 1]):
+            records += g.stands[g.member[place]]
+        if records < k:
             continue
-        gained += _joined(g, h, k) if g.size[h] > 0 else _opened(g, h, k)
+        gained += _join_group(g, h, k) if g.size[h] > 0 else _open_group(g, h, k)
     for h in range(g.size.size):
         if g.size[h] > 0:
-            gained += _closed(g, h)
+            gained += _close_group(g, h)
     return gained

@@ -1,33 +1,31 @@
-"""Promises about a class, asked of a list of records: how far the class misses them.
+"""Promises about a class, given as a list of records: by how much the class misses them.
 
-Each promise limits one statistic of the class (see `models.criterion`). It reads one row of codes, or one row for each
-level of a hierarchy. A class is a list of records; its codes are gathered, sorted, and read once, run after run.
+Each promise limits one statistic of the class (see `models.model.ClassCriterion`). It reads one row of codes, or one
+row for each level of a hierarchy. The codes of a class are gathered, sorted, and read once, run by run.
 
-    ordered distance    Σ_v |F_class(v) - F_table(v)| over the steps of the class: between two of its values the
-                        class stands still, and the table crosses it at most once, at a place that is looked up. With
-                        running sums of the table's counts a step costs O(1).
+The ordered distance is Σ_v |F_class(v) - F_table(v)| over the steps of the class. Between two of its values the class
+is constant, and the table crosses it at most once, at a place that is looked up. With running sums of the table's
+counts a step costs O(1).
 
-Sums are whole numbers in doubles, exact below 2^53.   Cost: O(class size), or O(s log s) where codes come unsorted.
+Sums are whole numbers in doubles, exact below 2^53.   Cost: O(class size), or O(s log s) for unsorted codes.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import lean
+from kinfold.kernels.compiling import entry, lean
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.int32]
-    Floats = NDArray[np.float64]
+Rows = NDArray[np.int32]
+Floats = NDArray[np.float64]
 
 ORDERED, NESTED, SHARE, DISTINCT, EFFECTIVE, RECURSIVE = range(6)
-KNOWN = 64  # up to this size the places where the table crosses a class are in a table
-_LEAST = 1e-12  # relative, as in the models
+MAX_TABLED_SIZE = 64  # up to this class size a table holds the places where the table crosses the class
+_RELATIVE_TOLERANCE = 1e-12  # relative, as in the models
 
 
 class Promises(NamedTuple):
@@ -42,12 +40,12 @@ class Promises(NamedTuple):
     total: NDArray[np.float64]  # records with a value
     below: NDArray[np.float64]  # records with a value or a lower one
     area: NDArray[np.float64]  # (values + 1 for each row) running sums of `below`
-    turn: NDArray[np.int32]  # (rows, (KNOWN + 1)²) first value with more than j/s of the table below, by size s and j
+    turn: NDArray[np.int32]  # (rows, (MAX_TABLED_SIZE + 1)²) crossings, by size s and j
     codes_held: NDArray[np.int32]  # (n,) room
     heaps: NDArray[np.float64]  # (n,) room
 
 
-def example() -> Promises:
+def example_promises() -> Promises:
     """Return the smallest promise, to compile for."""
     whole, real, rows = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 1), np.int32)
     return Promises(whole, real, real, whole, rows, whole, real, real, real, rows, rows[0], real)
@@ -70,7 +68,7 @@ def sift(values: Any, at: int, size: int) -> None:
 
 @lean
 def sort(values: Any, size: int) -> None:
-    """Sort the first so many values by a heap: numpy's sort takes a second longer to compile."""
+    """Sort the first `size` values by a heap; numpy's sort takes a second longer to compile."""
     for at in range(size // 2 - 1, -1, -1):
         sift(values, at, size)
     for last in range(size - 1, 0, -1):
@@ -81,10 +79,10 @@ def sort(values: Any, size: int) -> None:
 
 
 @lean
-def gather(p: Promises, row: int, members: Rows, leaving: int, arriving: int) -> int:
-    """Put the sorted codes of the class into `codes_held`; return how many. Nearly sorted members cost O(size)."""
+def gather_codes(p: Promises, row: int, members: Rows, leaving: int, arriving: int) -> int:
+    """Put the sorted codes of the class into `codes_held`; return their number. Nearly sorted members cost O(size)."""
     held, codes, size = p.codes_held, p.codes, 0
-    long, tidy = members.size > KNOWN, True
+    long, tidy = members.size > MAX_TABLED_SIZE, True
     for t in range(members.size + 1):
         record = arriving if t == members.size else members[t]
         if record == leaving or record < 0:
@@ -104,8 +102,8 @@ def gather(p: Promises, row: int, members: Rows, leaving: int, arriving: int) ->
 
 
 @lean
-def ordered(p: Promises, row: int, size: int) -> float:
-    """Earth mover's distance of the gathered codes over values in order."""
+def ordered_distance(p: Promises, row: int, size: int) -> float:
+    """Return the earth mover's distance of the gathered codes over ordered values."""
     first, area = p.start[row], p.start[row] + row
     values = p.start[row + 1] - first
     if values < 2:
@@ -119,7 +117,7 @@ def ordered(p: Promises, row: int, size: int) -> float:
         while at < size and held[at] == here:
             at += 1
         until = held[at] if at < size else values
-        turn = min(max(crossing(p, row, size, at), here), until)
+        turn = min(max(find_crossing(p, row, size, at), here), until)
         level = at * records
         low, middle, high = p.area[area + here], p.area[area + turn], p.area[area + until]
         work += level * (turn - here) - size * (middle - low)
@@ -128,10 +126,10 @@ def ordered(p: Promises, row: int, size: int) -> float:
 
 
 @lean
-def crossing(p: Promises, row: int, size: int, j: int) -> int:
-    """First value of the row below which, itself included, stand more than j/size of the table's records."""
-    if size <= KNOWN:
-        return p.turn[row, size * (KNOWN + 1) + j]
+def find_crossing(p: Promises, row: int, size: int, j: int) -> int:
+    """Return the first value up to which the table has more than j/size of its records."""
+    if size <= MAX_TABLED_SIZE:
+        return p.turn[row, size * (MAX_TABLED_SIZE + 1) + j]
     first, last = p.start[row], p.start[row + 1]
     limit = j * p.below[last - 1]
     low, high = first, last
@@ -145,17 +143,8 @@ def crossing(p: Promises, row: int, size: int, j: int) -> int:
 
 
 @lean
-def nested_miss(p: Promises, r: int, members: Rows, leaving: int, arriving: int) -> float:
-    """Miss of a limit on the earth mover's distance over a hierarchy: the mean over its levels."""
-    total = 0.0
-    for row in range(p.row[r], p.row[r + 1]):
-        total += equal(p, row, gather(p, row, members, leaving, arriving))
-    return max(0.0, total / (p.row[r + 1] - p.row[r]) - p.limit[r])
-
-
-@lean
-def equal(p: Promises, row: int, size: int) -> float:
-    """Earth mover's distance of the gathered codes where any two values are equally far."""
+def equal_distance(p: Promises, row: int, size: int) -> float:
+    """Return the earth mover's distance of the gathered codes if all values are equally distant."""
     first = p.start[row]
     records = p.below[p.start[row + 1] - 1]
     work = size * records
@@ -171,9 +160,13 @@ def equal(p: Promises, row: int, size: int) -> float:
 
 @lean
 def frequency_miss(p: Promises, r: int, size: int) -> float:
-    """Miss of a limit on how often values occur in the gathered codes."""
-    runs = count_runs(p.codes_held, size, p.heaps)
-    heaps, limit, kind = p.heaps, p.limit[r], p.kind[r]
+    """Return by how much the gathered codes miss a limit on the frequencies of values."""
+    heaps, limit, kind, runs = p.heaps, p.limit[r], p.kind[r], 0
+    for at in range(size):  # count each of the sorted codes
+        if at == 0 or p.codes_held[at] != p.codes_held[at - 1]:
+            heaps[runs] = 0.0
+            runs += 1
+        heaps[runs - 1] += 1.0
     if kind == DISTINCT:
         return max(0.0, (limit - runs) / limit)
     if kind == SHARE:
@@ -186,43 +179,43 @@ def frequency_miss(p: Promises, r: int, size: int) -> float:
         for t in range(runs):
             entropy -= heaps[t] / size * math.log(heaps[t] / size)
         short = (limit - math.exp(entropy)) / limit
-        return short if short > _LEAST else 0.0
+        return short if short > _RELATIVE_TOLERANCE else 0.0
     sort(heaps, runs)
     tail = 0.0
     for t in range(runs - int(limit) + 1):
         tail += heaps[t]
-    if heaps[runs - 1] < p.c[r] * tail * (1 - _LEAST):
+    if heaps[runs - 1] < p.c[r] * tail * (1 - _RELATIVE_TOLERANCE):
         return 0.0
     return max((heaps[runs - 1] - p.c[r] * tail) / size, 1e-9)
 
 
 @lean
-def count_runs(held: Rows, size: int, heaps: Floats) -> int:
-    """Write how often each of the sorted codes occurs; return how many there are."""
-    runs = 0
-    for at in range(size):
-        if at == 0 or held[at] != held[at - 1]:
-            heaps[runs] = 0.0
-            runs += 1
-        heaps[runs - 1] += 1.0
-    return runs
+def measure_miss(p: Promises, members: Rows, leaving: int, arriving: int) -> float:
+    """Return by how much a class misses its promises, summed; 0 if it keeps them all.
 
-
-@lean
-def miss(p: Promises, members: Rows, leaving: int, arriving: int) -> float:
-    """How far a class misses its promises, all together; 0 if it keeps them.
-
-    The class is `members` without `leaving` and with `arriving` (-1: nobody).
+    The class is `members` without `leaving` and with `arriving` (-1: none).
     """
     total = 0.0
     for r in range(p.kind.size):
         kind = p.kind[r]
-        if kind == NESTED:
-            total += nested_miss(p, r, members, leaving, arriving)
+        if kind == NESTED:  # the mean over the levels of a hierarchy
+            distance = 0.0
+            for row in range(p.row[r], p.row[r + 1]):
+                distance += equal_distance(p, row, gather_codes(p, row, members, leaving, arriving))
+            total += max(0.0, distance / (p.row[r + 1] - p.row[r]) - p.limit[r])
             continue
-        size = gather(p, p.row[r], members, leaving, arriving)
+        size = gather_codes(p, p.row[r], members, leaving, arriving)
         if kind == ORDERED:
-            total += max(0.0, ordered(p, p.row[r], size) - p.limit[r])
+            total += max(0.0, ordered_distance(p, p.row[r], size) - p.limit[r])
         else:
             total += frequency_miss(p, r, size)
     return total
+
+
+@entry(example_promises(), np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(1))
+def measure_misses(
+    p: Promises, order: NDArray[np.int32], start: NDArray[np.int64], result: NDArray[np.float64]
+) -> None:
+    """Measure by how much each class misses its promises; class g is order[start[g]:start[g + 1]]."""
+    for g in range(result.size):
+        result[g] = measure_miss(p, order[start[g] : start[g + 1]], -1, -1)

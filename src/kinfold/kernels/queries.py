@@ -1,8 +1,8 @@
-"""Queries: the nearest and the farthest records of a place, found in box trees without looking at most points.
+"""Queries: the records nearest to a place or farthest from it, from box trees, without visiting most points.
 
-A box bounds the distances of its points by the ends of each attribute, added in the same order as a distance. Rounding
-is monotone, so the bound holds for the computed distances to the last bit, and a box is left out only if it
-holds no better point: also among ties, for a box knows its lowest record.
+A box bounds the distances of its points by the ends of each attribute, summed in the order of a distance. Rounding is
+monotone, so the bound holds for the computed distances to the last bit. A box is skipped only if it holds no better
+point, also among ties, because a box knows its lowest record.
 
 The farthest has a second bound. With h the hub, |x - q|² = |x - h|² + |q - h|² - 2 (x - h)·(q - h): the largest
 |x - h|² in the box is known and the product is largest at a corner. It is another expression, so it gets a margin
@@ -11,38 +11,30 @@ above its rounding: with u = 2⁻⁵³, a numbers and A = |x - h|², B = |q - h|
 is an attribute of one of its points). So (A + B) · 4 (a + 4) (1 + √a) u covers everything but underflow, for which
 1e-300 is added.
 
-nearest    the records nearest to the place in one tree, ascending
-farthest   the record farthest from it in all trees
-tied       how far the nearest point of a tree is, and how many records are as near
-
-Cost: a few leaves for the nearest in up to 8 attributes; the farthest looks at some 10 % of the leaves.
+Cost: a few leaves for the nearest in up to 8 attributes, some 10 % of the leaves for the farthest.
 Ties: the lowest record.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kinfold.kernels.box_tree import FAN, NOBODY, Tree, leave, shrink, slot_of
+from kinfold.kernels.box_tree import FAN, NO_RECORD, Tree, find_slot, remove_record, shrink
 from kinfold.kernels.compiling import Flag, Int, Real, inlined, lean
-from kinfold.kernels.scales import Place
+from kinfold.kernels.records import Folded, Place
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+_STACK_SIZE = 128  # room on the stack: seven more nodes for each level, of which 2³¹ records have at most nine
+_MAX_CODES_SCANNED = 32  # of a box, for the nearest code if distances have no order; more codes count as 0
 
-    from kinfold.kernels.folding import Folded
-
-_DEEP = 128  # room on the stack: seven more nodes for each level, of which 2³¹ records have at most nine
-_NARROW = 32  # codes of a box that are looked through for the nearest where gaps have no order; else it counts as 0
-
-ASKED = np.dtype(
+REQUEST = np.dtype(
     [
-        ("wanted", np.int64),  # how many of the nearest
-        ("count", np.int64),  # how many are in `found`, before and after
-        ("besides", np.int64),  # a record that is not to be found, or -1
-        ("looked", np.int64),  # nodes looked at so far
+        ("wanted", np.int64),  # number of nearest records
+        ("count", np.int64),  # records in `nearest`, before and after
+        ("excluded", np.int64),  # a record to leave out, or -1
+        ("visited", np.int64),  # nodes visited so far
     ],
     align=True,
 )
@@ -53,33 +45,33 @@ NEIGHBOUR = np.dtype(
 
 
 class Query(NamedTuple):
-    """Where a query starts, what is asked, where it works, and what it found."""
+    """The start of a query, its limits, its workspace and its result."""
 
     place: Place
-    asked: Any  # (1,) of ASKED
-    stack: Any  # (_DEEP,) of AHEAD: nodes to look at, with their bounds and lowest records
+    request: Any  # (1,) of REQUEST
+    stack: Any  # (_STACK_SIZE,) of AHEAD: nodes to visit, with bounds and lowest records
     bound: NDArray[np.float64]  # (8,) bounds of a block's boxes
     product: NDArray[np.float64]  # (8,) their products with the hub
     distance: NDArray[np.float64]  # (cap,) of a leaf's points
     offset: NDArray[np.float64]  # (a,) place - hub
-    found: Any  # (k,) of NEIGHBOUR: the nearest records, ascending, and where they are
+    nearest: Any  # (k,) of NEIGHBOUR: the nearest records, ascending
 
 
-def query_from(place: Place, k: int, cap: int) -> Query:
+def make_query(place: Place, k: int, cap: int) -> Query:
     """Return room to find the k nearest among leaves of at most `cap` points."""
-    asked = np.zeros(1, ASKED)
-    asked["besides"] = -1
+    request = np.zeros(1, REQUEST)
+    request["excluded"] = -1
     return Query(
-        place, asked.view(np.recarray), np.zeros(_DEEP, AHEAD).view(np.recarray), np.zeros(FAN), np.zeros(FAN),
+        place, request.view(np.recarray), np.zeros(_STACK_SIZE, AHEAD).view(np.recarray), np.zeros(FAN), np.zeros(FAN),
         np.zeros(cap), np.zeros(place.numbers.size), np.zeros(k, NEIGHBOUR).view(np.recarray),
     )  # fmt: skip
 
 
 @inlined
 def distances(tree: Tree, leaf: Int, place: Place, out: NDArray[np.float64]) -> None:
-    """Squared distances of a leaf's points from the place, attribute after attribute.
+    """Compute the squared distances of a leaf's points from the place, attribute by attribute.
 
-    A part, not a call: to hand so many arrays over takes a quarter as long as the distances themselves.
+    Inlined: passing so many arrays takes a quarter of the time of the distances.
     """
     x, c = tree.x, tree.c
     wide = x.shape[1]
@@ -87,7 +79,7 @@ def distances(tree: Tree, leaf: Int, place: Place, out: NDArray[np.float64]) -> 
     for i in range(count):
         out[i] = 0.0
     j = 0
-    while j + 3 < wide:  # four attributes in one sweep: most of the time goes here
+    while j + 3 < wide:  # four attributes in one loop, which takes most of the time
         p, q, r, s = place.numbers[j], place.numbers[j + 1], place.numbers[j + 2], place.numbers[j + 3]
         for i in range(count):
             e, f = x[leaf, j, i] - p, x[leaf, j + 1, i] - q
@@ -133,8 +125,8 @@ def _least(tree: Tree, block: Int, place: Place, bound: NDArray[np.float64]) -> 
 
 @lean
 def _least_gap(row: NDArray[np.float64], start: Int, first: Int, last: Int) -> Real:
-    """Return a gap that is no larger than that of any code from the first to the last."""
-    if last - first > _NARROW:
+    """Return a lower bound on the distances of the codes from the first to the last."""
+    if last - first > _MAX_CODES_SCANNED:
         return 0.0
     least = row[start + first]
     for code in range(first + 1, last + 1):
@@ -162,13 +154,13 @@ def _most(tree: Tree, block: Int, query: Query) -> None:
 
 
 @inlined
-def _tighten(tree: Tree, block: Int, query: Query, far: Real) -> None:
-    """Take the hub's bound where it is lower, then add the codes; `far` is |place - hub|²."""
+def _tighten(tree: Tree, block: Int, query: Query, hub_distance: Real) -> None:
+    """Take the bound by the hub if it is lower, then add the codes; `hub_distance` is |place - hub|²."""
     place, codes, bound, product = query.place, tree.codes, query.bound, query.product
     wide = place.numbers.size
     margin = 4.0 * (wide + 4) * (1.0 + np.sqrt(wide)) * 2.0**-53
     for t in range(FAN):
-        both = tree.ends[block, 2 * wide, t] + far
+        both = tree.ends[block, 2 * wide, t] + hub_distance
         other = both + 2.0 * product[t] + both * margin + 1e-300
         bound[t] = other if other < bound[t] else bound[t]
     for j in range(place.codes.size):
@@ -179,7 +171,7 @@ def _tighten(tree: Tree, block: Int, query: Query, far: Real) -> None:
 
 
 @inlined
-def _set_out(tree: Tree, query: Query, s: Int, bound: Real) -> Int:
+def _start_at_root(tree: Tree, query: Query, s: Int, bound: Real) -> Int:
     """Put the root of tree s on the empty stack; return the stack's height."""
     query.stack[0].node = tree.root[s]
     query.stack[0].lowest = 0
@@ -189,9 +181,9 @@ def _set_out(tree: Tree, query: Query, s: Int, bound: Real) -> Int:
 
 @lean
 def _push(stack: Any, base: Int, top: Int, node: Int, lowest: Int, sign: Real) -> Int:
-    """Put a node, whose bound is at `top` already, where it belongs from `base` on.
+    """Insert a node, whose bound is at `top`, into the stack from `base` on; return the stack's height.
 
-    By rising bound (sign 1) or falling (-1); returns the stack's height.
+    By rising bound (sign 1) or falling (-1).
     """
     bound, p = stack[top].bound, top
     while p > base and sign * stack[p - 1].bound > sign * bound:
@@ -204,46 +196,46 @@ def _push(stack: Any, base: Int, top: Int, node: Int, lowest: Int, sign: Real) -
 
 
 @lean
-def nearest(tree: Tree, folded: Folded, query: Query, s: Int) -> None:
+def find_nearest(tree: Tree, folded: Folded, query: Query, s: Int) -> None:
     """Find the records of tree s that are nearest to the place, as many as are wanted, ascending.
 
-    Those that are in `found` already, `count` of them, only give way to what comes before them.
+    The `count` records nearest before stay unless nearer ones replace them.
     """
-    blocks, stack, bound, found = tree.child.size, query.stack, query.bound, query.found
-    asked, at_lowest = query.asked[0], 2 * query.place.codes.size
-    count, k = asked.count, asked.wanted
-    top = _set_out(tree, query, s, 0.0)
+    blocks, stack, bound, nearest = tree.child.size, query.stack, query.bound, query.nearest
+    request, at_lowest = query.request[0], 2 * query.place.codes.size
+    count, k = request.count, request.wanted
+    top = _start_at_root(tree, query, s, 0.0)
     while top > 0:
         top -= 1
         node = stack[top].node
-        if count == k and _behind(stack[top].bound, stack[top].lowest, found, k):
+        if count == k and _comes_after(stack[top].bound, stack[top].lowest, nearest, k):
             continue
-        asked.looked += 1
+        request.visited += 1
         if node >= blocks:
             distances(tree, node - blocks, query.place, query.distance)
-            if count < k or _within(query.distance, tree.size[node - blocks], found[k - 1].distance) > 0:
-                count = gather(tree, folded, node - blocks, query, count)
+            if count < k or _count_within(query.distance, tree.size[node - blocks], nearest[k - 1].distance) > 0:
+                count = collect_nearest(tree, folded, node - blocks, query, count)
             continue
         _least(tree, node, query.place, bound)
         base = top
         for t in range(FAN):
             record = tree.codes[node, at_lowest, t]
-            if record != NOBODY and not (count == k and _behind(bound[t], record, found, k)):
+            if record != NO_RECORD and not (count == k and _comes_after(bound[t], record, nearest, k)):
                 stack[top].bound = bound[t]
                 top = _push(stack, base, top, tree.child[node] + t, record, -1.0)
-    asked.count = count
+    request.count = count
 
 
 @inlined
-def _behind(distance: Real, record: Int, found: Any, k: Int) -> Flag:
-    """Whether this would come after the last of the k nearest."""
-    last = found[k - 1]
+def _comes_after(distance: Real, record: Int, nearest: Any, k: Int) -> Flag:
+    """Whether a record comes after the last of the k nearest."""
+    last = nearest[k - 1]
     return distance > last.distance or (distance == last.distance and record > last.record)
 
 
 @inlined
-def _within(distance: NDArray[np.float64], size: Int, limit: Real) -> Int:
-    """Count the points of a leaf, whose distances are known, that are not beyond the limit: of most leaves, none."""
+def _count_within(distance: NDArray[np.float64], size: Int, limit: Real) -> Int:
+    """Count the points of a leaf within the limit; most leaves have none."""
     many = 0
     for i in range(size):
         many += distance[i] <= limit
@@ -251,107 +243,107 @@ def _within(distance: NDArray[np.float64], size: Int, limit: Real) -> Int:
 
 
 @inlined
-def gather(tree: Tree, folded: Folded, leaf: Int, query: Query, count: Int) -> Int:
-    """Take a leaf's records, whose distances are known, among the `count` nearest; return how many there are now."""
-    found, asked = query.found, query.asked[0]
-    k, besides = asked.wanted, asked.besides
+def collect_nearest(tree: Tree, folded: Folded, leaf: Int, query: Query, count: Int) -> Int:
+    """Insert a leaf's records, whose distances are known, into the `count` nearest; return how many there are now."""
+    nearest, request = query.nearest, query.request[0]
+    k, excluded = request.wanted, request.excluded
     for i in range(tree.size[leaf]):
         distance = query.distance[i]
-        if count == k and distance > found[k - 1].distance:
+        if count == k and distance > nearest[k - 1].distance:
             continue
         held = tree.held[leaf, i]
         head = folded.head[held.point] if held.many > 1 else 0
-        for m in range(held.many):  # the leaf knows the first record: the others are far in memory
+        for m in range(held.many):  # the leaf holds the first record; the others are elsewhere in memory
             record = held.record if m == 0 else folded.member[head + m]
-            if record == besides:
+            if record == excluded:
                 continue
             if count == k:
-                if _behind(distance, record, found, k):
+                if _comes_after(distance, record, nearest, k):
                     break
                 count -= 1
-            _insert(found, count, distance, record, leaf, i)
+            _insert(nearest, count, distance, record, leaf, i)
             count += 1
     return count
 
 
 @inlined
-def _put(found: Any, p: Int, distance: Real, record: Int, leaf: Int, slot: Int) -> None:
-    """Write down what was found at place p."""
-    found[p].distance = distance
-    found[p].record = record
-    found[p].leaf = leaf
-    found[p].slot = slot
+def _write_neighbour(nearest: Any, p: Int, distance: Real, record: Int, leaf: Int, slot: Int) -> None:
+    """Write a record to place p of the nearest."""
+    nearest[p].distance = distance
+    nearest[p].record = record
+    nearest[p].leaf = leaf
+    nearest[p].slot = slot
 
 
 @inlined
-def _insert(found: Any, p: Int, distance: Real, record: Int, leaf: Int, slot: Int) -> None:
-    """Put a record among the p that were found, by distance, then by record."""
+def _insert(nearest: Any, p: Int, distance: Real, record: Int, leaf: Int, slot: Int) -> None:
+    """Insert a record into the p nearest, by distance, then by record."""
     while p > 0 and (
-        found[p - 1].distance > distance or (found[p - 1].distance == distance and found[p - 1].record > record)
+        nearest[p - 1].distance > distance or (nearest[p - 1].distance == distance and nearest[p - 1].record > record)
     ):
-        found[p] = found[p - 1]
+        nearest[p] = nearest[p - 1]
         p -= 1
-    _put(found, p, distance, record, leaf, slot)
+    _write_neighbour(nearest, p, distance, record, leaf, slot)
 
 
 @inlined
-def find(tree: Tree, folded: Folded, query: Query, p: Int, record: Int) -> None:
-    """Put a record that is left, the lowest of its point, at place p of those found."""
+def locate(tree: Tree, folded: Folded, query: Query, p: Int, record: Int) -> None:
+    """Put a remaining record, the lowest of its point, at place p of the nearest."""
     point = folded.point[record]
     leaf = tree.home[point]
-    query.found[p].record = record
-    query.found[p].leaf = leaf
-    query.found[p].slot = slot_of(tree.held, leaf, point)
+    query.nearest[p].record = record
+    query.nearest[p].leaf = leaf
+    query.nearest[p].slot = find_slot(tree.held, leaf, point)
 
 
 @lean
-def farthest(tree: Tree, query: Query) -> Int:
+def find_farthest(tree: Tree, query: Query) -> Int:
     """Return the record of any tree that is farthest from the place."""
-    blocks, stack, place, asked = tree.child.size, query.stack, query.place, query.asked[0]
-    far, at_lowest = 0.0, 2 * place.codes.size
+    blocks, stack, place, request = tree.child.size, query.stack, query.place, query.request[0]
+    hub_distance, at_lowest = 0.0, 2 * place.codes.size
     for j in range(place.numbers.size):
         query.offset[j] = place.numbers[j] - tree.hub[j]
-        far += query.offset[j] * query.offset[j]
-    best, found = -1.0, NOBODY
+        hub_distance += query.offset[j] * query.offset[j]
+    best, farthest = -1.0, NO_RECORD
     for s in range(tree.root.size):
-        top = _set_out(tree, query, s, np.inf)
+        top = _start_at_root(tree, query, s, np.inf)
         while top > 0:
             top -= 1
             node = stack[top].node
-            if stack[top].bound < best or (stack[top].bound == best and stack[top].lowest > found):
+            if stack[top].bound < best or (stack[top].bound == best and stack[top].lowest > farthest):
                 continue
-            asked.looked += 1
+            request.visited += 1
             if node >= blocks:
                 distances(tree, node - blocks, place, query.distance)
-                best, found = look(tree, node - blocks, query, best, found)
+                best, farthest = update_farthest(tree, node - blocks, query, best, farthest)
                 continue
             _most(tree, node, query)
-            _tighten(tree, node, query, far)
+            _tighten(tree, node, query, hub_distance)
             base = top
             for t in range(FAN):
                 bound, record = query.bound[t], tree.codes[node, at_lowest, t]
-                if record != NOBODY and (bound > best or (bound == best and record < found)):
+                if record != NO_RECORD and (bound > best or (bound == best and record < farthest)):
                     stack[top].bound = bound
                     top = _push(stack, base, top, tree.child[node] + t, record, 1.0)
-    return np.int64(found)
+    return np.int64(farthest)
 
 
 @inlined
-def look(tree: Tree, leaf: Int, query: Query, best: Real, found: Int) -> tuple[Real, Int]:
-    """Compare the farthest so far with a leaf's points, whose distances are known."""
+def update_farthest(tree: Tree, leaf: Int, query: Query, best: Real, farthest: Int) -> tuple[Real, Int]:
+    """Compare the farthest record so far with a leaf's points, whose distances are known."""
     for i in range(tree.size[leaf]):
         distance = query.distance[i]
-        if distance > best or (distance == best and tree.held[leaf, i].record < found):
-            best, found = distance, tree.held[leaf, i].record
-    return best, found
+        if distance > best or (distance == best and tree.held[leaf, i].record < farthest):
+            best, farthest = distance, tree.held[leaf, i].record
+    return best, farthest
 
 
 @lean
-def tied(tree: Tree, query: Query, s: Int, best: Real) -> tuple[Real, Int]:
-    """Return how far the nearest point of tree s is, at most `best`, and how many records are as near."""
+def count_tied(tree: Tree, query: Query, s: Int, best: Real) -> tuple[Real, Int]:
+    """Return the distance of the nearest point of tree s, at most `best`, and how many records are as near."""
     blocks, stack, bound = tree.child.size, query.stack, query.bound
     many, at_lowest = 0, 2 * query.place.codes.size
-    top = _set_out(tree, query, s, 0.0)
+    top = _start_at_root(tree, query, s, 0.0)
     while top > 0:
         top -= 1
         node = stack[top].node
@@ -360,21 +352,21 @@ def tied(tree: Tree, query: Query, s: Int, best: Real) -> tuple[Real, Int]:
         if node >= blocks:
             leaf = node - blocks
             distances(tree, leaf, query.place, query.distance)
-            if _within(query.distance, tree.size[leaf], best) > 0:
-                best, many = _tie(tree, leaf, query, best, many)
+            if _count_within(query.distance, tree.size[leaf], best) > 0:
+                best, many = _update_tied(tree, leaf, query, best, many)
             continue
         _least(tree, node, query.place, bound)
         base = top
         for t in range(FAN):
-            if tree.codes[node, at_lowest, t] != NOBODY and bound[t] <= best:
+            if tree.codes[node, at_lowest, t] != NO_RECORD and bound[t] <= best:
                 stack[top].bound = bound[t]
                 top = _push(stack, base, top, tree.child[node] + t, 0, -1.0)
     return best, many
 
 
 @inlined
-def _tie(tree: Tree, leaf: Int, query: Query, best: Real, many: Int) -> tuple[Real, Int]:
-    """Compare the nearest so far, and how many records are as near, with a leaf's points."""
+def _update_tied(tree: Tree, leaf: Int, query: Query, best: Real, many: Int) -> tuple[Real, Int]:
+    """Compare the nearest point so far, and the number of its ties, with a leaf's points."""
     for i in range(tree.size[leaf]):
         if query.distance[i] < best:
             best, many = query.distance[i], 0
@@ -384,32 +376,32 @@ def _tie(tree: Tree, leaf: Int, query: Query, best: Real, many: Int) -> tuple[Re
 
 
 @lean
-def _sort_slots(found: Any, many: Int) -> None:
-    """Sort by leaf and slot, falling: forgetting a slot then moves none that is still to come."""
+def _sort_slots(nearest: Any, many: Int) -> None:
+    """Sort by leaf and slot, falling, so that removing a slot moves none that is still to be removed."""
     for i in range(1, many):
-        distance, record, leaf, slot = found[i].distance, found[i].record, found[i].leaf, found[i].slot
+        distance, record, leaf, slot = nearest[i].distance, nearest[i].record, nearest[i].leaf, nearest[i].slot
         p = i
-        while p > 0 and (found[p - 1].leaf < leaf or (found[p - 1].leaf == leaf and found[p - 1].slot < slot)):
-            found[p] = found[p - 1]
+        while p > 0 and (nearest[p - 1].leaf < leaf or (nearest[p - 1].leaf == leaf and nearest[p - 1].slot < slot)):
+            nearest[p] = nearest[p - 1]
             p -= 1
-        _put(found, p, distance, record, leaf, slot)
+        _write_neighbour(nearest, p, distance, record, leaf, slot)
 
 
 @lean
 def remove(tree: Tree, folded: Folded, query: Query, many: Int) -> Int:
-    """Let the first `many` records that were found leave their tree; return how many points left with them."""
-    found, gone = query.found, 0
-    _sort_slots(found, many)
+    """Remove the first `many` nearest records from their tree; return how many points are removed with them."""
+    nearest, gone = query.nearest, 0
+    _sort_slots(nearest, many)
     for i in range(many):
-        settled = i + 1 == many or found[i + 1].slot != found[i].slot or found[i + 1].leaf != found[i].leaf
-        gone += leave(tree, folded, found[i].leaf, found[i].slot, settled)
+        settled = i + 1 == many or nearest[i + 1].slot != nearest[i].slot or nearest[i + 1].leaf != nearest[i].leaf
+        gone += remove_record(tree, folded, nearest[i].leaf, nearest[i].slot, settled)
     return gone
 
 
 @inlined
 def shrink_around(tree: Tree, query: Query, many: Int) -> None:
-    """Shrink the boxes that the first `many` records found were in; they are in the order in which they left."""
+    """Shrink the boxes of the first `many` nearest records, in the order of their removal."""
     for i in range(many):
-        up = i == 0 or query.found[i].leaf != query.found[i - 1].leaf
+        up = i == 0 or query.nearest[i].leaf != query.nearest[i - 1].leaf
         if up:
-            shrink(tree, np.int64(query.found[i].leaf), up, query.distance)
+            shrink(tree, np.int64(query.nearest[i].leaf), up, query.distance)

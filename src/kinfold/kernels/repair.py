@@ -1,119 +1,174 @@
 """Repair: groups that miss their promises exchange records with others until they keep them.
 
     for each group A that misses its promises, the worst first:
-        foresee, for each kind of record that may leave and each that may come, how far A would miss them then
-        look at the swaps, arrivals and departures that help, with the records listed for A: the nearest of each kind
+        predict the miss of A for each kind of record that may leave and each that may come
+        evaluate the swaps, arrivals and departures that help, with the records listed for A: the nearest of each kind
         of those after which A keeps its promises and the other group misses no more than before: make the cheapest
-        if there is none: make the one that lowers the miss of A most for what it costs
-        until A keeps its promises; if nothing lowers the miss, A stays as it is, for another list or the merge
+        if there is none: make the one that lowers the miss of A most for its cost
+        until A keeps its promises; if nothing lowers the miss, A stays as it is, for a longer list or the merge
 
-A kind is what the promises tell apart: a value, or values next to each other where there are many. What is foreseen
-steers; what a step does to both groups is asked of the promises themselves before it is made. The cost is the change
-of the sum of squared errors. Every step lowers the sum of all misses, so it ends.
+A kind is what the promises distinguish: a value, or neighbouring values if there are many. Predictions only guide the
+search; the promises of both groups are measured before a step is made. The cost is the change of the sum of squared
+errors. Every step lowers the sum of all misses, so it ends.
 
-Cost: kinds² looks at A and a trial for each helpful pair of a member and a record listed, a step.
-Ties: the first found, the nearest records of the lowest kind first.
+`list_nearest` lists the nearest records of each kind from one box tree or a few for each kind. Records of one kind that
+tie are one point of a tree: some of them are listed, different ones from place to place, and then the next points. So a
+list leads to other values, however many records have the same.
+
+Cost: kinds² measurements of A and a trial for each helpful pair of a member and a listed record, for each step.
+Ties: the first candidate, the nearest records of the lowest kind first.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kinfold.kernels import groups, mixed, promises
+from kinfold.kernels import box_tree, clustering, groups, promises
+from kinfold.kernels import records as mixed
+from kinfold.kernels.box_tree import Tree
+from kinfold.kernels.clustering import Run
 from kinfold.kernels.compiling import entry, lean
-from kinfold.kernels.groups import Groups, admits, fits, join, judge, leave, members_of, own, recount, toward
-from kinfold.kernels.moves import grown, moved, swapped
-from kinfold.kernels.promises import miss
+from kinfold.kernels.groups import (
+    Floats,
+    Groups,
+    Ints,
+    Rows,
+    admits,
+    distance_to_group,
+    distance_to_own_group,
+    fits,
+    get_members,
+    join,
+    leave,
+    recount,
+    update_miss,
+)
+from kinfold.kernels.moves import cost_increase, move_change, swap_change
+from kinfold.kernels.promises import Promises, measure_miss
+from kinfold.kernels.queries import find_nearest
+from kinfold.kernels.records import Mixed, move
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+MAX_TIED_LISTED = 2  # records listed of those that tie: another group may take one
 
-    from kinfold.kernels.groups import Floats, Ints, Rows
-    from kinfold.kernels.mixed import Mixed
-    from kinfold.kernels.promises import Promises
 
-LEAST = 1e-12  # a miss that shrinks by less has not shrunk
-NOBODY = -1
-ALL = 12  # a group of up to so many members may send away any of them
-FEW = 4  # kinds whose every exchange is asked of the promises
-FAR = 2  # of each kind that a larger group may send away: those farthest from the others
-MOST = 0.7  # of the best gain: exchanges that gain less are looked at only if none that gains more can be made
+class KindQuery(NamedTuple):
+    """Places, the kind wanted at each, and the indexed records."""
+
+    numbers: NDArray[np.float64]  # (places, a)
+    codes: NDArray[np.int32]  # (places, b)
+    kind: Rows  # (places)
+    first: Ints  # (kinds + 1) the first tree of each kind
+    start: Ints  # (points + 1) where the records of a point start in `member`
+    member: Rows
+
+
+_ROW, _ROWS, _INTS = np.zeros(1, np.int32), np.zeros((1, 1), np.int32), np.zeros(1, np.int64)  # to compile for
+_QUERY = KindQuery(np.zeros((1, 1)), np.zeros((1, 0), np.int32), _ROW, _INTS, _INTS, _ROW)
+
+
+@entry(clustering.example_run(), box_tree.example_tree(), _QUERY, _ROWS)
+def list_nearest(run: Run, tree: Tree, sought: KindQuery, listed: NDArray[np.int32]) -> None:
+    """List for each place the nearest records of its kind, nearest first; -1 if there are no more."""
+    query, request = run.query, run.query.request[0]
+    request.wanted = listed.shape[1]
+    for t in range(sought.kind.size):
+        for j in range(sought.numbers.shape[1]):
+            query.place.numbers[j] = sought.numbers[t, j]
+        for j in range(sought.codes.shape[1]):
+            move(run.m.scales, query.place, j, np.int64(sought.codes[t, j]))
+        request.count = 0
+        for s in range(sought.first[sought.kind[t]], sought.first[sought.kind[t] + 1]):
+            find_nearest(tree, run.folded, query, s)
+        at = 0
+        for u in range(request.count):
+            point = query.nearest[u].record
+            begin = sought.start[point]
+            many = sought.start[point + 1] - begin
+            for m in range(min(many, MAX_TIED_LISTED, listed.shape[1] - at)):
+                listed[t, at] = sought.member[begin + (MAX_TIED_LISTED * t + m) % many]
+                at += 1
+        for u in range(at, listed.shape[1]):
+            listed[t, u] = -1
+
+
+MIN_MISS_DECREASE = 1e-12  # a smaller decrease is rounding
+NO_RECORD = -1
+MAX_SMALL_GROUP = 12  # members of a group of which each may leave
+MAX_KINDS_IN_PAIRS = 4  # with more kinds, exchanges in large groups are predicted
+LEAVERS_PER_KIND = 2  # of a larger group: those most distant from the others
+MIN_GAIN_SHARE = 0.7  # of the best gain: smaller gains are tried only if no larger one is possible
 
 STEP = np.dtype(
     [
-        ("leaving", np.int64),  # who leaves the group, or nobody
-        ("arriving", np.int64),  # who comes, or nobody
+        ("leaving", np.int64),  # the record that leaves the group, or NO_RECORD
+        ("arriving", np.int64),  # the record that comes, or NO_RECORD
         ("other", np.int64),  # the other group
         ("cost", np.float64),
-        ("worth", np.float64),  # how much of the miss it takes away for its cost; infinite if all of it
+        ("worth", np.float64),  # decrease of the miss over its cost; infinite if nothing is missed after it
         ("miss", np.float64),  # of the group after the step
         ("miss_other", np.float64),  # of the other group after it
-        ("scale", np.float64),  # cost of an average record: what a step may cost before its cost counts
-        ("made", np.int64),  # steps made so far
-        ("tried", np.int64),  # steps weighed so far, each times the members of the two groups
+        ("scale", np.float64),  # cost of an average record, below which the cost of a step hardly counts
+        ("steps", np.int64),  # steps so far
+        ("tried", np.int64),  # steps evaluated so far, times the members of the two groups
         ("leavers", np.int64),  # members that may leave
-        ("bar", np.float64),  # exchanges that would leave the group above it are not looked at
-        ("more", np.float64),  # what a record adds to the cost of its best home
+        ("bar", np.float64),  # exchanges that leave a larger miss are skipped
+        ("more", np.float64),  # cost that a record adds to its best home
     ],
     align=True,
 )
 
 
 class RepairState(NamedTuple):
-    """The records and their kinds, the promises, the groups, what is foreseen for one, and the best step so far."""
+    """The records and their kinds, the promises, the groups, the predicted misses of one group, and the best step."""
 
     d: Mixed
     p: Promises
     groups: Groups
     kind: Rows  # (n)
     sample: Rows  # (kinds) a record of each kind
-    after: Floats  # (kinds + 1, kinds + 1) the miss when the one kind leaves and the other comes; the last: nobody
-    held: Rows  # (kinds + 1) a member of each kind, or nobody
+    after: Floats  # (kinds + 1, kinds + 1) the miss after one kind leaves and another comes; last: none
+    held: Rows  # (kinds + 1) a member of each kind, or NO_RECORD
     leavers: Rows  # (room) members that may leave
     best: Any  # (1) STEP
 
 
-def state_of(d: Mixed, p: Promises, partition: Groups, kind: Rows, sample: Rows) -> RepairState:
+def make_state(d: Mixed, p: Promises, partition: Groups, kind: Rows, sample: Rows) -> RepairState:
     """Return these groups, ready to be repaired."""
     kinds = len(sample)
-    room = np.zeros(ALL + FAR * kinds, np.int32)
-    after, held = np.full((kinds + 1, kinds + 1), np.inf), np.full(kinds + 1, NOBODY, np.int32)
+    room = np.zeros(MAX_SMALL_GROUP + LEAVERS_PER_KIND * kinds, np.int32)
+    after, held = np.full((kinds + 1, kinds + 1), np.inf), np.full(kinds + 1, NO_RECORD, np.int32)
     return RepairState(d, p, partition, kind, sample, after, held, room, np.zeros(1, STEP).view(np.recarray))
 
 
-_ROW = np.zeros(1, np.int32)
-_EXAMPLE = state_of(mixed.example(), promises.example(), groups.example(), _ROW, _ROW)
+_EXAMPLE = make_state(mixed.example_records(), promises.example_promises(), groups.example_groups(), _ROW, _ROW)
 
 
 @lean
-def hold(w: RepairState, a: int) -> None:
-    """Note a member of each kind in group a, or nobody."""
-    for u in range(w.sample.size + 1):
-        w.held[u] = NOBODY
-    for i in members_of(w.groups, a):
-        w.held[w.kind[i]] = i
+def predict_misses(w: RepairState, a: int) -> None:
+    """Predict the miss of group a after each exchange of kinds that its size allows.
 
-
-@lean
-def foresee(w: RepairState, a: int) -> None:
-    """Find out how far group a would miss its promises after each exchange of kinds that its size allows.
-
-    In a large group what leaving and coming change adds up, nearly: then each is asked alone.
+    In a large group the effects of leaving and coming nearly add up: then each is measured alone.
     """
     s, kinds, missed = w.groups, w.sample.size, w.groups.missed[a]
-    hold(w, a)
-    alone = s.size[a] > ALL and kinds > FEW
-    for u in range(kinds, -1, -1):  # those where nobody leaves, or nobody comes, first
+    for u in range(kinds + 1):
+        w.held[u] = NO_RECORD
+    for i in get_members(s, a):
+        w.held[w.kind[i]] = i
+    additive = s.size[a] > MAX_SMALL_GROUP and kinds > MAX_KINDS_IN_PAIRS
+    for u in range(kinds, -1, -1):  # first those where no record leaves, or none comes
         for v in range(kinds, -1, -1):
             w.after[u, v] = np.inf
-            if u == v or (u < kinds and w.held[u] == NOBODY):
+            if u == v or (u < kinds and w.held[u] == NO_RECORD):
                 continue
-            if alone and u < kinds and v < kinds:
+            if additive and u < kinds and v < kinds:
                 w.after[u, v] = max(0.0, w.after[u, kinds] + w.after[kinds, v] - missed)
             else:
-                w.after[u, v] = miss(w.p, members_of(s, a), w.held[u], NOBODY if v == kinds else w.sample[v])
+                w.after[u, v] = measure_miss(
+                    w.p, get_members(s, a), w.held[u], NO_RECORD if v == kinds else w.sample[v]
+                )
     for u in range(kinds):
         if not fits(s, a, -1):
             w.after[u, kinds] = np.inf
@@ -122,18 +177,8 @@ def foresee(w: RepairState, a: int) -> None:
 
 
 @lean
-def set_bar(w: RepairState, a: int, share: float) -> None:
-    """Ask for exchanges of kinds that gain at least this share of what the best of them gains."""
-    least, missed = np.inf, w.groups.missed[a]
-    for u in range(w.sample.size + 1):
-        for v in range(w.sample.size + 1):
-            least = min(least, w.after[u, v])
-    w.best[0].bar = missed - max(LEAST, share * (missed - least))
-
-
-@lean
 def helps(w: RepairState, u: int) -> bool:
-    """Tell whether some exchange in which a record of kind u leaves helps the group in hand enough."""
+    """Whether some exchange in which a record of kind u leaves helps enough."""
     for v in range(w.sample.size + 1):  # noqa: SIM110  kernels have no generators
         if w.after[u, v] <= w.best[0].bar:
             return True
@@ -142,50 +187,50 @@ def helps(w: RepairState, u: int) -> bool:
 
 @lean
 def choose_leavers(w: RepairState, a: int) -> None:
-    """List the members that may leave: all of a small group, of a larger one the farthest of each kind that helps."""
+    """List the members that may leave: all of a small group, else the most distant of each kind that helps."""
     s, now = w.groups, w.best[0]
     now.leavers = 0
-    if s.size[a] <= ALL:
-        for i in members_of(s, a):
+    if s.size[a] <= MAX_SMALL_GROUP:
+        for i in get_members(s, a):
             w.leavers[now.leavers] = i
             now.leavers += 1
         return
     for u in range(w.sample.size):
-        if w.held[u] == NOBODY or not helps(w, u):
+        if w.held[u] == NO_RECORD or not helps(w, u):
             continue
         least = np.inf
-        for _ in range(FAR):
-            at, most = NOBODY, -1.0
-            for i in members_of(s, a):
-                apart = own(w.d, s, i) if w.kind[i] == u else -1.0
+        for _ in range(LEAVERS_PER_KIND):
+            at, most = NO_RECORD, -1.0
+            for i in get_members(s, a):
+                apart = distance_to_own_group(w.d, s, i) if w.kind[i] == u else -1.0
                 if most < apart < least:
                     at, most = i, apart
-            if at != NOBODY:
+            if at != NO_RECORD:
                 w.leavers[now.leavers] = at
                 now.leavers += 1
                 least = most
 
 
 @lean
-def weigh(w: RepairState, a: int, b: int, leaving: int, arriving: int) -> None:
-    """Keep a step if it is better than the best so far: `leaving` goes from a to b, `arriving` from b to a."""
+def evaluate_step(w: RepairState, a: int, b: int, leaving: int, arriving: int) -> None:
+    """Keep a step if it is the best so far: `leaving` goes from a to b, `arriving` from b to a."""
     s, best = w.groups, w.best[0]
     best.tried += s.size[a] + s.size[b]
-    if leaving != NOBODY and arriving != NOBODY:
-        cost = swapped(w.d, s, leaving, arriving)
+    if leaving != NO_RECORD and arriving != NO_RECORD:
+        cost = swap_change(w.d, s, leaving, arriving)
     else:
-        cost = moved(w.d, s, max(leaving, arriving), a if leaving == NOBODY else b)
+        cost = move_change(w.d, s, max(leaving, arriving), a if leaving == NO_RECORD else b)
     repaired = best.worth == np.inf
     if repaired and cost >= best.cost:
         return
     misses = (0.0, 0.0)
-    for t in range(2):  # a loop, so that the compiler meets the promises once
-        here = miss(
-            w.p, members_of(s, a if t == 0 else b), leaving if t == 0 else arriving, arriving if t == 0 else leaving
+    for t in range(2):  # a loop, so that the promises are compiled once
+        here = measure_miss(
+            w.p, get_members(s, a if t == 0 else b), leaving if t == 0 else arriving, arriving if t == 0 else leaving
         )
         misses = (here, misses[1]) if t == 0 else (misses[0], here)
         if t == 0:
-            if here >= s.missed[a] - LEAST or (repaired and here > 0.0):
+            if here >= s.missed[a] - MIN_MISS_DECREASE or (repaired and here > 0.0):
                 return
             worth = np.inf if here == 0.0 else (s.missed[a] - here) / (best.scale + max(cost, 0.0))
             if worth < best.worth or (worth == best.worth and cost >= best.cost):
@@ -197,141 +242,141 @@ def weigh(w: RepairState, a: int, b: int, leaving: int, arriving: int) -> None:
 
 
 @lean
-def look_at(w: RepairState, a: int, l: int) -> None:
-    """Weigh the steps between group a and record l that help: swaps, l coming, and members going to its group."""
+def evaluate_record(w: RepairState, a: int, l: int) -> None:
+    """Evaluate the helpful steps between group a and record l: swaps, l coming, and members going to its group."""
     s, kinds, many = w.groups, w.sample.size, w.best[0].leavers
     b = s.label[l]
     comes, goes = fits(s, b, -1), fits(s, b, 1)
-    for t in range(2 * many + 1):  # one loop, so that the compiler meets the weighing once
+    for t in range(2 * many + 1):  # one loop, so that the evaluation is compiled once
         if (t == many and not comes) or (t > many and not goes):
             continue
-        leaving = NOBODY if t == many else w.leavers[t if t < many else t - many - 1]
+        leaving = NO_RECORD if t == many else w.leavers[t if t < many else t - many - 1]
         u, v = kinds if t == many else w.kind[leaving], w.kind[l] if t <= many else kinds
         if w.after[u, v] <= w.best[0].bar:
-            weigh(w, a, b, leaving, l if t <= many else NOBODY)
+            evaluate_step(w, a, b, leaving, l if t <= many else NO_RECORD)
 
 
 @lean
-def look_around(w: RepairState, a: int, listed: NDArray[np.int32]) -> None:
-    """Look at the records listed for group a, as far as their kinds help."""
+def evaluate_listed(w: RepairState, a: int, listed: NDArray[np.int32]) -> None:
+    """Evaluate the records listed for group a whose kinds help."""
     choose_leavers(w, a)
     for v in range(listed.shape[0]):
         for t in range(listed.shape[1]):
-            if listed[v, t] == NOBODY:
+            if listed[v, t] == NO_RECORD:
                 break
             if w.groups.label[listed[v, t]] != a:
-                look_at(w, a, listed[v, t])
+                evaluate_record(w, a, listed[v, t])
 
 
 @lean
-def carry_out(w: RepairState, a: int) -> None:
+def make_step(w: RepairState, a: int) -> None:
     """Make the best step."""
     s, best = w.groups, w.best[0]
     for t in range(2):  # both leave before either joins
         i = best.leaving if t == 0 else best.arriving
-        if i != NOBODY:
+        if i != NO_RECORD:
             leave(w.d, w.p, s, i)
     for t in range(2):
         i = best.arriving if t == 0 else best.leaving
-        if i != NOBODY:
+        if i != NO_RECORD:
             join(w.d, w.p, s, i, a if t == 0 else best.other)
     s.missed[a], s.missed[best.other] = best.miss, best.miss_other
-    best.made += 1
+    best.steps += 1
 
 
 @lean
-def best_home(w: RepairState, i: int, listed: NDArray[np.int32]) -> int:
-    """Return the group of a record listed, but its own, that takes record i for the least cost, or nobody."""
+def find_home(w: RepairState, i: int, listed: NDArray[np.int32]) -> int:
+    """Return the other group of a listed record that takes record i for the least cost, or NO_RECORD."""
     s, best = w.groups, w.best[0]
-    home = NOBODY
+    home = NO_RECORD
     best.more = np.inf
     for v in range(listed.shape[0]):
         for t in range(listed.shape[1]):
-            if listed[v, t] == NOBODY:
+            if listed[v, t] == NO_RECORD:
                 break
             b = s.label[listed[v, t]]
             if b == s.label[i] or b == home or not fits(s, b, 1):
                 continue
-            more = grown(s, b, toward(w.d, s, i, b), 1)
-            if more < best.more and admits(w.p, s, b, NOBODY, i):
+            more = cost_increase(s, b, distance_to_group(w.d, s, i, b), 1)
+            if more < best.more and admits(w.p, s, b, NO_RECORD, i):
                 home, best.more = b, more
     return home
 
 
 @lean
-def price_of_dissolving(w: RepairState, a: int, listed: NDArray[np.int32]) -> float:
+def cost_of_dissolving(w: RepairState, a: int, listed: NDArray[np.int32]) -> float:
     """Return about what it costs to send each member of group a to its best home; infinite if one has none."""
     s = w.groups
     total = -s.pairs[a] / s.size[a]
-    for i in members_of(s, a):
-        if best_home(w, i, listed) == NOBODY:
+    for i in get_members(s, a):
+        if find_home(w, i, listed) == NO_RECORD:
             return np.inf
         total += w.best[0].more
     return total
 
 
 @lean
-def resettle(w: RepairState, i: int, g: int) -> None:
+def move_record(w: RepairState, i: int, g: int) -> None:
     """Send record i to group g."""
     s, before = w.groups, w.groups.label[i]
     leave(w.d, w.p, s, i)
     join(w.d, w.p, s, i, g)
     for t in range(2):
-        judge(w.p, s, g if t == 0 else before)
+        update_miss(w.p, s, g if t == 0 else before)
 
 
 @lean
 def dissolve(w: RepairState, a: int, listed: NDArray[np.int32]) -> bool:
-    """Send each member of group a to its best home; tell whether that could be done, else all are back."""
+    """Send each member of group a to its best home; return whether that was possible, else undo it."""
     s, many = w.groups, w.groups.size[a]
     for t in range(many):
         i = s.members[s.start[a]]
         w.leavers[t] = i
-        home = best_home(w, i, listed)
-        if home != NOBODY:
-            resettle(w, i, home)
+        home = find_home(w, i, listed)
+        if home != NO_RECORD:
+            move_record(w, i, home)
             continue
         for u in range(t):
-            resettle(w, w.leavers[u], a)
+            move_record(w, w.leavers[u], a)
         return False
-    w.best[0].made += 1
+    w.best[0].steps += 1
     return True
 
 
 @lean
-def expected_price(w: RepairState, a: int) -> float:
-    """Return about what it costs to repair group a by steps as good as the best one."""
-    best, missed = w.best[0], w.groups.missed[a]
-    return np.inf if best.worth == 0.0 else best.cost * missed / (missed - best.miss)
-
-
-@lean
 def repair(w: RepairState, a: int, listed: NDArray[np.int32]) -> None:
-    """Repair group a with the records listed for it, those of each kind."""
+    """Repair group a with the records listed for it, by kind."""
     s, best = w.groups, w.best[0]
     for _ in range(2 * s.size[a] + 8):
         if s.missed[a] == 0.0:
             return
         best.cost, best.worth = np.inf, 0.0
-        foresee(w, a)
+        predict_misses(w, a)
         for attempt in range(2):
-            set_bar(w, a, MOST if attempt == 0 else 0.0)
-            look_around(w, a, listed)
+            least = np.inf
+            for u in range(w.sample.size + 1):
+                for v in range(w.sample.size + 1):
+                    least = min(least, w.after[u, v])
+            share = MIN_GAIN_SHARE if attempt == 0 else 0.0
+            best.bar = s.missed[a] - max(MIN_MISS_DECREASE, share * (s.missed[a] - least))
+            evaluate_listed(w, a, listed)
             if best.worth > 0.0:
                 break
-        if s.size[a] <= ALL and price_of_dissolving(w, a, listed) < expected_price(w, a) and dissolve(w, a, listed):
+        # about what it costs to repair the group by steps like the best one
+        expected = np.inf if best.worth == 0.0 else best.cost * s.missed[a] / (s.missed[a] - best.miss)
+        if s.size[a] <= MAX_SMALL_GROUP and cost_of_dissolving(w, a, listed) < expected and dissolve(w, a, listed):
             return
         if best.worth == 0.0:
             return
-        carry_out(w, a)
+        make_step(w, a)
 
 
 @lean
 def mark_spare(w: RepairState, g: int, spare: Rows) -> None:
-    """Mark the members that group g can spare: without them, alone or with the right newcomer, it misses no more."""
+    """Mark the members that group g can spare: without them, or with a suitable newcomer, it misses no more."""
     s = w.groups
-    foresee(w, g)
-    for i in members_of(s, g):
+    predict_misses(w, g)
+    for i in get_members(s, g):
         spare[i] = 0
         for v in range(w.sample.size + 1):
             if w.after[w.kind[i], v] <= s.missed[g]:
@@ -340,10 +385,10 @@ def mark_spare(w: RepairState, g: int, spare: Rows) -> None:
 
 @entry(_EXAMPLE, np.zeros(1, np.int64), np.zeros((1, 1, 1), np.int32), _ROW)
 def repair_all(w: RepairState, order: Ints, listed: NDArray[np.int32], spare: Rows) -> float:
-    """Repair these groups, with the records listed for each; where none are listed, mark the members they can spare.
+    """Repair these groups with the records listed for each; without lists, mark the members they can spare.
 
-    Without groups, find out what each costs and how far it misses its promises, and return the cost of all. One way in
-    for all three, so that the compiler meets the promises once.
+    Without groups, compute the costs and misses of all, and return the cost. One entry for all three, so that the
+    promises are compiled once.
     """
     if order.size == 0:
         return recount(w.d, w.p, w.groups)

@@ -1,12 +1,16 @@
-"""Roll-up: which rows say the same once every attribute stands at its level.
+"""Roll-up: which rows are equal at given levels of their attributes; and the cheapest division of a few records.
 
     key of a row = Σ factor[a] · label[a], the labels of a row as digits of one number
     classes      = the distinct keys, numbered by the first row that has them
 
-`labels` holds, one after the other, the number of each code's label for every attribute and level; `start[a]` says
-where the level asked for begins. Keys below `space` are looked up in a table of that size, or else hashed.
+`labels` holds, one after the other, the number of each code's label for every attribute and level; `start[a]` is where
+the wanted level begins. Keys below `space` index a table of that size, or else are hashed. Cost: O(rows · attributes).
 
-Cost: O(rows · attributes).   Ties: classes are numbered in the order of their first rows.
+`divide` finds the cheapest classes by dynamic programming over all subsets, in O(3^n) time and O(2^n) memory:
+
+    best[S] = min over classes G in S that hold the first record of S:  cost[G] + best[S without G]
+
+Ties: the subset with the smallest number.
 """
 
 from __future__ import annotations
@@ -21,49 +25,49 @@ _KEYS, _CODES, _LABELS = np.zeros(1, np.int64), np.zeros((1, 1), np.int32), np.z
 @entry(_CODES, _KEYS, _LABELS, _KEYS, _KEYS)
 def keys(codes: np.ndarray, rows: np.ndarray, labels: np.ndarray, start: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Return the key of each of these rows."""
-    found = np.zeros(rows.size, np.int64)
+    result = np.zeros(rows.size, np.int64)
     for i in range(rows.size):
         row = rows[i]
         key = 0
         for a in range(start.size):
             if factor[a] > 0:
                 key += factor[a] * labels[start[a] + codes[row, a]]
-        found[i] = key
-    return found
+        result[i] = key
+    return result
 
 
 @entry(_KEYS, 1, _KEYS)
-def number(found: np.ndarray, space: int, into: np.ndarray) -> int:
-    """Write the class of each key to `into` and return how many classes there are; keys lie below `space`."""
+def number(keys: np.ndarray, space: int, into: np.ndarray) -> int:
+    """Write the class of each key to `into` and return the number of classes; keys are below `space`."""
     size = 1
-    direct = space <= max(4 * found.size, 4096)
+    direct = space <= max(4 * keys.size, 4096)
     if direct:
         size = space
     else:
-        while size < 2 * found.size:
+        while size < 2 * keys.size:
             size *= 2
-    first = np.full(size, -1, np.int64)  # the class that sits here
-    held = np.empty(found.size, np.int64)  # the key of each class
+    first = np.full(size, -1, np.int64)  # the class in this place
+    class_keys = np.empty(keys.size, np.int64)  # the key of each class
     classes = 0
-    for i in range(found.size):
-        key = found[i]
-        seat = key
+    for i in range(keys.size):
+        key = keys[i]
+        place = key
         if not direct:
-            seat = (key ^ (key >> 31)) * 0x1E3779B97F4A7C15
-            seat = (seat ^ (seat >> 29)) & (size - 1)
-            while first[seat] >= 0 and held[first[seat]] != key:
-                seat = (seat + 1) & (size - 1)
-        if first[seat] < 0:
-            first[seat] = classes
-            held[classes] = key
+            place = (key ^ (key >> 31)) * 0x1E3779B97F4A7C15
+            place = (place ^ (place >> 29)) & (size - 1)
+            while first[place] >= 0 and class_keys[first[place]] != key:
+                place = (place + 1) & (size - 1)
+        if first[place] < 0:
+            first[place] = classes
+            class_keys[classes] = key
             classes += 1
-        into[i] = first[seat]
+        into[i] = first[place]
     return classes
 
 
 @entry(_KEYS, _KEYS, _KEYS, _KEYS, _KEYS)
 def gather(into: np.ndarray, rows: np.ndarray, sizes: np.ndarray, first: np.ndarray, total: np.ndarray) -> None:
-    """Write the first row of each class to `first`, and its records, added up, to `total`."""
+    """Write the first row of each class to `first`, and the sum of its records to `total`."""
     first[:] = -1
     total[:] = 0
     for i in range(into.size):
@@ -82,3 +86,23 @@ def weigh(codes: np.ndarray, rows: np.ndarray, sizes: np.ndarray, lost: np.ndarr
             row += lost[start[a] + codes[rows[i], a]]
         total += sizes[i] * row
     return total
+
+
+@entry(np.zeros(1), np.zeros(1), np.zeros(1, np.int64))
+def divide(cost: np.ndarray, best: np.ndarray, choice: np.ndarray) -> None:
+    """Fill `best`, and the class chosen for the first record of each subset; infinite costs are not allowed."""
+    best[0] = 0.0
+    for whole in range(1, cost.size):
+        first = whole & -whole
+        rest = whole ^ first
+        best[whole] = np.inf
+        choice[whole] = 0
+        part = rest
+        while True:
+            total = cost[part | first] + best[rest ^ part]
+            if total < best[whole] or (total == best[whole] and total < np.inf and (part | first) < choice[whole]):
+                best[whole] = total
+                choice[whole] = part | first
+            if part == 0:
+                break
+            part = (part - 1) & rest

@@ -1,53 +1,53 @@
-"""Settling: records that are far from their groups go where they cost least, or change places, with every promise kept.
+"""Settling: records that are distant from their groups go where they cost least, or swap, with every promise kept.
 
     for each record i that is to settle:
-        of the groups of a few neighbours, drawn at random, B is the one that would take it for the least cost
-        if its own group saves more than that: i goes to B, or changes places with one of some members of B, whichever
-        lowers the cost most and keeps the promises of both groups; if none does, i stays
+        of the groups of a few neighbours, drawn at random, B is the one that takes it for the least cost
+        if its own group saves more than that: i goes to B, or swaps with one of some members of B, whichever lowers the
+        cost most and keeps the promises of both groups; if none does, i stays
 
-To find B costs a few sums, to try its members some more: most records that gain nothing are known after the first.
-Only the random stream decides, never a clock. Every step lowers the cost, so it ends.
+To find B costs a few sums, to try its members some more: most records that gain nothing are done after the first. Only
+the random stream matters, never a clock. Every step lowers the cost, so it ends.
 
-Cost: O(LOOKS · group size + MEMBERS · group size) a record; O(d) for each look where only means are kept.
+Cost: O((NEIGHBOURS_TRIED + MEMBERS_TRIED) · group size) for a record; O(d) for each trial with means alone.
 Ties: the first drawn.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from kinfold.kernels import exchanges, groups, mixed, promises
 from kinfold.kernels.compiling import Int, Real, entry, lean
-from kinfold.kernels.draws import stream_of
-from kinfold.kernels.exchanges import Curves, allowed, any_member, make, neighbour
-from kinfold.kernels.groups import fits, gap, own, recount, toward
-from kinfold.kernels.moves import grown
-
-if TYPE_CHECKING:
-    from kinfold.kernels.draws import Stream
-    from kinfold.kernels.groups import Groups, Rows
-    from kinfold.kernels.mixed import Mixed
-    from kinfold.kernels.promises import Promises
+from kinfold.kernels.draws import Stream
+from kinfold.kernels.groups import Groups, Rows, distance_to_group, distance_to_own_group, fits, pair_distance, recount
+from kinfold.kernels.moves import (
+    EXAMPLE_SEARCH,
+    Curves,
+    cost_increase,
+    draw_member,
+    draw_neighbour,
+    is_allowed,
+    swap_records,
+)
+from kinfold.kernels.promises import Promises
+from kinfold.kernels.records import Mixed
 
 # By what sweeps reach in a second on Adult with 2, 4 and 8 attributes: 4, 6, 12 looks, 4, 8 members, reaches of 2, 3, 6
-LOOKS = 4  # neighbours whose groups are looked at
-MEMBERS = 8  # of a group that a record may change places with
-WIDEST = 3  # the farthest neighbour is 2^3 places away along a curve
-ANYWHERE = 16  # once in so many times it is any record
-LEAST = 1e-9  # a gain below this share of what a record costs on average is rounding
+NEIGHBOURS_TRIED = 4  # neighbours whose groups are looked at
+MEMBERS_TRIED = 8  # of a group that a record may change places with
+MAX_REACH = 3  # the farthest neighbour is 2^3 places away along a curve
+ANYWHERE_ODDS = 16  # once in so many times it is any record
+MIN_GAIN_SHARE = 1e-9  # a gain below this share of what a record costs on average is rounding
 
 
 @lean
-def best_home(d: Mixed, s: Groups, around: Curves, stream: Stream, i: Int) -> Int:
+def find_home(d: Mixed, s: Groups, around: Curves, stream: Stream, i: Int) -> Int:
     """Return the group of some neighbour that takes record i for the least cost, or -1."""
     home, least = np.int64(-1), np.inf
-    for _ in range(LOOKS):
-        b = np.int64(s.label[neighbour(around, stream, i, WIDEST, ANYWHERE)])
+    for _ in range(NEIGHBOURS_TRIED):
+        b = np.int64(s.label[draw_neighbour(around, stream, i, MAX_REACH, ANYWHERE_ODDS)])
         if b == s.label[i] or b == home:
             continue
-        more = grown(s, b, toward(d, s, i, b), 1)
+        more = cost_increase(s, b, distance_to_group(d, s, i, b), 1)
         if more < least:
             home, least = b, more
     return home
@@ -55,46 +55,43 @@ def best_home(d: Mixed, s: Groups, around: Curves, stream: Stream, i: Int) -> In
 
 @lean
 def settle_one(d: Mixed, p: Promises, s: Groups, stream: Stream, i: Int, b: Int, least: Real) -> Real:
-    """Let record i go to group b, alone or for one of its members, where that gains; return the change of cost."""
-    a, mine, to_b = s.label[i], own(d, s, i), toward(d, s, i, b)
-    saved = grown(s, a, -mine, -1)
-    alone = saved + grown(s, b, to_b, 1)
-    if alone >= 0.0:
+    """Move record i to group b, alone or for one of its members, if that gains; return the change of cost."""
+    a, mine, to_b = s.label[i], distance_to_own_group(d, s, i), distance_to_group(d, s, i, b)
+    saved = cost_increase(s, a, -mine, -1)
+    relocation = saved + cost_increase(s, b, to_b, 1)
+    if relocation >= 0.0:
         return 0.0
     best, other = -least, np.int64(-2)
-    many = min(int(s.size[b]), MEMBERS)
-    for x in range(-1, many):  # one loop, so that the compiler meets the promises once
+    many = min(int(s.size[b]), MEMBERS_TRIED)
+    for x in range(-1, many):  # one loop, so that the promises are compiled once
         if x < 0:
-            l, change = np.int64(-1), alone if fits(s, a, -1) and fits(s, b, 1) else 0.0
+            l, change = np.int64(-1), relocation if fits(s, a, -1) and fits(s, b, 1) else 0.0
         else:
-            l = np.int64(s.members[s.start[b] + x] if many == s.size[b] else any_member(s, stream, b))
-            apart = gap(d, s, i, l)
-            there = (to_b - own(d, s, l) - apart) / s.size[b]
+            l = np.int64(s.members[s.start[b] + x] if many == s.size[b] else draw_member(s, stream, b))
+            apart = pair_distance(d, s, i, l)
+            there = (to_b - distance_to_own_group(d, s, l) - apart) / s.size[b]
             if there + saved >= best:
                 continue
-            change = there + (toward(d, s, l, a) - mine - apart) / s.size[a]
-        if change < best and allowed(p, s, i, l, b):
+            change = there + (distance_to_group(d, s, l, a) - mine - apart) / s.size[a]
+        if change < best and is_allowed(p, s, i, l, b):
             best, other = change, l
     if other < -1:
         return 0.0
-    make(d, p, s, i, other, b)
+    swap_records(d, p, s, i, other, b)
     return best
 
 
-_MOVERS = np.zeros(1, np.int32)
-
-
-@entry(mixed.example(), promises.example(), groups.example(), exchanges.example(), stream_of(0), _MOVERS, 1.0)
+@entry(*EXAMPLE_SEARCH, np.zeros(1, np.int32), 1.0)
 def settle(d: Mixed, p: Promises, s: Groups, around: Curves, stream: Stream, movers: Rows, cost: float) -> float:
-    """Let each of these records settle once in groups that cost so much; return what they cost then.
+    """Let each of these records settle once in groups of this cost; return the cost after it.
 
-    Without movers, find out what the groups cost and keep, afresh.
+    Without movers, compute the costs and misses of the groups, and return the cost.
     """
     if movers.size == 0:
         return recount(d, p, s)
     for t in range(movers.size):
         i = np.int64(movers[t])
-        home = best_home(d, s, around, stream, i)
+        home = find_home(d, s, around, stream, i)
         if home >= 0:
-            cost += settle_one(d, p, s, stream, i, home, LEAST * cost / s.label.size)
+            cost += settle_one(d, p, s, stream, i, home, MIN_GAIN_SHARE * cost / s.label.size)
     return cost

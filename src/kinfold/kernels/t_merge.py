@@ -1,35 +1,34 @@
-"""Merging: the class that misses its promises most goes into the class nearest to it, until none misses any.
+"""Merging: the class that misses its promises most joins the class nearest to it, until none misses any.
 
     while some class misses its promises:
         C = the class that misses them most;  C' = the class whose centre is nearest to that of C
-        C and C' become one
+        merge C and C'
 
-Each class keeps its records as a list sorted by code, one list for each row of codes; two lists are merged in a walk.
+Each class keeps its records as a list sorted by code, one list for each row of codes; two lists are merged in one pass.
 
-Paper: Soria-Comas et al. 2015, Algorithm 1.   Cost: O(g d + size) a merge, g being the classes left: n²/k in all.
+Paper: Soria-Comas et al. 2015, Algorithm 1.   Cost: O(g d + size) for a merge with g classes left: n²/k in all.
 Ties: the class of the lowest number.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kinfold.kernels import mixed, promises
+from kinfold.kernels import promises
+from kinfold.kernels import records as mixed
 from kinfold.kernels.compiling import entry, lean
-from kinfold.kernels.mixed import Mixed, centre_code, code_gap
-from kinfold.kernels.promises import NESTED, ORDERED, Promises, equal, frequency_miss, ordered, sort
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from kinfold.kernels.promises import NESTED, ORDERED, Promises, equal_distance, frequency_miss, ordered_distance, sort
+from kinfold.kernels.records import Mixed, centre_code, gap_between
 
 
 class Merger(NamedTuple):
-    """Classes that can become one."""
+    """Classes that can be merged."""
 
-    into: NDArray[np.int64]  # (g,) the class that this one went into; itself while it stands
-    alive: NDArray[np.int64]  # (g,) numbers of the classes that stand, in no order; the first `standing[0]` of it
+    into: NDArray[np.int64]  # (g,) the class that this one joined, or itself
+    alive: NDArray[np.int64]  # (g,) the remaining classes, in no order: the first `standing[0]`
     standing: NDArray[np.int64]  # (1,)
     size: NDArray[np.int64]  # (g,)
     sums: NDArray[np.float64]  # (g, a) of the numbers
@@ -39,15 +38,15 @@ class Merger(NamedTuple):
     missed: NDArray[np.float64]  # (g,)
 
 
-def example() -> Merger:
+def example_merger() -> Merger:
     """Return the smallest partition, to compile for."""
     whole, rows = np.zeros(1, np.int64), np.zeros((1, 1), np.int32)
     return Merger(whole, whole, whole, whole, np.zeros((1, 1)), rows, rows, rows, np.zeros(1))
 
 
 @lean
-def load(p: Promises, c: Merger, row: int, g: int) -> int:
-    """Put the sorted codes of a class into the room of the promises; return how many."""
+def load_codes(p: Promises, c: Merger, row: int, g: int) -> int:
+    """Put the sorted codes of a class into the room of the promises; return their number."""
     size = 0
     record = c.head[row, g]
     while record >= 0:
@@ -58,25 +57,25 @@ def load(p: Promises, c: Merger, row: int, g: int) -> int:
 
 
 @lean
-def measure(p: Promises, c: Merger, g: int) -> float:
-    """How far a class misses its promises."""
+def measure_class(p: Promises, c: Merger, g: int) -> float:
+    """Return by how much a class misses its promises."""
     total = 0.0
     for r in range(p.kind.size):
         if p.kind[r] == ORDERED:
-            total += max(0.0, ordered(p, p.row[r], load(p, c, p.row[r], g)) - p.limit[r])
+            total += max(0.0, ordered_distance(p, p.row[r], load_codes(p, c, p.row[r], g)) - p.limit[r])
         elif p.kind[r] == NESTED:
             mean = 0.0
             for row in range(p.row[r], p.row[r + 1]):
-                mean += equal(p, row, load(p, c, row, g))
+                mean += equal_distance(p, row, load_codes(p, c, row, g))
             total += max(0.0, mean / (p.row[r + 1] - p.row[r]) - p.limit[r])
         else:
-            total += frequency_miss(p, r, load(p, c, p.row[r], g))
+            total += frequency_miss(p, r, load_codes(p, c, p.row[r], g))
     return total
 
 
 @lean
-def centre(m: Mixed, c: Merger, g: int, room: NDArray[np.int32]) -> None:
-    """Find the codes of the centre of a class."""
+def update_centre(m: Mixed, c: Merger, g: int, room: NDArray[np.int32]) -> None:
+    """Compute the codes of the centre of a class."""
     for j in range(c.codes.shape[1]):
         size = 0
         record = c.head[0, g]
@@ -89,41 +88,41 @@ def centre(m: Mixed, c: Merger, g: int, room: NDArray[np.int32]) -> None:
 
 
 @lean
-def apart(m: Mixed, c: Merger, g: int, h: int) -> float:
-    """Squared distance of the centres of two classes."""
+def centre_distance(m: Mixed, c: Merger, g: int, h: int) -> float:
+    """Return the squared distance of the centres of two classes."""
     total = 0.0
     for j in range(c.sums.shape[1]):
         step = c.sums[g, j] / c.size[g] - c.sums[h, j] / c.size[h]
         total += step * step
     for j in range(c.codes.shape[1]):
-        total += code_gap(m, j, c.codes[g, j], c.codes[h, j])
+        total += gap_between(m.scales, j, c.codes[g, j], c.codes[h, j])
     return total
 
 
 @lean
-def worst(c: Merger) -> int:
-    """The class that misses its promises most, -1 if none does."""
-    found = -1
+def find_worst(c: Merger) -> int:
+    """Return the class that misses its promises most, -1 if none does."""
+    worst = -1
     for t in range(c.standing[0]):
         g = c.alive[t]
         if c.missed[g] > 0 and (
-            found < 0 or c.missed[g] > c.missed[found] or (c.missed[g] == c.missed[found] and g < found)
+            worst < 0 or c.missed[g] > c.missed[worst] or (c.missed[g] == c.missed[worst] and g < worst)
         ):
-            found = g
-    return found
+            worst = g
+    return worst
 
 
 @lean
-def nearest(m: Mixed, c: Merger, g: int) -> int:
-    """The class whose centre is nearest to that of g."""
-    found, least = -1, np.inf
+def find_nearest_class(m: Mixed, c: Merger, g: int) -> int:
+    """Return the class whose centre is nearest to that of g."""
+    nearest, least = -1, np.inf
     for t in range(c.standing[0]):
         h = c.alive[t]
         if h != g:
-            gap = apart(m, c, g, h)
-            if gap < least or (gap == least and h < found):
-                found, least = h, gap
-    return found
+            gap = centre_distance(m, c, g, h)
+            if gap < least or (gap == least and h < nearest):
+                nearest, least = h, gap
+    return nearest
 
 
 @lean
@@ -159,24 +158,24 @@ def unite(m: Mixed, p: Promises, c: Merger, g: int, h: int) -> None:
             c.alive[t] = c.alive[c.standing[0] - 1]
             c.standing[0] -= 1
             break
-    centre(m, c, g, p.codes_held)
-    c.missed[g] = measure(p, c, g)
+    update_centre(m, c, g, p.codes_held)
+    c.missed[g] = measure_class(p, c, g)
 
 
-@entry(mixed.example(), promises.example(), example())
-def settle(m: Mixed, p: Promises, c: Merger) -> None:
-    """Measure every class, and the codes of its centre."""
+@entry(mixed.example_records(), promises.example_promises(), example_merger())
+def measure_classes(m: Mixed, p: Promises, c: Merger) -> None:
+    """Measure every class, and compute the codes of its centre."""
     for g in range(c.into.size):
-        c.missed[g] = measure(p, c, g)
-        centre(m, c, g, p.codes_held)
+        c.missed[g] = measure_class(p, c, g)
+        update_centre(m, c, g, p.codes_held)
 
 
-@entry(mixed.example(), promises.example(), example(), 1)
+@entry(mixed.example_records(), promises.example_promises(), example_merger(), 1)
 def merge(m: Mixed, p: Promises, c: Merger, many: int) -> None:
-    """Merge until no class misses its promises, or so many times."""
+    """Merge until no class misses its promises, or `many` times."""
     for _ in range(many):
-        g = worst(c)
+        g = find_worst(c)
         if g < 0 or c.standing[0] < 2:
             return
-        h = nearest(m, c, g)
+        h = find_nearest_class(m, c, g)
         unite(m, p, c, min(g, h), max(g, h))

@@ -1,12 +1,3 @@
-"""Risk and information loss as formulas: arrays in, a number out, with no table, policy or engine in sight.
+"""Measures of risk and information loss of a release. Formulas on arrays are in `formulas`."""
 
-Numbers come as float arrays of records by attributes, NaN for a missing value; categories as int arrays of codes, -1
-for a missing one; classes as one label per record. A measure that does not apply raises `NotApplicable` with the
-reason, so that a caller can show null and say why; it never answers 0 or NaN instead.
-"""
-
-from kinfold.measures.arrays import NotApplicable
-
-__all__ = ["KERNELS", "NotApplicable"]
-
-KERNELS = ("box_tree", "linkage")  # what measuring a release has to compile
+from __future__ import annotations

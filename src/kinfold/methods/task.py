@@ -1,57 +1,56 @@
-"""A task and its plan: what a method is given, and what becomes of the table."""
+"""A task and its plan: the input of a method, and what to do to the table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable, plural
-from kinfold.methods.blocks.parallel_blocks import Split, in_threads
-from kinfold.methods.blocks.saved_stages import BARE, Shelf
-from kinfold.methods.generalize.minimality import Belief
-from kinfold.methods.generalize.outliers import threshold
+from kinfold.methods.blocks.pool import NO_CHECKPOINTS, CheckpointStore, JobRunner, run_in_threads
+from kinfold.methods.generalize.generalization import suppression_limit
+from kinfold.methods.generalize.result import Belief
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness
-from kinfold.progress import Progress, silent
-from kinfold.request.binding import BoundPolicy
-from kinfold.request.encoding import Attribute, points, records_of
-from kinfold.request.policy import Method
-from kinfold.request.table import Table, Tuples
-from kinfold.rows.points import Points
-from kinfold.rows.recoding import Recoding
-from kinfold.rows.schema import Role
-from kinfold.rows.tally import Scopes
+from kinfold.policy.binding import BoundPolicy
+from kinfold.policy.encoding import Attribute, build_points, count_records
+from kinfold.policy.model import Method
+from kinfold.policy.table import Table, Tuples
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import Points
+from kinfold.tables.recoding import Drop, Keep, Recoding, Treatment
+from kinfold.tables.schema import Role
+from kinfold.tables.tally import Scopes
 
-# Given the level of each attribute and how many records still have outliers, the attribute to generalize next, or None.
-Ask: TypeAlias = Callable[[Mapping[str, int], int], str | None]
+# Takes the level of each attribute and how many records are outliers; returns the attribute to generalize, or None.
+Chooser: TypeAlias = Callable[[Mapping[str, int], int], str | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Some records as arrays: quasi-identifiers, confidential columns, and what promises must hold for beside rows."""
+    """Some records as arrays: quasi-identifiers, confidential columns, and the scopes of promises beyond rows."""
 
     attributes: Sequence[Attribute]
     confidential: Mapping[str, NDArray[Any]]
     scopes: Scopes | None = None
-    required: Sequence[Requirement] | None = None  # of a block: what the whole table asks of its classes
+    table_requirements: Sequence[Requirement] | None = None  # of a block: the promises of the whole table
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The policy, the models to keep, and the table, or some of its records, to keep them on."""
+    """The policy, the models to keep, and the table, or some of its records."""
 
     policy: BoundPolicy
     models: Sequence[Model]
     table: Table | Records
-    progress: Progress = silent
-    ask: Ask | None = None  # whom to ask for the data holder's choices (mu-argus)
-    shelf: Shelf = BARE  # where what was done in blocks is kept for a later run
-    stages: Callable[[str], Progress] | None = None  # the listener of a stage, by its name; None: `progress` hears all
-    split: Split = in_threads  # who works on blocks: the engine
+    progress: Progress = no_progress
+    choose: Chooser | None = None  # the data holder's choices (mu-argus)
+    checkpoints: CheckpointStore = NO_CHECKPOINTS  # of finished blocks, for a resumed run
+    stage_progress: Callable[[str], Progress] | None = None  # by the name of a stage; None: `progress` for all
+    run_jobs: JobRunner = run_in_threads  # where the engine runs blocks
 
     @property
     def attributes(self) -> Sequence[Attribute]:
@@ -60,33 +59,33 @@ class Task:
 
     @property
     def confidential(self) -> Mapping[str, NDArray[Any]]:
-        """What the models protect, of every record."""
+        """The confidential values of every record."""
         return self.table.confidential
 
     @property
     def scopes(self) -> Scopes | None:
-        """What promises must hold for beside the rows of each class: people, and whoever knows other columns."""
+        """The scopes of promises about people and of joint promises."""
         return self.table.scopes
 
     @property
     def tuples(self) -> Tuples:
         """The distinct tuples of the table, as its engine counts them."""
-        assert isinstance(self.table, Table)  # noqa: S101  asked of whole tables only
+        assert isinstance(self.table, Table)  # noqa: S101  only called for whole tables
         return self.table.tuples
 
     @property
     def k(self) -> int:
-        """The size that every class must have."""
+        """The least size of a class."""
         return self.policy.request.privacy.k
 
     @property
     def records(self) -> int:
         """How many records there are."""
-        return self.policy.rows if isinstance(self.table, Table) else records_of(self.attributes)
+        return self.policy.rows if isinstance(self.table, Table) else count_records(self.attributes)
 
     @property
     def method(self) -> Method:
-        """What the policy says of how the release is made."""
+        """The section `[method]` of the policy."""
         return self.policy.request.method
 
     @property
@@ -96,51 +95,62 @@ class Task:
 
     @property
     def weights(self) -> dict[str, float]:
-        """How much each quasi-identifier counts."""
-        return {column.name: column.request.weight for column in self.policy.of(Role.QUASI)}
+        """The weight of each quasi-identifier."""
+        return {column.name: column.request.weight for column in self.policy.with_role(Role.QUASI)}
 
     @property
-    def close(self) -> list[TCloseness]:
-        """The promises of t-closeness, each about its column."""
+    def closeness_models(self) -> list[TCloseness]:
+        """The promises of t-closeness, one for each column."""
         return [model for model in self.models if isinstance(model, TCloseness)]
 
     @property
-    def promises(self) -> bool:
-        """Whether something is promised about a confidential column."""
+    def has_promises(self) -> bool:
+        """Whether there is a promise about a confidential column."""
         return any(model.column is not None for model in self.models)
 
-    def may_suppress(self, left: int) -> int | None:
-        """Return how many of the `left` records may be suppressed besides all that are not left; None: no limit is set.
+    def may_suppress(self, kept: int) -> int | None:
+        """Return how many of the `kept` records may still be suppressed; None without a limit.
 
-        The limit counts every record that is dropped or starred, for every reason; raise where it is exceeded already.
+        The limit counts every record that is dropped or starred, for any reason. Raise if it is already exceeded.
         """
         if "suppression" not in self.method.model_fields_set:
             return None
         rows = self.policy.rows
-        limit = threshold(self.method.suppression, rows)
-        if rows - left > limit:
-            what = f"{rows - left:,} of {plural(rows, 'record')} would be suppressed, and at most {limit:,} may be"
-            fix = "allow more method.suppression, ask less, or keep records that are left out for a missing value"
+        limit = suppression_limit(self.method.suppression, rows)
+        if rows - kept > limit:
+            what = f"{rows - kept:,} of {plural(rows, 'record')} would be suppressed, but at most {limit:,} may be"
+            fix = "raise method.suppression, relax the promises, or keep records that are left out for a missing value"
             raise Unreachable(what, fix=fix)
-        return limit - (rows - left)
+        return limit - (rows - kept)
+
+    def treat_columns(self, replaced: Mapping[str, Treatment]) -> dict[str, Treatment]:
+        """Return what to do to each column: replace quasi-identifiers, drop identifiers, keep the others."""
+        return {
+            column.name: replaced[column.name]
+            if column.role is Role.QUASI
+            else Drop()
+            if column.role is Role.IDENTIFIER
+            else Keep()
+            for column in self.policy.columns
+        }
 
     def stage(self, name: str) -> Progress:
-        """Return the listener of a long stage that has a name of its own."""
-        return self.progress if self.stages is None else self.stages(name)
+        """Return the progress callback of a named stage."""
+        return self.progress if self.stage_progress is None else self.stage_progress(name)
 
     def points(self) -> Points:
         """Return the records as points."""
-        return points(self.attributes, np.arange(self.records))
+        return build_points(self.attributes, np.arange(self.records))
 
     def requirements(self) -> list[Requirement]:
-        """Return what is asked of each class beyond its size, one for each promise about a confidential column."""
-        if isinstance(self.table, Records) and self.table.required is not None:
-            return list(self.table.required)
-        asked = [(model, name) for model in self.models if (name := model.column) is not None]
-        return [Requirement.of(model, self.confidential[name]) for model, name in asked]  # type: ignore[arg-type]
+        """Return the requirements on each class beyond its size, one for each promise about a confidential column."""
+        if isinstance(self.table, Records) and self.table.table_requirements is not None:
+            return list(self.table.table_requirements)
+        models = [(model, name) for model in self.models if (name := model.column) is not None]
+        return [Requirement.of(model, self.confidential[name]) for model, name in models]  # type: ignore[arg-type]
 
     def take(self, rows: NDArray[np.intp]) -> Task:
-        """Return the task over some of the records; over all of them nothing is copied."""
+        """Return the task over some of the records; for all records nothing is copied."""
         if len(rows) == self.records and (rows == np.arange(self.records)).all():
             return self
         attributes = [attribute.take(rows) for attribute in self.attributes]
@@ -148,41 +158,45 @@ class Task:
         scopes = None if self.scopes is None else self.scopes.take(rows)
         return replace(self, table=Records(attributes, confidential, scopes))
 
-    def within(self, rows: NDArray[np.intp], required: Sequence[Requirement]) -> Task:
-        """Return the task over a block of the records, whose classes are compared with the whole table."""
+    def take_block(self, rows: NDArray[np.intp], required: Sequence[Requirement]) -> Task:
+        """Return the task over a block, without callbacks, so that it can be pickled; its reference is the table."""
         part = self.take(rows)
-        records = Records(part.attributes, part.confidential, part.scopes, [each.within(rows) for each in required])
-        return replace(part, table=records)
+        requirements = [each.within(rows) for each in required]
+        records = Records(part.attributes, part.confidential, part.scopes, requirements)
+        return Task(self.policy, self.models, records)
 
-    def alone(self) -> Task:
-        """Return the task without those who listen to it, or wait for it: so it may travel."""
-        return Task(self.policy, self.models, self.table)
-
-    def by_itself(self) -> Task:
-        """Return the task over a block whose classes are compared with nothing but the block: as close as it gets."""
-        assert isinstance(self.table, Records)  # noqa: S101  asked of blocks only
-        return replace(self, table=replace(self.table, required=None))
+    def without_table_requirements(self) -> Task:
+        """Return the task over a block whose classes are compared with the block only."""
+        assert isinstance(self.table, Records)  # noqa: S101  only called for blocks
+        return replace(self, table=replace(self.table, table_requirements=None))
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A recoding, the method that made it, why that one, and what there is to say."""
+    """A recoding, the method that made it, why that one, and notes."""
 
     recoding: Recoding
     method: str
     reason: str
     notes: tuple[str, ...] = ()
-    repaired: int = 0  # classes that missed a promise and were mended
-    start: str | None = None  # where refinement began
+    repaired: int = 0  # classes that missed a promise
+    start: str | None = None  # the method that refinement started from
     steps: int | None = None  # of refinement
-    gap: float | None = None  # proved: the loss lies at most this share of itself above the least possible
-    refined: float = 0.0  # seconds of refinement
-    blocks: int = 0  # that the classes were made in, 0 where the table was partitioned as a whole
-    told: tuple[str, ...] = ()  # those of the notes that a recipient is told as well: counts, nothing of the original
-    regions: int = 0  # that a far table was parted into, 0 where its records were in one place
-    dominant: Mapping[str, tuple[int, int]] | None = None  # of a far table: classes in which one record dominates
-    belief: Belief | None = None  # what someone who knows the method can conclude; measured for minimal levels
+    gap: float | None = None  # proved: the loss is at most this share of itself above the least possible
+    refine_seconds: float = 0.0
+    blocks: int = 0  # 0 if the table was partitioned as a whole
+    public_notes: tuple[str, ...] = ()  # the notes for a recipient: counts, nothing about the original
+    regions: int = 0  # of a large table, 0 if its records were in one place
+    dominated: Mapping[str, tuple[int, int]] = field(
+        default_factory=dict
+    )  # of a large table: classes in which one record dominates
+    belief: Belief | None = None  # what a recipient who knows the method can conclude; measured for minimal levels
 
-    def after(self, notes: Sequence[str], told: Sequence[str]) -> Plan:
-        """Return the plan with what was said before it."""
-        return replace(self, notes=(*notes, *self.notes), told=(*told, *self.told))
+    @property
+    def large(self) -> bool:
+        """Whether the table was planned in regions, because it is too large to be held in one place."""
+        return self.regions > 0
+
+    def prepend_notes(self, notes: Sequence[str], public_notes: Sequence[str]) -> Plan:
+        """Return the plan with earlier notes before its own."""
+        return replace(self, notes=(*notes, *self.notes), public_notes=(*public_notes, *self.public_notes))

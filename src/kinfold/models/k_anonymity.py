@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from kinfold.errors import PolicyError
-from kinfold.models.finding import Finding, Mask, Promise
-from kinfold.rows.tally import Tally
+from kinfold.models.model import Finding, Mask, Promise
+from kinfold.tables.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,20 @@ class KAnonymity:
     """
 
     k: int
-    column: ClassVar[None] = None  # it counts records, whatever they hold
+    column: ClassVar[None] = None
     monotone: ClassVar[bool] = True  # sizes add up
     absorbing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        k: object = self.k  # a certificate may say anything
+        k: object = self.k  # a certificate may hold any value
         if isinstance(k, bool) or not isinstance(k, Integral) or int(k) < 1:
             raise PolicyError(f"k is {self.k}", fix="k is a whole number from 1 up")
 
     def failing(self, tally: Tally) -> Mask:
-        """Mark the classes of fewer than k records."""
+        """Mark the classes with fewer than k records."""
         return np.asarray(tally.sizes < self.k, np.bool_)
 
     def check(self, tally: Tally) -> Finding:
-        """Compare the smallest class with k; a table without records promises nothing."""
-        found = int(tally.sizes.min()) if len(tally) else 0
-        return Promise(f"{self.k}-anonymity", "k", None, self.k).judged(found, self.failing(tally), tally)
+        """Compare the smallest class with k."""
+        smallest = int(tally.sizes.min()) if len(tally) else 0
+        return Promise(f"{self.k}-anonymity", "k", None, self.k).compare(smallest, self.failing(tally), tally)

@@ -1,6 +1,6 @@
-"""Terms: what a check needs to know and nothing more: which columns are what, and the models.
+"""Terms: the roles of the columns and the models, which is all that a check needs.
 
-They come from a policy bound to a table, or from a certificate; either way the check is the same.
+They come from a policy bound to a table, or from a certificate.
 """
 
 from __future__ import annotations
@@ -10,57 +10,56 @@ from dataclasses import dataclass
 import numpy as np
 
 from kinfold.errors import DataError, PolicyError
-from kinfold.hierarchy import Hierarchy
-from kinfold.models.finding import Model
-from kinfold.rows.categories import category
-from kinfold.rows.schema import AS_TEXT, Kind, Reading
-from kinfold.rows.tally import Spread
+from kinfold.hierarchies import Hierarchy
+from kinfold.models.model import Model
+from kinfold.tables.schema import AS_TEXT, Kind, OrderedReading, normalize_category
+from kinfold.tables.tally import Spread
 
 
 @dataclass(frozen=True, eq=False)
-class Confidential:
-    """A confidential column as a check sees it: how its values are told apart and how far apart they are."""
+class ConfidentialColumn:
+    """A confidential column: how its values are compared, and their distance."""
 
     name: str
     kind: str
     distance: str
     order: tuple[str, ...] | None = None
     hierarchy: Hierarchy | None = None
-    date_format: str | None = None  # how dates are written, where they are text and not as ISO 8601 writes them
+    date_format: str | None = None  # of dates that are text and not ISO 8601
 
     def __post_init__(self) -> None:
-        """Refuse an order or a hierarchy in which one number, written in two ways, has two places."""
-        twice = len(self.order or ()) - len(self.places)
-        rows = [] if self.hierarchy is None else [(category(row[0]), *row[1:]) for row in self.hierarchy.labels]
-        torn = len({*rows}) - len({row[0] for row in rows})
-        if twice or torn:
+        """Refuse an order or a hierarchy that lists one number twice, for example as 1 and 1.0."""
+        in_order = len(self.order or ()) - len(self.positions)
+        labels = () if self.hierarchy is None else self.hierarchy.labels
+        rows = {(normalize_category(row[0]), *row[1:]) for row in labels}
+        if in_order or len(rows) > len({row[0] for row in rows}):
             what = f"columns.{self.name}: a number that is written in two ways has two places in the order or hierarchy"
             raise PolicyError(what, fix="write it in one way, in the source too, or give it one place")
 
     @property
-    def places(self) -> dict[str, int]:
-        """The place of each category in the declared order."""
-        return {category(text): rank for rank, text in enumerate(self.order or ())}
+    def positions(self) -> dict[str, int]:
+        """The position of each category in the declared order."""
+        return {normalize_category(text): rank for rank, text in enumerate(self.order or ())}
 
     @property
-    def reading(self) -> Reading:
-        """How its values are read: a declared order and a hierarchy are over categories."""
+    def reading(self) -> OrderedReading:
+        """How values are parsed: as text if the column has an order or a hierarchy, else as dates or numbers."""
         if self.kind == Kind.NOMINAL or self.order is not None or self.hierarchy is not None:
             return AS_TEXT
-        return Reading("moment", self.date_format) if self.kind == Kind.DATE else Reading("number")
+        return OrderedReading("moment", self.date_format) if self.kind == Kind.DATE else OrderedReading("number")
 
-    def arranged(self, spread: Spread) -> Spread:
-        """Put the values of a column that has a declared order into that order, null first."""
+    def sort_spread(self, spread: Spread) -> Spread:
+        """Return the spread with its values in the declared order, if there is one; null comes first."""
         if self.order is None:
             return spread
-        place = self.places
-        found = [-1 if value is None else place.get(category(value)) for value in spread.values]
-        if unknown := found.count(None):
+        position = self.positions
+        ranks = [-1 if value is None else position.get(normalize_category(value)) for value in spread.values]
+        if unknown := ranks.count(None):
             raise DataError(
                 f"column '{self.name}': {unknown:,} of its {len(spread.values):,} values are not in its order",
                 fix="add them to the order, or check the file",
             )
-        order = np.argsort(np.array(found, np.int64), kind="stable")
+        order = np.argsort(np.array(ranks, np.int64), kind="stable")
         number = np.empty(len(order), np.int64)
         number[order] = np.arange(len(order))
         return Spread(spread.group, number[spread.code], spread.count, spread.values[order])
@@ -68,12 +67,12 @@ class Confidential:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The columns of a release and what is promised of them."""
+    """The columns of a release, and the promises about them."""
 
     quasi: tuple[str, ...]
-    confidential: tuple[Confidential, ...]
+    confidential: tuple[ConfidentialColumn, ...]
     other: tuple[str, ...]
-    removed: tuple[str, ...]  # identifiers: must not be there
+    removed: tuple[str, ...]  # identifiers, which a release must not contain
     models: tuple[Model, ...]
-    joint: bool = False  # a promise about one confidential column holds for whoever knows the others
-    unit: str | None = None  # whom k, l and t count, where that is not rows: only the column itself could show it
+    joint: bool = False  # promises about a confidential column also hold given the other confidential columns
+    unit: str | None = None  # the column that names people, if k, l and t count people instead of rows

@@ -1,4 +1,4 @@
-"""The verdict: what was found on the rows as released."""
+"""The verdict: the findings on the released rows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from kinfold.errors import DataError, Problem, VerifyError, plural
-from kinfold.models.finding import Finding
-from kinfold.rows.displayed import Displayed
+from kinfold.models.model import Finding
+from kinfold.tables.display import Displayable
 
 
 @dataclass(frozen=True)
-class Verdict(Displayed):
-    """What was found on the rows as released: each promise, and k, l and t whether promised or not."""
+class Verdict(Displayable):
+    """The findings on the released rows: each promise, and k, l and t even if they are not promised."""
 
     findings: tuple[Finding, ...]
     records: int
@@ -21,11 +21,11 @@ class Verdict(Displayed):
     k: int
     l: Mapping[str, int] = field(default_factory=dict)
     t: Mapping[str, float] = field(default_factory=dict)
-    quasi: tuple[str, ...] = ()  # the columns that were grouped by
+    quasi: tuple[str, ...] = ()  # the columns that define the classes
     confidential: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
-    people: tuple[Finding, ...] = ()  # the promises again, each person counted once in a class
-    notes: tuple[str, ...] = ()  # promises that the table cannot show: the statement of whoever released it
+    people: tuple[Finding, ...] = ()  # the promises with each person counted once per class
+    notes: tuple[str, ...] = ()  # promises that cannot be checked on the table: statements of the holder
 
     @property
     def holds(self) -> bool:
@@ -33,44 +33,49 @@ class Verdict(Displayed):
         return not self.problems and all(finding.holds for finding in (*self.findings, *self.people))
 
     def require(self) -> Verdict:
-        """Return the verdict if every promise holds, else raise with what is missed and by how much."""
+        """Return the verdict if every promise holds, else raise an error that lists the failures."""
         if self.holds:
             return self
-        missed = [_missed(finding) for finding in (*self.findings, *self.people) if not finding.holds]
-        raise VerifyError([*self.problems, *missed])
+        problems = [*self.problems]
+        for finding in (each for each in (*self.findings, *self.people) if not each.holds):
+            what = f"{finding.promise} does not hold: {finding.found:.4g} found, {finding.asked:.4g} required"
+            classes = "class fails" if finding.failing == 1 else "classes fail"
+            what += f"; {finding.failing} {classes}, the smallest with {plural(finding.smallest, 'record')}"
+            problems.append(Problem(what, "do not release this file"))
+        raise VerifyError(problems)
 
-    def of_rows(self, unit: str | None, *, required: bool = False) -> Verdict:
-        """Return the verdict with the note that promises about people cannot be checked; a problem if `required`."""
+    def add_people_note(self, unit: str | None, *, required: bool = False) -> Verdict:
+        """Add the note that promises about people cannot be checked, or a problem if `required`."""
         if unit is None:
             return self
-        what = f"the promise about people cannot be checked from the file: '{unit}', which names them, is not in it"
+        what = f"the promise about people cannot be checked from the file, because it has no column '{unit}'"
         if not required:
-            return replace(self, notes=(*self.notes, f"{what}; it is the statement of whoever released the file"))
-        fix = "leave out --require-people to check the rows alone"
+            return replace(self, notes=(*self.notes, f"{what}; it is a statement of the data holder"))
+        fix = "leave out --require-people to check the rows only"
         return replace(self, problems=(*self.problems, Problem(what, fix)))
 
     def require_columns(self) -> Verdict:
-        """Return the verdict if the table has the columns it should have, else raise."""
+        """Return the verdict if the table has the expected columns, else raise an error."""
         if self.problems:
             raise DataError(self.problems)
         return self
 
-    def also(self, other: Verdict) -> Verdict:
-        """Return what two checks of the same rows found, by other terms each: every promise, the worse figures."""
+    def merge(self, other: Verdict) -> Verdict:
+        """Merge two verdicts on the same rows under different terms: all findings, and the worse of k, l and t."""
         new = tuple(finding for finding in other.findings if finding not in self.findings)
         return replace(
             self,
             findings=(*self.findings, *new),
             k=min(self.k, other.k),
-            l={**self.l, **{name: min(found, self.l.get(name, found)) for name, found in other.l.items()}},
-            t={**self.t, **{name: max(found, self.t.get(name, found)) for name, found in other.t.items()}},
+            l={**self.l, **{name: min(value, self.l.get(name, value)) for name, value in other.l.items()}},
+            t={**self.t, **{name: max(value, self.t.get(name, value)) for name, value in other.t.items()}},
             quasi=tuple(dict.fromkeys((*self.quasi, *other.quasi))),
             confidential=tuple(dict.fromkeys((*self.confidential, *other.confidential))),
             problems=tuple(dict.fromkeys((*self.problems, *other.problems))),
         )
 
     def display(self) -> tuple[str, dict[str, Any]]:
-        """Return what a notebook shows."""
+        """Return the template and the values for a notebook."""
         return "verdict", {"verdict": self}
 
     def __repr__(self) -> str:
@@ -78,7 +83,7 @@ class Verdict(Displayed):
         return f"<Verdict: {'holds' if self.holds else 'does not hold'}; {classes}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain values."""
+        """Return the verdict as a dictionary for JSON."""
         return {
             "holds": self.holds,
             "records": self.records,
@@ -92,12 +97,3 @@ class Verdict(Displayed):
             "problems": [problem.what for problem in self.problems],
             "notes": list(self.notes),
         }
-
-
-def _missed(finding: Finding) -> Problem:
-    what = f"{finding.promise} does not hold: {finding.found:.4g} found, {finding.asked:.4g} asked"
-    classes = "class misses" if finding.failing == 1 else "classes miss"
-    return Problem(
-        f"{what}; {finding.failing} {classes} it, the smallest with {plural(finding.smallest, 'record')}",
-        "do not release this file",
-    )

@@ -1,1 +1,1 @@
-"""A look at a table before anything is asked: what each column is, and who stands out."""
+"""Profiling: what each column of a table is, and which records stand out."""

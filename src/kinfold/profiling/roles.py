@@ -1,12 +1,12 @@
-"""Roles: the part that each column of a table could play, judged by its values first and by its name second.
+"""Roles: propose the role of each column, by its values first and by its name second.
 
-1. every column by itself: what it looks like, what its name hints at, the role that follows from both
-2. sampling weights: by their name, or numbers with fractions that repeat as another column does
-3. the table: a handful of quasi-identifiers, those that others know best; a few confidential columns, for nobody can
-   be kept from learning everything at once; what is left is released where it has few values, else left out
-4. the unit: numbers that repeat name people, or households, with several rows
+1. each column alone: its shape, the hints in its name, the role that follows from both
+2. sampling weights: by name, or numbers with fractions that repeat together with another column
+3. the table: a few quasi-identifiers, those that others know best; a few confidential columns, because many cannot be
+   protected at once; other columns are released if they have few values, else removed
+4. the unit: numbers that repeat identify people, or households, with several rows
 
-The result is a start to correct, and is meant to run: in doubt it removes.
+The proposal is a start to correct, and it runs: in doubt it removes a column.
 """
 
 from __future__ import annotations
@@ -14,231 +14,215 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from kinfold.profiling.shapes import FEW, Shape, nearly_unique
-from kinfold.rows.appearance import Appearance
-from kinfold.rows.name_hints import IDENTIFYING, KNOWN, SENSITIVE, Hint
-from kinfold.rows.schema import Column, Role, Storage
+from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, is_nearly_unique
+from kinfold.tables.column_names import IDENTIFYING_HINTS, PUBLICLY_KNOWN_HINTS, SENSITIVE_HINTS, Hint
+from kinfold.tables.schema import Column, Role, Storage, ValueStats
 
-MOST_QUASI = 8
-ENOUGH_QUASI = 3  # known by their names or the way they are written: then codes that nobody can place are left alone
-UNPLACED_QUASI = 6  # quasi-identifiers, where codes that nobody can place have to be taken
-MOST_CONFIDENTIAL = 5
-ONE = 1.01  # values that come with one of another column, on average, where a few are mistakes
-OLDER = 1.5  # ages of somebody who is seen more than once
-LARGEST = 1e150  # of which a double still holds the square
-SHARED = 5  # records that must share a weight if it is to be released
+MAX_QUASI = 8
+ENOUGH_RECOGNIZED_QUASI = 3  # recognized by name or format; then unrecognized codes are not used
+MAX_UNRECOGNIZED_QUASI = 6  # quasi-identifiers if unrecognized codes are needed
+MAX_CONFIDENTIAL = 5
+MAX_VARIETY_OF_ONE = 1.01  # average number of values per value of another column; a few may be errors
+MAX_AGES_OF_PERSON = 1.5  # average number of ages of a person with several rows
+MAX_AVERAGED_VALUE = 1e150  # the square of a larger value overflows
+MIN_RECORDS_PER_WEIGHT = 5  # records that share a weight; rarer weights are removed
 
-Variety = Callable[[str, str], float]  # how many values of the second column come with one of the first, on average
+Variety = Callable[[str, str], float]  # average number of values of the second column per value of the first
 
-TOLD = {
-    Shape.NOTHING: "it holds no value",
-    Shape.CONSTANT: "one value tells nobody apart",
-    Shape.MOMENT: "dates",
-    Shape.TEXT: "free text may say anything about anybody",
-    Shape.OWN_NUMBER: "almost every record has a value of its own",
-    Shape.SHARED_NUMBER: "given out like numbers, some rows each",
-    Shape.CODE: "few values, a code",
-    Shape.MANY_CODES: "many values that are codes, not quantities",
-    Shape.POST_CODE: "written like postal codes",
-    Shape.DIAGNOSIS: "written like diagnoses of ICD-10",
-    Shape.SCALE: "values that have an order",
-    Shape.AGE: "small whole numbers, like ages",
-    Shape.YEAR: "whole numbers, like years",
-    Shape.AMOUNT: "a number with many values",
-}
-PLACED = (Shape.MOMENT, Shape.AGE, Shape.YEAR, Shape.POST_CODE)  # others may know these, whatever they are called
+RECOGNIZED_SHAPES = (Shape.MOMENT, Shape.AGE, Shape.YEAR, Shape.POST_CODE)  # others may know these, whatever the name
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A column, what its values look like, what its name hints at, and the role that it could play."""
+class RoleProposal:
+    """A column with statistics of its values, hints in its name, its shape, and the proposed role."""
 
     column: Column
-    look: Appearance
+    stats: ValueStats
     hints: frozenset[Hint]
     shape: Shape
     role: Role = Role.OTHER
     reason: str = ""
-    weight: bool = False  # says how many people a record stands for
+    weight: bool = False  # a column of sampling weights
 
     @property
     def name(self) -> str:
-        """The column's name."""
+        """The name of the column."""
         return self.column.name
 
     @property
-    def known(self) -> Hint | None:
-        """What others may know of people that the name hints at."""
-        return next((hint for hint in KNOWN if hint in self.hints), None)
+    def known_hint(self) -> Hint | None:
+        """The kind of public knowledge that the name hints at."""
+        return next((hint for hint in PUBLICLY_KNOWN_HINTS if hint in self.hints), None)
 
     @property
-    def sensitive(self) -> Hint | None:
-        """What must not be learnt of people that the name hints at."""
-        return next((hint for hint in SENSITIVE if hint in self.hints), None)
+    def sensitive_hint(self) -> Hint | None:
+        """The kind of sensitive information that the name hints at."""
+        return next((hint for hint in SENSITIVE_HINTS if hint in self.hints), None)
 
-    def as_(self, role: Role, *reasons: str) -> Seen:
-        """Return the column in a role, and why."""
+    def with_role(self, role: Role, *reasons: str) -> RoleProposal:
+        """Return the column with a role and its reasons."""
         return replace(self, role=role, reason="; ".join(reasons))
 
 
-def assigned(columns: Sequence[Seen], variety: Variety) -> list[Seen]:
-    """Return the columns in the roles that they could play together."""
-    leaning = [_leaning(seen) for seen in columns]
-    weighed = [_weighed(seen, leaning, variety) for seen in leaning]
-    quasi = _quasi(weighed)
-    placed = [_placed(seen, quasi) for seen in weighed]
-    surplus = _surplus(placed)
-    return [_too_many(seen) if seen.name in surplus else seen for seen in placed]
+def assign_roles(columns: Sequence[RoleProposal], variety: Variety) -> list[RoleProposal]:
+    """Return the columns with roles that fit together."""
+    single = [_propose_alone(column) for column in columns]
+    weighted = [_propose_weight(column, single, variety) for column in single]
+    quasi = _choose_quasi(weighted)
+    placed = [_propose_in_table(column, quasi) for column in weighted]
+    confidential = [column for column in placed if column.role is Role.CONFIDENTIAL]
+    ranked = sorted(confidential, key=lambda column: not column.sensitive_hint)  # telling names first
+    surplus = {column.name for column in ranked[MAX_CONFIDENTIAL:]}
+    why = f"removed: more than {MAX_CONFIDENTIAL} confidential columns are hard to protect together"
+    return [
+        column.with_role(Role.IDENTIFIER, column.shape.value, why) if column.name in surplus else column
+        for column in placed
+    ]
 
 
-def _leaning(seen: Seen) -> Seen:
-    """Return a column in the role that it would play by itself."""
-    told = TOLD[seen.shape]
-    if seen.shape in (Shape.NOTHING, Shape.CONSTANT):
-        return seen.as_(Role.OTHER, told)
-    if seen.shape in (Shape.TEXT, Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
-        return seen.as_(Role.IDENTIFIER, told)
-    if max(abs(seen.look.low), abs(seen.look.high)) > LARGEST:
-        return seen.as_(Role.IDENTIFIER, told, "removed, for some are too large to be averaged")
-    if _names_people(seen):
-        return seen.as_(Role.IDENTIFIER, "its name says that it identifies")
-    if seen.sensitive or seen.shape is Shape.DIAGNOSIS:
-        by_name = [f"its name hints at {seen.sensitive.told}"] if seen.sensitive else []
-        return seen.as_(Role.CONFIDENTIAL, told, *by_name, "not to be learnt about anybody")
-    if seen.known:
-        return seen.as_(Role.QUASI, told, f"its name hints at {seen.known.told}", "somebody else may know it")
-    if seen.shape is Shape.AMOUNT:
-        return seen.as_(Role.CONFIDENTIAL, told, "not to be learnt about anybody")
-    return seen.as_(Role.QUASI, told, "somebody else may know it")
+def _propose_alone(proposal: RoleProposal) -> RoleProposal:
+    """Return a column with the role that it has without regard to the others."""
+    reason = proposal.shape.value
+    if proposal.shape in (Shape.NOTHING, Shape.CONSTANT):
+        return proposal.with_role(Role.OTHER, reason)
+    if proposal.shape in (Shape.TEXT, Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
+        return proposal.with_role(Role.IDENTIFIER, reason)
+    if max(abs(proposal.stats.low), abs(proposal.stats.high)) > MAX_AVERAGED_VALUE:
+        return proposal.with_role(Role.IDENTIFIER, reason, "removed: some values are too large to average")
+    if _names_people(proposal):
+        return proposal.with_role(Role.IDENTIFIER, "its name says that it identifies")
+    if proposal.sensitive_hint or proposal.shape is Shape.DIAGNOSIS:
+        by_name = [f"its name hints at {proposal.sensitive_hint.phrase}"] if proposal.sensitive_hint else []
+        return proposal.with_role(Role.CONFIDENTIAL, reason, *by_name, "must not be inferred")
+    if not proposal.known_hint and proposal.shape is Shape.AMOUNT:
+        return proposal.with_role(Role.CONFIDENTIAL, reason, "must not be inferred")
+    by_name = [f"its name hints at {proposal.known_hint.phrase}"] if proposal.known_hint else []
+    return proposal.with_role(Role.QUASI, reason, *by_name, "others may know it")
 
 
-def _names_people(seen: Seen) -> bool:
-    """Whether a name says that a column identifies, and nothing else that it could be: a region's name is a region."""
-    says = any(hint in seen.hints for hint in IDENTIFYING)
-    return says and (nearly_unique(seen.look) or not (seen.known or seen.sensitive)) and seen.shape is not Shape.MOMENT
-
-
-def _weighed(seen: Seen, columns: Sequence[Seen], variety: Variety) -> Seen:
-    """Return a column of sampling weights in its role: never averaged, and released only where many share each."""
-    numbers = seen.column.storage in (Storage.INTEGER, Storage.NUMBER) and seen.look.filled and seen.look.low > 0
-    if not numbers or seen.shape in (Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
-        return seen
-    if not (_is_called_weight(seen) or _repeats_like_weights(seen, columns, variety)):
-        return seen
-    weight = replace(seen, weight=True)
-    told = "sampling weights, for the risk in the population"
-    if seen.look.least >= SHARED:
-        return weight.as_(
-            Role.OTHER, told, "analysts need them, but they may show the stratum: identifier removes them"
-        )
-    return weight.as_(Role.IDENTIFIER, told, "removed, for some are held by few records")
-
-
-def _is_called_weight(seen: Seen) -> bool:
-    """Whether a name speaks of weights, and the values are not those of a body."""
-    if Hint.WEIGHT not in seen.hints or Hint.BODY in seen.hints:
+def _names_people(proposal: RoleProposal) -> bool:
+    """Whether a name says that a column identifies people, and not something else, such as a region."""
+    if proposal.hints.isdisjoint(IDENTIFYING_HINTS) or proposal.shape is Shape.MOMENT:
         return False
-    look = seen.look
-    body = look.high <= 300 and look.distinct > FEW and (seen.column.decimals or 0) <= 1 and look.mean <= 120
-    return Hint.SAMPLING in seen.hints or Hint.HOUSEHOLD in seen.hints or not body
+    return is_nearly_unique(proposal.stats) or not (proposal.known_hint or proposal.sensitive_hint)
 
 
-def _repeats_like_weights(seen: Seen, columns: Sequence[Seen], variety: Variety) -> bool:
-    """Whether a few numbers with fractions, far apart, come with the values of another column: of a stratum, say."""
-    look = seen.look
-    if seen.shape is not Shape.AMOUNT or look.low < 1 or look.whole == look.filled or look.rows_each < 10:
+def _propose_weight(proposal: RoleProposal, columns: Sequence[RoleProposal], variety: Variety) -> RoleProposal:
+    """Return a column of sampling weights with its role: released only if many records share each weight."""
+    number = proposal.column.storage in (Storage.INTEGER, Storage.NUMBER)
+    if not number or not proposal.stats.filled or not proposal.stats.low > 0:
+        return proposal
+    if proposal.shape in (Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
+        return proposal
+    if not (_has_weight_name(proposal) or _repeats_like_weights(proposal, columns, variety)):
+        return proposal
+    weight = replace(proposal, weight=True)
+    reason = "sampling weights, for the risk in the population"
+    if proposal.stats.min_count >= MIN_RECORDS_PER_WEIGHT:
+        advice = "analysts need them, but they may reveal the stratum; role identifier removes them"
+        return weight.with_role(Role.OTHER, reason, advice)
+    return weight.with_role(Role.IDENTIFIER, reason, "removed: few records share some of them")
+
+
+def _has_weight_name(proposal: RoleProposal) -> bool:
+    """Whether the name means sampling weights, and the values are not body weights."""
+    if Hint.WEIGHT not in proposal.hints or Hint.BODY in proposal.hints:
         return False
-    places = (look.high - look.low) * 10.0 ** (seen.column.decimals or 12)
-    if look.distinct > 0.05 * places or seen.sensitive or seen.known:
+    stats = proposal.stats
+    weighs_bodies = stats.high <= 300 and stats.mean <= 120  # kilograms or pounds
+    body = weighs_bodies and stats.distinct > MAX_CODE_VALUES and (proposal.column.decimals or 0) <= 1
+    return Hint.SAMPLING in proposal.hints or Hint.HOUSEHOLD in proposal.hints or not body
+
+
+def _repeats_like_weights(proposal: RoleProposal, columns: Sequence[RoleProposal], variety: Variety) -> bool:
+    """Whether a few fractional numbers, far apart, follow the values of another column, such as a stratum."""
+    stats = proposal.stats
+    if proposal.shape is not Shape.AMOUNT or stats.whole_numbers == stats.filled:
         return False
-    strata = [other for other in columns if other.look.rows_each >= 2 and other.look.distinct >= look.distinct]
+    if stats.low < 1 or stats.mean_count < 10:
+        return False
+    places = (stats.high - stats.low) * 10.0 ** (proposal.column.decimals or 12)
+    if stats.distinct > 0.05 * places or proposal.sensitive_hint or proposal.known_hint:
+        return False
+    strata = [other for other in columns if other.stats.mean_count >= 2 and other.stats.distinct >= stats.distinct]
     groups = (Shape.CODE, Shape.MANY_CODES, Shape.POST_CODE, Shape.SHARED_NUMBER)
-    return any(other.shape in groups and variety(other.name, seen.name) <= ONE for other in strata)
+    return any(other.shape in groups and variety(other.name, proposal.name) <= MAX_VARIETY_OF_ONE for other in strata)
 
 
-def _quasi(columns: Sequence[Seen]) -> list[str]:
-    """Choose the quasi-identifiers: what others know best, one of a sort before a second, and not too many."""
-    candidates = [seen for seen in columns if seen.role is Role.QUASI]
-    placed = [seen for seen in candidates if seen.known or seen.shape in PLACED]
-    chosen = [seen for _, seen in sorted(_ranked(placed), key=lambda pair: pair[0])][:MOST_QUASI]
-    if len(chosen) < ENOUGH_QUASI:
+def _choose_quasi(columns: Sequence[RoleProposal]) -> list[str]:
+    """Choose a few quasi-identifiers: what others know best, one of each kind first."""
+    candidates = [proposal for proposal in columns if proposal.role is Role.QUASI]
+    placed = [proposal for proposal in candidates if proposal.known_hint or proposal.shape in RECOGNIZED_SHAPES]
+    chosen = _rank_candidates(placed)[:MAX_QUASI]
+    if len(chosen) < ENOUGH_RECOGNIZED_QUASI:
         rest = sorted((s for s in candidates if s not in placed), key=lambda s: s.shape is Shape.MANY_CODES)
-        chosen += rest[: UNPLACED_QUASI - len(chosen)]
-    return [seen.name for seen in chosen or _instead(columns)[:MOST_QUASI]]
+        chosen += rest[: MAX_UNRECOGNIZED_QUASI - len(chosen)]
+    return [proposal.name for proposal in chosen or _choose_fallback(columns)[:MAX_QUASI]]
 
 
-def _ranked(columns: Sequence[Seen]) -> list[tuple[tuple[int, int], Seen]]:
-    """Return columns with their rank: how many of the same sort came before, and how well others know that sort."""
+def _rank_candidates(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
+    """Order columns by how many of the same kind come before, then by how well known that kind is."""
     natural = {Shape.AGE: Hint.AGE, Shape.YEAR: Hint.BIRTH, Shape.MOMENT: Hint.BIRTH, Shape.POST_CODE: Hint.PLACE}
-    before: dict[Hint, int] = {}
-    ranked = []
-    for seen in columns:
-        sort = seen.known or natural[seen.shape]
-        ranked.append(((before.get(sort, 0), KNOWN.index(sort)), seen))
-        before[sort] = before.get(sort, 0) + 1
-    return ranked
+    kinds = [column.known_hint or natural[column.shape] for column in columns]
+    ranks = [(kinds[:place].count(kind), PUBLICLY_KNOWN_HINTS.index(kind)) for place, kind in enumerate(kinds)]
+    return [column for _, column in sorted(zip(ranks, columns, strict=True), key=lambda pair: pair[0])]
 
 
-def _instead(columns: Sequence[Seen]) -> list[Seen]:
-    """Return what can be a quasi-identifier where no column is one: numbers, else whatever is not removed."""
-    numbers = [seen for seen in columns if seen.role is Role.CONFIDENTIAL and not seen.sensitive]
-    kept = [seen for seen in columns if seen.role is Role.CONFIDENTIAL]
-    return numbers or kept or [seen for seen in columns if seen.role is Role.OTHER and not seen.weight]
+def _choose_fallback(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
+    """Return possible quasi-identifiers if there is none: numbers, else any column that is not removed."""
+    numbers = [proposal for proposal in columns if proposal.role is Role.CONFIDENTIAL and not proposal.sensitive_hint]
+    kept = [proposal for proposal in columns if proposal.role is Role.CONFIDENTIAL]
+    return numbers or kept or [proposal for proposal in columns if proposal.role is Role.OTHER and not proposal.weight]
 
 
-def _placed(seen: Seen, quasi: Sequence[str]) -> Seen:
-    """Return a column as a quasi-identifier where it was chosen, and in another role where it was not."""
-    told = TOLD[seen.shape]
-    if seen.name in quasi:
-        return seen if seen.role is Role.QUASI else seen.as_(Role.QUASI, told, "there is none that others know better")
-    if seen.role is not Role.QUASI:
-        return seen
-    if seen.shape in (Shape.CODE, Shape.SCALE) and seen.look.distinct <= FEW:
-        return seen.as_(Role.OTHER, told, "hardly known to others: if it is, quasi-identifier")
-    return seen.as_(Role.IDENTIFIER, told, "removed, for it would single people out: quasi-identifier keeps it")
-
-
-def _surplus(columns: Sequence[Seen]) -> set[str]:
-    """Choose the confidential columns that are not protected with the others; those go first whose names hint at it."""
-    found = [seen for seen in columns if seen.role is Role.CONFIDENTIAL]
-    return {seen.name for seen in sorted(found, key=lambda seen: not seen.sensitive)[MOST_CONFIDENTIAL:]}
-
-
-def _too_many(seen: Seen) -> Seen:
-    several = f"removed, for more than {MOST_CONFIDENTIAL} confidential columns are hard to protect together"
-    return seen.as_(Role.IDENTIFIER, TOLD[seen.shape], several)
+def _propose_in_table(proposal: RoleProposal, quasi: Sequence[str]) -> RoleProposal:
+    """Return a column as quasi-identifier if it is chosen, else with another role."""
+    reason = proposal.shape.value
+    if (proposal.name in quasi) == (proposal.role is Role.QUASI):
+        return proposal
+    if proposal.name in quasi:
+        return proposal.with_role(Role.QUASI, reason, "no other column is better known to others")
+    if proposal.shape in (Shape.CODE, Shape.SCALE) and proposal.stats.distinct <= MAX_CODE_VALUES:
+        return proposal.with_role(Role.OTHER, reason, "probably unknown to others; if not, make it a quasi-identifier")
+    advice = "removed: it would single people out; role quasi-identifier keeps it"
+    return proposal.with_role(Role.IDENTIFIER, reason, advice)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A column whose values have several rows each: people, or households of people who have one row each."""
+    """A column whose values have several rows each: people, or households of people with one row each."""
 
     column: str
     people: bool
 
 
-def unit_of(columns: Sequence[Seen], variety: Variety, k: int) -> Unit | None:
-    """Find the column that says which rows belong together; the finest, where there are several."""
-    given = [seen for seen in columns if seen.shape is Shape.SHARED_NUMBER or Hint.NUMBER in seen.hints]
-    found = [
-        s for s in given if s.role is Role.IDENTIFIER and s.look.rows_each >= 1.05 and s.look.distinct >= 2 * k
-    ]  # fmt: skip
-    if not found:
+def find_unit(columns: Sequence[RoleProposal], variety: Variety, k: int) -> Unit | None:
+    """Return the column that says which rows belong together; the finest if there are several."""
+    units = [
+        proposal
+        for proposal in columns
+        if (proposal.shape is Shape.SHARED_NUMBER or Hint.NUMBER in proposal.hints)
+        and proposal.role is Role.IDENTIFIER
+        and proposal.stats.mean_count >= 1.05
+        and proposal.stats.distinct >= 2 * k
+    ]
+    if not units:
         return None
-    finest = max(found, key=lambda seen: seen.look.distinct)
-    household = Hint.HOUSEHOLD in finest.hints or any(_differs(finest, seen, variety) for seen in columns)
+    finest = max(units, key=lambda proposal: proposal.stats.distinct)
+    household = Hint.HOUSEHOLD in finest.hints or any(_differs_within(finest, column, variety) for column in columns)
     return Unit(finest.name, not household)
 
 
-def _differs(unit: Seen, seen: Seen, variety: Variety) -> bool:
-    """Whether rows of a unit differ in what stays the same of a person: the sex, the date of birth, nearly the age."""
-    if seen.look.distinct < 2 or not ({Hint.SEX, Hint.BIRTH} & seen.hints or seen.shape is Shape.AGE):
+def _differs_within(unit: RoleProposal, proposal: RoleProposal, variety: Variety) -> bool:
+    """Whether rows of a unit differ in facts that are constant for a person: sex, date of birth, almost age."""
+    age = proposal.shape is Shape.AGE
+    if proposal.stats.distinct < 2 or not (age or {Hint.SEX, Hint.BIRTH} & proposal.hints):
         return False
-    return variety(unit.name, seen.name) > (OLDER if seen.shape is Shape.AGE else ONE)
+    return variety(unit.name, proposal.name) > (MAX_AGES_OF_PERSON if age else MAX_VARIETY_OF_ONE)
 
 
-def weight_of(columns: Sequence[Seen]) -> str | None:
-    """Choose the weights that say how many people a record stands for."""
-    weights = [seen for seen in columns if seen.weight]
-    rank = sorted(weights, key=lambda seen: (Hint.HOUSEHOLD in seen.hints, Hint.SAMPLING not in seen.hints))
+def find_weights(columns: Sequence[RoleProposal]) -> str | None:
+    """Return the column of sampling weights."""
+    weights = [proposal for proposal in columns if proposal.weight]
+    rank = sorted(weights, key=lambda proposal: (Hint.HOUSEHOLD in proposal.hints, Hint.SAMPLING not in proposal.hints))
     return rank[0].name if rank else None

@@ -1,196 +1,249 @@
-"""Shapes: what the values of a column look like, judged by how they repeat, are written and are spread.
+"""Shapes: what the values of a column look like, judged by how they repeat, are written and are distributed.
 
     nothing, constant     no value, or one
     moment                dates and times
     text                  sentences
-    number of its own     a value a record, as numbers are given out: in order, without gaps, or of one length
-    shared number         such numbers with several rows each: a household's, a person's
+    number of its own     one value per record, like assigned numbers: in order, without gaps, or of one length
+    shared number         such numbers with several rows each: of a household or a person
     code                  few values, whether written 3 or 3.0
-    many codes            many values that are names of something all the same: regions, occupations
-    post code, diagnosis  codes that say where they belong by the way they are written
-    scale                 words or bands that have an order
-    age, year             small whole numbers, years
+    many codes            many values that are still names: regions, occupations
+    post code, diagnosis  codes that are recognized by how they are written
+    scale                 words or bands with an order: low, medium, high; 18-29, 30-44, 45+
+    age, year             small integers, years
     amount                numbers with many values
 
-Whole numbers are names and not quantities where neighbours are not held about as often: ages rise and fall smoothly, a
-region has as many people as it has, whatever its neighbour in the list. In doubt they are names: of a mode nothing
-comes that was not there, of an average there may.
+Integers are names and not quantities if neighbouring values do not have similar frequencies: the frequencies of ages
+change smoothly, while those of region numbers do not. In doubt they are names, because a mode never creates a new
+value and an average may.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 
 import numpy as np
 
-from kinfold.profiling.ordered_texts import scale_of
-from kinfold.rows.appearance import Appearance, Succession
-from kinfold.rows.name_hints import Hint
-from kinfold.rows.schema import Column, Kind, Storage
+from kinfold.hierarchies import TOP
+from kinfold.tables.column_names import Hint
+from kinfold.tables.schema import Column, Kind, OrderStats, Storage, ValueStats
 
-FEW = 20  # different values up to which a column is a code
-ALMOST_ALL = 0.95  # share of different values from which a record has one of its own
-SMOOTH = 0.4  # correlation of a value's frequency with its neighbours', from which numbers are quantities
-OLDEST = 120
-YEARS = (1850, 2100)
-SENTENCE = 4  # words
-LONG = 40  # letters
-ROWS_OF_ONE = 30  # rows of a household or a person, on average, at most
+MAX_SCALE_VALUES = 30  # longer lists are not a scale
+
+SCALES = Path(__file__).with_name("scales.txt").read_text("utf-8").splitlines()  # words in their order, in 7 languages
+SCALE_POSITIONS = tuple({word: at for at, word in enumerate(scale.split("|"))} for scale in SCALES)
+BAND_NUMBER = r"\d+(?:[.,]\d+)?\s*[a-z€$£%]*"
+BAND_BELOW = r"<=?|≤|under|below|unter|bis|up to|moins de|menos de"
+BAND_UNTIL = "-|\N{EN DASH}|to|bis|a|à|until"
+BAND_OPEN = r"\+|and (?:over|more|older)|oder mehr|et plus|y más|or more"
+BAND = re.compile(
+    rf"(?P<below>{BAND_BELOW})?\s*(?P<low>{BAND_NUMBER})\s*(?:(?:{BAND_UNTIL})\s*(?P<high>{BAND_NUMBER})|(?:{BAND_OPEN}))?\s*",
+    re.IGNORECASE,
+)
+BAND_ABOVE = re.compile(r"(>=?|≥|over|above|über|plus de|más de)\s*", re.IGNORECASE)
+
+
+def find_scale(values: Sequence[str]) -> tuple[str, ...]:
+    """Return values in their order, or () if no order is known.
+
+    Words are looked up in `SCALES`; bands are ordered by their start, with `<` before and `>` or `+` after.
+
+    >>> find_scale(["high", "low", "Medium"]), find_scale(["45+", "18-29", "30-44"]), find_scale(["red", "blue", "low"])
+    (('low', 'Medium', 'high'), ('18-29', '30-44', '45+'), ())
+    """
+    if not 2 < len(values) <= MAX_SCALE_VALUES or TOP in values:
+        return ()
+    plain = {value: re.sub(r"[\s_-]+", " ", value).strip().casefold() for value in values}
+    for places in SCALE_POSITIONS:
+        if set(plain.values()) <= set(places) and len(set(plain.values())) == len(values):
+            return tuple(sorted(values, key=lambda value: places[plain[value]]))
+    return _order_bands(values)
+
+
+def _order_bands(values: Sequence[str]) -> tuple[str, ...]:
+    """Order bands by their start; plain numbers are not bands, and two equal starts have no order."""
+    starts = {value: start for value in values if (start := _get_band_start(value)) is not None}
+    if len(starts) < len(values) or len(set(starts.values())) < len(values):
+        return ()
+    wide = sum(not value.strip().replace(".", "").isdigit() for value in values)
+    return tuple(sorted(values, key=lambda value: starts[value])) if wide >= len(values) - 2 else ()
+
+
+def _get_band_start(value: str) -> tuple[float, int] | None:
+    text = value.strip()
+    above = BAND_ABOVE.match(text)
+    band = BAND.fullmatch(text[above.end() :] if above else text)
+    if band is None or (above and band["high"]):
+        return None
+    low = re.sub(r"[^\d.]", "", band["low"].replace(",", "."))
+    return float(low), -1 if band["below"] else 1 if above else 0
+
+
+MAX_CODE_VALUES = 20  # a column with fewer values is a code
+ALMOST_ALL = 0.95  # share of different values above which values are unique
+MIN_SMOOTHNESS = 0.4  # correlation of neighbouring frequencies above which numbers are quantities
+MAX_AGE = 120
+YEAR_RANGE = (1850, 2100)
+MIN_SENTENCE_WORDS = 4  # words
+MIN_TEXT_LETTERS = 40  # letters
+MAX_ROWS_PER_UNIT = 30  # average rows of a household or a person
 
 ICD10 = re.compile(r"[A-TV-Z][0-9][0-9AB](\.?[0-9A-KXZ]{1,4})?[-+*]?")
-NUMBERED = re.compile(r"[^\W\d_]{0,4}[-_ ]?[0-9]{3,}[-_ ]?[^\W\d_]?")  # P00123, 4711-B
+NUMBERED_CODE = re.compile(r"[^\W\d_]{0,4}[-_ ]?[0-9]{3,}[-_ ]?[^\W\d_]?")  # P00123, 4711-B
 POST_CODE = re.compile(r"[0-9]{4,6}|[0-9]{3}-[0-9]{4}|[0-9]{5}-[0-9]{3,4}|[0-9]{4} ?[A-Z]{2}|[0-9]{2}-[0-9]{3}"
                        r"|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]")  # fmt: skip
 
 
 class Shape(StrEnum):
-    """What the values of a column look like."""
+    """The kind of values of a column; the value says how it is recognized."""
 
-    NOTHING = "nothing"
-    CONSTANT = "constant"
-    MOMENT = "moment"
-    TEXT = "text"
-    OWN_NUMBER = "number of its own"
-    SHARED_NUMBER = "shared number"
-    CODE = "code"
-    MANY_CODES = "many codes"
-    POST_CODE = "post code"
-    DIAGNOSIS = "diagnosis"
-    SCALE = "scale"
-    AGE = "age"
-    YEAR = "year"
-    AMOUNT = "amount"
+    NOTHING = "it has no values"
+    CONSTANT = "one value distinguishes no records"
+    MOMENT = "dates"
+    TEXT = "free text may contain anything about a person"
+    OWN_NUMBER = "almost every record has its own value"
+    SHARED_NUMBER = "looks like assigned numbers, a few rows each"
+    CODE = "few values: a code"
+    MANY_CODES = "many values: codes, not quantities"
+    POST_CODE = "written like postal codes"
+    DIAGNOSIS = "written like diagnoses of ICD-10"
+    SCALE = "values with an order"
+    AGE = "small whole numbers, like ages"
+    YEAR = "whole numbers, like years"
+    AMOUNT = "a number with many values"
 
     @property
     def kind(self) -> Kind:
-        """How such values are compared and averaged."""
+        """The type of such a column."""
         if self in (Shape.AGE, Shape.YEAR, Shape.AMOUNT):
             return Kind.CONTINUOUS
         return {Shape.MOMENT: Kind.DATE, Shape.SCALE: Kind.ORDINAL}.get(self, Kind.NOMINAL)
 
 
-def shape_of(column: Column, look: Appearance, order: Succession | None, hints: frozenset[Hint]) -> Shape:
-    """Say what the values of a column look like; the order of the rows is known where it was asked for."""
-    if look.distinct <= 1:
-        return Shape.CONSTANT if look.distinct else Shape.NOTHING
+def detect_shape(column: Column, stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
+    """Return the shape of the values of a column; `order` is None if it was not computed."""
+    if stats.distinct <= 1:
+        return Shape.CONSTANT if stats.distinct else Shape.NOTHING
     if column.storage.kind is Kind.DATE:
         return Shape.MOMENT
     if column.storage is Storage.BOOLEAN:
         return Shape.CODE
     if column.storage is Storage.TEXT:
-        return _text(look, order, hints)
-    if look.whole < look.filled:
+        return _detect_text_shape(stats, order, hints)
+    if stats.whole_numbers < stats.filled:
         return Shape.AMOUNT
-    return _whole(look, order, hints)
+    return _detect_integer_shape(stats, order, hints)
 
 
-def worth_ordering(column: Column, look: Appearance) -> bool:
-    """Whether the order of a column's values can tell anything: of numbers and texts that could be given out."""
-    return column.storage.kind is not Kind.DATE and look.distinct > FEW and look.rows_each <= ROWS_OF_ONE
+def needs_order(column: Column, stats: ValueStats) -> bool:
+    """Whether the order of the rows can help to recognize assigned numbers."""
+    repeats_little = stats.distinct > MAX_CODE_VALUES and stats.mean_count <= MAX_ROWS_PER_UNIT
+    return repeats_little and column.storage.kind is not Kind.DATE
 
 
-def nearly_unique(look: Appearance) -> bool:
-    """Whether almost every record has a value of its own."""
-    return look.filled > 1 and look.distinct >= ALMOST_ALL * look.filled
+def is_nearly_unique(stats: ValueStats) -> bool:
+    """Whether almost every record has its own value."""
+    return stats.filled > 1 and stats.distinct >= ALMOST_ALL * stats.filled
 
 
-def _text(look: Appearance, order: Succession | None, hints: frozenset[Hint]) -> Shape:
-    if look.distinct > FEW and look.rows_each < 10 and (look.words >= SENTENCE or look.letters >= LONG):
+def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
+    many = stats.distinct > MAX_CODE_VALUES
+    sentences = stats.mean_words >= MIN_SENTENCE_WORDS
+    if many and stats.mean_count < 10 and (sentences or stats.mean_length >= MIN_TEXT_LETTERS):
         return Shape.TEXT
-    if look.distinct > 2 and _match(look, ICD10) and (Hint.HEALTH in hints or any(len(v) > 3 for v in look.values)):
+    detailed = Hint.HEALTH in hints or any(len(value) > 3 for value in stats.values)
+    if stats.distinct > 2 and detailed and _matches(stats, ICD10):
         return Shape.DIAGNOSIS
-    if nearly_unique(look):
+    if is_nearly_unique(stats):
         return Shape.OWN_NUMBER
-    if scale_of(look.values):
+    if find_scale(stats.values):
         return Shape.SCALE
-    if _match(look, POST_CODE) and (Hint.PLACE in hints or look.distinct > FEW) and not _in_stretches(look, order):
+    runs = _comes_in_runs(stats, order)
+    if (many or Hint.PLACE in hints) and not runs and _matches(stats, POST_CODE):
         return Shape.POST_CODE
-    if look.distinct <= FEW:
+    if not many:
         return Shape.CODE
-    if look.rows_each <= ROWS_OF_ONE and (_match(look, NUMBERED) or _in_stretches(look, order)):
+    if stats.mean_count <= MAX_ROWS_PER_UNIT and (runs or _matches(stats, NUMBERED_CODE)):
         return Shape.SHARED_NUMBER
-    return Shape.MANY_CODES if look.words < SENTENCE else Shape.TEXT
+    return Shape.TEXT if sentences else Shape.MANY_CODES
 
 
-def _whole(look: Appearance, order: Succession | None, hints: frozenset[Hint]) -> Shape:
-    if nearly_unique(look) and _given_out(look, order):
+def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
+    if is_nearly_unique(stats) and _looks_assigned(stats, order):
         return Shape.OWN_NUMBER
-    if Hint.AGE in hints and look.low >= 0 and look.high <= OLDEST and look.distinct > 2:
+    if Hint.AGE in hints and stats.low >= 0 and stats.high <= MAX_AGE and stats.distinct > 2:
         return Shape.AGE
-    if look.distinct <= FEW and look.rows_each >= 2:
+    if stats.distinct <= MAX_CODE_VALUES and stats.mean_count >= 2:
         return Shape.CODE
     if Hint.PLACE in hints or Hint.WORK in hints:
-        return Shape.POST_CODE if _match(look, POST_CODE) else Shape.MANY_CODES
-    if YEARS[0] <= look.low and look.high <= YEARS[1]:
+        return Shape.POST_CODE if _matches(stats, POST_CODE) else Shape.MANY_CODES
+    if YEAR_RANGE[0] <= stats.low and stats.high <= YEAR_RANGE[1]:
         return Shape.YEAR
-    if look.low >= 0 and look.high <= OLDEST:
-        return Shape.AGE if look.rows_each < 4 or _is_quantity(look) else Shape.MANY_CODES
-    if _in_stretches(look, order) and _even(look):
+    if stats.low >= 0 and stats.high <= MAX_AGE:
+        return Shape.AGE if stats.mean_count < 4 or _is_quantity(stats) else Shape.MANY_CODES
+    if _comes_in_runs(stats, order) and _is_even(stats):
         return Shape.SHARED_NUMBER
-    if look.rows_each < 5 or _rounded(look) or _is_quantity(look):
+    if stats.mean_count < 5 or _is_rounded(stats) or _is_quantity(stats):
         return Shape.AMOUNT
     return Shape.MANY_CODES
 
 
-def _given_out(look: Appearance, order: Succession | None) -> bool:
-    """Whether whole numbers look as if they were given out: spread evenly, and in order, dense or of one length."""
-    if look.filled < 3 or not _even(look):
+def _looks_assigned(stats: ValueStats, order: OrderStats | None) -> bool:
+    """Whether integers look like assigned numbers: evenly distributed, and in order, dense or of one length."""
+    if stats.filled < 3 or not _is_even(stats):
         return False
-    rising = order is not None and order.rises >= look.filled - 1
-    dense = look.distinct >= 0.5 * (look.high - look.low + 1) and look.high > OLDEST
-    return rising or dense or (_digits(look.low) == _digits(look.high) >= 5 and not _rounded(look))
+    if order is not None and order.rises >= stats.filled - 1:
+        return True
+    if stats.distinct >= 0.5 * (stats.high - stats.low + 1) and stats.high > MAX_AGE:
+        return True
+    low, high = (len(str(int(number))) if number > 0 else 0 for number in (stats.low, stats.high))  # digits
+    return low == high >= 5 and not _is_rounded(stats)
 
 
-def _in_stretches(look: Appearance, order: Succession | None) -> bool:
-    """Whether the rows of a value follow one another, a few rows each, as those of a household do."""
-    if order is None or not 1.05 <= look.rows_each <= ROWS_OF_ONE:
+def _comes_in_runs(stats: ValueStats, order: OrderStats | None) -> bool:
+    """Whether the rows of a value follow each other, a few at a time, like those of a household."""
+    if order is None or not 1.05 <= stats.mean_count <= MAX_ROWS_PER_UNIT:
         return False
-    return order.runs <= 1.05 * look.distinct and look.distinct > OLDEST
+    return order.runs <= 1.05 * stats.distinct and stats.distinct > MAX_AGE
 
 
-def _even(look: Appearance) -> bool:
-    """Whether numbers are spread evenly, as numbers that are given out are and sums of money are not."""
-    return abs(look.mean - (look.low + look.high) / 2) <= 0.1 * (look.high - look.low)
+def _is_even(stats: ValueStats) -> bool:
+    """Whether numbers are evenly distributed, like assigned numbers and unlike amounts of money."""
+    return abs(stats.mean - (stats.low + stats.high) / 2) <= 0.1 * (stats.high - stats.low)
 
 
-def _digits(number: float) -> int:
-    return len(str(int(abs(number)))) if number > 0 else 0
-
-
-def _rounded(look: Appearance) -> bool:
+def _is_rounded(stats: ValueStats) -> bool:
     """Whether most values are multiples of ten."""
-    return sum(float(value) % 10 == 0 for value in look.values) > 0.5 * len(look.values)
+    return sum(float(value) % 10 == 0 for value in stats.values) > 0.5 * len(stats.values)
 
 
-def _match(look: Appearance, pattern: re.Pattern[str]) -> bool:
-    """Whether almost all rows that were looked at hold a value of a pattern."""
-    held = sum(n for value, n in zip(look.values, look.counts, strict=True) if pattern.fullmatch(_written(value)))
-    return held >= ALMOST_ALL * sum(look.counts)
+def _matches(stats: ValueStats, pattern: re.Pattern[str]) -> bool:
+    """Whether almost all inspected rows match a pattern."""
+    codes = (value.strip().removesuffix(".0") for value in stats.values)  # 4711.0 is the code 4711
+    count = sum(n for code, n in zip(codes, stats.counts, strict=True) if pattern.fullmatch(code))
+    return count >= ALMOST_ALL * sum(stats.counts)
 
 
-def _written(value: str) -> str:
-    """Return a value as a code is written: 4711.0 is 4711."""
-    return value.strip().removesuffix(".0")
-
-
-def _is_quantity(look: Appearance) -> bool:
-    """Whether a value is held about as often as its neighbours."""
-    if not look.complete:
+def _is_quantity(stats: ValueStats) -> bool:
+    """Whether neighbouring values have similar frequencies."""
+    if not stats.complete:
         return False
-    values = np.array([float(value) for value in look.values])
-    counts = np.array(look.counts, np.float64)[np.argsort(values)]
-    if look.high - look.low + 1 <= 1.5 * look.distinct:  # what is not held counts where little is left out
-        there = np.zeros(int(look.high - look.low) + 1)
-        there[(np.sort(values) - look.low).astype(np.intp)] = counts
-        counts = there
-    return smoothness(counts) > SMOOTH or (_range_of_ages(look) and counts.var() < 2 * counts.mean())
+    values = np.array([float(value) for value in stats.values])
+    counts = np.array(stats.counts, np.float64)[np.argsort(values)]
+    if stats.high - stats.low + 1 <= 1.5 * stats.distinct:  # if few values are absent, they count as 0
+        dense = np.zeros(int(stats.high - stats.low) + 1)
+        dense[(np.sort(values) - stats.low).astype(np.intp)] = counts
+        counts = dense
+    spans_ages = stats.low != 1 and stats.low <= 25 and 60 <= stats.high <= MAX_AGE  # codes usually start at 1
+    return compute_smoothness(counts) > MIN_SMOOTHNESS or (spans_ages and counts.var() < 2 * counts.mean())
 
 
-def smoothness(counts: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
-    """Return the correlation of each frequency with the mean of the three before and the three after it, -1 to 1.
+def compute_smoothness(counts: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    """Return the correlation of each frequency with the mean of its six neighbours, -1 to 1.
 
-    >>> round(smoothness(np.array([1.0, 2, 3, 4, 5, 6, 7, 6, 5, 4, 3, 2, 1])), 2)
+    >>> round(compute_smoothness(np.array([1.0, 2, 3, 4, 5, 6, 7, 6, 5, 4, 3, 2, 1])), 2)
     0.95
     """
     root = np.sqrt(counts)
@@ -198,7 +251,3 @@ def smoothness(counts: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
     if len(root) < 3 or root.std() == 0 or np.std(near) == 0:
         return 0.0
     return float(np.corrcoef(root, near)[0, 1])
-
-
-def _range_of_ages(look: Appearance) -> bool:
-    return look.low != 1 and look.low <= 25 and 60 <= look.high <= OLDEST  # codes are counted from 1

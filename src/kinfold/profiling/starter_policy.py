@@ -1,6 +1,6 @@
-"""A starter policy: what a profile proposes, as a TOML file with the reasons as comments, to correct and to run.
+"""Starter policies: the proposals of a profile as a TOML file with reasons as comments, to correct and to run.
 
-Tables of labels that are long stand in files of their own, in a folder beside the policy, where there is one.
+Long tables of labels are written to files of their own, in a folder next to the policy, if there is one.
 """
 
 from __future__ import annotations
@@ -13,95 +13,98 @@ from typing import Any, TypeAlias
 import tomlkit
 from tomlkit.items import Table
 
-from kinfold.hierarchy.grouped_values import Rows
+from kinfold.hierarchies.grouping import Rows
+from kinfold.profiling.hierarchy_proposals import ProposedHierarchy
 from kinfold.profiling.profile import ColumnProfile, Profile
-from kinfold.profiling.proposed_hierarchies import ProposedHierarchy
-from kinfold.profiling.source_guess import worth_writing
-from kinfold.rows.schema import Kind, Role
+from kinfold.profiling.source_detection import select_source_keys
+from kinfold.tables.schema import Kind, Role
 
-HEAD = """\
-A starter policy, proposed from the table. Check every role: identifier (removed), quasi-identifier (somebody
-else may know it), confidential (to be protected from inference), other (released as it is). A hierarchy says how
-a column would be generalized: by method = "lattice" and its like, or with average = "generalize" in the column."""
-PEOPLE = "a person has several rows: k counts people, not rows"
-HOUSEHOLDS = "several rows share each of its values, as people of a household do: with this line k counts those"
-TextOf: TypeAlias = Callable[[str], str]  # a policy, given the folder of its hierarchies
+HEADER = """\
+A starter policy, proposed from the table. Check every role: identifier (removed), quasi-identifier (others
+may know it), confidential (protected from inference), other (released as it is). A hierarchy says how
+a column is generalized: by method = "lattice" and similar methods, or with average = "generalize" in the column."""
+T_COMMENT = "a number: the distribution in each class differs from the whole table by at most this, 0 to 1"
+HOUSEHOLD_COMMENT = "several rows share each value, like the people of a household: with this line k counts households"
+PolicyWriter: TypeAlias = Callable[[str], str]  # returns a policy, given the folder of its hierarchies
 
-LONGEST = 60  # characters of a file's name
+MAX_FILE_NAME = 60  # characters
 
 
 @dataclass(frozen=True)
-class PolicyForm:
-    """What a policy says beside what is found in the table: its head, its sections, and further keys of columns."""
+class PolicyTemplate:
+    """The header, the sections and further column keys of a policy."""
 
-    head: str = HEAD
+    head: str = HEADER
     sections: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"method": {"name": "auto"}})
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def starter(profile: Profile, k: int | None = None, folder: str | None = None, form: PolicyForm | None = None) -> str:
-    """Return the text of a policy for the profiled table; long tables of labels are in a folder, if it has a name."""
-    form = form or PolicyForm()
+def write_starter_policy(
+    profile: Profile, k: int | None = None, folder: str | None = None, form: PolicyTemplate | None = None
+) -> str:
+    """Return a policy as TOML for the profiled table; long tables of labels go to `folder`, if given."""
+    form = form or PolicyTemplate()
     document = tomlkit.document()
     for line in form.head.splitlines():
         document.add(tomlkit.comment(line) if line else tomlkit.nl())
     document.add(tomlkit.nl())
-    if written := worth_writing(profile.source):
-        document.add("source", tomlkit.item(written))
-    document.add("privacy", _privacy(profile, {"k": k or profile.k, **form.sections.get("privacy", {})}))
+    if source := select_source_keys(profile.source):
+        document.add("source", tomlkit.item(source))
+    document.add("privacy", _write_privacy(profile, {"k": k or profile.k, **form.sections.get("privacy", {})}))
     for name, keys in form.sections.items():
         if name != "privacy":
-            document.add(name, _section(keys))
+            document.add(name, write_section(keys))
     if profile.sampling_weights is not None:
         report = tomlkit.table()
-        report.add("sampling_weights", profile.sampling_weights)
-        report["sampling_weights"].comment("how many people a record stands for: the risk in the population")
+        comment = "how many people a record represents: for the risk in the population"
+        _add_key(report, "sampling_weights", profile.sampling_weights, comment)
         document.add("report", report)
     columns = tomlkit.table(is_super_table=True)
-    files = {} if folder is None else {name: f"{folder}/{file}" for name, file, _ in hierarchy_files(profile)}
+    files = {} if folder is None else {name: f"{folder}/{file}" for name, file, _ in list_hierarchy_files(profile)}
     for column in profile.columns:
-        columns.add(column.name, _column(column, files.get(column.name), form.columns.get(column.name, {})))
+        columns.add(column.name, _write_column(column, files.get(column.name), form.columns.get(column.name, {})))
     document.add("columns", columns)
     return tomlkit.dumps(document)
 
 
-def _section(keys: Mapping[str, Any]) -> Table:
+def write_section(keys: Mapping[str, Any]) -> Table:
+    """Return a section of a policy; mappings in it become inline tables."""
     table = tomlkit.table()
     for key, value in keys.items():
-        table.add(key, _inline(value) if isinstance(value, Mapping) else value)
+        table.add(key, write_inline(value) if isinstance(value, Mapping) else value)
     return table
 
 
-def _inline(keys: Mapping[str, Any]) -> Any:
+def write_inline(keys: Mapping[str, Any]) -> Any:
+    """Return keys in one line."""
     inline = tomlkit.inline_table()
     inline.update(keys)
     return inline
 
 
-def hierarchy_files(profile: Profile) -> Iterator[tuple[str, str, Rows]]:
-    """Yield the columns whose table of labels is long, with the name of a file for each and its rows."""
-    taken: set[str] = set()
+def list_hierarchy_files(profile: Profile) -> Iterator[tuple[str, str, Rows]]:
+    """Yield each column with a long table of labels, its file name and its rows."""
+    used: set[str] = set()
     for column in profile.columns:
-        if column.hierarchy and column.hierarchy.long:
-            file = re.sub(r"[^\w-]+", "_", column.name)[:LONGEST]
-            while file.casefold() in taken:
+        if column.hierarchy and column.hierarchy.needs_file:
+            file = re.sub(r"[^\w-]+", "_", column.name)[:MAX_FILE_NAME]
+            while file.casefold() in used:
                 file += "_"
-            taken.add(file.casefold())
+            used.add(file.casefold())
             yield column.name, f"{file}.csv", column.hierarchy.rows
 
 
-def _privacy(profile: Profile, said: Mapping[str, Any]) -> Table:
-    table = _section(said)
-    table["k"].comment("at least so many records share each combination of quasi-identifiers")
+def _write_privacy(profile: Profile, keys: Mapping[str, Any]) -> Table:
+    table = write_section(keys)
+    table["k"].comment("at least this many records share each combination of quasi-identifiers")
     if profile.unit is not None and profile.unit.people:
-        table.add("unit", profile.unit.column)
-        table["unit"].comment(PEOPLE)
+        _add_key(table, "unit", profile.unit.column, "a person has several rows: k counts people, not rows")
     elif profile.unit is not None:
-        table.add(tomlkit.comment(f"unit = {tomlkit.item(profile.unit.column).as_string()}  # {HOUSEHOLDS}"))
+        table.add(tomlkit.comment(f"unit = {tomlkit.item(profile.unit.column).as_string()}  # {HOUSEHOLD_COMMENT}"))
     return table
 
 
-def _column(column: ColumnProfile, file: str | None, further: Mapping[str, Any]) -> Table:
+def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str, Any]) -> Table:
     table = tomlkit.table()
     table.add(tomlkit.comment(f"{column.reason}; {column.distinct:,} values, {column.missing:,} missing"))
     table.add("role", column.role)
@@ -111,42 +114,32 @@ def _column(column: ColumnProfile, file: str | None, further: Mapping[str, Any])
     for key, value in further.items():
         table.add(key, value)
     if column.order:
-        table.add("order", _listed(column.order))
-        table["order"].comment("from the lowest to the highest")
+        _add_key(table, "order", list(column.order), "from the lowest to the highest")
     if column.role == Role.QUASI and column.missing and column.kind in (Kind.CONTINUOUS, Kind.DATE):
-        table.add("missing", "separate")
-        table["missing"].comment("separate (grouped apart), mean (imputed), drop (the record), refuse")
-    _protect(table, column)
+        _add_key(table, "missing", "separate", "separate (own classes), mean (imputed), drop (the record), refuse")
+    if column.t is not None:
+        _add_key(table, "t", column.t, T_COMMENT)
+    if column.l is not None:
+        _add_key(table, "l", column.l, "a category: each class has at least this many different values")
     if column.hierarchy:
-        table.add("hierarchy", _hierarchy(column.hierarchy, file))
+        table.add("hierarchy", _write_hierarchy(column.hierarchy, file))
     return table
 
 
-def _protect(table: Table, column: ColumnProfile) -> None:
-    """Write down what is promised about a confidential column."""
-    if column.t is not None:
-        table.add("t", column.t)
-        table["t"].comment("a number: in each class it is spread as in the whole table, to within this; 0 is alike")
-    if column.l is not None:
-        table.add("l", column.l)
-        table["l"].comment("a category: so many different values in each class, at least")
+def _add_key(table: Table, key: str, value: Any, comment: str) -> None:
+    table.add(key, value)
+    table[key].comment(comment)
 
 
-def _hierarchy(hierarchy: ProposedHierarchy, file: str | None) -> Any:
+def _write_hierarchy(hierarchy: ProposedHierarchy, file: str | None) -> Any:
     if file is None and hierarchy.rows:
         levels = tomlkit.table()
-        levels.add(tomlkit.comment(f"{hierarchy.told}: a row a value, ever coarser"))
+        levels.add(tomlkit.comment(f"{hierarchy.description}: one row per value, ever coarser"))
         rows = tomlkit.array().multiline(multiline=True)
         for row in hierarchy.rows:
-            rows.append(_listed(row))
+            rows.append(list(row))
         levels.add("levels", rows)
         return levels
-    keys = _inline({"file": file} if file is not None else hierarchy.keys)
-    keys.comment(hierarchy.told)
+    keys = write_inline({"file": file} if file is not None else hierarchy.keys)
+    keys.comment(hierarchy.description)
     return keys
-
-
-def _listed(texts: tuple[str, ...]) -> Any:
-    array = tomlkit.array()
-    array.extend(texts)
-    return array

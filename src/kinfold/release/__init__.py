@@ -1,1 +1,1 @@
-"""A release: the value, its certificate, its folder, how it is checked and reported."""
+"""A release: the value, its certificate, its folder, its inspection and its reports."""

@@ -1,4 +1,9 @@
-"""The certificate: what a recipient needs to check the promises, and nothing about the original."""
+"""The certificate: everything a recipient needs to check the promises, and nothing about the original.
+
+It holds roles, types, orders, ground distances, models with required and measured values, the method, versions, and
+checksums of the release and its report. A certificate is untrusted input when it is read back: its shape is checked
+before its values are used.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,26 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
-from kinfold.errors import DataError, VerifyError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from kinfold import __version__, models
+from kinfold.errors import DataError, KinfoldError, Problem, VerifyError
+from kinfold.hierarchies import build_from_rows
+from kinfold.models import KAnonymity, Model, TCloseness
+from kinfold.models.terms import ConfidentialColumn, Terms
+from kinfold.models.verdict import Verdict
+from kinfold.policy.binding import BoundColumn, BoundPolicy
+from kinfold.tables.schema import Kind, Role
+from kinfold.tables.source_form import ReleasedForm
 
 CERTIFICATE_FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a recipient needs to check the promises, and nothing about the original."""
+    """The content of a certificate as JSON values."""
 
     content: Mapping[str, Any]
 
@@ -23,25 +38,229 @@ class Certificate:
     def read(cls, text: str) -> Certificate:
         """Read a certificate and check it against its own checksum."""
         try:
-            content = json.loads(text, parse_constant=_refused)
+            content = json.loads(text, parse_constant=_refuse_constant)
             checksum = content.pop("checksum")
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             raise DataError("the certificate cannot be read", fix="ask for the release again") from None
-        if checksum != _digest(content):
+        if checksum != _hash_content(content):
             raise VerifyError("the certificate was changed after it was made", fix="ask for the release again")
         if content.get("format") != CERTIFICATE_FORMAT:
-            raise DataError("the certificate is of another version", fix="update kinfold")
+            raise DataError("the certificate has the format of another version of kinfold", fix="update kinfold")
         return cls(content)
 
     def text(self) -> str:
         """Return the certificate as JSON, with its checksum."""
-        return json.dumps({**self.content, "checksum": _digest(self.content)}, indent=2, ensure_ascii=False) + "\n"
+        content = {**self.content, "checksum": _hash_content(self.content)}
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def _refused(constant: str) -> Any:
-    raise ValueError(constant)  # NaN and Infinity are no JSON
+def _refuse_constant(constant: str) -> Any:
+    raise ValueError(constant)  # NaN and Infinity are not JSON
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def _hash_content(content: Mapping[str, Any]) -> str:
     canonical = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+MODELS = {name: getattr(models, name) for name in ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")}
+
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
+ParameterValue = str | Annotated[int, Field(ge=-(2**53), le=2**53, strict=True)] | Annotated[float, Field(strict=True)]
+
+
+class _CertificatePart(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class _CertificateFile(_CertificatePart):
+    file: Annotated[str, Field(pattern=r"^[^/\\]+$")]  # a name without folders
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _CertificateFigure(_CertificatePart):
+    promise: str
+    asked: NonNegative
+    found: NonNegative
+
+
+class _CertificatePeople(_CertificatePart):
+    counted_by: str
+    checked: str
+    promises: tuple[_CertificateFigure, ...]
+
+
+class _CertificateRelease(_CertificateFile):
+    order: Literal["sorted", "kept"]
+    separator: Annotated[str, Field(pattern=r"^[,;|:^~!#&\t ]$")] | None = None
+    decimal: Literal[","] | None = None
+    records: Count
+    classes: Count
+    people: _CertificatePeople | None = None
+    within: NonNegative | None = None
+    blocks: Count | None = None
+
+    @model_validator(mode="after")
+    def _require_separator(self) -> Self:
+        if self.separator is None and not self.file.endswith(".parquet"):
+            raise ValueError("a CSV file needs a separator")
+        return self
+
+
+class _CertificateColumn(_CertificatePart):
+    name: str
+    role: Role
+    type: Kind
+    average: str | None = None
+    distance: Literal["ordered", "hierarchical", "equal"] | None = None
+    order: tuple[str, ...] | None = None
+    hierarchy: tuple[tuple[str, ...], ...] | None = None
+    dates: Annotated[str, Field(pattern=r"^[%A-Za-z0-9 ./:,+-]+$")] | None = None  # becomes part of a query
+
+
+class _CertificatePromise(_CertificateFigure):
+    model: Literal["KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK"]
+    parameters: dict[str, ParameterValue]
+
+
+class _CertificateFigures(_CertificatePart):
+    k: Count
+    l: dict[str, Count]
+    t: dict[str, NonNegative]
+
+
+class _CertificateSchema(_CertificatePart):
+    format: Literal[2]
+    made_with: dict[str, str]
+    release: _CertificateRelease
+    report: _CertificateFile | None = None
+    method: str
+    columns: tuple[_CertificateColumn, ...]
+    promises: tuple[_CertificatePromise, ...]
+    joint: bool
+    found: _CertificateFigures
+
+
+def certify(policy: BoundPolicy, terms: Terms, verdict: Verdict, files: Mapping[str, Any], method: str) -> Certificate:
+    """Return the certificate of a release: its columns, its promises with their figures, and its files."""
+    content = {
+        "format": CERTIFICATE_FORMAT,
+        "made_with": {"kinfold": __version__},
+        **files,
+        "release": {**files["release"], "records": verdict.records, "classes": verdict.classes},
+        "method": method,
+        **describe_terms(terms, verdict),
+        "columns": [_describe_column(column, terms) for column in policy.columns if column.role is not Role.IDENTIFIER],
+    }
+    return Certificate(content)
+
+
+def describe_terms(terms: Terms, verdict: Verdict) -> dict[str, Any]:
+    """Return the terms and the figures of a verdict with the keys of a certificate."""
+    promises = [
+        {
+            "model": type(model).__name__,
+            # the ground distance stands with its column
+            "parameters": {key: value for key, value in vars(model).items() if key not in ("distance", "hierarchy")},
+            "promise": f.promise,
+            "asked": f.asked,
+            "found": f.found,
+        }
+        for model, f in zip(terms.models, verdict.findings, strict=True)
+    ]
+    roles = {Role.QUASI: terms.quasi, Role.OTHER: terms.other}
+    columns = [{"name": name, "role": str(role)} for role, names in roles.items() for name in names]
+    columns += [_describe_confidential(column) for column in terms.confidential]
+    levels = {"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)}
+    return {"columns": columns, "promises": promises, "joint": terms.joint, "found": levels}
+
+
+def check_shape(certificate: Certificate) -> None:
+    """Raise if a certificate has another shape, promises no k-anonymity, or names no quasi-identifier."""
+    try:
+        _CertificateSchema.model_validate(certificate.content)
+    except ValidationError as error:
+        places = {".".join(str(part) for part in detail["loc"][:2]) for detail in error.errors(include_url=False)}
+        what = f"the certificate is not of the expected shape: {', '.join(sorted(places)[:5])}"
+        raise DataError(what, fix="ask for the release again") from None
+    columns, promises = certificate.content["columns"], certificate.content["promises"]
+    names = [column["name"] for column in columns]
+    problems = []
+    if not any(promise["model"] == KAnonymity.__name__ for promise in promises):
+        problems.append(Problem("the certificate promises no k-anonymity", "do not rely on it"))
+    if not any(column["role"] == Role.QUASI for column in columns):
+        problems.append(Problem("the certificate names no quasi-identifier", "do not rely on it"))
+    if len({*names}) < len(names):
+        problems.append(Problem("the certificate names a column twice", "do not rely on it"))
+    if problems:
+        raise VerifyError(problems)
+
+
+def read_terms(certificate: Certificate) -> Terms:
+    """Return the terms that a certificate states."""
+    columns = certificate.content["columns"]
+    people = certificate.content["release"].get("people")
+    try:
+        confidential = {c["name"]: _read_confidential(c) for c in columns if c["role"] == Role.CONFIDENTIAL}
+        promises = tuple(_build_model(promise, confidential) for promise in certificate.content["promises"])
+    except (KinfoldError, ArithmeticError, LookupError, TypeError, ValueError):
+        raise DataError("the certificate states contradictory terms", fix="ask for the release again") from None
+    return Terms(
+        quasi=tuple(c["name"] for c in columns if c["role"] == Role.QUASI),
+        confidential=tuple(confidential.values()),
+        other=tuple(c["name"] for c in columns if c["role"] == Role.OTHER),
+        removed=tuple(c["name"] for c in columns if c["role"] == Role.IDENTIFIER),
+        models=promises,
+        joint=certificate.content["joint"],
+        unit=people["counted_by"] if people else None,
+    )
+
+
+def read_form(entry: Mapping[str, Any]) -> ReleasedForm:
+    """Return the format of a released file from its entry in the certificate."""
+    return ReleasedForm(separator=entry.get("separator"), decimal=entry.get("decimal", "."))
+
+
+def read_policy_values(certificate: Certificate) -> dict[str, Any]:
+    """Return k and the columns of a certificate as values of a policy, to which a recipient can add keys."""
+    columns = {}
+    for entry in certificate.content["columns"]:
+        keys = {key: entry[key] for key in ("role", "type", "distance", "order") if key in entry}
+        columns[entry["name"]] = keys | ({"hierarchy": {"levels": entry["hierarchy"]}} if "hierarchy" in entry else {})
+    k = next(p["parameters"]["k"] for p in certificate.content["promises"] if p["model"] == KAnonymity.__name__)
+    return {"privacy": {"k": k}, "columns": columns}
+
+
+def _describe_column(column: BoundColumn, terms: Terms) -> dict[str, Any]:
+    for confidential in terms.confidential:
+        if confidential.name == column.name:
+            return _describe_confidential(confidential)
+    entry: dict[str, Any] = {"name": column.name, "role": str(column.role), "type": str(column.kind)}
+    return entry | ({"average": column.average} if column.role is Role.QUASI else {})
+
+
+def _describe_confidential(column: ConfidentialColumn) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": column.name, "role": str(Role.CONFIDENTIAL), "type": column.kind}
+    entry["distance"] = column.distance
+    entry |= {"order": list(column.order)} if column.order is not None else {}
+    entry |= {"hierarchy": column.hierarchy.labels.tolist()} if column.hierarchy else {}
+    return entry | ({"dates": column.date_format} if column.date_format else {})
+
+
+def _read_confidential(entry: Mapping[str, Any]) -> ConfidentialColumn:
+    order = tuple(entry["order"]) if "order" in entry else None
+    hierarchy = build_from_rows(entry["hierarchy"]) if "hierarchy" in entry else None
+    kind, distance = entry["type"], entry["distance"]
+    if (distance == "ordered" and kind == Kind.NOMINAL) or (distance == "hierarchical") != (hierarchy is not None):
+        raise ValueError("the distance does not fit the values")
+    return ConfidentialColumn(entry["name"], kind, distance, order, hierarchy, entry.get("dates"))
+
+
+def _build_model(promise: Mapping[str, Any], confidential: Mapping[str, ConfidentialColumn]) -> Model:
+    parameters = dict(promise["parameters"])
+    column = confidential[parameters["column"]] if "column" in parameters else None
+    if column is not None and promise["model"] == TCloseness.__name__:
+        parameters |= {"distance": column.distance, "hierarchy": column.hierarchy}
+    model: Model = MODELS[promise["model"]](**parameters)
+    return model

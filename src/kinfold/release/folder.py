@@ -1,7 +1,7 @@
-"""The release folder: written beside the old one, verified from its file as a recipient would, then exchanged with it.
+"""The release folder: written next to the old one, verified from its file as a recipient would, then swapped in.
 
-public/     release.csv · certificate.json · report.html      what may leave
-internal/   report.html · audit.json · policy.toml            what must not
+public/     release.csv · certificate.json · report.html      may be shared
+internal/   report.html · audit.json · policy.toml            stays private
 """
 
 from __future__ import annotations
@@ -19,217 +19,216 @@ import numpy as np
 
 from kinfold import __version__
 from kinfold.errors import KinfoldError, PolicyError, Problem, VerifyError
-from kinfold.hierarchy import Hierarchy
-from kinfold.models.terms import Confidential
-from kinfold.progress import Stage, attended
-from kinfold.release.certificate import Certificate
-from kinfold.release.certification import certify, form_in
-from kinfold.release.database_table import write_table
-from kinfold.release.inspection import check_read, figures, same
+from kinfold.hierarchies import Hierarchy
+from kinfold.models.terms import ConfidentialColumn
+from kinfold.policy.terms import list_texts
+from kinfold.progress import StageProgress, run_in_thread
+from kinfold.release.certificate import Certificate, certify, read_form
+from kinfold.release.inspection import check_frame, figures_agree, get_figures
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
-from kinfold.request.terms import held_texts
-from kinfold.rows.categories import category
-from kinfold.rows.databases.address import DatabaseAddress
-from kinfold.rows.engines import Engine
-from kinfold.rows.engines.source import digest
-from kinfold.rows.frames import Snapshot
+from kinfold.tables.databases.address import DatabaseAddress
+from kinfold.tables.engine import Engine
+from kinfold.tables.frames import Snapshot
+from kinfold.tables.readers.files import hash_file
+from kinfold.tables.schema import normalize_category
 from kinfold.verification import verify
 
 if TYPE_CHECKING:
-    from kinfold.rows.databases.target import TargetTable
+    from kinfold.tables.databases.transfer import TargetTable
 
-CHECKED_TWICE = 100_000  # records up to which a second checker, in plain Python, has to agree
+MAX_RECORDS_CHECKED_TWICE = 100_000  # larger releases are checked once: the plain Python checker takes too long
 
 
 def save(
     release: Release,
     folder: Path,
+    *,
     force: bool = False,
     into: DatabaseAddress | None = None,
-    progress: Stage | None = None,
+    progress: StageProgress | None = None,
 ) -> Path:
-    """Write a release folder and return where it is; raise, and leave everything as it was, if its file fails.
+    """Write a release folder and return its path; raise and change nothing if its file fails the check.
 
-    Where a table of a database is named it is written too, and what was written verified before anybody sees it.
-    What somebody listens to is made in a thread of its own; it gets its name in the calling one, where nobody stops it.
+    `into` is a database table that is written and verified as well. With `progress`, the folder is written in a thread;
+    it gets its name in the calling thread, which is not interrupted.
     """
-    fill = partial(_fill_alone, release, into)
-    made = fill if progress is None else partial(_heeded, fill, progress)
+    fill = partial(_fill, release, into)
+    if progress is not None:
+        fill = partial(_fill_in_thread, fill, progress)
     if into is None:
-        publish(folder, made, force=force)
+        publish(folder, fill, force=force)
     else:
-        _save_both(release, folder, into, made, force=force)
+        _save_with_table(release, folder, into, fill, force=force)
     return folder
 
 
-def _heeded(fill: Callable[[Path, Stage], None], progress: Stage, made: Path) -> None:
-    from kinfold.rows.engines.connection import watched
+def _fill_in_thread(fill: Callable[[Path, StageProgress], None], progress: StageProgress, folder: Path) -> None:
+    from kinfold.tables.duckdb.connection import watch_queries
 
-    with watched() as watch:
-        attended(partial(fill, made), progress, watch)
+    with watch_queries() as watch:
+        run_in_thread(partial(fill, folder), progress, watch)
 
 
-def _save_both(
-    release: Release, folder: Path, into: DatabaseAddress, made: Callable[[Path], None], *, force: bool
+def _save_with_table(
+    release: Release, folder: Path, into: DatabaseAddress, fill: Callable[[Path], None], *, force: bool
 ) -> None:
-    """Make the folder, then the table in a transaction that stays open until the folder is about to get its name."""
-    from kinfold.rows.databases.target import check_target, opened_target
+    """Write the folder, then the table in a transaction that is committed just before the folder gets its name."""
+    from kinfold.tables.databases.transfer import check_target, open_target
 
     check_target(into, force=force)
     targets: list[TargetTable] = []
     with ExitStack() as stack:
 
-        def fill(place: Path) -> None:
-            made(place)
-            targets.append(stack.enter_context(opened_target(into, force=force)))
+        def fill_both(new: Path) -> None:
+            fill(new)
+            targets.append(stack.enter_context(open_target(into, force=force)))
             with release.lock:
-                write_table(release, targets[0])
+                _write_table(release, targets[0])
 
         try:
-            publish(folder, fill, force=force, elsewhere=lambda: targets[0].commit())
+            publish(folder, fill_both, force=force, elsewhere=lambda: targets[0].commit())
         except KinfoldError as error:
             if not targets or not targets[0].committed:
                 raise
-            what = f"{into.described} of {into.place} is written and verified, but its folder is not"
+            what = f"{into.description} of {into.place} is written and verified, but its folder is not"
             raise PolicyError([*error.problems, Problem(what, "release again with --force")]) from None
 
 
-def _unheard(stage: str, done: int, total: int) -> None:
-    """Listen to nothing."""
+def _write_table(release: Release, target: TargetTable) -> None:
+    """Write the released rows to a database table; raise unless the same rows are read back and keep every promise."""
+    from kinfold.tables.duckdb.engine import DuckDB
+
+    ordered = release.policy.request.output.order == "sorted"
+    checksum = release.engine.write(release.released, target, release.output_schema, ordered=ordered)
+    with DuckDB() as engine:
+        frame = engine.read(target.rows)
+        figures = get_figures(verify(engine, frame, release.terms).require())
+        unchanged = frame.checksum == checksum and figures_agree(figures, get_figures(release.verdict))
+    if not unchanged:
+        what = f"the rows read back from {target.address.description} are not those that were written"
+        raise VerifyError(what, fix="nothing was released; check whether the database changes values, and report this")
 
 
-def _fill_alone(release: Release, into: DatabaseAddress | None, made: Path, tell: Stage = _unheard) -> None:
-    """Write everything while no other thread asks the engine."""
-    with release.lock:
-        _fill(release, into, made, tell)
-
-
-def _fill(release: Release, into: DatabaseAddress | None, made: Path, tell: Stage) -> None:
-    """Write everything, the certificate last of the public part, and check it as a recipient would, twice."""
-    public, internal = made / "public", made / "internal"
+def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress: StageProgress | None = None) -> None:
+    """Write all files, the certificate last of the public ones, and check them as a recipient would."""
+    report = progress or (lambda *_: None)
+    public, internal = folder / "public", folder / "internal"
     public.mkdir()
     internal.mkdir()
     output = release.policy.request.output
     file = public / f"release.{output.format}"
-    tell("write", 0, 1)
-    release.engine.write(release.released, file, release.written, ordered=output.order == "sorted")
-    tell("report", 0, 1)
-    _write_reports(release, public, internal)
-    tell("check", 0, 1)
-    twice = release.verdict.records <= CHECKED_TWICE
-    _certify(release, file, public, twice=twice)
-    more: dict[str, Any] = {"checked_twice": twice} | ({"into": str(into)} if into else {})
-    (internal / "audit.json").write_text(_json(audit(release, file) | more), encoding="utf-8")
-    (internal / "policy.toml").write_text(
-        release.policy.applied(release.plan.method, release.plan.steps).toml(), encoding="utf-8"
-    )
+    with release.lock:
+        report("write", 0, 1)
+        release.engine.write(release.released, file, release.output_schema, ordered=output.order == "sorted")
+        report("report", 0, 1)
+        _write_reports(release, public, internal)
+        report("check", 0, 1)
+        twice = release.verdict.records <= MAX_RECORDS_CHECKED_TWICE
+        _certify_file(release, file, public, twice=twice)
+        audit = _build_audit(release, file) | {"checked_twice": twice} | ({"into": str(into)} if into else {})
+        text = json.dumps(audit, indent=2, ensure_ascii=False) + "\n"
+        (internal / "audit.json").write_text(text, encoding="utf-8")
+        policy = release.policy.record_choices(release.plan.method, release.plan.steps)
+        (internal / "policy.toml").write_text(policy.toml(), encoding="utf-8")
 
 
-def _certify(release: Release, file: Path, public: Path, *, twice: bool) -> None:
-    """Read the file as written, write down what is found on it, and check the whole as a recipient would."""
-    from kinfold.rows.engines.duckdb import DuckDB
+def _certify_file(release: Release, file: Path, public: Path, *, twice: bool) -> None:
+    """Read the written file, certify it, and check the public folder as a recipient would."""
+    from kinfold.tables.duckdb.engine import DuckDB
 
-    form = form_in(_marks(release) if file.suffix == ".csv" else {})
-    limits = release.policy.request.engine.resources.of(file)
-    release.engine.forget_counts()  # the check counts anew, and holds as much
+    form = read_form(_describe_separators(release) if file.suffix == ".csv" else {})
+    limits = release.policy.request.engine.resources.for_sources(file)
+    release.engine.close(only_counts=True)  # frees memory: the check counts again
     with DuckDB(limits) as engine:
-        frame = engine.read(file, form=form)  # values may hold what separates fields elsewhere
-        certificate = _certified(release, engine, frame, public / "report.html")
+        frame = engine.read(file, form=form)
+        certificate = _build_certificate(release, engine, frame, public / "report.html")
         (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
-        check_read(public, engine, frame, twice=twice).require()
+        check_frame(public, engine, frame, twice=twice).require()
 
 
-def _certified(release: Release, engine: Engine, frame: Any, report: Path) -> Certificate:
-    """Verify the file as written, compare that with what was found on the rows, and write it down."""
+def _build_certificate(release: Release, engine: Engine, frame: Any, report: Path) -> Certificate:
+    """Verify the written file, compare the figures with those of the rows in memory, and return the certificate."""
     verdict = verify(engine, frame, release.terms).require()
-    shown = tuple(_shown(column, engine, frame) for column in release.terms.confidential)
-    if not same(figures(verdict), figures(release.verdict)):
-        what = "what is found on the file is not what was found on the rows before they were written"
+    if not figures_agree(get_figures(verdict), get_figures(release.verdict)):
+        what = "the figures of the file are not those of the rows before they were written"
         raise VerifyError(what, fix="nothing was released; please report this")
-    output = release.policy.request.output
-    told: dict[str, Any] = {"file": f"release.{output.format}", "sha256": engine.checksum(frame), "order": output.order}
-    told |= _marks(release) if output.format == "csv" else {}
+    output, plan = release.policy.request.output, release.plan
+    entry: dict[str, Any] = {"file": f"release.{output.format}", "sha256": frame.checksum, "order": output.order}
+    entry |= _describe_separators(release) if output.format == "csv" else {}
     if release.verdict.people:
         unit = release.policy.request.privacy.unit
-        counted = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
-        told |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": counted}}
-    if release.plan.gap is not None:
-        told["within"] = float(f"{release.plan.gap:.6f}")  # of the least loss possible
-    if release.plan.blocks:
-        told["blocks"] = release.plan.blocks  # that the classes were made in: not what the method makes of the whole
-    files = {"release": told, "report": {"file": report.name, "sha256": digest(report)}}
-    return certify(release.policy, replace(release.terms, confidential=shown), verdict, files, release.plan.method)
+        figures = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
+        entry |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": figures}}
+    if plan.gap is not None:
+        entry["within"] = float(f"{plan.gap:.6f}")  # share above the lowest possible loss
+    if plan.blocks:
+        entry["blocks"] = plan.blocks  # the method ran on blocks, not on the whole table
+    files = {"release": entry, "report": {"file": report.name, "sha256": hash_file(report)}}
+    confidential = tuple(_restrict_to_released(column, engine, frame) for column in release.terms.confidential)
+    return certify(release.policy, replace(release.terms, confidential=confidential), verdict, files, plan.method)
 
 
-def _marks(release: Release) -> dict[str, str]:
-    """Return what stands between the fields of a CSV file, and in its numbers where that is no point."""
-    decimal = release.engine.form(release.released).decimal
-    told = {"separator": release.engine.separator(release.released)}
-    return told | ({"decimal": decimal} if decimal != "." else {})
+def _describe_separators(release: Release) -> dict[str, str]:
+    """Return the field separator of a CSV file, and its decimal mark if it is not a point."""
+    decimal = release.released.form.decimal
+    return {"separator": release.released.separator} | ({"decimal": decimal} if decimal != "." else {})
 
 
-def _shown(column: Confidential, engine: Engine, frame: Any) -> Confidential:
-    """Return a confidential column whose order and hierarchy have the released values and no other."""
+def _restrict_to_released(column: ConfidentialColumn, engine: Engine, frame: Any) -> ConfidentialColumn:
+    """Return a confidential column whose order and hierarchy hold only released values."""
     if column.hierarchy is None and column.order is None:
         return column
-    values = {*map(category, held_texts(engine, frame, column.name))}
+    values = {*map(normalize_category, list_texts(engine, frame, column.name))}
     if column.order is not None:
-        column = replace(column, order=tuple(text for text in column.order if category(text) in values))
+        column = replace(column, order=tuple(text for text in column.order if normalize_category(text) in values))
     if column.hierarchy is None:
         return column
     if not values:
         return replace(column, distance="equal", hierarchy=None)
-    rows = [row for row in column.hierarchy.labels if category(row[0]) in values]
+    rows = [row for row in column.hierarchy.labels if normalize_category(row[0]) in values]
     return replace(column, hierarchy=Hierarchy(np.array(rows, object)))
 
 
 def _write_reports(release: Release, public: Path, internal: Path) -> None:
-    from kinfold.measures.catalogue import CATALOGUE
-    from kinfold.release.description import Contents, describe
-    from kinfold.release.report.page import page
+    from kinfold.measures.measure_table import CATALOGUE
+    from kinfold.release.report.description import ReleaseContents, describe
+    from kinfold.release.report.page import write_page
 
-    contents = Contents(release)
-    (public / "report.html").write_text(page(describe(contents, internal=False)), encoding="utf-8")
-    (internal / "report.html").write_text(page(describe(contents, internal=True), CATALOGUE), encoding="utf-8")
+    contents = ReleaseContents(release)
+    (public / "report.html").write_text(write_page(describe(contents, internal=False)), encoding="utf-8")
+    (internal / "report.html").write_text(write_page(describe(contents, internal=True), CATALOGUE), encoding="utf-8")
 
 
-def audit(release: Release, file: Path | None = None) -> dict[str, Any]:
-    """Return everything there is to know about how a release was made; it must not leave."""
-    policy = release.policy.request
+def _build_audit(release: Release, file: Path) -> dict[str, Any]:
+    """Return a complete record of how a release was made. It must stay private."""
+    policy, plan, measures = release.policy.request, release.plan, release.measures
     return {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "kinfold": __version__,
-        "source": _source(release),
-        "release": {"file": file.name, "sha256": digest(file)} if file else None,
+        "source": _describe_source(release),
+        "release": {"file": file.name, "sha256": hash_file(file)},
         "seed": policy.method.seed,
-        "method": release.plan.method,
-        "reason": release.plan.reason,
-        "repaired": release.plan.repaired,
-        "steps": release.plan.steps,
-        "refined": round(release.plan.refined, 3),
-        "gap": release.plan.gap,
-        "blocks": release.plan.blocks,
-        "notes": list(release.plan.notes),
+        **{key: getattr(plan, key) for key in ("method", "reason", "repaired", "steps")},
+        "refined": round(plan.refine_seconds, 3),
+        "gap": plan.gap,
+        "blocks": plan.blocks,
+        "notes": list(plan.notes),
         "seconds": round(release.seconds, 3),
         "verdict": release.verdict.to_dict(),
-        "measures": release.measures.to_dict(),
-        "statistics": release.measures.statistics.to_dict(),
-        "warnings": list(release.measures.warnings),
+        "measures": measures.to_dict(),
+        "statistics": measures.statistics.to_dict(),
+        "warnings": list(measures.warnings),
         "rules": [asdict(rule) for rule in release.rules],
         "policy": policy.model_dump(mode="json", exclude_none=True),
     }
 
 
-def _source(release: Release) -> dict[str, Any]:
-    """Say what the original was: a file or rows of a database with their checksum, or what kind of frame."""
-    source, checksum = release.source, release.engine.checksum(release.original)
+def _describe_source(release: Release) -> dict[str, Any]:
+    """Return the name and checksum of a file, the address and checksum of database rows, or the kind of frame."""
+    source, checksum = release.source, release.original.checksum
     if isinstance(source, Path):
         return {"file": source.name, "sha256": checksum}
     if isinstance(source, DatabaseAddress):
         return {"database": str(source), "rows": checksum}
     return {"frame": source.module if isinstance(source, Snapshot) else type(source).__module__}
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

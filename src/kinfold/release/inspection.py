@@ -1,38 +1,39 @@
-"""Inspection: a release checked from its public folder alone, as its recipient does, by one checker or by two.
+"""Inspection: check a release from its public folder alone, as its recipient does, with one checker or two.
 
-files       those that the certificate lists, unchanged, and no others
-certificate of the expected shape, with promises; its figures are those that are found
-rows        grouped again from the file, every promise asked; by a recipient's own policy too, where one is given
-twice       the plain checker, which shares no code with this one, finds the same
+files        the files that the certificate lists, unchanged, and no others
+certificate  of the expected shape, with promises; its figures equal those measured on the file
+rows         grouped again from the file, every promise checked; also by the recipient's own policy, if given
+output keys  no value that the policy maps, limits or rounds is left unrecoded; no formulas in a spreadsheet-safe file
+twice        the plain checker, which shares no code with this one, finds the same
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from kinfold import checker
-from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, VerifyError
+from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, VerifyError, plural
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
-from kinfold.release.certificate import Certificate
-from kinfold.release.certification import check_shape, form_in, stated, terms_in
-from kinfold.release.recoded_values import with_recoded_values
-from kinfold.request.policy import Policy
-from kinfold.request.terms import terms_of_release
-from kinfold.rows.engines import Engine
-from kinfold.rows.engines.source import digest
-from kinfold.rows.text_warnings import formulas
+from kinfold.policy.model import ColumnPolicy, Policy
+from kinfold.policy.terms import build_release_terms
+from kinfold.release.certificate import Certificate, check_shape, describe_terms, read_form, read_terms
+from kinfold.tables.engine import Engine
+from kinfold.tables.readers.files import hash_file
+from kinfold.tables.recoding import ValueLimits, ValueMap, ValueRecoding
+from kinfold.tables.schema import Column, Kind, Role, Storage
+from kinfold.tables.text_values import warn_of_formulas
 from kinfold.verification import verify
 
-AskMore: TypeAlias = Callable[[Certificate], Policy]
+RecipientPolicy: TypeAlias = Callable[[Certificate], Policy]
 
 
-class Checked(NamedTuple):
-    """What was found, and the certificate that said it."""
+class Inspection(NamedTuple):
+    """The verdict on a release folder, and its certificate."""
 
     verdict: Verdict
     certificate: Certificate
@@ -40,181 +41,204 @@ class Checked(NamedTuple):
 
 def check_folder(
     folder: Path,
-    policy: AskMore | None = None,
+    policy: RecipientPolicy | None = None,
     *,
     rows_only: bool = False,
     require_people: bool = False,
     twice: bool = False,
-) -> Checked:
-    """Verify a release from its public folder alone: checksums, promises, and what the certificate says was found.
+) -> Inspection:
+    """Verify a release from its public folder alone: checksums, promises, and the figures of the certificate.
 
-    `policy` makes a recipient's own policy of the certificate: the release is judged by it as well. What is promised of
-    people cannot be checked without the column that names them: the verdict says so, unless `rows_only` leaves it
-    aside, and fails if `require_people`, or if the recipient asks for people and the certificate does not mention any.
+    `policy` builds the recipient's own policy from the certificate; the release is checked against it as well. Promises
+    about people cannot be checked without the column that names them. A note of the verdict says so, unless `rows_only`
+    is set. The check fails if `require_people` is set, or if only the recipient's policy has a unit.
     """
-    from kinfold.rows.engines.duckdb import DuckDB
-    from kinfold.rows.resources import Resources
+    from kinfold.tables.duckdb.engine import DuckDB
+    from kinfold.tables.resources import Resources
 
-    public = public_part(folder)
-    certificate = read_certificate(public)
-    _check_files(public, certificate)
-    told = certificate.content["release"]
-    with DuckDB(Resources().of(public / told["file"])) as engine:
-        frame = engine.read(public / told["file"], form=form_in(told))
-        verdict, terms = _checked(public, certificate, engine, frame, twice=twice), terms_in(certificate)
+    public = find_public_folder(folder)
+    certificate = _read_checked_certificate(public)
+    entry = certificate.content["release"]
+    file = public / entry["file"]
+    with DuckDB(Resources().for_sources(file)) as engine:
+        frame = engine.read(file, form=read_form(entry))
+        verdict, terms = _check_rows(public, certificate, engine, frame, twice=twice), read_terms(certificate)
         if policy is not None:
-            asked = policy(certificate)
-            more = terms_of_release(asked, engine, frame)
-            require_people |= more.unit is not None and terms.unit is None
-            verdict, terms = verdict.also(verify(engine, frame, more)), replace(terms, unit=terms.unit or more.unit)
-            verdict = with_recoded_values(verdict, engine, frame, asked)
-            verdict = spreadsheet_safe(verdict, engine, frame) if asked.output.spreadsheet_safe else verdict
-    return Checked(verdict if rows_only else verdict.of_rows(terms.unit, required=require_people), certificate)
+            own_policy = policy(certificate)
+            own_terms = build_release_terms(own_policy, engine, frame)
+            require_people |= own_terms.unit is not None and terms.unit is None
+            verdict = verdict.merge(verify(engine, frame, own_terms))
+            terms = replace(terms, unit=terms.unit or own_terms.unit)
+            verdict = check_output_keys(verdict, engine, frame, own_policy)
+    verdict = verdict if rows_only else verdict.add_people_note(terms.unit, required=require_people)
+    return Inspection(verdict, certificate)
 
 
-def check_read(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
-    """Verify a release whose file an engine has read already, as its recipient does; people are left aside."""
-    certificate = read_certificate(public)
-    _check_files(public, certificate)
-    return _checked(public, certificate, engine, frame, twice=twice)
+def check_frame(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
+    """Verify a release whose file is read already, as its recipient does; people are not checked."""
+    return _check_rows(public, _read_checked_certificate(public), engine, frame, twice=twice)
 
 
-def _checked(public: Path, certificate: Certificate, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
-    """Hold what was read against the certificate, by one checker or by two."""
-    if engine.checksum(frame) != certificate.content["release"]["sha256"]:
+def _check_rows(public: Path, certificate: Certificate, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
+    if frame.checksum != certificate.content["release"]["sha256"]:
         raise VerifyError("the release was changed while it was read", fix="do not use this file")
-    verdict = verify(engine, frame, terms_in(certificate))
-    _require_same(verdict, certificate)
+    verdict = verify(engine, frame, read_terms(certificate))
+    _require_certified_figures(verdict, certificate)
     if twice:
-        require_agreement(verdict, checker.examine(public))
+        require_agreement(verdict, checker.check_release(public))
     return verdict
 
 
-def spreadsheet_safe(verdict: Verdict, engine: Engine, frame: Any) -> Verdict:
-    """Add what a spreadsheet would run of a table to what is wrong with it."""
-    found = [Problem(told, "do not open this file in a spreadsheet") for told in formulas(engine, frame, safe=False)]
-    return replace(verdict, problems=(*verdict.problems, *found))
-
-
-def check_table(source: Any, engine: Engine, frame: Any, verdict: Verdict, terms: Terms) -> None:
-    """Ask the plain checker about a table that has no certificate; raise unless it finds the same."""
-    form, plain = engine.form(frame), isinstance(source, str | Path) and Path(source).suffix in (".csv", ".parquet")
-    if not plain or form.encoding not in (None, "utf-8") or form.thousands or engine.blanked(frame):
+def check_table(source: Any, frame: Any, verdict: Verdict, terms: Terms) -> None:
+    """Run the plain checker on a table without a certificate; raise unless it finds the same."""
+    form, plain = frame.form, isinstance(source, str | Path) and Path(source).suffix in (".csv", ".parquet")
+    if not plain or form.encoding not in (None, "utf-8") or form.thousands or frame.blanked:
         raise PolicyError(
-            "the second checker reads CSV and Parquet files in UTF-8, without words for missing or marks for thousands",
-            fix="save the table as one, or leave --twice",
+            "the second checker reads only CSV and Parquet files in UTF-8, "
+            "without words for missing values or thousands separators",
+            fix="save the table as such a file, or leave out --twice",
         )
     if verdict.problems:
         return
-    release = {"separator": form.between_fields, "decimal": form.decimal, "records": verdict.records}
-    release["classes"] = verdict.classes
-    told = {**stated(terms, verdict), "release": release}
-    require_agreement(verdict, checker.consider(Path(source), told))
+    release: dict[str, Any] = {"separator": form.field_separator, "decimal": form.decimal}
+    release |= {"records": verdict.records, "classes": verdict.classes}
+    content = {**describe_terms(terms, verdict), "release": release}
+    require_agreement(verdict, checker.check_table(Path(source), content))
 
 
-def was_sorted(path: Path) -> bool:
-    """Whether a certificate beside a file says that the rows of that file were sorted."""
+def check_output_keys(verdict: Verdict, engine: Engine, frame: Any, policy: Policy) -> Verdict:
+    """Add a problem for values that the policy recodes to others, and for formulas in a spreadsheet-safe release."""
+    schema = engine.schema(frame)
+    problems = []
+    for name, keys in policy.columns.items():
+        if name in schema:
+            for key, recoding in _list_recodings(keys, schema[name], policy.output.preserve == "variance"):
+                if count := engine.recode(frame, {name: recoding}, schema).changed[name]:
+                    what = f"column '{name}' holds {plural(count, 'value')} that columns.{name}.{key} recodes"
+                    problems.append(Problem(what, "do not use this file"))
+    if policy.output.spreadsheet_safe:
+        formulas = warn_of_formulas(engine, frame, safe=False)
+        problems += [Problem(warning, "do not open this file in a spreadsheet") for warning in formulas]
+    return replace(verdict, problems=(*verdict.problems, *problems))
+
+
+def _list_recodings(keys: ColumnPolicy, column: Column, stretched: bool) -> Iterator[tuple[str, ValueRecoding]]:
+    """Yield the recodings that a released column must already satisfy, by key of the policy.
+
+    A mapped value is gone, unless another value is mapped to it. Averages of limited values are within the limits,
+    unless they are stretched to preserve the variance; averages need not be multiples of `round_to`.
+    """
+    averaged = keys.role is Role.QUASI
+    names = keys.map or {}
+    gone = {old: new for old, new in names.items() if old not in {*names.values()}}
+    if gone:
+        yield "map", ValueMap(gone)
+    if column.storage.kind is Kind.NOMINAL or (averaged and stretched):
+        return
+    whole = column.storage is Storage.INTEGER
+    # a limit of another type than the column does not apply: text is for dates
+    text = column.storage.kind is Kind.DATE
+    top, bottom = (limit if isinstance(limit, str) == text else None for limit in (keys.top, keys.bottom))
+    if top is not None:
+        yield "top", ValueLimits(top=math.floor(top) if whole else top)  # type: ignore[arg-type]
+    if bottom is not None:
+        yield "bottom", ValueLimits(bottom=math.ceil(bottom) if whole else bottom)  # type: ignore[arg-type]
+    if keys.round_to is not None and column.storage.kind is Kind.CONTINUOUS and not averaged:
+        yield "round_to", ValueLimits(bottom, top, keys.round_to)
+
+
+def is_sorted(path: Path) -> bool:
+    """Whether a certificate next to a file says that the rows of the file are sorted."""
     try:
-        told = read_certificate(path.parent).content["release"]
+        entry = read_certificate(path.parent).content["release"]
     except KinfoldError:
         return False
-    return bool(told["file"] == path.name and told["order"] == "sorted")
+    return bool(entry["file"] == path.name and entry["order"] == "sorted")
 
 
-def public_part(folder: Path) -> Path:
-    """Return the public part of a release folder, or the folder itself where it is that part."""
+def find_public_folder(folder: Path) -> Path:
+    """Return the public part of a release folder, or the folder itself if it is that part."""
     return folder / "public" if (folder / "public").is_dir() else folder
 
 
 def read_certificate(public: Path) -> Certificate:
-    """Read the certificate of a public folder, and check that it is one."""
+    """Read the certificate of a public folder and check its shape."""
     file = public / "certificate.json"
     try:
-        if not file.is_file():  # a device or a pipe may never end
+        if not file.is_file():  # reading a device or a pipe may never end
             raise FileNotFoundError
         certificate = Certificate.read(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
-        raise DataError(
-            f"no certificate can be read in '{public}'", fix="name the folder of a release: DIR or DIR/public"
-        ) from None
+        what = f"no certificate can be read in '{public}'"
+        raise DataError(what, fix="name the folder of a release: DIR or DIR/public") from None
     check_shape(certificate)
     return certificate
 
 
-def _check_files(public: Path, certificate: Certificate) -> None:
-    """Compare the files of a public folder with those that the certificate lists."""
-    listed = {
-        certificate.content[key]["file"]: certificate.content[key]
-        for key in ("release", "report")
-        if certificate.content.get(key)
-    }
+def _read_checked_certificate(public: Path) -> Certificate:
+    """Read the certificate of a public folder; raise unless the folder holds the files that it lists, unchanged."""
+    certificate = read_certificate(public)
+    entries = [certificate.content[key] for key in ("release", "report") if certificate.content.get(key)]
+    checksums = {entry["file"]: entry["sha256"] for entry in entries}
     released = certificate.content["release"]["file"]
     if not (public / released).is_file():
         raise DataError(f"'{released}' is not in '{public}'", fix="ask for the release again")
+    unlisted = sorted({file.name for file in public.iterdir()} - {*checksums, "certificate.json"})
     problems = [
-        Problem(
-            f"'{entry.name}' is in '{public}', but the certificate does not list it",
-            "remove it, or find out what it is",
-        )
-        for entry in sorted(public.iterdir())
-        if entry.name not in {*listed, "certificate.json"}
+        Problem(f"'{name}' is in '{public}', but the certificate does not list it", "remove it, or find its origin")
+        for name in unlisted
     ]
     problems += [
         Problem(f"'{name}' was changed after its certificate was made", "do not use this file")
-        for name, told in listed.items()
-        if (public / name).exists() and not _is(public / name, told["sha256"])
+        for name, checksum in checksums.items()
+        if (file := public / name).exists() and not (file.is_file() and hash_file(file) == checksum)
     ]
     if problems:
         raise VerifyError(problems)
+    return certificate
 
 
-def _is(file: Path, checksum: str) -> bool:
-    """Whether a file holds these bytes; what is no file holds none: a pipe may never end."""
-    return file.is_file() and digest(file) == checksum
-
-
-def _require_same(verdict: Verdict, certificate: Certificate) -> None:
-    """Raise if what a certificate says was found is not what is there."""
+def _require_certified_figures(verdict: Verdict, certificate: Certificate) -> None:
+    """Raise unless the figures of a certificate are those of the file."""
     content = certificate.content
-    told = {"found": content["found"], "promises": [_words(promise) for promise in content["promises"]]}
-    told |= {key: content["release"][key] for key in ("records", "classes")}
-    if not verdict.problems and not same(figures(verdict), told):
+    certified = {"found": content["found"], "promises": [_get_promise_figures(each) for each in content["promises"]]}
+    certified |= {key: content["release"][key] for key in ("records", "classes")}
+    if not verdict.problems and not figures_agree(get_figures(verdict), certified):
         fix = "do not use this file"
-        missed = [Problem(finding.promise + " does not hold", fix) for finding in verdict.findings if not finding.holds]
-        differs = Problem("what the certificate says was found is not what is there", fix)
-        raise VerifyError([differs, *missed])
+        failed = [Problem(finding.promise + " does not hold", fix) for finding in verdict.findings if not finding.holds]
+        raise VerifyError([Problem("the figures of the certificate are not those of the file", fix), *failed])
 
 
-def figures(verdict: Verdict) -> dict[str, Any]:
+def get_figures(verdict: Verdict) -> dict[str, Any]:
     """Return every figure of a verdict that a certificate repeats."""
     promises = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in verdict.findings]
-    found = {"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)}
-    return {"found": found, "promises": promises, "records": verdict.records, "classes": verdict.classes}
+    levels = {"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)}
+    return {"found": levels, "promises": promises, "records": verdict.records, "classes": verdict.classes}
 
 
-def _words(promise: Mapping[str, Any]) -> dict[str, Any]:
+def _get_promise_figures(promise: Mapping[str, Any]) -> dict[str, Any]:
     return {key: promise[key] for key in ("promise", "asked", "found")}
 
 
 def require_agreement(verdict: Verdict, plain: Mapping[str, Any]) -> None:
     """Raise unless the plain checker found what the engine found."""
-    ours = figures(verdict) | {"holds": not verdict.problems and all(f.holds for f in verdict.findings)}
-    promises = [_words(promise) for promise in plain["promises"]]
-    found = {key: plain["found"].get(key) for key in ours["found"]}
-    theirs = {key: plain[key] for key in ours} | {"promises": promises, "found": found}
-    if not same(ours, theirs):
-        differ = [key for key in ours if not same(ours[key], theirs[key])]
+    ours = get_figures(verdict) | {"holds": not verdict.problems and all(f.holds for f in verdict.findings)}
+    promises = [_get_promise_figures(promise) for promise in plain["promises"]]
+    levels = {key: plain["found"].get(key) for key in ours["found"]}
+    theirs = {key: plain[key] for key in ours} | {"promises": promises, "found": levels}
+    if not figures_agree(ours, theirs):
+        different = [key for key in ours if not figures_agree(ours[key], theirs[key])]
         second = f" (the second says: {'; '.join(plain['problems'])})" if plain["problems"] else ""
-        what = f"the two checkers do not agree on {', '.join(differ)}{second}"
+        what = f"the two checkers do not agree on {', '.join(different)}{second}"
         raise VerifyError(what, fix="do not use this file; please report this")
 
 
-def same(found: Any, told: Any) -> bool:
-    """Whether two findings agree; numbers with decimals to nine digits: another machine may round the last ones."""
-    if isinstance(found, dict) and isinstance(told, dict):
-        return found.keys() == told.keys() and all(same(found[key], told[key]) for key in found)
-    if isinstance(found, list) and isinstance(told, list):
-        return len(found) == len(told) and all(map(same, found, told))
-    if isinstance(found, float) and isinstance(told, int | float):
-        return math.isclose(found, told, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(found == told)
+def figures_agree(ours: Any, theirs: Any) -> bool:
+    """Whether figures are equal; decimals to nine digits, because another machine may round the last ones."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return ours.keys() == theirs.keys() and all(figures_agree(ours[key], theirs[key]) for key in ours)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(figures_agree, ours, theirs))
+    if isinstance(ours, float) and isinstance(theirs, int | float):
+        return math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(ours == theirs)

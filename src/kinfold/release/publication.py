@@ -1,13 +1,13 @@
-"""Publication: a folder takes its final name only when everything in it is made and verified.
+"""Publication: a folder gets its final name only after everything in it is written and verified.
 
-    sweep what a killed run left beside the folder
-    make the new one in a temporary folder beside it, for the owner's eyes alone
-    fill it (the caller's affair, verification included), and bring it to the disk
-    exchange the two in one step of the file system, then remove the old one
+    remove what a killed run left next to the folder
+    create the new folder in a temporary folder next to it, readable by its owner only
+    fill it (done by the caller, including verification) and flush it to disk
+    exchange both folders in one file system operation, then remove the old one
 
-A crash leaves the old release or the whole new one. Where the system cannot exchange two folders in one step, the old
-one is renamed away first: after a crash in that instant the next run puts it back. Whoever comes second to a new
-folder is refused, at the start or at the exchange.
+A crash leaves either the old release or the complete new one. If the system cannot exchange two folders in one
+operation, the old one is renamed first; after a crash at that moment the next run restores it. If two runs write the
+same new folder, the second is refused, at the start or at the exchange.
 """
 
 from __future__ import annotations
@@ -19,30 +19,28 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from kinfold.disk import exchange, journal, scratch
+from kinfold.disk import folders, journal
 from kinfold.errors import PolicyError
 
-PARTS = {"public", "internal"}
-NEW, OLD = "new", "old"  # in the temporary folder
-ATTEMPTS = 10  # others may come and go in the same place
+RELEASE_PARTS = {"public", "internal"}
+NEW_FOLDER, OLD_FOLDER = "new", "old"  # in the temporary folder
+MAX_ATTEMPTS = 10  # another process may create and remove the same folder meanwhile
 
 
-def check_place(folder: Path, *, force: bool) -> None:
-    """Refuse, before any work, a folder that cannot be written or that holds something else than a release."""
+def check_target_folder(folder: Path, *, force: bool) -> None:
+    """Raise, before any work, if a folder cannot be written or holds anything but a release."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PolicyError(f"'{folder}' is not a folder", fix="name a folder for the release: --out DIR")
-    if folder.is_dir() and (held := {entry.name for entry in folder.iterdir()}):
-        if not held <= PARTS:
-            raise PolicyError(f"'{folder}' holds other things than a release", fix="name a new folder: --out DIR")
-        if not _certified(folder):
-            raise PolicyError(
-                f"'{folder}' holds no certificate of kinfold's: it is no release, or not a whole one",
-                fix="name a new folder: --out DIR, or remove that one yourself",
-            )
+    if folder.is_dir() and (names := {entry.name for entry in folder.iterdir()}):
+        if not names <= RELEASE_PARTS:
+            what = f"'{folder}' holds files that do not belong to a release"
+            raise PolicyError(what, fix="name a new folder: --out DIR")
+        if not _has_certificate(folder):
+            what = f"'{folder}' has no kinfold certificate: it is not a complete release"
+            raise PolicyError(what, fix="name a new folder: --out DIR, or remove that folder yourself")
         if not force:
-            raise PolicyError(
-                f"'{folder}' holds a release already", fix="replace it with --force, or name another folder"
-            )
+            what = f"'{folder}' already holds a release"
+            raise PolicyError(what, fix="replace it with --force, or name another folder")
     parent = next(path for path in folder.absolute().parents if path.exists())
     if not os.access(parent, os.W_OK | os.X_OK):
         raise PolicyError(f"'{parent}' is not writable", fix="choose a folder that you may write to")
@@ -51,38 +49,49 @@ def check_place(folder: Path, *, force: bool) -> None:
 def publish(
     folder: Path, fill: Callable[[Path], None], *, force: bool = False, elsewhere: Callable[[], None] | None = None
 ) -> None:
-    """Let `fill` make a folder and give it its name when that went well; whatever goes wrong, nothing is lost.
+    """Let `fill` write a new folder, then give it its name. On any error the old folder stays.
 
-    `elsewhere` gives what was made in another place its name, right before: of the two it is what may still fail.
+    `elsewhere` commits what `fill` wrote outside of the folder. It runs before the rename, because it is more likely to
+    fail.
     """
-    check_place(folder, force=force)
-    opened = [path for path in folder.absolute().parents if not path.exists()]  # the innermost first
-    beside: Path | None = None
+    check_target_folder(folder, force=force)
+    parents = [path for path in folder.absolute().parents if not path.exists()]  # the innermost first
+    prefix = f".{folder.name}-"
+    scratch: Path | None = None
     try:
-        _open(opened)
-        scratch.sweep(_prefix(folder), folder.parent, folder.name, lambda left: exchange.put_back(left / OLD, folder))
-        beside = scratch.make(_prefix(folder), folder.parent, folder.name)
-        (beside / NEW).mkdir(mode=0o700)
-        fill(beside / NEW)
-        _open_up(beside / NEW)
-        exchange.flush(beside / NEW)
-        with exchange.naming(folder, f"the new release is in place at '{folder}'"):
+        for path in reversed(parents):
+            journal.record_event("opened", path)
+            path.mkdir(exist_ok=True)
+        folders.sweep_scratch(
+            prefix, folder.parent, folder.name, lambda left: folders.restore_folder(left / OLD_FOLDER, folder)
+        )
+        scratch = folders.make_scratch(prefix, folder.parent, folder.name)
+        (scratch / NEW_FOLDER).mkdir(mode=0o700)
+        fill(scratch / NEW_FOLDER)
+        _set_permissions(scratch / NEW_FOLDER)
+        folders.flush_folder(scratch / NEW_FOLDER)
+        with folders.protect_rename(folder, f"the new release is in place at '{folder}'"):
             if elsewhere is not None:
                 elsewhere()
-            _take_place(beside, folder, force=force)
-        exchange.flush_names([folder.parent, *(path.parent for path in opened)])
+            _exchange_folders(scratch, folder, force=force)
+        folders.flush_entries([folder.parent, *(path.parent for path in parents)])
     except OSError as error:
-        raise _explained(error, folder) from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            what, fix = f"no space left to write '{folder}'", "free some space, or choose another folder"
+        else:
+            what, fix = f"cannot write '{folder}': {error.strerror}", "choose a folder that you may write to"
+        raise PolicyError(what, fix=fix) from error
     finally:
-        if beside is not None and not _holds_the_only_one(beside, folder):
-            scratch.remove(beside)  # with what failed, or what was there before
-        for path in opened:
+        # if the old release could not be put back, its only copy stays here: the next run restores it
+        if scratch is not None and not ((scratch / OLD_FOLDER).exists() and not folder.exists()):
+            folders.remove_scratch(scratch)
+        for path in parents:
             with contextlib.suppress(OSError):
-                path.rmdir()  # if it stayed empty
+                path.rmdir()  # succeeds only if it is empty
 
 
-def _certified(folder: Path) -> bool:
-    """Whether a folder holds a certificate of kinfold's, of whatever version."""
+def _has_certificate(folder: Path) -> bool:
+    """Whether a folder holds a certificate of any version of kinfold."""
     file = folder / "public" / "certificate.json"
     try:
         return file.is_file() and "kinfold" in json.loads(file.read_bytes())["made_with"]
@@ -90,43 +99,22 @@ def _certified(folder: Path) -> bool:
         return False
 
 
-def _prefix(folder: Path) -> str:
-    return f".{folder.name}-"
-
-
-def _open(folders: list[Path]) -> None:
-    for path in reversed(folders):
-        journal.tell("opened", path)
-        path.mkdir(exist_ok=True)
-
-
-def _open_up(made: Path) -> None:
-    """Give the public part the rights of any new folder; the internal part stays the owner's."""
+def _set_permissions(new: Path) -> None:
+    """Give the public part the permissions of any new folder; the internal part stays readable by its owner only."""
     mask = os.umask(0)
     os.umask(mask)
-    made.chmod(0o777 & ~mask)
-    (made / "public").chmod(0o777 & ~mask)
-    for file in (made / "public").iterdir():
+    new.chmod(0o777 & ~mask)
+    (new / "public").chmod(0o777 & ~mask)
+    for file in (new / "public").iterdir():
         file.chmod(0o666 & ~mask)
-    (made / "internal").chmod(0o700)
+    (new / "internal").chmod(0o700)
 
 
-def _take_place(beside: Path, folder: Path, *, force: bool) -> None:
-    for _ in range(ATTEMPTS):
-        if exchange.place(beside / NEW, folder):
+def _exchange_folders(scratch: Path, folder: Path, *, force: bool) -> None:
+    for _ in range(MAX_ATTEMPTS):
+        if folders.place_folder(scratch / NEW_FOLDER, folder):
             return
-        check_place(folder, force=force)  # somebody else may have been first, or have put other things there
-        if exchange.swap(beside / NEW, folder, beside / OLD):
+        check_target_folder(folder, force=force)  # another process may have been faster
+        if folders.swap_folders(scratch / NEW_FOLDER, folder, scratch / OLD_FOLDER):
             return
-    raise PolicyError(f"'{folder}' is being changed by others", fix="name another folder: --out DIR")
-
-
-def _holds_the_only_one(beside: Path, folder: Path) -> bool:
-    """Whether the old release could not be put back: the next run to this folder tries again."""
-    return (beside / OLD).exists() and not folder.exists()
-
-
-def _explained(error: OSError, folder: Path) -> PolicyError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return PolicyError(f"no space left to write '{folder}'", fix="free some space, or choose another folder")
-    return PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose a folder that you may write to")
+    raise PolicyError(f"other processes are changing '{folder}'", fix="name another folder: --out DIR")

@@ -1,41 +1,39 @@
-"""A verified release, not yet on disk: its rows, what was found on them, and what it cost."""
+"""A verified release in memory: its rows, its verdict and its measures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, plural, require_callable
-from kinfold.evaluation import Measures
-from kinfold.evaluation.drawn_records import Drawn
-from kinfold.methods.planning import Plan
+from kinfold.measures.measurement import Measures
+from kinfold.measures.pairing import Sample
+from kinfold.methods.plan import Plan
 from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
-from kinfold.progress import Stage
-from kinfold.request.binding import BoundPolicy
-from kinfold.request.methods import AUTO
-from kinfold.request.preparation import Prepared
-from kinfold.request.rules.counting import RuleCount
-from kinfold.rows import frames
-from kinfold.rows.databases.address import DatabaseAddress, table_at
-from kinfold.rows.displayed import Displayed
-from kinfold.rows.engines import Engine
-from kinfold.rows.recoding import Recoding
-from kinfold.rows.schema import AS_TEXT, Schema
-
-Save: TypeAlias = Callable[["Release", Path, bool, DatabaseAddress | None, Stage | None], Path]
+from kinfold.policy.binding import BoundPolicy
+from kinfold.policy.preparation import PreparedTable
+from kinfold.policy.registry import AUTO
+from kinfold.policy.rule_checks import RuleCount
+from kinfold.progress import StageProgress
+from kinfold.tables import frames
+from kinfold.tables.databases.address import DatabaseAddress, parse_table_address
+from kinfold.tables.display import Displayable
+from kinfold.tables.engine import Engine
+from kinfold.tables.queries import collect_rows, label_rows
+from kinfold.tables.recoding import Recoding
+from kinfold.tables.schema import AS_TEXT, Schema
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Displayed):
-    """A verified release, not yet on disk: its rows, what was found on them, and what it cost."""
+class Release(Displayable):
+    """A verified release in memory: its rows, its verdict and its measures. `save` writes it."""
 
     verdict: Verdict
     measures: Measures
@@ -44,77 +42,73 @@ class Release(Displayed):
     plan: Plan
     schema: Schema
     seconds: float
-    source: Any = field(repr=False)  # a path, an address, a frame of Spark, or a snapshot of another frame
+    source: Any = field(repr=False)  # a path, a database address, a Spark frame, or a snapshot of another frame
     engine: Engine = field(repr=False)
-    original: Any = field(repr=False)  # the engine's frames
-    prepared: Prepared = field(repr=False)  # the original after its values were recoded: what the plan is about
+    original: Any = field(repr=False)  # frame of the engine
+    prepared: PreparedTable = field(repr=False)  # the original with single values recoded; the plan recodes this
     released: Any = field(repr=False)
-    keep: Save = field(repr=False)  # how it gets to disk: only verified
-    rules: tuple[RuleCount, ...] = ()  # what breaks the edit rules, before and after
-    drawn: Drawn | None = field(default=None, repr=False)  # the records that stand for all of a far table
-    lock: Any = field(default_factory=RLock, repr=False)  # the engine answers one thread at a time
+    rules: tuple[RuleCount, ...] = ()  # violations of the edit rules, before and after
+    sample: Sample | None = field(default=None, repr=False)  # records that represent a large table
+    lock: Any = field(default_factory=RLock, repr=False)  # the engine serves one thread at a time
 
     @property
     def frame(self) -> Any:
-        """The released rows: the same kind of frame as the source, in its order; Arrow where it is a file.
+        """The released rows as the same kind of frame as the source, in its order; Arrow if the source is a file.
 
-        Each access returns a new copy of what was verified, whatever has become of the source or of earlier copies.
+        Each access returns a new copy of the verified rows. Changes to the source or to earlier copies have no effect.
         """
         with self.lock:
-            return self._frame()
-
-    def _frame(self) -> Any:
-        if frames.is_spark(self.source):
-            return self.engine.native(self.released)
-        if isinstance(self.source, Path | DatabaseAddress):
-            return self.engine.rows(self.released, self.written)
-        rows = self.engine.rows(self.released)
-        unnamed = [name for name in self.source.index if not self.policy[name].named]
-        protected = {column.name for column in self.terms.confidential}  # what they hold was counted, nulls and all
-        blanked = dict.fromkeys(protected & self.engine.blanked(self.original), True)
-        return self.source.recoded(rows, self.recoding, unnamed, {**blanked, **self.prepared.changed})
+            if frames.is_spark(self.source):
+                return self.released.to_spark()
+            if isinstance(self.source, Path | DatabaseAddress):
+                return collect_rows(self.engine, self.released, self.output_schema)
+            rows = collect_rows(self.engine, self.released)
+            unnamed = [name for name in self.source.index if not self.policy[name].in_policy]
+            # the check counted the values of confidential columns, nulls included
+            blanked = {c.name: True for c in self.terms.confidential if c.name in self.original.blanked}
+            return self.source.recode(rows, self.recoding, unnamed, {**blanked, **self.prepared.changed})
 
     @property
-    def written(self) -> Schema:
-        """What the columns are to whoever writes them: categories keep their text, whatever it looks like."""
+    def output_schema(self) -> Schema:
+        """The schema for writing: categories and confidential texts keep their exact text."""
         protected = {column.name for column in self.terms.confidential if column.reading == AS_TEXT}
-        categories = {column.name for column in self.policy.columns if not column.kind.measured}
-        return self.schema.literally(protected | categories)
+        categories = {column.name for column in self.policy.columns if not column.kind.is_numeric}
+        return self.schema.with_literal(protected | categories)
 
     @property
     def labels(self) -> NDArray[np.int64]:
         """The equivalence class of each row of `frame`."""
-        return frames.classes(self.recoding)
+        return frames.number_classes(self.recoding)
 
     @property
     def recoding(self) -> Recoding:
-        """What became of each row of the source."""
-        with self.lock:  # before that of the cached property, which some threads hold while they wait for this one
+        """The recoding of each row of the source."""
+        with self.lock:  # first, because a thread inside the cached property may wait for this lock
             return self._recoding
 
     @cached_property
     def _recoding(self) -> Recoding:
-        return self.engine.by_row(self.prepared.frame, self.plan.recoding)
+        return label_rows(self.engine, self.prepared.frame, self.plan.recoding)
 
     @property
-    def made_by(self) -> str:
-        """The method, in how many blocks, how long its classes were refined, and whether `auto` took it."""
-        spent = self.plan.refined
-        refined = f", refined {spent:.0f} s" if spent >= 1 else f", refined {spent:.1f} s" if spent else ""
-        taken = f" (auto: {self.plan.reason})" if self.policy.request.method.name == AUTO else ""
+    def method_summary(self) -> str:
+        """The method, its number of blocks, its seconds of refinement, and the reason of `auto`."""
+        seconds = self.plan.refine_seconds
+        refined = f", refined {seconds:.{0 if seconds >= 1 else 1}f} s" if seconds else ""
+        reason = f" (auto: {self.plan.reason})" if self.policy.request.method.name == AUTO else ""
         blocks = f" in {self.plan.blocks:,} blocks" if self.plan.blocks else ""
-        return f"{self.plan.method}{blocks}{refined}{taken}"
+        return f"{self.plan.method}{blocks}{refined}{reason}"
 
     def display(self) -> tuple[str, dict[str, Any]]:
-        """Return what a notebook shows."""
+        """Return the kind of display and its values for a notebook."""
         return "release", {"release": self}
 
     def __repr__(self) -> str:
         verdict = self.verdict
         classes = f"{plural(verdict.records, 'record')} in {plural(verdict.classes, 'class', 'classes')}"
-        lost = self.measures["loss"]["overall"]
-        cost = "" if lost is None else f", {lost:.1%} lost"
-        return f"<Release: {classes}, k = {verdict.k}{cost}, by {self.plan.method}>"
+        overall = self.measures["loss"]["overall"]
+        loss = "" if overall is None else f", {overall:.1%} lost"
+        return f"<Release: {classes}, k = {verdict.k}{loss}, by {self.plan.method}>"
 
     def save(
         self,
@@ -122,13 +116,16 @@ class Release(Displayed):
         *,
         force: bool = False,
         into: str | DatabaseAddress | None = None,
-        progress: Stage | None = None,
+        progress: StageProgress | None = None,
     ) -> Path:
-        """Write the release folder; it gets its name only after the file in it has been verified.
+        """Write the release folder and return its path. The folder gets its name only after its file is verified.
 
-        `into` is the address of a table in a database that is written, and verified, too.
+        `into` is the address of a database table that is written and verified as well.
         """
+        from kinfold.release.folder import save
+
         if not isinstance(folder, str | Path):
             raise PolicyError(f"the folder is given as {type(folder).__name__}", fix="give a path")
         require_callable("progress", progress)
-        return self.keep(self, Path(folder), force, table_at(into) if isinstance(into, str) else into, progress)
+        address = parse_table_address(into) if isinstance(into, str) else into
+        return save(self, Path(folder), force=force, into=address, progress=progress)

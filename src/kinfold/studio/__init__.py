@@ -1,8 +1,7 @@
-"""The studio: the whole job in a browser. A thin face: pages, a small JSON interface, and nothing of the field.
+"""The studio: the whole job in a browser. It has pages and a JSON interface, and no anonymization logic of its own.
 
-serving      one server on the loopback interface; guard: who may speak to it; limits: how much
-sessions     what each browser works on: a table, a policy with its history, runs; all in one folder, forgotten with it
-jobs      what takes longer, each in a process of its own (worker, openings, runs_made, looks); a bounded queue
-desks        open tables, for what is asked at once
+server       the server on the loopback interface; guard: checks of requests; refusals: limits and error responses
+sessions     the state of each browser: a table, a policy with its history, runs; each in one folder
+job_queue    long jobs, each in a worker process (worker); table_jobs and run_job are the jobs
 *_routes     the interface, see docs/studio-interface.md
 """

@@ -1,4 +1,4 @@
-"""Routes of hierarchies: build one, change it step by step, see it as a tree, bring it in and take it out."""
+"""Routes of hierarchies: build one, change it step by step, show it as a tree, import and export it."""
 
 from __future__ import annotations
 
@@ -7,209 +7,198 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import Response
 
 from kinfold.errors import KinfoldError
-from kinfold.hierarchy import Hierarchy, by_rows, read_arx, write_arx
-from kinfold.hierarchy.regrouping import Rows, merged, parted, renamed, rows_of_labels, tree_of
-from kinfold.hierarchy.tables_of_labels import TOLD, tables_of_labels
-from kinfold.profiling.profile import proposed_for
-from kinfold.profiling.proposed_hierarchies import WRITTEN
-from kinfold.request.hierarchy_trial import HeldValues, held_values, spec_of, tried
-from kinfold.request.policy import HierarchySpec, Policy
-from kinfold.request.policy_text import Key
-from kinfold.studio.decision_routes import attached
-from kinfold.studio.error_answers import Refused, told
-from kinfold.studio.guard import session_of
-from kinfold.studio.policy_decisions import decide, policy_of, usable
-from kinfold.studio.request_bodies import json_of, text_of
-from kinfold.studio.sessions import Sessions, StudioSession
-from kinfold.studio.table_opening import HIERARCHIES
-from kinfold.studio.tables import clean_name
+from kinfold.hierarchies import Hierarchy, build_from_rows, read_arx, write_arx
+from kinfold.hierarchies.editing import Rows, build_label_tree, get_label_rows, merge_labels, rename_label, split_group
+from kinfold.hierarchies.grouping import GROUPING_DESCRIPTIONS, propose_groupings
+from kinfold.policy.model import HierarchySpec, Policy
+from kinfold.policy.preparation import ColumnValues, count_column_values, parse_hierarchy, try_hierarchy
+from kinfold.policy.toml_text import KeyPath
+from kinfold.profiling.hierarchy_proposals import MAX_INLINE_ROWS
+from kinfold.profiling.profile import propose_hierarchy_for
+from kinfold.studio.guard import Call, read_text_body, route
+from kinfold.studio.policy_routes import decide, get_policy, get_usable_policy, make_download, query_table
+from kinfold.studio.refusals import Refusal, describe_problems
+from kinfold.studio.sessions import StudioSession
+from kinfold.studio.table_jobs import HIERARCHY_FOLDER
+from kinfold.studio.table_loading import clean_name
 
-MOST_ROWS = 2_000  # of labels that a page gets one by one
+MAX_LABEL_ROWS = 2_000  # a page gets the rows of labels of a smaller hierarchy
 
 
-class HierarchyRoutes:
-    """What a page says of the hierarchy of a column."""
-
-    def __init__(self, sessions: Sessions) -> None:
-        self.sessions = sessions
-
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        return [
-            Route("/api/hierarchy", self.look),
-            Route("/api/hierarchy", self.change, methods=["PUT"]),
-            Route("/api/hierarchy/arx", self.take_out),
-            Route("/api/hierarchy/arx", self.bring_in, methods=["POST"]),
-        ]
-
-    async def look(self, request: Request) -> Response:
-        """Return the hierarchy as it stands."""
-        session, name = _column(request)
-        return JSONResponse(await self._told(session, name, await self._values(session, name), _spec(session, name)))
-
-    async def change(self, request: Request) -> Response:
-        """Build or change the hierarchy, or only try it."""
-        session, name = _column(request)
-        body = await json_of(request, session.limits)
-        values = await self._values(session, name)
-        keys = await asyncio.to_thread(_wanted, body, values, _spec(session, name))
-        if body.get("try"):
-            spec = None if keys is None else spec_of(name, keys)
-            await asyncio.to_thread(tried, values, spec)  # or raise
-            return JSONResponse(await self._told(session, name, values, spec))
-        return await self._decided(session, name, values, keys)
-
-    async def bring_in(self, request: Request) -> Response:
-        """Take a file of ARX's form for the hierarchy."""
-        session, name = _column(request)
-        text = await text_of(request, session.limits)
-        path = session.room(session.number("h")) / "hierarchy.csv"
-        path.write_text(text, encoding="utf-8")
-        rows = rows_of_labels(read_arx(path))
-        path.unlink()
-        return await self._decided(session, name, await self._values(session, name), _levels(rows))
-
-    async def take_out(self, request: Request) -> Response:
-        """Hand the hierarchy out in ARX's form."""
-        session, name = _column(request)
-        found = tried(await self._values(session, name), _spec(session, name))
-        path = session.room(session.number("h")) / "hierarchy.csv"
-        write_arx(found, path)
-        content = path.read_bytes()
-        path.unlink()
-        return attached(content, f"{clean_name(name)}.csv", "text/csv")
-
-    async def _decided(
-        self, session: StudioSession, name: str, values: HeldValues, keys: Mapping[str, Any] | None
-    ) -> Response:
-        """Put a hierarchy into the policy, a long table of labels into a file beside it."""
-        if keys is not None:
-            await asyncio.to_thread(
-                tried, values, spec_of(name, keys)
-            )  # or raise: nothing is decided that is no hierarchy
-            rows = keys.get("levels")
-            if rows is not None and len(rows) > WRITTEN:
-                keys = {"file": _kept(session, name, by_rows(rows))}
-        changes: dict[Key, Any] = {("columns", name, "hierarchy"): keys}
-        if name not in policy_of(session)[0].columns:
-            changes = {("columns", name, "role"): "quasi-identifier", **changes}
-        what = f"hierarchy of {name}" if keys is not None else f"no hierarchy of {name}"
-        return JSONResponse({"version": await decide(self.sessions, session, changes, what)})
-
-    async def _values(self, session: StudioSession, name: str) -> HeldValues:
-        policy = usable(session)
-        asked = policy.columns.get(name)
-        key = ("values", name, asked.model_dump_json(exclude={"hierarchy"}) if asked else "")
-        return await self._ask(session, lambda engine, frame: held_values(engine, frame, policy, name), key)  # type: ignore[no-any-return]
-
-    async def _told(
-        self, session: StudioSession, name: str, values: HeldValues, spec: HierarchySpec | None
-    ) -> dict[str, Any]:
-        proposed = await self._ask(session, lambda engine, frame: proposed_for(engine, frame, name), ("proposed", name))
-        shown = None if spec is None else _shown(policy_of(session)[0], name, spec)
-        return {"column": name, "spec": shown, **await asyncio.to_thread(_described, values, spec, proposed)}
-
-    async def _ask(self, session: StudioSession, question: Any, key: Any) -> Any:
-        form = policy_of(session)[0].source.form
-        return await self.sessions.desks.ask(session, session.table.path, form, question, key)
+@route("/api/hierarchy")
+async def show(call: Call) -> Any:
+    """Return the current hierarchy."""
+    session, name = _get_column(call)
+    return await _describe(session, name, await _get_values(session, name), _get_spec(session, name))
 
 
-def _described(values: HeldValues, spec: HierarchySpec | None, proposed: Any) -> dict[str, Any]:
-    """Return a hierarchy level by level and as a tree, with what is wrong with it and what else could be built."""
+@route("/api/hierarchy", "PUT")
+async def change(call: Call) -> Any:
+    """Build or change the hierarchy; with `try`, return it without saving."""
+    session, name = _get_column(call)
+    values = await _get_values(session, name)
+    keys = await asyncio.to_thread(_read_requested, call.body, values, _get_spec(session, name))
+    if call.body.get("try"):
+        spec = None if keys is None else parse_hierarchy(name, keys)
+        await asyncio.to_thread(try_hierarchy, values, spec)  # or raise
+        return await _describe(session, name, values, spec)
+    return await _save(session, name, values, keys)
+
+
+@route("/api/hierarchy/arx", "POST", upload=True)
+async def import_file(call: Call) -> Any:
+    """Import a hierarchy from a CSV file of ARX."""
+    session, name = _get_column(call)
+    text = await read_text_body(call.request)
+    path = session.make_folder(session.new_id("h")) / "hierarchy.csv"
+    path.write_text(text, encoding="utf-8")
+    rows = get_label_rows(read_arx(path))
+    path.unlink()
+    return await _save(session, name, await _get_values(session, name), _to_levels(rows))
+
+
+@route("/api/hierarchy/arx")
+async def export_file(call: Call) -> Response:
+    """Download the hierarchy as a CSV file of ARX."""
+    session, name = _get_column(call)
+    hierarchy = try_hierarchy(await _get_values(session, name), _get_spec(session, name))
+    path = session.make_folder(session.new_id("h")) / "hierarchy.csv"
+    write_arx(hierarchy, path)
+    content = path.read_bytes()
+    path.unlink()
+    return make_download(content, f"{clean_name(name)}.csv", "text/csv")
+
+
+async def _save(session: StudioSession, name: str, values: ColumnValues, keys: Mapping[str, Any] | None) -> Any:
+    """Write a hierarchy into the policy; a long table of labels goes into a file."""
+    if keys is not None:
+        await asyncio.to_thread(try_hierarchy, values, parse_hierarchy(name, keys))  # raises if it is invalid
+        rows = keys.get("levels")
+        if rows is not None and len(rows) > MAX_INLINE_ROWS:
+            keys = {"file": _save_hierarchy(session, name, build_from_rows(rows))}
+    changes: dict[KeyPath, Any] = {("columns", name, "hierarchy"): keys}
+    if name not in get_policy(session)[0].columns:
+        changes = {("columns", name, "role"): "quasi-identifier", **changes}
+    what = f"hierarchy of {name}" if keys is not None else f"no hierarchy of {name}"
+    return {"version": await decide(session, changes, what)}
+
+
+async def _get_values(session: StudioSession, name: str) -> ColumnValues:
+    policy = get_usable_policy(session)
+    column = policy.columns.get(name)
+    key = ("values", name, column.model_dump_json(exclude={"hierarchy"}) if column else "")
+    values: ColumnValues = await query_table(
+        session, lambda engine, frame: count_column_values(engine, frame, policy, name), key
+    )
+    return values
+
+
+async def _describe(session: StudioSession, name: str, values: ColumnValues, spec: HierarchySpec | None) -> Any:
+    proposal = await query_table(
+        session, lambda engine, frame: propose_hierarchy_for(engine, frame, name), ("proposed", name)
+    )
+    keys = None if spec is None else _describe_spec(get_policy(session)[0], name, spec)
+    return {"column": name, "spec": keys, **await asyncio.to_thread(_describe_hierarchy, values, spec, proposal)}
+
+
+def _describe_hierarchy(values: ColumnValues, spec: HierarchySpec | None, proposal: Any) -> dict[str, Any]:
+    """Return a hierarchy by level and as a tree, with its problems and other hierarchies that can be built."""
     problems: list[Any] = []
     try:
-        found = tried(values, spec)
+        hierarchy = try_hierarchy(values, spec)
     except KinfoldError as error:
-        problems, found = told(error), tried(values, None)
+        problems, hierarchy = describe_problems(error), try_hierarchy(values, None)
+    labels = hierarchy.labels
     return {
-        "height": found.height,
-        "values": len(found),
-        "levels": [{"level": n, "labels": len(set(found.labels[:, n]))} for n in range(found.height + 1)],
-        "tree": tree_of(found.labels.tolist(), values.counts).to_dict(),
-        "rows": rows_of_labels(found) if len(found) <= MOST_ROWS else None,
-        "counts": dict(values.counts) if len(values.counts) <= MOST_ROWS else None,
+        "height": hierarchy.height,
+        "values": len(hierarchy),
+        "levels": [{"level": n, "labels": len(set(labels[:, n]))} for n in range(hierarchy.height + 1)],
+        "tree": build_label_tree(labels.tolist(), values.counts).to_dict(),
+        "rows": get_label_rows(hierarchy) if len(hierarchy) <= MAX_LABEL_ROWS else None,
+        "counts": dict(values.counts) if len(values.counts) <= MAX_LABEL_ROWS else None,
         "problems": problems,
-        **_builders(values, proposed, found),
+        **_list_builders(values, proposal, hierarchy),
     }
 
 
-def _column(request: Request) -> tuple[StudioSession, str]:
-    session, name = session_of(request), request.query_params.get("column", "")
+def _get_column(call: Call) -> tuple[StudioSession, str]:
+    session, name = call.session, call.request.query_params.get("column", "")
     _ = session.table
     if name not in session.columns:
-        raise Refused(404, "the table has no such column", "choose one of its columns")
+        raise Refusal(404, "the table has no such column", "choose one of its columns")
     return session, name
 
 
-def _spec(session: StudioSession, name: str) -> HierarchySpec | None:
-    column = usable(session).columns.get(name)
+def _get_spec(session: StudioSession, name: str) -> HierarchySpec | None:
+    column = get_usable_policy(session).columns.get(name)
     return column.hierarchy if column else None
 
 
-def _shown(policy: Policy, name: str, spec: HierarchySpec) -> dict[str, Any]:
-    """Return the keys of a hierarchy; of a file its name in the session."""
+def _describe_spec(policy: Policy, name: str, spec: HierarchySpec) -> dict[str, Any]:
+    """Return the keys of a hierarchy, with the name of its file in the session."""
     keys = spec.model_dump(mode="json", exclude_unset=True)
-    asked = policy.columns[name].hierarchy if name in policy.columns else None
-    return {**keys, "file": str(asked.file)} if asked and asked.file and "file" in keys else keys
+    relative = policy.columns[name].hierarchy if name in policy.columns else None
+    return {**keys, "file": str(relative.file)} if relative and relative.file and "file" in keys else keys
 
 
-def _wanted(body: Mapping[str, Any], values: HeldValues, spec: HierarchySpec | None) -> Mapping[str, Any] | None:
-    """Return the keys of the hierarchy that a request asks for; None for no hierarchy."""
+def _read_requested(
+    body: Mapping[str, Any], values: ColumnValues, spec: HierarchySpec | None
+) -> Mapping[str, Any] | None:
+    """Return the keys of the requested hierarchy; None for no hierarchy."""
     if "spec" in body:
         if isinstance(body["spec"], Mapping) and "file" in body["spec"]:
-            raise Refused(422, "a file of the server is not read", "import the hierarchy instead")
+            raise Refusal(422, "files of the server cannot be read", "import the hierarchy instead")
         return None if body["spec"] is None else dict(body["spec"])
     if "build" in body:
-        tables = tables_of_labels(values.counts, values.order)
+        tables = propose_groupings(values.counts, values.order)
         if body["build"] not in tables:
-            raise Refused(
-                422, "the values of this column do not allow that", f"choose of {', '.join(tables) or 'none'}"
-            )
-        return _levels(tables[body["build"]])
-    rows = rows_of_labels(tried(values, spec))
-    return _levels(_regrouped(rows, body))
+            what = "this hierarchy cannot be built from the values of the column"
+            raise Refusal(422, what, f"possible: {', '.join(tables) or 'none'}")
+        return _to_levels(tables[body["build"]])
+    rows = get_label_rows(try_hierarchy(values, spec))
+    return _to_levels(_regroup(rows, body))
 
 
-def _regrouped(rows: Rows, body: Mapping[str, Any]) -> Rows:
+def _regroup(rows: Rows, body: Mapping[str, Any]) -> Rows:
     level, name = body.get("level", 1), str(body.get("name", ""))
     if not isinstance(level, int) or isinstance(level, bool):
-        raise Refused(400, "level is no whole number", "levels count from 1")
+        raise Refusal(400, "level is not a whole number", "levels start at 1")
     if isinstance(body.get("merge"), list):
-        return merged(rows, [str(label) for label in body["merge"]], name, level)
+        return merge_labels(rows, [str(label) for label in body["merge"]], name, level)
     if "rename" in body:
-        return renamed(rows, str(body["rename"]), name, level)
+        return rename_label(rows, str(body["rename"]), name, level)
     if "part" in body:
-        return parted(rows, str(body["part"]), level)
-    raise Refused(400, "it is not said what to do", "send spec, build, merge, rename or part")
+        return split_group(rows, str(body["part"]), level)
+    raise Refusal(400, "the request names no change", "send spec, build, merge, rename or part")
 
 
-def _levels(rows: Rows) -> dict[str, Any]:
+def _to_levels(rows: Rows) -> dict[str, Any]:
     return {"levels": [list(row) for row in rows]}
 
 
-def _kept(session: StudioSession, name: str, hierarchy: Hierarchy) -> str:
-    """Write a table of labels into a file of its own: one that an undo leads back to is never written over."""
-    folder = session.folder / HIERARCHIES
+def _save_hierarchy(session: StudioSession, name: str, hierarchy: Hierarchy) -> str:
+    """Write a table of labels to a new file: undo needs the old one."""
+    folder = session.folder / HIERARCHY_FOLDER
     folder.mkdir(exist_ok=True)
-    plain = "".join(char if char.isalnum() and char.isascii() else "_" for char in name)[:40]
-    path = folder / f"{plain}-{session.number('h')}.csv"
+    safe_name = "".join(char if char.isalnum() and char.isascii() else "_" for char in name)[:40]
+    path = folder / f"{safe_name}-{session.new_id('h')}.csv"
     write_arx(hierarchy, path)
-    return str(Path(HIERARCHIES) / path.name)
+    return str(Path(HIERARCHY_FOLDER) / path.name)
 
 
-def _builders(values: HeldValues, proposed: Any, now: Hierarchy) -> dict[str, Any]:
-    """Return what can be built of these values, and which of them it is that stands."""
-    found: list[dict[str, Any]] = []
-    if proposed is not None and proposed.keys:
-        kind = next(iter(proposed.keys))
-        found.append({"build": kind, "keys": dict(proposed.keys), "told": proposed.told})
-    tables = tables_of_labels(values.counts, values.order)
-    labels = now.labels.tolist()
-    built = next((name for name, rows in tables.items() if by_rows(rows).labels.tolist() == labels), None)
-    offered = [{"build": name, "told": TOLD[name], "rows": len(rows)} for name, rows in tables.items()]
-    return {"builders": found + offered, "built": built}
+def _list_builders(values: ColumnValues, proposal: Any, current: Hierarchy) -> dict[str, Any]:
+    """Return the hierarchies that can be built from these values, and which of them is the current one."""
+    builders: list[dict[str, Any]] = []
+    if proposal is not None and proposal.keys:
+        kind = next(iter(proposal.keys))
+        builders.append({"build": kind, "keys": dict(proposal.keys), "description": proposal.description})
+    tables = propose_groupings(values.counts, values.order)
+    labels = current.labels.tolist()
+    built = next((name for name, rows in tables.items() if build_from_rows(rows).labels.tolist() == labels), None)
+    builders += [
+        {"build": name, "description": GROUPING_DESCRIPTIONS[name], "rows": len(rows)} for name, rows in tables.items()
+    ]
+    return {"builders": builders, "built": built}

@@ -1,130 +1,113 @@
-"""The history of a policy: its text after each decision, what was decided, and the way back and forth.
+"""The history of a policy: its text after each decision, a log of the decisions, undo and redo.
 
-Every decision is in the policy's text: roles, hierarchies, promises, how the table is read. So a step back is the text
-before. The log only grows: what was taken back is told as well.
+Every decision is in the text of the policy: roles, hierarchies, promises, reading options. Undo restores the text
+before a decision. The log only grows: it also lists undone decisions.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kinfold.studio.error_answers import Refused
+from kinfold.studio.refusals import Refusal
 
-LOG = "#: "  # before a decision at the end of a project file: a comment to whoever reads it as a policy
-HEAD = "# decisions, the first one first; the lines above are the policy"
-MOST_LOGGED = 1000
+LOG_PREFIX = "#: "  # of a decision at the end of a project file, which is a comment in TOML
+LOG_HEADING = "# log of decisions, the oldest first; the lines above are the policy"
+LOG_HEADINGS = (LOG_HEADING, "# decisions, the first one first; the lines above are the policy")  # of old files too
+MAX_LOG_ENTRIES = 1000
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What was decided, when, and by which hand: form, text, source, undo, redo, run, project."""
+    """What was decided, when, and how: form, text, source, undo, redo, run, project."""
 
     what: str
     by: str
     at: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
-    def to_dict(self) -> dict[str, str]:
-        """Return plain values."""
-        return {"at": self.at, "what": self.what, "by": self.by}
-
 
 class History:
-    """The policy of a session."""
+    """The text of a session's policy, and its decisions."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_undo: int) -> None:
         self.text = ""
         self.log: list[Decision] = []
-        self._most = most
-        self._back: list[tuple[str, str]] = []  # texts before, and what led away from them
-        self._forth: list[tuple[str, str]] = []
+        self._max_undo = max_undo
+        self._undo: list[tuple[str, str]] = []  # text, and the decision that replaced it
+        self._redo: list[tuple[str, str]] = []
 
-    def begin(self, text: str, what: str) -> None:
-        """Start anew: another table."""
+    def start(self, text: str, what: str) -> None:
+        """Start with the policy of another table."""
         self.text = text
-        self._back, self._forth = [], []
+        self._undo, self._redo = [], []
         self._note(what, "source")
 
     def decide(self, text: str, what: str, by: str) -> bool:
-        """Take a new text; nothing happens where it is the old one."""
+        """Set a new text; return False if it is the old one."""
         if text == self.text:
             return False
-        self._back = [*self._back, (self.text, what)][-self._most :]
-        self._forth = []
+        self._undo = [*self._undo, (self.text, what)][-self._max_undo :]
+        self._redo = []
         self.text = text
         self._note(what, by)
         return True
 
-    def amend(self, text: str) -> None:
-        """Complete the last decision by what came of it."""
-        self.text = text
-
-    def undo(self) -> None:
-        """Go back to the text before the last decision."""
-        self._go(self._back, self._forth, "undo")
-
-    def redo(self) -> None:
-        """Take the decision again that was taken back last."""
-        self._go(self._forth, self._back, "redo")
-
-    def _go(self, here: list[tuple[str, str]], there: list[tuple[str, str]], by: str) -> None:
-        if not here:
-            raise Refused(409, f"there is nothing to {by}")
-        text, what = here.pop()
-        there.append((self.text, what))
+    def undo_or_redo(self, by: str) -> None:
+        """Restore the text before the last decision, or repeat the decision that was undone last."""
+        source, target = (self._undo, self._redo) if by == "undo" else (self._redo, self._undo)
+        if not source:
+            raise Refusal(409, f"there is nothing to {by}")
+        text, what = source.pop()
+        target.append((self.text, what))
         self.text = text
         self._note(what, by)
 
     def _note(self, what: str, by: str) -> None:
-        self.log = [*self.log, Decision(what, by)][-MOST_LOGGED:]
+        self.log = [*self.log, Decision(what, by)][-MAX_LOG_ENTRIES:]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return how many steps lead back and forth, and the log."""
-        ways = {"undo": self._back, "redo": self._forth}
-        told: dict[str, Any] = {
-            name: {"steps": len(way), "next": way[-1][1] if way else None} for name, way in ways.items()
+        """Return the number of possible undo and redo steps, the next of each, and the log."""
+        stacks = {"undo": self._undo, "redo": self._redo}
+        return {
+            **{name: {"steps": len(stack), "next": stack[-1][1] if stack else None} for name, stack in stacks.items()},
+            "log": [asdict(decision) for decision in self.log[-200:]],
         }
-        return told | {"log": [decision.to_dict() for decision in self.log[-200:]]}
 
-    def project(self, text: str) -> str:
-        """Return a policy with the log of decisions as comments at its end."""
-        lines = [LOG + json.dumps(decision.to_dict(), ensure_ascii=False) for decision in self.log]
-        return "\n".join([text.rstrip("\n"), "", HEAD, *lines, ""])
+    def write_project(self, text: str) -> str:
+        """Return a policy with the log as comments at its end."""
+        lines = [LOG_PREFIX + json.dumps(asdict(decision), ensure_ascii=False) for decision in self.log]
+        return "\n".join([text.rstrip("\n"), "", LOG_HEADING, *lines, ""])
 
-    def recall(self, text: str) -> str:
-        """Take over the log of a project file, and return its policy without it."""
+    def read_project(self, text: str) -> str:
+        """Add the log of a project file to this one, and return the policy of the file."""
         lines = text.splitlines()
-        logged = list(_decisions(lines))
-        self.log = [*logged, *self.log][-MOST_LOGGED:]
-        return "\n".join(line for line in lines if not line.startswith(LOG) and line != HEAD).rstrip("\n") + "\n"
+        self.log = [*_parse_decisions(lines), *self.log][-MAX_LOG_ENTRIES:]
+        policy = [line for line in lines if not line.startswith(LOG_PREFIX) and line not in LOG_HEADINGS]
+        return "\n".join(policy).rstrip("\n") + "\n"
 
 
-def _decisions(lines: list[str]) -> Iterator[Decision]:
+def _parse_decisions(lines: list[str]) -> Iterator[Decision]:
     for line in lines:
-        if line.startswith(LOG):
+        if line.startswith(LOG_PREFIX):
             try:
-                told = json.loads(line.removeprefix(LOG))
-                yield Decision(str(told["what"])[:500], str(told["by"])[:20], str(told["at"])[:30])
+                entry = json.loads(line.removeprefix(LOG_PREFIX))
+                yield Decision(str(entry["what"])[:500], str(entry["by"])[:20], str(entry["at"])[:30])
             except (ValueError, KeyError, TypeError, RecursionError):
-                continue  # a comment that somebody wrote
+                continue  # another comment
 
 
-def in_words(changes: Mapping[tuple[str, ...], Any]) -> str:
-    """Say in a line what a decision sets.
+def describe_changes(changes: Mapping[tuple[str, ...], Any]) -> str:
+    """Describe the keys that a decision sets, in one line.
 
-    >>> in_words({("privacy", "k"): 5, ("privacy", "t"): None})
+    >>> describe_changes({("privacy", "k"): 5, ("privacy", "t"): None})
     'privacy.k = 5, without privacy.t'
     """
-    said = [
-        f"without {'.'.join(key)}" if value is None else f"{'.'.join(key)} = {_short(value)}"
+    parts = [
+        f"without {'.'.join(key)}" if value is None else f"{'.'.join(key)} = {text if len(text) <= 80 else '…'}"
         for key, value in changes.items()
+        for text in [json.dumps(value, ensure_ascii=False)]
     ]
-    return ", ".join(said)[:300]
-
-
-def _short(value: Any) -> str:
-    written = json.dumps(value, ensure_ascii=False)
-    return written if len(written) <= 80 else "…"
+    return ", ".join(parts)[:300]

@@ -1,161 +1,201 @@
-"""Runs: the policy as it stands, tried in a process of its own; and what is told of one."""
+"""Runs of a session: start, describe and remove them, pack their release or save it into the workspace.
+
+A saved folder appears complete or not at all, and never replaces an existing file or folder. Nothing outside the
+workspace is written: the name of a folder is one plain name.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import shlex
 import shutil
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kinfold.request.policy import Policy
-from kinfold.request.policy_text import Key
-from kinfold.studio.background_jobs import Job
-from kinfold.studio.error_answers import Refused
-from kinfold.studio.policy_decisions import changed_text, checked, policy_of
-from kinfold.studio.sessions import Sessions, StudioSession, Tried
-from kinfold.studio.tables import bounds_of, clean_name
+from kinfold.disk import folders
+from kinfold.policy.toml_text import KeyPath
+from kinfold.studio.job_queue import Job
+from kinfold.studio.policy_routes import check_policy, edit_policy_text, get_policy
+from kinfold.studio.refusals import Refusal
+from kinfold.studio.sessions import StudioRun, StudioSession
+from kinfold.studio.table_loading import clean_name, get_bounds
 
 
-def begin(sessions: Sessions, session: StudioSession, changes: Mapping[Key, Any]) -> Tried:
-    """Queue a run of the policy, with some keys set for this once."""
-    table = session.table
-    text = changed_text(policy_text(session), changes) if changes else policy_text(session)
-    policy, _ = checked(session, text)
-    _make_room(session)
-    job = _job(session, "run", text)
-    run = Tried(job, text, _asked(policy), dict(table.read))
+def start_run(session: StudioSession, changes: Mapping[KeyPath, Any]) -> StudioRun:
+    """Queue a run of the policy, with some keys changed for this run only."""
+    table, text = session.table, get_policy_text(session)
+    text = edit_policy_text(text, changes) if changes else text
+    policy, _ = check_policy(session, text)
+    over = [ident for ident, run in session.runs.items() if run.job.is_over]
+    if len(session.runs) >= session.limits.runs and over:
+        remove_run(session, over[0])
+    job = _make_job(session, "run", text)
+    requested = {
+        "method": policy.method.name,
+        **{key: getattr(policy.privacy, key) for key in ("k", "t", "l", "unit")},
+        **{key: getattr(policy.method, key) for key in ("refine", "suppression", "seed")},
+    }
+    run = StudioRun(job, text, requested, dict(table.read_options))
     session.runs[job.ident] = run
     try:
-        sessions.jobs.submit(job)
-    except Refused:
+        session.sessions.jobs.submit(job)
+    except Refusal:
         del session.runs[job.ident]
         shutil.rmtree(job.folder, ignore_errors=True)
         raise
-    session.changed()
+    session.mark_changed()
     return run
 
 
-def look(sessions: Sessions, session: StudioSession, kind: str, more: Mapping[str, Any]) -> Job:
-    """Queue a longer look at the table by the policy as it stands."""
-    job = _job(session, kind, policy_text(session), more)
-    for old in [each for each in session.looks.values() if each.over][: -session.limits.waiting]:
-        del session.looks[old.ident]
+def start_inspection(session: StudioSession, kind: str, arguments: Mapping[str, Any]) -> Job:
+    """Queue another job on the table, with the current policy."""
+    job = _make_job(session, kind, get_policy_text(session), arguments)
+    for old in [each for each in session.inspections.values() if each.is_over][: -session.limits.waiting]:
+        del session.inspections[old.ident]
         shutil.rmtree(old.folder, ignore_errors=True)
-    sessions.jobs.submit(job)
-    session.looks[job.ident] = job
+    session.sessions.jobs.submit(job)
+    session.inspections[job.ident] = job
     return job
 
 
-def policy_text(session: StudioSession) -> str:
-    """Return the policy as it stands, or a refusal."""
-    policy_of(session)
+def get_policy_text(session: StudioSession) -> str:
+    """Return the text of the policy; refuse if no table is open."""
+    get_policy(session)
     return session.history.text
 
 
-def _job(session: StudioSession, kind: str, text: str, more: Mapping[str, Any] | None = None) -> Job:
-    """Return a job on the open table; its policy stands in the session's folder, for its hierarchies do."""
-    ident = session.number("r" if kind == "run" else "j")
-    folder = session.room(ident)
+def _make_job(session: StudioSession, kind: str, text: str, arguments: Mapping[str, Any] | None = None) -> Job:
+    """Return a job on the open table; its policy is in the session's folder, next to its hierarchies."""
+    ident = session.new_id("r" if kind == "run" else "j")
+    folder = session.make_folder(ident)
     path = session.folder / f"policy-{ident}.toml"
     path.write_text(text, encoding="utf-8")
-    request = {"source": str(session.table.path), "policy": str(path), "bounds": bounds_of(session), **(more or {})}
-    lane, told = ("run", _run_told) if kind == "run" else ("look", _look_told)
-    return Job(ident, kind, session, folder, request, partial(told, session), lane)
+    request = {"source": str(session.table.path), "policy": str(path), "bounds": get_bounds(session)}
+    lane = "run" if kind == "run" else "short"
+    return Job(ident, kind, session, folder, {**request, **(arguments or {})}, partial(_publish, session), lane)
 
 
-def _run_told(session: StudioSession, job: Job) -> None:
-    session.tell("run", job.progress())
-    if job.over or job.stage == "queued":
-        session.changed()
+def _publish(session: StudioSession, job: Job) -> None:
+    progress = job.describe_progress()
+    if job.kind != "run":
+        session.publish("job", {key: value for key, value in progress.items() if key != "loss"})
+        return
+    session.publish("run", progress)
+    if job.is_over or job.stage == "queued":
+        session.mark_changed()
 
 
-def _look_told(session: StudioSession, job: Job) -> None:
-    session.tell("job", {key: value for key, value in job.progress().items() if key != "loss"})
-
-
-def _make_room(session: StudioSession) -> None:
-    """Forget the oldest run that is over where there are too many."""
-    over = [ident for ident, run in session.runs.items() if run.job.over]
-    if len(session.runs) >= session.limits.runs and over:
-        forget(session, over[0])
-
-
-def forget(session: StudioSession, ident: str) -> None:
-    """Forget a run that is over, with all it left."""
+def remove_run(session: StudioSession, ident: str) -> None:
+    """Remove a finished run and its files."""
     run = session.runs.pop(ident)
     shutil.rmtree(run.job.folder, ignore_errors=True)
     (session.folder / f"policy-{ident}.toml").unlink(missing_ok=True)
 
 
-def _asked(policy: Policy) -> dict[str, Any]:
-    privacy = policy.privacy
-    told = {"method": policy.method.name, "k": privacy.k, "t": privacy.t, "l": privacy.l, "unit": privacy.unit}
-    return {
-        **told,
-        "refine": policy.method.refine,
-        "suppression": policy.method.suppression,
-        "seed": policy.method.seed,
-    }
+def name_run(session: StudioSession, run: StudioRun) -> str:
+    """Return a short unique name of a run; a repeated label gets a number."""
+    label = _label_run(run)
+    same = [other for other in session.runs.values() if _label_run(other) == label]
+    number = same.index(run) + 1 if run in same else 1
+    return label if number == 1 else f"{label} ({number})"
 
 
-def name_of(session: StudioSession, run: Tried) -> str:
-    """Return a run in a few words; of several that read alike each but the first has its number."""
-    alike = [other for other in session.runs.values() if _in_words(other) == _in_words(run)]
-    number = alike.index(run) + 1 if run in alike else 1
-    return _in_words(run) if number == 1 else f"{_in_words(run)} ({number})"
+def _label_run(run: StudioRun) -> str:
+    method = (run.job.summary or {}).get("method", run.requested["method"])
+    levels = "".join(f", {key} = {run.requested[key]:g}" for key in ("t", "l") if run.requested[key] is not None)
+    refine = run.requested["refine"]
+    refined = f", refined {refine:g} s" if isinstance(refine, float) and refine else ", refined" if refine else ""
+    return f"{method}, k = {run.requested['k']}{levels}{refined}"
 
 
-def _in_words(run: Tried) -> str:
-    """Return the method that was taken, and what was asked."""
-    method = (run.job.summary or {}).get("method", run.asked["method"])
-    levels = "".join(f", {key} = {run.asked[key]:g}" for key in ("t", "l") if run.asked[key] is not None)
-    refined = run.asked["refine"]
-    spent = f", refined {refined:g} s" if isinstance(refined, float) and refined else ", refined" if refined else ""
-    return f"{method}, k = {run.asked['k']}{levels}{spent}"
-
-
-def run_told(sessions: Sessions, session: StudioSession, run: Tried, *, brief: bool = False) -> dict[str, Any]:
-    """Return a run as plain values; in brief without its policy and its curve."""
+def describe_run(session: StudioSession, run: StudioRun, *, brief: bool = False) -> dict[str, Any]:
+    """Return a run as JSON values; `brief` omits its policy and its curve."""
     job = run.job
-    stale = session.source is None or dict(session.source.read) != dict(run.read)
-    told = {
-        **job.progress(),
-        "queued": sessions.jobs.before(job),
+    values = {
+        **job.describe_progress(),
+        "queued": session.sessions.jobs.count_ahead(job),
         "method": (job.summary or {}).get("method"),
-        "asked": dict(run.asked),
-        "name": name_of(session, run),
+        "asked": dict(run.requested),
+        "name": name_run(session, run),
         "problems": job.problems,
         "summary": job.summary,
-        "stale": stale,
+        "stale": session.source is None or dict(session.source.read_options) != dict(run.read_options),
     }
-    return told if brief else {**told, "policy": run.text, "curve": job.curve, "bound": job.bound}
+    return values if brief else {**values, "policy": run.policy_text, "curve": job.curve, "bound": job.bound}
 
 
-def finished(session: StudioSession, ident: str) -> Tried:
-    """Return a run that is done, or a refusal."""
-    run = found(session, ident)
-    if run.job.state != "done":
-        raise Refused(409, "this run is not done", "wait for it")
-    return run
-
-
-def found(session: StudioSession, ident: str) -> Tried:
-    """Return a run of this session, or a refusal."""
-    if ident not in session.runs:
-        raise Refused(404, "there is no such run in this session", "see the list of runs")
-    return session.runs[ident]
-
-
-def stem(session: StudioSession) -> str:
-    """Return the name of the table without its ending."""
+def get_table_stem(session: StudioSession) -> str:
+    """Return the name of the table without its suffix."""
     return Path(clean_name(session.table.name)).stem or "table"
 
 
-def again(session: StudioSession) -> dict[str, str]:
-    """Return the command and the lines of Python that do a run again."""
+def describe_repeat(session: StudioSession) -> dict[str, str]:
+    """Return the command and the Python code that repeat a run."""
     name = session.table.address or session.table.name
     command = f"kinfold anonymize {shlex.quote(name)} --policy policy.toml --out release"
     lines = ["import kinfold", "", f'release = kinfold.anonymize({name!r}, "policy.toml")', 'release.save("release")']
     return {"command": command, "python": "\n".join(lines)}
+
+
+def iterate_files(folder: Path, session: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a folder; hierarchy files of the policy are added, with relative paths."""
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        if path.name == "policy.toml" and str(session).encode() in content:
+            content = content.replace(f"{session}/".encode(), b"")
+            for file in sorted((session / "hierarchies").glob("*.csv")):
+                yield f"hierarchies/{file.name}", file.read_bytes()
+        yield path.name, content
+
+
+def pack_folder(folder: Path, session: Path) -> bytes:
+    """Return a folder as a ZIP archive."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in iterate_files(folder, session):
+            file.writestr(name, content)
+    return archive.getvalue()
+
+
+def save_folder(folder: Path, session: Path, workspace: Path, name: str) -> Path:
+    """Copy a folder into the workspace under this name, and return its path."""
+    existing = Refusal(409, f"{name!r} exists already", "use another name, or move the existing folder")
+    if not name or name != clean_name(name) or set(name) & set('/\\:*?"<>|'):
+        raise Refusal(422, "this is not a folder name", "use a plain name without a path")
+    target = workspace / name
+    if os.path.lexists(target):
+        raise existing
+    try:
+        folders.sweep_scratch(f".{name}-", workspace, name)  # of a server that was killed
+        scratch = folders.make_scratch(f".{name}-", workspace, name)
+        try:
+            copy = scratch / "new"
+            copy.mkdir(mode=0o700)
+            for file, content in iterate_files(folder, session):
+                (copy / file).parent.mkdir(mode=0o700, exist_ok=True)
+                (copy / file).write_bytes(content)
+            _set_permissions(copy, internal=folder.name == "internal")
+            folders.flush_folder(copy)
+            if not folders.place_folder(copy, target):
+                raise existing
+            folders.flush_entries([workspace])
+        finally:
+            folders.remove_scratch(scratch)
+    except OSError as error:
+        fix = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "download it instead"
+        raise Refusal(422, f"the folder cannot be written: {error.strerror}", fix) from None
+    return target
+
+
+def _set_permissions(folder: Path, *, internal: bool) -> None:
+    """Give a public folder the usual permissions; an internal one stays private."""
+    mask = os.umask(0)
+    os.umask(mask)
+    mask |= 0o077 if internal else 0
+    for path in (folder, *folder.rglob("*")):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)

@@ -1,7 +1,8 @@
-"""Sessions: what each browser works on, in a folder of its own, forgotten after an idle hour or with the server.
+"""Sessions: the state of each browser, in a folder of its own, removed after an idle hour or with the server.
 
-A session has one table, one policy with its history, its runs and its looks. Whoever watches it is told when something
-changes; nothing is lost while nobody does.
+A session has one table, one policy with its history, runs and other jobs. Pages subscribe to events of a session.
+Open tables answer short questions of a page (rows, risks, values of a column, whether a policy fits) in a thread, one
+question per table at a time.
 """
 
 from __future__ import annotations
@@ -10,89 +11,179 @@ import asyncio
 import hashlib
 import json
 import secrets
+import shutil
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from kinfold.disk import scratch
-from kinfold.studio.background_jobs import Job, Jobs
-from kinfold.studio.error_answers import Refused
+from kinfold.disk import folders
+from kinfold.pipeline import MISSING_TEXTS, open_engine
 from kinfold.studio.history import History
-from kinfold.studio.open_tables import Desks
-from kinfold.studio.server_limits import Limits
+from kinfold.studio.job_queue import Job, JobQueue
+from kinfold.studio.refusals import Refusal, StudioLimits
+from kinfold.tables.engine import Engine
+from kinfold.tables.source_form import SourceForm
 
+Answer = TypeVar("Answer")
+
+MAX_PARALLEL_QUERIES = 3
 PREFIX = "kinfold-studio-"
-MOST_EVENTS = 200  # that a slow reader may be behind
+MAX_PENDING_EVENTS = 200  # of a slow page; then it has to read the whole state
 
 
 @dataclass(eq=False)
-class Opened:
-    """The table of a session: where it is, how it was opened, and what is known of it."""
+class TableHandle:
+    """An open table: its engine, its frame, and cached answers."""
+
+    path: Path
+    form: SourceForm
+    size: int
+    engine: Engine | None = None
+    frame: Any = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    def query(self, question: Callable[[Engine, Any], Answer], key: Any = None) -> Answer:
+        """Answer a question about the table; answers with a key are cached."""
+        with self.lock:
+            if key is not None and key in self.cache:
+                return self.cache[key]  # type: ignore[no-any-return]
+            if self.engine is None:
+                self.engine = open_engine()
+                self.frame = self.engine.read(self.path, MISSING_TEXTS, self.form)
+            answer = question(self.engine, self.frame)
+            if key is not None:
+                self.cache = {**dict(list(self.cache.items())[-20:]), key: answer}
+            return answer
+
+    def close(self) -> None:
+        """Close the engine."""
+        with self.lock:
+            if self.engine is not None:
+                self.engine.close()
+            self.engine = self.frame = None
+
+
+class OpenTables:
+    """The open tables of all sessions; the least recently used are closed when there are too many."""
+
+    def __init__(self, limits: StudioLimits) -> None:
+        self._limits = limits
+        self._open: OrderedDict[object, TableHandle] = OrderedDict()
+        self._slots = asyncio.Semaphore(MAX_PARALLEL_QUERIES)
+        self._opening: set[asyncio.Task[None]] = set()
+
+    def open_early(self, owner: object, path: Path, form: SourceForm) -> None:
+        """Start opening a large table before the first question."""
+        task = asyncio.get_running_loop().create_task(self.query(owner, path, form, lambda _engine, _frame: None))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def query(
+        self, owner: object, path: Path, form: SourceForm, question: Callable[[Engine, Any], Answer], key: Any = None
+    ) -> Answer:
+        """Answer a question about the table of a session, in a thread."""
+        handle = self._get_handle(owner, path, form)
+        async with self._slots:
+            return await asyncio.to_thread(handle.query, question, key)
+
+    async def close_table(self, owner: object) -> None:
+        """Close the table of a session."""
+        handle = self._open.pop(owner, None)
+        if handle is not None:
+            await asyncio.to_thread(handle.close)
+
+    async def close(self) -> None:
+        """Close every table."""
+        for owner in tuple(self._open):
+            await self.close_table(owner)
+
+    def _get_handle(self, owner: object, path: Path, form: SourceForm) -> TableHandle:
+        handle = self._open.get(owner)
+        if handle is None or (handle.path, handle.form) != (path, form):
+            if handle is not None:
+                threading.Thread(target=handle.close, daemon=True).start()
+            handle = self._open[owner] = TableHandle(path, form, path.stat().st_size)
+        self._open.move_to_end(owner)
+        while len(self._open) > 1 and (
+            len(self._open) > self._limits.open_tables
+            or sum(each.size for each in self._open.values()) > self._limits.open_table_bytes
+        ):
+            _, oldest = self._open.popitem(last=False)
+            threading.Thread(target=oldest.close, daemon=True).start()
+        return handle
+
+
+@dataclass(eq=False)
+class SessionTable:
+    """The table of a session: its file, its state, and its profile once it is open."""
 
     name: str
     path: Path
     kind: str  # demo, file, given, database
     size: int
-    policy: str | None = None  # that it brings along
+    policy: str | None = None  # of the demo or of a project
     state: str = "opening"
     facts: Mapping[str, Any] = field(default_factory=dict)
     problems: list[Mapping[str, Any]] = field(default_factory=list)
     job: Job | None = None
     address: str | None = None  # of rows in a database, without a password
-    asked: str | None = None  # the same with it, until they are read
-    tables: tuple[str, ...] = ()  # of a file of SQLite, to choose from
-    read: Mapping[str, Any] = field(default_factory=dict)  # the keys of [source] that it was read with
+    full_address: str | None = None  # with the password, until the rows are read
+    tables: tuple[str, ...] = ()  # of an SQLite file, to choose from
+    read_options: Mapping[str, Any] = field(default_factory=dict)  # the keys of [source]
 
 
 @dataclass(eq=False)
-class Tried:
-    """One try: the policy it was asked for by, and how it goes."""
+class StudioRun:
+    """A run of a session: its job, and the policy it was started with."""
 
     job: Job
-    text: str
-    asked: Mapping[str, Any]
-    read: Mapping[str, Any]
+    policy_text: str
+    requested: Mapping[str, Any]
+    read_options: Mapping[str, Any]
 
 
 class StudioSession:
-    """What one browser works on."""
+    """The state of one browser."""
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
-        self.folder, self.limits = folder, limits
-        self.history = History(limits.undo)
-        self.source: Opened | None = None
-        self.runs: dict[str, Tried] = {}
-        self.looks: dict[str, Job] = {}
+    def __init__(self, folder: Path, sessions: Sessions) -> None:
+        self.folder, self.sessions, self.limits = folder, sessions, sessions.limits
+        self.history = History(self.limits.undo)
+        self.source: SessionTable | None = None
+        self.runs: dict[str, StudioRun] = {}
+        self.inspections: dict[str, Job] = {}
         self.step = "open"
-        self.draft: Mapping[str, Any] | None = None  # a text that is no policy, and its problems: the page shows it
-        self.deciding = asyncio.Lock()  # one decision after the other
+        self.draft: Mapping[str, Any] | None = None  # an invalid policy text and its problems
+        self.policy_lock = asyncio.Lock()  # decisions are made one at a time
         self.version = 1
-        self.touched = time.monotonic()
-        self.shown: tuple[int, bytes] | None = None  # the state as it was sent last
+        self.last_used = time.monotonic()
+        self.cached_state: tuple[int, bytes] | None = None  # version and JSON
         self._numbers = 0
         self._readers: set[asyncio.Queue[tuple[str, Any]]] = set()
 
-    def number(self, letter: str) -> str:
+    def new_id(self, letter: str) -> str:
         """Return a new identifier."""
         self._numbers += 1
         return f"{letter}{self._numbers}"
 
-    def room(self, ident: str) -> Path:
-        """Make the folder of a job."""
+    def make_folder(self, ident: str) -> Path:
+        """Create the folder of a job."""
         folder = self.folder / ident
         folder.mkdir(mode=0o700)
         return folder
 
-    def changed(self) -> int:
-        """Say that something changed, and return the number of the new state."""
+    def mark_changed(self) -> int:
+        """Tell the pages that the state changed, and return its new version."""
         self.version += 1
-        self.tell("session", {"version": self.version})
+        self.publish("session", {"version": self.version})
         return self.version
 
-    def tell(self, event: str, data: Mapping[str, Any]) -> None:
-        """Tell everybody who watches; one who is too slow hears less, and asks for the whole again."""
+    def publish(self, event: str, data: Mapping[str, Any]) -> None:
+        """Send an event to every page; a slow page loses events and gets the new version instead."""
         for reader in self._readers:
             if reader.full():
                 while not reader.empty():
@@ -100,23 +191,23 @@ class StudioSession:
                 reader.put_nowait(("session", {"version": self.version}))
             reader.put_nowait((event, data))
 
-    def watched(self) -> asyncio.Queue[tuple[str, Any]]:
-        """Begin to watch."""
+    def subscribe(self) -> asyncio.Queue[tuple[str, Any]]:
+        """Return a queue of the events from now on."""
         if len(self._readers) >= self.limits.streams:
-            raise Refused(429, "too many pages watch this session", "close some of its tabs")
-        reader: asyncio.Queue[tuple[str, Any]] = asyncio.Queue(MOST_EVENTS)
+            raise Refusal(429, "too many pages show this session", "close some of its tabs")
+        reader: asyncio.Queue[tuple[str, Any]] = asyncio.Queue(MAX_PENDING_EVENTS)
         self._readers.add(reader)
         return reader
 
-    def unwatched(self, reader: asyncio.Queue[tuple[str, Any]]) -> None:
-        """Watch no more."""
+    def unsubscribe(self, reader: asyncio.Queue[tuple[str, Any]]) -> None:
+        """End a subscription."""
         self._readers.discard(reader)
 
     @property
-    def table(self) -> Opened:
-        """The open table, or a refusal."""
+    def table(self) -> SessionTable:
+        """The open table; refuse the request if there is none."""
         if self.source is None or self.source.state not in ("ready", "opening") or not self.source.facts:
-            raise Refused(409, "no table is open", "open one first")
+            raise Refusal(409, "no table is open", "open one first")
         return self.source
 
     @property
@@ -127,82 +218,80 @@ class StudioSession:
 
 
 class Sessions:
-    """Every session of the server, by the mark in its cookie; of the mark only a digest is kept."""
+    """All sessions of the server, by the hash of their cookie."""
 
-    def __init__(self, limits: Limits, workspace: Path | None = None) -> None:
+    def __init__(self, limits: StudioLimits, workspace: Path | None = None) -> None:
         self.limits = limits
-        self.workspace = (workspace or Path.cwd()).absolute()  # where releases are saved, and nothing else
-        self.jobs, self.desks = Jobs(limits), Desks(limits)
-        scratch.sweep(PREFIX)
-        self.folder = scratch.make(PREFIX)
-        self.begun: list[Callable[[StudioSession], None]] = []  # who wants to know of a new session
-        self.demo: Mapping[str, Any] = {}  # what is known of the demo table once somebody has opened it
-        self.warming: Job | None = None  # which compiles, once for a machine
+        self.workspace = (workspace or Path.cwd()).absolute()  # releases are saved here
+        self.jobs, self.open_tables = JobQueue(limits), OpenTables(limits)
+        folders.sweep_scratch(PREFIX)
+        self.folder = folders.make_scratch(PREFIX)
+        self.start_callbacks: list[Callable[[StudioSession], None]] = []  # called for each new session
+        self.demo: Mapping[str, Any] = {}  # the profile of the demo table, once it was opened
+        self.warmup_job: Job | None = None  # compiles the kernels, once for a machine
         self._open: dict[str, StudioSession] = {}
         self._tokens: set[str] = set()
 
     def invite(self) -> str:
-        """Return a token that lets one browser in, once."""
+        """Return a token that admits one browser, once."""
         token = secrets.token_urlsafe(32)
-        self._tokens.add(_digest(token))
+        self._tokens.add(_hash_token(token))
         return token
 
     def enter(self, token: str) -> tuple[str, StudioSession]:
-        """Take a token and begin a session; return the mark for its cookie."""
-        found = next((each for each in self._tokens if secrets.compare_digest(each, _digest(token))), None)
-        if found is None:
-            raise Refused(403, "this address was used already, or is wrong", "take the newest one from the terminal")
+        """Use a token to start a session; return the value of its cookie and the session."""
+        known = next((each for each in self._tokens if secrets.compare_digest(each, _hash_token(token))), None)
+        if known is None:
+            raise Refusal(403, "this address was used already, or is wrong", "use the newest address in the terminal")
         if len(self._open) >= self.limits.sessions:
-            raise Refused(429, f"{len(self._open)} sessions are open already", "close one, or try again in an hour")
-        mark = secrets.token_urlsafe(32)
+            raise Refusal(429, f"{len(self._open)} sessions are open already", "close one, or try again in an hour")
+        cookie = secrets.token_urlsafe(32)
         folder = self.folder / secrets.token_hex(8)
         folder.mkdir(mode=0o700)
-        self._open[_digest(mark)] = session = StudioSession(folder, self.limits)
-        self._tokens.discard(found)  # last: a sign-in that failed uses nothing up
-        return mark, session
+        self._open[_hash_token(cookie)] = session = StudioSession(folder, self)
+        self._tokens.discard(known)  # last: a failed start keeps the token
+        return cookie, session
 
-    def find(self, mark: str) -> StudioSession | None:
+    def find(self, cookie: str) -> StudioSession | None:
         """Return the session of a cookie."""
-        session = self._open.get(_digest(mark))
+        session = self._open.get(_hash_token(cookie))
         if session is not None:
-            session.touched = time.monotonic()
+            session.last_used = time.monotonic()
         return session
 
     def __iter__(self) -> Iterator[StudioSession]:
         return iter(tuple(self._open.values()))
 
-    async def forget_idle(self) -> None:
-        """Forget sessions that nobody has asked for an hour, unless something is still done for them."""
-        for mark, session in tuple(self._open.items()):
-            if self.jobs.busy(session):
-                session.touched = time.monotonic()
-            elif time.monotonic() - session.touched > self.limits.idle_seconds:
-                del self._open[mark]
-                await self.forget(session)
+    async def remove_idle(self) -> None:
+        """Remove sessions that were idle for too long and have no job."""
+        for key, session in tuple(self._open.items()):
+            if self.jobs.is_busy(session):
+                session.last_used = time.monotonic()
+            elif time.monotonic() - session.last_used > self.limits.idle_seconds:
+                del self._open[key]
+                await self.remove(session)
 
-    async def forget(self, session: StudioSession) -> None:
-        """End what is done for a session, and remove all it had."""
-        session.tell("gone", {})
-        await self.jobs.forget(session)
-        await self.desks.forget(session)
-        await asyncio.to_thread(_remove, session.folder)
+    async def remove(self, session: StudioSession) -> None:
+        """Cancel the jobs of a session, and remove its files."""
+        session.publish("gone", {})
+        await self.jobs.cancel_all(session)
+        await self.open_tables.close_table(session)
+        await asyncio.to_thread(_remove_folder, session.folder)
 
     async def close(self) -> None:
-        """Forget everything."""
+        """Remove all sessions and their files."""
         await self.jobs.close()
-        await self.desks.close()
+        await self.open_tables.close()
         self._open.clear()
-        await asyncio.to_thread(scratch.remove, self.folder)
+        await asyncio.to_thread(folders.remove_scratch, self.folder)
 
 
-def _digest(mark: str) -> str:
-    return hashlib.sha256(mark.encode()).hexdigest()
+def _hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _remove(folder: Path) -> None:
-    import shutil
-
-    for _ in range(scratch.TRIES):
+def _remove_folder(folder: Path) -> None:
+    for _ in range(folders.REMOVE_ATTEMPTS):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return
@@ -210,5 +299,5 @@ def _remove(folder: Path) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read what a job left."""
+    """Read a result file of a job."""
     return json.loads(path.read_text("utf-8"))

@@ -1,149 +1,183 @@
-"""Routes of the table: open one, read it otherwise, look at its rows and at whom it singles out."""
+"""Routes of the table: open a file or rows of a database, change how it is read, show its rows and its risk.
+
+Rows of a database are read once, into a file of the session. An address can contain a password and is not kept.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
-from kinfold.demo import demo_policy, demo_table
+from kinfold.demo import read_demo_policy, write_demo_table
 from kinfold.errors import KinfoldError
-from kinfold.evaluation.chosen_columns import risk_of_columns
-from kinfold.flow import fit
-from kinfold.request.policy_text import Key
-from kinfold.rows.schema import Role
-from kinfold.studio.database_routes import is_sqlite, tables_in
-from kinfold.studio.error_answers import Misfit, Refused, told
-from kinfold.studio.guard import session_of
-from kinfold.studio.policy_decisions import changed_text, policy_of, taken, usable
-from kinfold.studio.request_bodies import json_of, saved, whole
-from kinfold.studio.sessions import Opened, Sessions, StudioSession
-from kinfold.studio.table_opening import FIRST
-from kinfold.studio.tables import clean_name, let_go, opened, place_for, retry
+from kinfold.measures.table_counts import measure_column_risk
+from kinfold.pipeline import bind_table
+from kinfold.policy.toml_text import KeyPath
+from kinfold.studio.guard import Call, route, save_upload
+from kinfold.studio.policy_routes import apply_policy_text, edit_policy_text, get_policy, get_usable_policy, query_table
+from kinfold.studio.refusals import PolicyTextError, Refusal, describe_problems
+from kinfold.studio.sessions import SessionTable, StudioSession
+from kinfold.studio.table_jobs import FIRST_ROWS
+from kinfold.studio.table_loading import clean_name, close_table, load_table, make_table_path, retry
+from kinfold.tables.databases.address import POSTGRESQL, DatabaseAddress, parse_source, select_rows
+from kinfold.tables.queries import read_page
+from kinfold.tables.schema import Role
 
-MOST_ROWS = 500  # of a page
-OPTIONS = ("na", "decimal", "thousands", "dates", "encoding", "separator", "sheet", "header", "skip")
-
-
-class SourceRoutes:
-    """What a page says of the table."""
-
-    def __init__(self, sessions: Sessions) -> None:
-        self.sessions = sessions
-
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        return [
-            Route("/api/source/demo", self.demo, methods=["POST"]),
-            Route("/api/source/upload", self.upload, methods=["POST"]),
-            Route("/api/source/options", self.options, methods=["POST"]),
-            Route("/api/source/close", self.close, methods=["POST"]),
-            Route("/api/rows", self.rows),
-            Route("/api/risk", self.risk, methods=["GET", "POST"]),
-            Route("/api/check", self.check),
-        ]
-
-    async def demo(self, request: Request) -> Response:
-        """Open the demo table, with its policy."""
-        session = session_of(request)
-        await json_of(request, session.limits)
-        path = place_for(session, "patients.csv")
-        await asyncio.to_thread(demo_table, path)
-        table = Opened(path.name, path, "demo", path.stat().st_size, demo_policy())
-        return JSONResponse({"version": await opened(self.sessions, session, table)})
-
-    async def upload(self, request: Request) -> Response:
-        """Take a file and open it."""
-        session = session_of(request)
-        path = place_for(session, request.query_params.get("name", ""))
-        size = await saved(request, session.limits, path)
-        table = Opened(clean_name(path.name), path, "file", size)
-        return JSONResponse({"version": await taken_in(self.sessions, session, table)})
-
-    async def options(self, request: Request) -> Response:
-        """Read the table otherwise, also one that could not be opened so far; a null goes back to guessing."""
-        session = session_of(request)
-        given = await json_of(request, session.limits)
-        if session.source is None:
-            raise Refused(409, "no table is open", "open one first")
-        if strange := sorted(set(given) - set(OPTIONS)):
-            raise Refused(400, f"no option is called {strange[0]!r}", f"known are {', '.join(OPTIONS)}")
-        if not session.history.text:
-            return JSONResponse({"version": retry(self.sessions, session, given)})
-        changes: dict[Key, Any] = {("source", key): value for key, value in given.items()}
-        async with session.deciding:
-            text = changed_text(session.history.text, changes)
-            what = "reading options: " + ", ".join(f"{key} = {value!r}" for key, value in given.items())
-            guessing = any(value is None for value in given.values())
-            version = await taken(self.sessions, session, text, what, "source", guessing=guessing)
-        return JSONResponse({"version": version})
-
-    async def close(self, request: Request) -> Response:
-        """Forget the table, its runs and its files."""
-        session = session_of(request)
-        await json_of(request, session.limits)
-        await let_go(self.sessions, session)
-        return JSONResponse({"version": session.changed()})
-
-    async def rows(self, request: Request) -> Response:
-        """Return some rows as text."""
-        session = session_of(request)
-        facts = session.table.facts
-        start, many = whole(request, "from", 0, 10**12), whole(request, "count", 100, MOST_ROWS)
-        if start + many <= FIRST or facts["rows"] <= FIRST:
-            cells = facts["first"][start : start + many]
-        else:
-            cells = await self._ask(session, lambda engine, frame: engine.page(frame, start, many))
-        told = {"from": start, "rows": facts["rows"], "columns": list(session.columns), "cells": cells}
-        return JSONResponse(told)
-
-    async def risk(self, request: Request) -> Response:
-        """Say what the quasi-identifiers, those of the policy or others, do before anything is done."""
-        session = session_of(request)
-        policy = policy_of(session)[0]
-        quasi = [name for name, column in policy.columns.items() if column.role is Role.QUASI]
-        if request.method == "POST":
-            quasi = [str(name) for name in (await json_of(request, session.limits)).get("quasi", [])]
-        quasi = [name for name in session.columns if name in set(quasi)]
-        k = policy.privacy.k
-        known = session.table.facts.get("risk")
-        if known and (known["quasi"], known["k"]) == (quasi, k):  # looked at when the table was opened
-            return JSONResponse(known)
-        key = ("risk", tuple(quasi), k)
-        return JSONResponse(
-            await self._ask(session, lambda engine, frame: risk_of_columns(engine, frame, quasi, k), key)
-        )
-
-    async def check(self, request: Request) -> Response:
-        """Say what would stop a run, without running."""
-        session = session_of(request)
-        text, policy = session.history.text, usable(session)
-        try:
-            await self._ask(session, lambda engine, frame: fit(engine, frame, policy))
-        except KinfoldError as error:
-            return JSONResponse({"problems": told(Misfit(error, text, session.columns))})
-        return JSONResponse({"problems": []})
-
-    async def _ask(self, session: StudioSession, question: Any, key: Any = None) -> Any:
-        """Ask the table as the policy says that it is written."""
-        form = policy_of(session)[0].source.form
-        return await self.sessions.desks.ask(session, session.table.path, form, question, key)
+SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+TABLES_QUERY = (
+    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
+)
+MAX_ROWS_PER_PAGE = 500
+READ_OPTIONS = ("na", "decimal", "thousands", "dates", "encoding", "separator", "sheet", "header", "skip")
 
 
-async def taken_in(sessions: Sessions, session: StudioSession, table: Opened) -> int:
-    """Open a file, or ask which of its tables where it is one of SQLite."""
-    if not is_sqlite(table.name):
-        return await opened(sessions, session, table)
-    tables = await tables_in(table.path)
-    await let_go(sessions, session)
+@route("/api/source/demo", "POST")
+async def open_demo(call: Call) -> Any:
+    """Open the demo table, with its policy."""
+    session = call.session
+    path = make_table_path(session, "patients.csv")
+    await asyncio.to_thread(write_demo_table, path)
+    table = SessionTable(path.name, path, "demo", path.stat().st_size, read_demo_policy())
+    return {"version": await load_table(session, table)}
+
+
+@route("/api/source/upload", "POST", upload=True)
+async def open_upload(call: Call) -> Any:
+    """Save an uploaded file and open it."""
+    session = call.session
+    path = make_table_path(session, call.request.query_params.get("name", ""))
+    table = SessionTable(clean_name(path.name), path, "file", await save_upload(call.request, path))
+    return {"version": await open_file(session, table)}
+
+
+@route("/api/source/database", "POST")
+async def open_database_rows(call: Call) -> Any:
+    """Open rows of a PostgreSQL server."""
+    session, body = call.session, call.body
+    rows = (str(body[key]) if body.get(key) else None for key in ("table", "query"))
+    address = select_rows(parse_source(str(body.get("address", ""))), *rows)
+    if not isinstance(address, DatabaseAddress) or address.system != POSTGRESQL:
+        fix = "write postgresql://user@host/name; upload an SQLite file"
+        raise Refusal(422, "this is not an address of PostgreSQL", fix)
+    path = make_table_path(session, f"{address.name}.parquet")
+    chosen = {"table": str(address.table) if address.table else None, "query": address.query}
+    query = "&".join(f"{key}={quote(value, safe='')}" for key, value in chosen.items() if value)
+    full_address = address.uri + ("&" if "?" in address.uri else "?") + query  # with the password, for the worker
+    table = SessionTable(address.name, path, "database", 0, address=str(address), full_address=full_address)
+    return {"version": await load_table(session, table)}
+
+
+@route("/api/source/table", "POST")
+async def choose_table(call: Call) -> Any:
+    """Open a table of the uploaded SQLite file."""
+    session, name = call.session, call.body.get("table")
+    database = session.source
+    if database is None or database.state != "choosing":
+        raise Refusal(409, "there is no SQLite file to choose from", "upload one first")
+    if name not in database.tables:
+        raise Refusal(404, "the file has no such table", "choose one of its tables")
+    quoted = '"' + str(name).replace('"', '""') + '"'  # a name can contain a dot
+    rows = f"table={quote(quoted, safe='')}"
+    file = clean_name(f"{name}.parquet")
+    path = make_table_path(session, file) if database.kind == "given" else database.path.with_name(file)
+    address, full_address = (f"sqlite:///{quote(str(part))}?{rows}" for part in (database.name, database.path))
+    table = SessionTable(str(name), path, "database", database.size, address=address, full_address=full_address)
+    session.source = None  # keep the file: the table is read from it
+    return {"version": await load_table(session, table)}
+
+
+@route("/api/source/options", "POST")
+async def change_options(call: Call) -> Any:
+    """Read the table with other options, also after a failure; null means that the option is detected."""
+    session, options = call.session, call.body
+    if session.source is None:
+        raise Refusal(409, "no table is open", "open one first")
+    if unknown := sorted(set(options) - set(READ_OPTIONS)):
+        raise Refusal(400, f"there is no option {unknown[0]!r}", f"use {', '.join(READ_OPTIONS)}")
+    if not session.history.text:
+        return {"version": retry(session, options)}
+    changes: dict[KeyPath, Any] = {("source", key): value for key, value in options.items()}
+    async with session.policy_lock:
+        text = edit_policy_text(session.history.text, changes)
+        what = "reading options: " + ", ".join(f"{key} = {value!r}" for key, value in options.items())
+        detect = any(value is None for value in options.values())
+        version = await apply_policy_text(session, text, what, "source", detect=detect)
+    return {"version": version}
+
+
+@route("/api/source/close", "POST")
+async def close(call: Call) -> Any:
+    """Close the table; remove its runs and its files."""
+    await close_table(call.session)
+    return {"version": call.session.mark_changed()}
+
+
+@route("/api/rows")
+async def show_rows(call: Call) -> Any:
+    """Return some rows as texts."""
+    session = call.session
+    facts = session.table.facts
+    start = call.get_integer("from", 0, 10**12)
+    count = call.get_integer("count", 100, MAX_ROWS_PER_PAGE)
+    if start + count <= FIRST_ROWS or facts["rows"] <= FIRST_ROWS:
+        cells = facts["first"][start : start + count]
+    else:
+        cells = await query_table(session, lambda engine, frame: read_page(engine, frame, start, count))
+    return {"from": start, "rows": facts["rows"], "columns": list(session.columns), "cells": cells}
+
+
+@route("/api/risk")
+@route("/api/risk", "POST")
+async def show_risk(call: Call) -> Any:
+    """Return the risk of the original table by the quasi-identifiers of the policy, or by other columns."""
+    session = call.session
+    policy = get_policy(session)[0]
+    quasi = [name for name, column in policy.columns.items() if column.role is Role.QUASI]
+    if call.request.method == "POST":
+        quasi = [str(name) for name in call.body.get("quasi", [])]
+    quasi = [name for name in session.columns if name in set(quasi)]
+    k = policy.privacy.k
+    known = session.table.facts.get("risk")
+    if known and (known["quasi"], known["k"]) == (quasi, k):  # computed when the table was opened
+        return known
+    key = ("risk", tuple(quasi), k)
+    return await query_table(session, lambda engine, frame: measure_column_risk(engine, frame, quasi, k), key)
+
+
+@route("/api/check")
+async def find_problems(call: Call) -> Any:
+    """Return the problems that would stop a run."""
+    session = call.session
+    text, policy = session.history.text, get_usable_policy(session)
+    try:
+        await query_table(session, lambda engine, frame: bind_table(engine, frame, policy))
+    except KinfoldError as error:
+        return {"problems": describe_problems(PolicyTextError(error, text, session.columns))}
+    return {"problems": []}
+
+
+async def open_file(session: StudioSession, table: SessionTable) -> int:
+    """Open a file; for an SQLite file let the page choose a table."""
+    if Path(table.name).suffix.lower() not in SQLITE_SUFFIXES:
+        return await load_table(session, table)
+    try:
+        tables = await asyncio.to_thread(_read_table_names, table.path)
+    except sqlite3.Error:
+        raise Refusal(422, "the file is not an SQLite file, or is damaged", "upload another file") from None
+    await close_table(session)
     table.state, table.tables, session.source = "choosing", tables, table
-    return session.changed()
+    return session.mark_changed()
 
 
-def opened_by_command(path: Path) -> Opened:
-    """Return the table that the command named, read where it is."""
-    return Opened(path.name, path, "given", path.stat().st_size if path.exists() else 0)
+def make_given_table(path: Path) -> SessionTable:
+    """Return the table of the command line, which is read in place."""
+    return SessionTable(path.name, path, "given", path.stat().st_size if path.exists() else 0)
+
+
+def _read_table_names(path: Path) -> tuple[str, ...]:
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as file:
+        return tuple(str(row[0]) for row in file.execute(TABLES_QUERY).fetchmany(1000))

@@ -1,149 +1,293 @@
-"""Routes: the cuts of a sample, by which every record finds its block wherever it is.
+"""Route the records of a large table to regions, by the cuts of a sample.
 
-Where rows are not in one place nobody can sort them all. The cuts are found on a sample, as in `cutting`, and written
-down: the attribute, and for each stratum the value at which it is cut. A record needs nothing but its own values and a
-number of its own to go its way; so the blocks do not depend on who holds which rows.
+    sample     records drawn by a hash of their places: the same ones on every engine
+    standard   mean and deviation of each number, in the sample
+    cuts       of the sample, for each pattern of missing values and each layer of the confidential columns, as in
+               `cutting`: the attribute, and for each stratum the value of the cut
+    region     the pattern and block of a record, by its own values and its number only
 
-    below the value      to the lower side
-    at the value         some to either side, by a hash of the record's number: as many as were below in the sample
-    above                to the upper side
+Records below the value of a cut go to the lower side, records above it to the upper side. Records at the value are
+divided by a hash of their number, in the proportion of the sample. A region that is too small joins its neighbour;
+one that is too large is cut exactly where it is processed. No region has fewer than k records.
 
-Blocks are then as even as the sample is good. One that is too small joins its neighbour (`joined`); one that is too
-large is cut exactly by whoever holds it (`cutting.cut`). No block is below k.
+Records arrive as columns of doubles (see `tables.regions`): quasi-identifiers, then confidential columns as codes.
 
-Cost: O(n log(blocks)).   Ties: by number, the same always.
+Cost: O(n log(regions)).   Ties: by a hash of the place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kinfold.methods.blocks.cutting import column, lowest, spreads
-from kinfold.rows.drawing import hashed
+from kinfold.methods.blocks.cutting import estimate_spreads, get_column, mark_lowest
+from kinfold.methods.missing_values import mark_left_out
+from kinfold.policy.encoding import Attribute, NumericAttribute, build_points, count_records, encode_numbers
+from kinfold.tables.points import Floats, Labels, Points
+from kinfold.tables.sampling import hash_numbers
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Rows = NDArray[np.intp]
 
-    from kinfold.rows.points import Floats, Labels, Points
+Ints: TypeAlias = NDArray[np.int64]
 
-    Rows = NDArray[np.intp]
-
-UNIT = 2.0**-64
+HASH_UNIT = 2.0**-64
+MAX_RECORDS_IN_MEMORY = 2_000_000  # a table with more records is partitioned in regions
+REGION_RECORDS = 1_000_000  # of a region, about: what one executor holds and partitions
+SAMPLE_RECORDS, SAMPLE_RECORDS_PER_REGION = 200_000, 1_000  # of the sample, about, and at least for each region
+REGION_MARGIN = 1.1  # the cuts of a sample are not exact
+MIN_REGION_FRACTION = 4  # a region with less than a quarter of `REGION_RECORDS` joins its neighbour
+MIN_CLASSES_PER_REGION = 20  # a region has at least so many times k records
+MAX_REGIONS_PER_PATTERN = 1 << 20
+MAX_REGION_LAYERS, SAMPLE_RECORDS_PER_LAYER = 32, 100  # in each region: fewer sample records make ragged cuts
+NUMBER_BOUND = 1e100  # a larger number is refused when its region is processed; until then it is clipped
 
 
 @dataclass(frozen=True, eq=False)
-class Fork:
-    """A cut: along an attribute, at a value for each stratum, and how many of those at the value go below."""
+class CutNode:
+    """A cut along an attribute. A child is the number of a node, or -1 - the number of a block."""
 
     attribute: int
-    edge: Floats
-    tied: Floats
-    low: int  # the fork below, or, where there is none, -1 - the block
+    edge: Floats  # for each stratum, the value of the cut
+    tied: Floats  # for each stratum, the share of the records at that value that go to the lower side
+    low: int
     high: int
 
 
 @dataclass(frozen=True, eq=False)
-class Routes:
-    """The forks from the first on, and how many blocks they lead to; blocks beside each other have numbers that are."""
+class CutTree:
+    """The nodes, the root first, and how many blocks there are; neighbouring blocks have consecutive numbers."""
 
-    forks: tuple[Fork, ...]
+    nodes: tuple[CutNode, ...]
     blocks: int
 
-    def block_of(self, points: Points, numbers: NDArray[np.integer], strata: Labels | None = None) -> Labels:
-        """Return the block of each record; `numbers` tell records apart, and `strata` are as the cuts were made."""
-        found = np.zeros(len(points), np.int32)
-        ways = [(0, np.arange(len(points)))] if self.forks else []
-        while ways:
-            at, rows = ways.pop()
-            fork = self.forks[at]
-            below = self._below(at, column(points, rows, fork.attribute), numbers[rows], _of(strata, rows))
-            for side, here in ((fork.low, rows[below]), (fork.high, rows[~below])):
-                if side < 0:
-                    found[here] = -1 - side
-                elif len(here):
-                    ways.append((side, here))
-        return found
-
-    def _below(
-        self, at: int, values: Floats | Labels, numbers: NDArray[np.integer], strata: Labels
-    ) -> NDArray[np.bool_]:
-        edge, tied = self.forks[at].edge[strata], self.forks[at].tied[strata]
-        drawn = hashed(numbers, at) * UNIT
-        return np.asarray((values < edge) | ((values == edge) & (drawn < tied)))
+    def assign_blocks(self, points: Points, numbers: NDArray[np.integer], strata: Labels | None = None) -> Labels:
+        """Return the block of each record; `numbers` are unique, `strata` are those of `build_cut_tree`."""
+        blocks = np.zeros(len(points), np.int32)
+        stack = [(0, np.arange(len(points)))] if self.nodes else []
+        while stack:
+            at, rows = stack.pop()
+            node = self.nodes[at]
+            values, own = get_column(points, rows, node.attribute), _select_strata(strata, rows)
+            goes_low = hash_numbers(numbers[rows], at) * HASH_UNIT < node.tied[own]
+            below = np.asarray((values < node.edge[own]) | ((values == node.edge[own]) & goes_low))
+            for child, members in ((node.low, rows[below]), (node.high, rows[~below])):
+                if child < 0:
+                    blocks[members] = -1 - child
+                elif len(members):
+                    stack.append((child, members))
+        return blocks
 
 
-def routes(sample: Points, blocks: int, strata: Labels | None = None, *, parts: int = 2) -> Routes:
-    """Return the cuts of a sample into so many blocks, each stratum cut at its own value.
+def build_cut_tree(sample: Points, blocks: int, strata: Labels | None = None, *, parts: int = 2) -> CutTree:
+    """Cut a sample into so many blocks, each stratum at its own value.
 
-    Every cut leaves one of so many `parts` of the blocks below it: other parts make other cuts.
+    Every cut leaves one of `parts` parts of the blocks below it: another number makes other cuts.
 
-    >>> from kinfold.rows.points import Points
-    >>> found = routes(Points.of([[0.0], [1.0], [8.0], [9.0]]), 2)
-    >>> found.block_of(Points.of([[0.5], [8.5], [70.0]]), np.arange(3)).tolist()
+    >>> from kinfold.tables.points import Points
+    >>> tree = build_cut_tree(Points.from_array([[0.0], [1.0], [8.0], [9.0]]), 2)
+    >>> tree.assign_blocks(Points.from_array([[0.5], [8.5], [70.0]]), np.arange(3)).tolist()
     [0, 1, 1]
     """
-    survey = _Survey(sample, _of(strata, np.arange(len(sample))), parts)
-    survey.fork(np.arange(len(sample)), 0, blocks)
-    return Routes(tuple(survey.forks), blocks)
+    builder = _CutTreeBuilder(sample, _select_strata(strata, np.arange(len(sample))), parts)
+    builder.add_node(np.arange(len(sample)), 0, blocks)
+    return CutTree(tuple(builder.nodes), blocks)
 
 
-class _Survey:
-    """A sample, and the forks that were found on it so far."""
+class _CutTreeBuilder:
+    """A sample and the nodes of its tree so far."""
 
     def __init__(self, sample: Points, strata: Labels, parts: int) -> None:
         self.sample, self.strata, self.parts = sample, strata, parts
-        self.kinds = int(strata.max(initial=0)) + 1
-        self.forks: list[Fork] = []
+        self.nodes: list[CutNode] = []
 
-    def fork(self, rows: Rows, first: int, many: int) -> int:
-        """Part these rows of the sample into so many blocks, the first of this number; return the way to them."""
-        if many == 1 or len(rows) < 2:
+    def add_node(self, rows: Rows, first: int, count: int) -> int:
+        """Cut rows of the sample into `count` blocks, numbered from `first`; return the node, or -1 - the block."""
+        if count == 1 or len(rows) < 2:
             return -1 - first
-        at, low = len(self.forks), max(1, many // self.parts)
-        along = int(np.argmax(spreads(self.sample, rows)))
-        edge, tied, below = self._cut(rows, len(rows) * low // many, along)
-        self.forks.append(Fork(along, edge, tied, -1, -1))  # its place, before those that follow from it
-        ways = self.fork(rows[below], first, low), self.fork(rows[~below], first + low, many - low)
-        self.forks[at] = Fork(along, edge, tied, *ways)
+        at, low = len(self.nodes), max(1, count // self.parts)
+        attribute = int(np.argmax(estimate_spreads(self.sample, rows)))
+        edge, tied, below = self._cut(rows, len(rows) * low // count, attribute)
+        self.nodes.append(CutNode(attribute, edge, tied, -1, -1))  # a node precedes its children
+        children = self.add_node(rows[below], first, low), self.add_node(rows[~below], first + low, count - low)
+        self.nodes[at] = CutNode(attribute, edge, tied, *children)
         return at
 
-    def _cut(self, rows: Rows, many: int, along: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Return where each stratum is cut, what share of its records there goes below, and the rows that do."""
-        values, strata = column(self.sample, rows, along).astype(np.float64), self.strata[rows]
-        edge, tied = (np.full(self.kinds, each) for each in _edge(values, many))
+    def _cut(self, rows: Rows, count: int, attribute: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Return the edge and the tied share of each stratum, and mark the rows of the lower side."""
+        values, strata = get_column(self.sample, rows, attribute).astype(np.float64), self.strata[rows]
+        all_strata = int(self.strata.max(initial=0)) + 1
+        edge, tied = (np.full(all_strata, each) for each in _find_edge(values, count))
         below = np.zeros(len(rows), np.bool_)
         for stratum in np.unique(strata):
             places = np.flatnonzero(strata == stratum)
-            share = round(len(places) * many / len(rows))
-            edge[stratum], tied[stratum] = _edge(values[places], share)
-            below[places] = lowest(self.sample, rows[places], share, along)
+            share = round(len(places) * count / len(rows))
+            edge[stratum], tied[stratum] = _find_edge(values[places], share)
+            below[places] = mark_lowest(self.sample, rows[places], share, attribute)
         return edge, tied, below
 
 
-def _edge(values: Floats, many: int) -> tuple[float, float]:
-    """Return the value at which so many lie below, and the share of those at the value that are counted among them."""
-    edge = float(np.partition(values, max(many, 1) - 1)[max(many, 1) - 1])
-    return edge, (many - float((values < edge).sum())) / float((values == edge).sum())
+def _find_edge(values: Floats, count: int) -> tuple[float, float]:
+    """Return the value with `count` values below it, and the share of the values equal to it that make up the count."""
+    edge = float(np.partition(values, max(count, 1) - 1)[max(count, 1) - 1])
+    return edge, (count - float((values < edge).sum())) / float((values == edge).sum())
 
 
-def joined(counts: Sequence[int] | NDArray[np.integer], least: int) -> Labels:
-    """Number blocks anew so that each has at least so many records: one that has fewer joins those beside it.
+def join_small_blocks(counts: Sequence[int] | NDArray[np.integer], least: int) -> Labels:
+    """Renumber blocks so that each has at least `least` records: a smaller one joins its neighbours.
 
-    >>> joined([5, 1, 4, 9, 2], 5).tolist()
+    >>> join_small_blocks([5, 1, 4, 9, 2], 5).tolist()
     [0, 1, 1, 2, 2]
     """
-    found, number, held = np.zeros(len(counts), np.int32), 0, 0
+    numbers, number, records = np.zeros(len(counts), np.int32), 0, 0
     for block, count in enumerate(counts):
-        found[block] = number
-        held += int(count)
-        if held >= least:
-            number, held = number + 1, 0
-    return np.minimum(found, max(number - 1, 0)) if held < least else found
+        numbers[block] = number
+        records += int(count)
+        if records >= least:
+            number, records = number + 1, 0
+    return np.minimum(numbers, max(number - 1, 0)) if records < least else numbers
 
 
-def _of(strata: Labels | None, rows: Rows) -> Labels:
+def _select_strata(strata: Labels | None, rows: Rows) -> Labels:
     return np.zeros(len(rows), np.int32) if strata is None else strata[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """Decodes columns of doubles: attributes without records, and the imputed mean of each, if any."""
+
+    attributes: tuple[Attribute, ...]
+    imputed: tuple[float | None, ...]
+
+    def read(self, rows: Any, *, checked: bool = True) -> list[Attribute]:
+        """Return the attributes of these records; refuse numbers that cannot be released, or clip them."""
+        return [self._read(rows, at, checked) for at in range(len(self.attributes))]
+
+    def _read(self, rows: Any, at: int, checked: bool) -> Attribute:
+        values, known, mean = read_doubles(rows, at), self.attributes[at], self.imputed[at]
+        if not isinstance(known, NumericAttribute):
+            return replace(known, codes=values.astype(np.int32))
+        if mean is not None:
+            values = np.where(np.isnan(values), mean, values)
+        if not checked:
+            return replace(known, numbers=np.clip(values, -NUMBER_BOUND, NUMBER_BOUND))
+        return replace(encode_numbers(known.bound, values), mean_and_deviation=known.mean_and_deviation)
+
+    def count_imputed(self, rows: Any) -> dict[str, int]:
+        """Count the imputed numbers of each column."""
+        columns = [(at, known.bound.name) for at, known in enumerate(self.attributes) if self.imputed[at] is not None]
+        return {name: int(np.isnan(read_doubles(rows, at)).sum()) for at, name in columns}
+
+    def codes(self, rows: Any, confidential: int) -> Ints:
+        """Return the codes of a confidential column, by its number."""
+        return read_doubles(rows, len(self.attributes) + confidential).astype(np.int64)
+
+    def standardize(self, rows: Any) -> RowReader:
+        """Return the reader that standardizes by the mean and deviation of these records."""
+        attributes = []
+        for attribute in self.read(rows):
+            if isinstance(attribute, NumericAttribute):
+                known = attribute.numbers[~attribute.null]
+                mean = float(np.mean(known)) if len(known) else 0.0
+                deviation = float(np.sqrt(np.mean((known - mean) ** 2))) if len(known) else 0.0
+                attribute = replace(attribute, mean_and_deviation=(mean, deviation))
+            attributes.append(attribute.take(np.arange(0)))
+        return replace(self, attributes=tuple(attributes))
+
+
+def read_doubles(rows: Any, at: int) -> NDArray[np.float64]:
+    """Return a column as doubles; null is NaN."""
+    values: NDArray[np.float64] = rows.column(f"v{at}").to_numpy(zero_copy_only=False)
+    return values.astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionRouter:
+    """Assigns records to regions; `layers` has the layer of each code of each confidential column."""
+
+    reader: RowReader
+    layers: tuple[Labels, ...]
+    trees: Mapping[int, CutTree]  # by pattern of missing values
+    seam_trees: Mapping[int, CutTree]  # with other cuts, for classes at the seams of regions
+
+    def __call__(self, rows: Any) -> Ints:
+        """Return the region of each record, -1 if it is left out because a value is missing."""
+        attributes = self.reader.read(rows, checked=False)
+        patterns, places = find_patterns(attributes), rows.column("place").to_numpy()
+        points, strata = build_points(attributes, np.arange(len(places))), self.number_strata(rows)
+        regions = patterns * MAX_REGIONS_PER_PATTERN
+        for pattern, tree in self.trees.items():
+            at = np.flatnonzero(patterns == pattern)
+            if len(at):
+                regions[at] += tree.assign_blocks(points.take(at), places[at], strata[at])
+        regions[mark_left_out(attributes)] = -1
+        return regions
+
+    def number_strata(self, rows: Any) -> Labels:
+        """Return the layer of each record, over all confidential columns."""
+        strata = np.zeros(rows.num_rows, np.int64)
+        for number, layers in enumerate(self.layers):
+            strata = strata * (int(layers.max()) + 1) + layers[self.reader.codes(rows, number)]
+        return strata.astype(np.int32)
+
+
+def build_router(reader: RowReader, layers: tuple[Labels, ...], sample: Any, records: int) -> RegionRouter:
+    """Build the router of a table with so many records from a sample."""
+    router = RegionRouter(reader, layers, {}, {})
+    attributes = reader.read(sample, checked=False)
+    rows = np.flatnonzero(~mark_left_out(attributes))
+    patterns, strata = find_patterns(attributes)[rows], router.number_strata(sample)[rows]
+    points = build_points(attributes, rows)
+    trees, seam_trees = {}, {}
+    for pattern in np.unique(patterns).tolist():
+        at = np.flatnonzero(patterns == pattern)
+        regions = min(count_regions(len(at) * records / sample.num_rows), MAX_REGIONS_PER_PATTERN)
+        if regions > 1:
+            trees[pattern] = build_cut_tree(points.take(at), regions, strata[at])
+            seam_trees[pattern] = build_cut_tree(points.take(at), regions + 1, parts=3)
+    return replace(router, trees=trees, seam_trees=seam_trees)
+
+
+def count_regions(records: float) -> int:
+    """Return how many regions so many records have."""
+    return max(1, int(np.ceil(REGION_MARGIN * records / REGION_RECORDS))) if records > REGION_RECORDS else 1
+
+
+def number_regions(counts: Mapping[int, int], k: int) -> dict[int, int]:
+    """Renumber regions from 0; a region that is too small joins its neighbours of the same pattern."""
+    numbers: dict[int, int] = {}
+    least = max(REGION_RECORDS // MIN_REGION_FRACTION, MIN_CLASSES_PER_REGION * k)
+    for pattern in sorted({region // MAX_REGIONS_PER_PATTERN for region in counts}):
+        regions = sorted(region for region in counts if region // MAX_REGIONS_PER_PATTERN == pattern)
+        first = max(numbers.values(), default=-1) + 1
+        joined = join_small_blocks([counts[region] for region in regions], least)
+        numbers |= {region: first + int(at) for region, at in zip(regions, joined, strict=True)}
+    return numbers
+
+
+def layer_values(ranks: Sequence[Ints], counts: Sequence[Ints], limit: int) -> tuple[Labels, ...]:
+    """Return the layer of each value of some columns, `limit` layers in all; `counts` are records by value.
+
+    >>> [layer.tolist() for layer in layer_values([np.arange(4)], [np.array([5, 1, 1, 3])], 2)]
+    [[0, 1, 1, 1]]
+    """
+    layers, result = max(1, round(limit ** (1 / max(1, len(ranks))))), []
+    for rank, records in zip(ranks, counts, strict=True):
+        order = np.argsort(rank, kind="stable")
+        upto = np.cumsum(records[order])
+        layer = np.empty(len(rank), np.int32)
+        layer[order] = np.minimum(layers - 1, (upto - records[order] / 2) * layers // max(int(upto[-1]), 1))
+        result.append(layer)
+    return tuple(result)
+
+
+def find_patterns(attributes: Sequence[Attribute]) -> Ints:
+    """Return the pattern of missing numbers of each record: a bit for each attribute with `missing = "separate"`."""
+    separate = [a for a in attributes if isinstance(a, NumericAttribute) and a.bound.request.missing == "separate"]
+    patterns = np.zeros(count_records(attributes), np.int64)
+    for bit, attribute in enumerate(separate):
+        patterns |= attribute.null.astype(np.int64) << bit
+    return patterns

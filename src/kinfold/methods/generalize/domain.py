@@ -1,12 +1,12 @@
-"""What a generalizer works on: the distinct quasi-identifier tuples of a table as codes, a hierarchy for each column.
+"""The input of a generalization method: the distinct quasi-identifier tuples of a table as codes, with hierarchies.
 
-A code is the row of a value in its column's hierarchy; null is one more leaf, which joins the others at the top only.
-Generalizing to a level for each attribute merges rows that then say the same: a roll-up of the tally, never of records.
+A code is the row of a value in the hierarchy of its column. Null is one more leaf, directly below the top.
+Generalizing every attribute to a level merges rows with equal labels. It rolls up the tally, never the records.
 
-    at(levels)        the classes of the table at these levels: sizes, spreads, and the first row of each
-    at(levels, view)  the same from a view that lies below, which has fewer rows to look at
+    roll_up(levels)        the classes of the table at these levels: sizes, spreads, and the first row of each
+    roll_up(levels, view)  the same from a view below, which has fewer rows
 
-Cost: O(rows · attributes) for a view.   Ties: classes are numbered by their first rows.
+Cost: O(rows * attributes) for a view.   Ties: classes are numbered by their first rows.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 
 from kinfold import kernels
 from kinfold.errors import PolicyError, Problem
-from kinfold.hierarchy import Hierarchy
-from kinfold.rows.tally import Ints, Spread, Tally, Values, is_null
+from kinfold.hierarchies import Hierarchy
+from kinfold.tables.tally import Ints, Spread, Tally, Values, is_null
 
 Codes: TypeAlias = NDArray[np.int32]
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Levels: TypeAlias = tuple[int, ...]
 
-FEW = 3000  # rows up to which numpy is as fast as a kernel, and nobody waits for a compiler
-CELLS = 1_000_000  # of a spread that are looked at together
-MOST_KEYS = 2**62  # tuples that one whole number can tell apart
+MAX_ROWS_WITHOUT_KERNEL = 3000  # numpy is as fast as a kernel up to here, and needs no compilation
+CELLS_PER_CHUNK = 1_000_000  # of a spread; limits the memory of intermediate arrays
+MAX_KEY_SPACE = 2**62  # distinct tuples that fit into one 64-bit key
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Rows of codes (one a class of `tally`), attribute by attribute in the order of `names`."""
+    """Rows of codes, one per class of `tally`, with one column per attribute in the order of `names`."""
 
     names: tuple[str, ...]
     hierarchies: tuple[Hierarchy, ...]
@@ -57,14 +57,14 @@ class Domain:
     tally: Tally
 
     @classmethod
-    def of_tally(cls, tally: Tally, hierarchies: Mapping[str, Hierarchy]) -> Domain:
-        """Look the keys of a tally up in their hierarchies; every value that is missing there is a problem."""
-        found = {name: _coded(values, hierarchies[name]) for name, values in tally.keys.items() if name in hierarchies}
-        problems = list(_problems(tally, found))
+    def from_tally(cls, tally: Tally, hierarchies: Mapping[str, Hierarchy]) -> Domain:
+        """Encode the keys of a tally by their hierarchies; raise an error for values without a leaf."""
+        names = tuple(tally.keys)
+        columns = {name: _encode_column(tally.keys[name], hierarchies[name]) for name in names if name in hierarchies}
+        problems = list(_find_problems(tally, columns))
         if problems:
             raise PolicyError(problems)
-        names = tuple(tally.keys)
-        codes = np.column_stack([found[name] for name in names]).astype(np.int32)
+        codes = np.column_stack([columns[name] for name in names]).astype(np.int32)
         plain = Tally({}, np.asarray(tally.sizes, np.int64), tally.spreads)
         return cls(names, tuple(hierarchies[name] for name in names), np.ascontiguousarray(codes), plain)
 
@@ -73,47 +73,47 @@ class Domain:
 
     @property
     def records(self) -> int:
-        """How many records the rows stand for."""
+        """The number of records."""
         return self.tally.records
 
     @property
     def heights(self) -> Levels:
-        """How many steps lead to the top, for each attribute."""
+        """The height of the hierarchy of each attribute."""
         return tuple(hierarchy.height for hierarchy in self.hierarchies)
 
     @property
     def bottom(self) -> View:
-        """The table as it is, rows that are equal counted once."""
-        return self.at((0,) * len(self.names))
+        """The table at level 0, with equal rows merged."""
+        return self.roll_up((0,) * len(self.names))
 
-    def at(self, levels: Sequence[int], below: View | None = None) -> View:
-        """Return the table at these levels, rolled up from a view below it where one is given."""
+    def roll_up(self, levels: Sequence[int], below: View | None = None) -> View:
+        """Return the table at these levels, rolled up from a view below it if one is given."""
         rows = np.arange(len(self)) if below is None else below.rows
         tally = self.tally if below is None else below.tally
-        into, classes = self._merged(rows, levels)
-        if classes == len(rows):  # nothing became one, and classes are numbered as they come: nothing is copied
+        into, classes = self._classify(rows, levels)
+        if classes == len(rows):  # no rows merged: copy nothing
             return View(tuple(int(level) for level in levels), rows, Tally({}, tally.sizes, tally.spreads))
-        first, sizes = _gathered(into, rows, tally.sizes, classes)
-        spreads = {name: merged(spread, into, classes) for name, spread in tally.spreads.items()}
+        first, sizes = _gather_classes(into, rows, tally.sizes, classes)
+        spreads = {name: merge_spread(spread, into, classes) for name, spread in tally.spreads.items()}
         return View(tuple(int(level) for level in levels), first, Tally({}, sizes, spreads))
 
     def classes(self, levels: Sequence[int]) -> Ints:
-        """The class of each row at these levels, numbered as in `at`."""
-        return self._merged(np.arange(len(self)), levels)[0]
+        """Return the class of each row at these levels, numbered as in `roll_up`."""
+        return self._classify(np.arange(len(self)), levels)[0]
 
-    def released(self, attribute: int, levels: NDArray[np.integer[Any]]) -> Values:
-        """The label of each row in one column, each at its own level; null stays null below the top."""
-        return np.asarray(self.labels(attribute)[self.codes[:, attribute], levels])
+    def labels_at(self, attribute: int, levels: NDArray[np.integer[Any]]) -> Values:
+        """Return the label of each row in one column, each at its own level; null stays null below the top."""
+        return np.asarray(self.label_table(attribute)[self.codes[:, attribute], levels])
 
-    def labels(self, attribute: int) -> Values:
-        """The labels of each code of a column by level; null, the last code, stays null below the top."""
+    def label_table(self, attribute: int) -> Values:
+        """Return the labels of a column by code and level; null, the last code, stays null below the top."""
         hierarchy = self.hierarchies[attribute]
         return np.vstack([hierarchy.labels, [[None] * hierarchy.height + [hierarchy.labels[0, -1]]]])
 
     @cached_property
     def paths(self) -> tuple[Codes, ...]:
-        """For each attribute the number of a code's label at each level; the last row is null."""
-        return tuple(_with_null(hierarchy.paths) for hierarchy in self.hierarchies)
+        """For each attribute, the number of the label by code and level; the last row is null."""
+        return tuple(_add_null(hierarchy.paths) for hierarchy in self.hierarchies)
 
     @cached_property
     def _labels(self) -> tuple[Codes, Ints]:
@@ -126,49 +126,48 @@ class Domain:
 
     @cached_property
     def widths(self) -> list[list[int]]:
-        """How many labels each attribute has at each level, null counted."""
+        """The number of labels of each attribute at each level, including null."""
         return [(path.max(axis=0) + 1).tolist() for path in self.paths]
 
-    def _merged(self, rows: Ints, levels: Sequence[int]) -> tuple[Ints, int]:
+    def _classify(self, rows: Ints, levels: Sequence[int]) -> tuple[Ints, int]:
         labels, starts = self._labels
         start = starts[self._first_level + np.asarray(levels, np.int64)].astype(np.int64)
         widths = [width[level] for width, level in zip(self.widths, levels, strict=True)]
         into, classes = np.zeros(len(rows), np.int64), 1
-        for factor, space in _factors(widths):
-            if len(rows) <= FEW:
+        for factor, space in _key_factors(widths):
+            if len(rows) <= MAX_ROWS_WITHOUT_KERNEL:
                 used = np.flatnonzero(factor)
-                found = (labels[start[used] + self.codes[rows][:, used]].astype(np.int64) * factor[used]).sum(axis=1)
+                keys = (labels[start[used] + self.codes[rows][:, used]].astype(np.int64) * factor[used]).sum(axis=1)
             else:
-                rollup = kernels.load("rollup")
-
-                found = rollup.keys(self.codes, rows, labels, start, factor)
-            part, parts = numbered(found, space)
-            into, classes = (part, parts) if classes == 1 else numbered(into * parts + part, classes * parts)
+                keys = kernels.load("rollup").keys(self.codes, rows, labels, start, factor)
+            part, parts = number_keys(keys, space)
+            into, classes = (part, parts) if classes == 1 else number_keys(into * parts + part, classes * parts)
         return into, classes
 
 
-def numbered(keys: Ints, space: int) -> tuple[Ints, int]:
-    """Number the distinct keys, all below `space`, in the order of their first appearance.
+def number_keys(keys: Ints, space: int) -> tuple[Ints, int]:
+    """Number the distinct keys, all below `space`, in order of first appearance; return labels and their number.
 
-    >>> numbered(np.array([7, 3, 7]), 8)[0].tolist()
+    >>> number_keys(np.array([7, 3, 7]), 8)[0].tolist()
     [0, 1, 0]
     """
-    if len(keys) <= FEW:
+    if len(keys) <= MAX_ROWS_WITHOUT_KERNEL:
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         rank = np.empty(len(first), np.int64)
         rank[np.argsort(first)] = np.arange(len(first))
         return rank[inverse], len(first)
-    rollup = kernels.load("rollup")
-
     into = np.empty(len(keys), np.int64)
-    return into, int(rollup.number(keys, space, into))
+    return into, int(kernels.load("rollup").number(keys, space, into))
 
 
-def merged(spread: Spread, into: Ints, classes: int) -> Spread:
-    """Return the spread after class i has become part of class `into[i]`, in the order of classes, then codes."""
+def merge_spread(spread: Spread, into: Ints, classes: int) -> Spread:
+    """Return the spread after merging class i into class `into[i]`, sorted by class and code."""
     width = max(len(spread.values), 1)
     if classes * width <= 8 * len(spread.group):
-        total = _added(spread, into, np.zeros(classes * width, np.int64))
+        total = np.zeros(classes * width, np.int64)
+        for start in range(0, len(spread.group), CELLS_PER_CHUNK):
+            part = slice(start, start + CELLS_PER_CHUNK)
+            np.add.at(total, into[spread.group[part]] * width + spread.code[part], spread.count[part])
         cell = np.flatnonzero(total)
         count = total[cell]
     else:
@@ -179,32 +178,21 @@ def merged(spread: Spread, into: Ints, classes: int) -> Spread:
     return Spread(group, cell, count, spread.values)
 
 
-def _added(spread: Spread, into: Ints, total: Ints) -> Ints:
-    """Add the counts of cells to those of the classes they become part of; some at a time, for cells can be many."""
-    width = max(len(spread.values), 1)
-    for start in range(0, len(spread.group), CELLS):
-        part = slice(start, start + CELLS)
-        np.add.at(total, into[spread.group[part]] * width + spread.code[part], spread.count[part])
-    return total
-
-
-def _gathered(into: Ints, rows: Ints, sizes: Ints, classes: int) -> tuple[Ints, Ints]:
-    if len(rows) <= FEW:
+def _gather_classes(into: Ints, rows: Ints, sizes: Ints, classes: int) -> tuple[Ints, Ints]:
+    if len(rows) <= MAX_ROWS_WITHOUT_KERNEL:
         first = np.full(classes, -1, np.int64)
         first[into[::-1]] = rows[::-1]
         return first, np.bincount(into, sizes, classes).astype(np.int64)
-    rollup = kernels.load("rollup")
-
     first, total = np.empty(classes, np.int64), np.empty(classes, np.int64)
-    rollup.gather(into, rows, sizes, first, total)
+    kernels.load("rollup").gather(into, rows, sizes, first, total)
     return first, total
 
 
-def _factors(widths: Sequence[int]) -> Iterable[tuple[Ints, int]]:
-    # As many attributes together as fit into one whole number; wider tables take more than one turn.
+def _key_factors(widths: Sequence[int]) -> Iterable[tuple[Ints, int]]:
+    # One key holds as many attributes as fit into MAX_KEY_SPACE; wide tables need several keys.
     edges, space = [0], 1
     for attribute, width in enumerate(widths):
-        if space * width > MOST_KEYS:
+        if space * width > MAX_KEY_SPACE:
             edges.append(attribute)
             space = 1
         space *= width
@@ -216,26 +204,28 @@ def _factors(widths: Sequence[int]) -> Iterable[tuple[Ints, int]]:
         yield factor, space
 
 
-def _with_null(paths: Codes) -> Codes:
+def _add_null(paths: Codes) -> Codes:
     null = paths.max(axis=0) + 1
     null[-1] = 0
     return np.vstack([paths, null]).astype(np.int32)
 
 
-def _coded(values: Values, hierarchy: Hierarchy) -> Codes:
+def _encode_column(values: Values, hierarchy: Hierarchy) -> Codes:
     null = is_null(values)
     codes = np.full(len(values), len(hierarchy), np.int32)
     codes[~null] = hierarchy.index(str(value) for value in values[~null])
     return codes
 
 
-def _problems(tally: Tally, found: Mapping[str, Codes]) -> Iterable[Problem]:
+def _find_problems(tally: Tally, columns: Mapping[str, Codes]) -> Iterable[Problem]:
     if not tally.keys:
-        yield Problem("no column is to be generalized", "give at least one column the role 'quasi-identifier'")
+        yield Problem("the policy has no quasi-identifier", "give at least one column the role 'quasi-identifier'")
     for name, values in tally.keys.items():
-        if name not in found:
-            yield Problem(f"column '{name}' has no hierarchy", "give it one, or choose a method that needs none")
-        elif (found[name] < 0).any():
-            missing = tuple(sorted({str(value) for value in values[found[name] < 0]}))
+        if name not in columns:
+            yield Problem(
+                f"column '{name}' has no hierarchy", "give it a hierarchy, or choose a method that needs none"
+            )
+        elif (columns[name] < 0).any():
+            missing = tuple(sorted({str(value) for value in values[columns[name] < 0]}))
             what = f"{len(missing)} values of column '{name}' are not in its hierarchy"
             yield Problem(what, "add a row for each of them", missing)

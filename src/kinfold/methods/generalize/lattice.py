@@ -1,22 +1,24 @@
-"""The optimal full-domain generalization under a suppression threshold, and all minimal ones.
+"""The optimal full-domain generalization under a suppression threshold TS, and all minimal generalizations.
 
-    lower[node] = its plain loss (known for all nodes: what its attributes lose adds up)
-    repeat: take the node whose lower bound is least; stop once it is above the best loss found
-            look for a node above it that shows that it cannot be the best, as high as possible, and evaluate that:
-                TS = 0   start at the top, put one attribute after the other on the node's level until the promises
-                         fail, then raise each as far as they still fail: a few attributes are reason enough
-                TS > 0   halve the way to the top (always the step that loses least)
-            every node evaluated raises the bounds of all below it by its cut (see `nodes`)
-    nothing found above it: evaluate the node itself
+    lower[node] = its plain loss, which is known for all nodes because attributes add up
+    repeat: take the node with the least lower bound; stop once that bound exceeds the best loss
+            look for a node above it, as high as possible, that proves it cannot be the best:
+                TS = 0   start at the top, lower one attribute after the other to the node's level until the promises
+                         fail, then raise each attribute as long as they still fail
+                TS > 0   bisect the path to the top that loses least at each step
+            every evaluated node raises the bounds of all nodes below it by its cut (see `lattice_search`)
+            if no such node exists, evaluate the node itself
 
-For a loss that does not add up over attributes (discernibility) bounds also grow upwards from evaluated nodes. Above
-two million nodes the grid is not written down: see `lattice_cuts`, which answers with a bound on what was missed.
+For discernibility, whose loss does not add up over attributes, bounds also grow upwards from evaluated nodes. Above two
+million nodes `lattice_search.CutSearch` is used, which also returns a bound on the optimum.
 
-All minimal generalizations (Samarati 2001; paper 003, section 4): halve chains of undecided nodes, mark all above a
-node that holds and all below one that does not. A model that does not prune has every node evaluated.
+All minimal generalizations (Samarati 2001; paper 003, section 4): bisect chains of undecided nodes, mark all nodes
+above a node that holds and all nodes below one that does not. If a model does not allow pruning, evaluate every node.
+
+If the policy names the levels (`method.levels`), that node is evaluated and released, without a search.
 
 Papers: Truta et al. (003), Sweeney 2002 (002), LeFevre et al. 2005; bounds in this form are our own.
-Cost: one roll-up a node evaluated.   Ties: the highest Prec, then the order of the levels.
+Cost: one roll-up per evaluated node.   Ties: the highest Prec, then the order of the levels.
 """
 
 from __future__ import annotations
@@ -29,21 +31,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import Unreachable
+from kinfold.errors import PolicyError, Problem, Unreachable
 from kinfold.methods.generalize.domain import Domain, Floats, Levels
-from kinfold.methods.generalize.found import Found, levels_told, minimality
-from kinfold.methods.generalize.generalization import Generalization
-from kinfold.methods.generalize.lattice_cuts import CutSearch
-from kinfold.methods.generalize.lattice_search import LatticeSearch, as_levels, raised
-from kinfold.methods.generalize.levels import levels_of, released_at
-from kinfold.methods.generalize.loss import Objective, generalizations
-from kinfold.methods.generalize.nodes import TOLERANCE, Node, Nodes
-from kinfold.methods.generalize.outliers import Models
-from kinfold.progress import Progress, silent
-from kinfold.request.methods import Declaration
+from kinfold.methods.generalize.generalization import Generalization, Models, Objective, count_generalizations
+from kinfold.methods.generalize.lattice_search import (
+    LOSS_TOLERANCE,
+    CutSearch,
+    LatticeSearch,
+    Node,
+    Nodes,
+    nodes_above,
+    to_levels,
+)
+from kinfold.methods.generalize.result import SearchResult, describe_levels, measure_minimality
+from kinfold.policy.registry import Declaration
+from kinfold.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
+
 
 METHOD = Declaration(
     name="lattice",
@@ -54,14 +60,13 @@ METHOD = Declaration(
     kernels=("rollup",),
     objectives=("granularity", "prec", "discernibility"),
     keys=("levels", "extra_level"),
-    order=5,
 )
 
-WRITTEN_DOWN = 2_000_000  # nodes
+MAX_GRID_NODES = 2_000_000  # of `GridSearch`: its arrays take about 50 MB
 
 
 class Lattice:
-    """A generalization lattice that can be searched, stopped, searched on, and looked at node by node."""
+    """A generalization lattice. Its search can be stopped and continued, and every node can be read."""
 
     def __init__(
         self,
@@ -75,58 +80,65 @@ class Lattice:
         starred: bool = False,
     ) -> None:
         self.nodes = Nodes(domain, models, suppression, objective, weights, starred=starred)
-        self.size = generalizations(domain.heights)
+        self.size = count_generalizations(domain.heights)
         self._search: LatticeSearch = (
-            GridSearch(self.nodes) if self.size <= WRITTEN_DOWN else CutSearch(self.nodes, seed)
+            GridSearch(self.nodes) if self.size <= MAX_GRID_NODES else CutSearch(self.nodes, seed)
         )
 
     @property
     def best(self) -> Node | None:
-        """The best node found so far, None before one is found."""
+        """The best node so far, or None."""
         return self._search.best
 
     @property
     def bound(self) -> float:
-        """No node loses less than this; equal to the loss of `best` once that is proved to be the optimum."""
+        """A lower bound on the loss of all nodes; equal to the loss of `best` once that is proved optimal."""
         return min(self._search.bound, self.best.loss if self.best else math.inf)
 
     @property
     def proved(self) -> bool:
-        """Whether `best` is known to be the optimum."""
-        return self.best is not None and self.bound >= self.best.loss - TOLERANCE
+        """Whether `best` is proved optimal."""
+        return self.best is not None and self.bound >= self.best.loss - LOSS_TOLERANCE
 
-    def search(self, steps: int | None = None, progress: Progress = silent) -> Node:
-        """Evaluate until the optimum is proved, or at most `steps` nodes more; may be called again to go on.
+    def search(self, steps: int | None = None, progress: Progress = no_progress) -> Node:
+        """Search until the optimum is proved, or for at most `steps` more nodes; call it again to continue.
 
-        When the listener raises `Cancelled`, `best` and `bound` tell what was reached.
+        If `progress` raises `Cancelled`, `best` and `bound` stay valid.
         """
         self._search.run(steps, progress)
         if self.best is None:
-            self._search.evaluate(self.nodes.domain.heights)  # what no search can do without
+            self._search.evaluate(self.nodes.domain.heights)  # the most general node
         if self.best is None:
-            raise _unreachable(self.nodes)
+            nodes = self.nodes
+            fewest = min(node.outliers for node in nodes.evaluated.values())
+            what = f"none of {len(nodes.evaluated)} generalizations keeps the promises of the policy with at most"
+            what += f" {nodes.max_suppressed} of {nodes.domain.records} records suppressed"
+            fix = "allow more method.suppression, or require less"
+            raise Unreachable(f"{what}; the best one suppresses {fewest}", fix=fix)
         return self.best
 
     def generalization(self, node: Node | None = None) -> Generalization:
-        """Return what the node (the best one) releases."""
+        """Return the generalization of a node, by default the best one."""
         chosen = node or self.best or self.search()
-        return Generalization.full(self.nodes.domain, chosen.levels, self.nodes.suppressed(chosen.levels))
+        return Generalization.full_domain(self.nodes.domain, chosen.levels, self.nodes.mark_suppressed(chosen.levels))
 
     def __iter__(self) -> Iterator[Node]:
-        """Every node, from the bottom up in the order of its levels."""
+        """Yield every node in the order of its levels."""
         heights = self.nodes.domain.heights
         return (self.nodes[levels] for levels in product(*(range(height + 1) for height in heights)))
 
-    def minimal(self, progress: Progress = silent) -> list[Node]:
-        """Return all minimal generalizations: nodes that hold while no node below them does."""
-        holds = _decided(self.nodes, progress)
-        closed = _closed_up(holds)
+    def minimal(self, progress: Progress = no_progress) -> list[Node]:
+        """Return all minimal generalizations: nodes that hold, with no node below that holds."""
+        holds = _decide_nodes(self.nodes, progress)
+        above = holds  # nodes that hold, or have a node below that does
         for axis in range(holds.ndim):
-            holds = holds & ~_shifted_up(closed, axis)
-        return [self.nodes[as_levels(place)] for place in np.argwhere(holds)]
+            above = np.logical_or.accumulate(above, axis=axis)
+        for axis in range(holds.ndim):
+            np.moveaxis(holds, axis, 0)[1:] &= ~np.moveaxis(above, axis, 0)[:-1]
+        return [self.nodes[to_levels(index)] for index in np.argwhere(holds)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every node as plain values: its levels, outliers, loss and Prec, and whether it is minimal."""
+        """Return the lattice as a dictionary for JSON, with every node."""
         minimal = {node.levels for node in self.minimal()}
         best = self.best.levels if self.best else None
         nodes = [node.to_dict() | {"minimal": node.levels in minimal} for node in self]
@@ -134,37 +146,39 @@ class Lattice:
 
 
 class GridSearch(LatticeSearch):
-    """Best-first search over a lattice that is written down as an array of lower bounds."""
+    """Best-first search over an array with a lower bound for every node."""
 
     def __init__(self, nodes: Nodes) -> None:
         super().__init__(nodes)
         self._shape = tuple(height + 1 for height in self.heights)
-        self._plain = _plain(nodes, self._shape)
-        self._lower = self._plain.copy()  # infinite for nodes evaluated
+        self._plain: Floats = np.zeros(self._shape)
+        for a, step in enumerate(nodes.loss.steps or ()):
+            self._plain += step.reshape([-1 if axis == a else 1 for axis in range(len(self._shape))])
+        self._lower = self._plain.copy()  # infinite for evaluated nodes
         self._cut = np.zeros(self._shape)
 
     @property
     def bound(self) -> float:
-        """The least loss that a node not evaluated can have."""
+        """A lower bound on the loss of every node that is not evaluated."""
         return float(self._lower.min())
 
     def floor(self, levels: Levels) -> float:
-        """What the node loses at least, before anything is suppressed."""
+        """Return a lower bound on the plain loss of a node."""
         return float(self._plain[levels])
 
     def run(self, steps: int | None, progress: Progress) -> None:
-        """Search on until nothing can be better, or `steps` nodes were evaluated."""
-        until = math.inf if steps is None else len(self.nodes.seen) + steps
-        while len(self.nodes.seen) < until:
-            node = as_levels(np.unravel_index(int(np.argmin(self._lower)), self._shape))
+        """Search until no better node can exist, or for `steps` more nodes."""
+        until = math.inf if steps is None else len(self.nodes.evaluated) + steps
+        while len(self.nodes.evaluated) < until:
+            node = to_levels(np.unravel_index(int(np.argmin(self._lower)), self._shape))
             if self._lower[node] > self.limit or self._lower[node] == math.inf:
                 break
-            progress(int((self._lower >= self.limit).sum()), self._lower.size)  # evaluated, or shown to be no better
-            if not self.excluded(node):
+            progress(int((self._lower >= self.limit).sum()), self._lower.size)  # evaluated or excluded
+            if not self.exclude(node):
                 self.evaluate(node)
 
     def learn(self, node: Node) -> None:
-        """Raise the bounds of the nodes below, and above where losses do not add up over attributes."""
+        """Raise the bounds of the nodes below, and of those above if losses do not add up over attributes."""
         if self.nodes.loss.steps is None:
             above = tuple(slice(level, None) for level in node.levels)
             np.maximum(self._plain[above], node.plain, out=self._plain[above])
@@ -182,124 +196,110 @@ def lattice(
     suppression: float = 0,
     objective: Objective = "granularity",
     weights: Mapping[str, float] | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Lattice:
-    """Return the lattice with its optimum found, or with the best node and a bound where it is too large for that.
+    """Return the searched lattice; `best` is the optimum unless the lattice is too large (see `proved`).
 
-    >>> from kinfold.hierarchy import by_mask
+    >>> from kinfold.hierarchies import build_from_mask
     >>> from kinfold.models import KAnonymity
-    >>> from kinfold.rows.tally import Tally
+    >>> from kinfold.tables.tally import Tally
     >>> zips = np.array(["02138", "02139", "02141"], object)
-    >>> table = Domain.of_tally(Tally({"zip": zips}, np.array([2, 1, 2])), {"zip": by_mask(zips, 2)})
-    >>> lattice(table, [KAnonymity(2)]).best.levels, lattice(table, [KAnonymity(2)], suppression=1).best.levels
-    ((1,), (0,))
+    >>> table = Domain.from_tally(Tally({"zip": zips}, np.array([2, 1, 2])), {"zip": build_from_mask(zips, 2)})
+    >>> [lattice(table, [KAnonymity(2)], suppression).best.levels for suppression in (0, 1)]
+    [(1,), (0,)]
     """
-    found = Lattice(domain, models, suppression, objective, weights)
-    found.search(progress=progress)
-    return found
+    result = Lattice(domain, models, suppression, objective, weights)
+    result.search(progress=progress)
+    return result
 
 
-def expected(domain: Domain) -> float:
-    """Return about how many seconds it takes."""
+def estimate_seconds(domain: Domain) -> float:
+    """Estimate the run time."""
     return 3e-6 * len(domain)
 
 
-def run(task: Task, domain: Domain) -> Found:
-    """Return what is released of a task: the best node, or the one that the policy names."""
+def run(task: Task, domain: Domain) -> SearchResult:
+    """Release the best node, or the node that the policy names."""
     if task.method.levels is not None:
         nodes = Nodes(domain, task.models, task.may_suppress(domain.records) or 0, starred=task.starred)
-        released = released_at(nodes, levels_of(task.method.levels, domain))
-        return Found(released, (levels_told(released), "the levels are those of the policy"))
-    found = searched(task, domain)
-    best = found.best.loss if found.best else 0.0
-    released = _raised_at_random(task, found.generalization())
-    doubt = f"not proved optimal: it loses {best:.4f}, and none less than {found.bound:.4f}"
-    told = f"the node is {'proved optimal' if found.proved else doubt} by {task.method.objective}"
-    return Found(released, (levels_told(released), told), belief=minimality(task, released))
+        released = release_at_levels(nodes, check_levels(task.method.levels, domain))
+        return SearchResult(released, (describe_levels(released), "the policy sets the levels"))
+    searched = search_lattice(task, domain)
+    loss = searched.best.loss if searched.best else 0.0
+    released = _raise_random_level(task, searched.generalization())
+    doubt = f"not proved optimal (loss {loss:.4f}, lower bound {searched.bound:.4f})"
+    note = f"the node is {'proved optimal' if searched.proved else doubt} by {task.method.objective}"
+    return SearchResult(released, (describe_levels(released), note), belief=measure_minimality(task, released))
 
 
-def _raised_at_random(task: Task, released: Generalization) -> Generalization:
-    """Raise one column by one level with the probability that the policy states.
+def _raise_random_level(task: Task, released: Generalization) -> Generalization:
+    """Raise one column by one level with the probability `method.extra_level`.
 
-    Minimal levels show that those below them failed; levels that may have been raised anyway do not.
+    Minimal levels reveal that the levels below failed; levels that may be raised at random do not.
     """
     levels, heights = released.vector, released.domain.heights
     random = np.random.default_rng(task.method.seed)
     if not task.method.extra_level or levels is None or random.random() >= task.method.extra_level:
         return released
-    raisable = list(raised(levels, heights))
-    return Generalization.full(released.domain, raisable[random.integers(len(raisable))]) if raisable else released
+    above = list(nodes_above(levels, heights))
+    return Generalization.full_domain(released.domain, above[random.integers(len(above))]) if above else released
 
 
-def searched(task: Task, domain: Domain) -> Lattice:
-    """Return the lattice of a task with its optimum found."""
+def search_lattice(task: Task, domain: Domain) -> Lattice:
+    """Return the searched lattice of a task."""
     method, allowed = task.method, task.may_suppress(domain.records) or 0
-    how = (method.objective, task.weights, method.seed)
-    found = Lattice(domain, task.models, allowed, *how, starred=task.starred)
-    found.search(progress=task.progress)
-    return found
+    result = Lattice(domain, task.models, allowed, method.objective, task.weights, method.seed, starred=task.starred)
+    result.search(progress=task.progress)
+    return result
 
 
-def _plain(nodes: Nodes, shape: tuple[int, ...]) -> Floats:
-    plain = np.zeros(shape)
-    for a, step in enumerate(nodes.loss.steps or ()):
-        plain += step.reshape([-1 if axis == a else 1 for axis in range(len(shape))])
-    return plain
-
-
-def _decided(nodes: Nodes, progress: Progress) -> NDArray[np.bool_]:
+def _decide_nodes(nodes: Nodes, progress: Progress) -> NDArray[np.bool_]:
+    """Return an array over all nodes that says which of them hold."""
     shape = tuple(height + 1 for height in nodes.domain.heights)
     state = np.full(shape, -1, np.int8)
-    while (open_nodes := int((state < 0).sum())) > 0:
-        progress(state.size - open_nodes, state.size)
-        chain = _undecided_chain(as_levels(np.unravel_index(int(np.argmax(state < 0)), shape)), state)
+    while (undecided := int((state < 0).sum())) > 0:
+        progress(state.size - undecided, state.size)
+        chain = [to_levels(np.unravel_index(int(np.argmax(state < 0)), shape))]
+        while above := [node for node in nodes_above(chain[-1], nodes.domain.heights) if state[node] < 0]:
+            chain.append(above[0])
         low, high = 0, len(chain)
         while low < high:
             middle = (low + high) // 2 if nodes.prunes else low
-            holds = nodes[chain[middle]].holds
-            _mark(state, chain[middle], holds, nodes.prunes)
+            levels, holds = chain[middle], nodes[chain[middle]].holds
             if not nodes.prunes:
+                state[levels] = holds
                 break
+            state[tuple(slice(level, None) if holds else slice(0, level + 1) for level in levels)] = holds
             low, high = (low, middle) if holds else (middle + 1, high)
     return np.asarray(state == 1)
 
 
-def _undecided_chain(node: Levels, state: NDArray[np.int8]) -> list[Levels]:
-    chain = [node]
-    heights = tuple(side - 1 for side in state.shape)
-    while open_above := [levels for levels in raised(chain[-1], heights) if state[levels] < 0]:
-        chain.append(open_above[0])
-    return chain
+def check_levels(levels: Mapping[str, int], domain: Domain) -> Levels:
+    """Return the levels of the policy in the order of the domain; raise an error that lists every problem."""
+    unknown = [name for name in levels if name not in domain.names]
+    problems = [
+        Problem(f"method.levels: '{name}' is not a quasi-identifier", "remove it, or correct the name")
+        for name in unknown
+    ]
+    for name, height in zip(domain.names, domain.heights, strict=True):
+        if name not in levels:
+            problems.append(Problem(f"method.levels: '{name}' has no level", f"give it a level from 0 to {height}"))
+        elif levels[name] > height:
+            what = f"method.levels: '{name}' has level {levels[name]}, and its hierarchy ends at level {height}"
+            problems.append(Problem(what, f"give it a level from 0 to {height}"))
+    if problems:
+        raise PolicyError(problems)
+    return tuple(levels[name] for name in domain.names)
 
 
-def _mark(state: NDArray[np.int8], node: Levels, holds: bool, prunes: bool) -> None:
-    if not prunes:
-        state[node] = holds
-    elif holds:
-        state[tuple(slice(level, None) for level in node)] = 1
-    else:
-        state[tuple(slice(0, level + 1) for level in node)] = 0
-
-
-def _closed_up(holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    for axis in range(holds.ndim):
-        holds = np.logical_or.accumulate(holds, axis=axis)
-    return holds
-
-
-def _shifted_up(closed: NDArray[np.bool_], axis: int) -> NDArray[np.bool_]:
-    shifted = np.zeros_like(closed)
-    into: list[slice] = [slice(None)] * closed.ndim
-    out: list[slice] = [slice(None)] * closed.ndim
-    into[axis], out[axis] = slice(1, None), slice(None, -1)
-    shifted[tuple(into)] = closed[tuple(out)]
-    return shifted
-
-
-def _unreachable(nodes: Nodes) -> Unreachable:
-    fewest = min(node.outliers for node in [nodes[nodes.domain.heights], *nodes.seen.values()])
-    what = f"no generalization of {len(nodes.seen)} keeps what was asked with at most {nodes.allowed} of"
-    return Unreachable(
-        f"{what} {nodes.domain.records} records suppressed: the fewest that any suppresses are {fewest}",
-        fix="allow more suppression, or ask less",
-    )
+def release_at_levels(nodes: Nodes, levels: Levels) -> Generalization:
+    """Return the release of a node, with its outliers suppressed if the policy allows that many."""
+    node = nodes[levels]
+    if not node.holds:
+        records = nodes.domain.records
+        raise Unreachable(
+            f"the levels of the policy require the suppression of {node.outliers} of {records} records, "
+            f"and at most {nodes.max_suppressed} may be suppressed",
+            fix="raise a level in method.levels, allow more method.suppression, or remove method.levels",
+        )
+    return Generalization.full_domain(nodes.domain, levels, nodes.mark_suppressed(levels))

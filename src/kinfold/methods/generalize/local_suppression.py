@@ -1,83 +1,88 @@
-"""Local suppression: the fewest cells are left empty so that every class keeps the promises.
+"""Local suppression: leave as few cells empty as possible so that every class keeps the promises.
 
     up to 16 records    exact, as at cell level (see `mingen_cell`)
-    more                the cheapest pattern of empty cells for each tuple (`patterns`), what is left merged with what
-                        costs least (`merging`), classes opened that spare cells (`opening`); of tables with up to
-                        2,000 distinct tuples, or where `refine` asks for it, classes are rebuilt (`rebuilding`)
+    more                assign the cheapest pattern of empty cells to each tuple (`patterns`); merge the remaining
+                        tuples with the class that costs least (`cell_classes`); open classes that save cells
+                        (`patterns`); rebuild tables with up to 2,000 distinct tuples, or any table if `refine` is set
+                        (`cell_classes`)
 
-It is generalization at cell level with one level: a value is released as it is or not at all. An empty cell is a value
-like any other (k holds for the tuples as they are written), so records that lack a value already can share a class with
-records that lose theirs, and lose nothing by it. A cell costs the weight of its column, more where the column has a
-limit (see `suppression_limits`).
+This is cell-level generalization with one level: a value is released unchanged or not at all. An empty cell is a value
+like any other (k holds for the tuples as written), so records that already lack a value can share a class with records
+that lose it, at no cost. A cell costs the weight of its column.
 
-Paper: Sweeney 2002, sections 3.3 and 3.4, with one level. Cost: see the steps.   Ties: see the steps.
+`method.limit` sets the largest share of cells that a column may lose:
+
+    find the fewest cells; if a limit is exceeded, check that it can be kept at all, with a prohibitive price
+    then raise the price of each column that exceeds its limit, and search again, until none does
+
+A column with limit 0 has a prohibitive price from the start. These rounds skip rebuilding; the last result is rebuilt,
+and the rebuilt classes are used if they keep the limits. That a limit cannot be kept is found by search, not proved.
+
+Paper: Sweeney 2002, sections 3.3 and 3.4, with one level.
+Cost: see the steps; limits take up to about 25 searches.   Ties: see the steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from kinfold.errors import PolicyError
-from kinfold.measures.grouping import group_rows
+from kinfold.errors import PolicyError, Problem, Unreachable
+from kinfold.measures.formulas.arrays import group_rows
 from kinfold.methods.annealing import Budget
-from kinfold.methods.generalize.cells import Trees
+from kinfold.methods.generalize.cell_classes import MergedClasses, Trees, merge_classes
 from kinfold.methods.generalize.domain import Domain, Floats, Mask
-from kinfold.methods.generalize.found import Found
-from kinfold.methods.generalize.generalization import Generalization
-from kinfold.methods.generalize.loss import CellLoss
-from kinfold.methods.generalize.merging import Merged, merge_until
+from kinfold.methods.generalize.generalization import CellLoss, Generalization, Models, required_k
 from kinfold.methods.generalize.mingen_cell import (
-    EXACT,
-    divided,
-    improved,
-    released_by,
+    MAX_EXACT_RECORDS,
+    divide_records,
+    generalize_classes,
+    improve_classes,
+    limit_suppression,
     require_reachable,
-    within_suppression,
 )
-from kinfold.methods.generalize.opening import opened, taking_part
-from kinfold.methods.generalize.outliers import Models, asked_k
-from kinfold.methods.generalize.patterns import Blanks, settle
-from kinfold.methods.generalize.suppression_limits import within
-from kinfold.progress import Progress, silent
-from kinfold.request.methods import Declaration
-from kinfold.rows.tally import Ints
+from kinfold.methods.generalize.patterns import assign_patterns, open_classes, split_movable
+from kinfold.methods.generalize.result import SearchResult
+from kinfold.policy.registry import Declaration
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.tally import Ints
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
 
+
 METHOD = Declaration(
     name="local-suppression",
     family="generalize",
-    summary="the fewest cells left empty, values stay as they were (paper 002, cell level with one level)",
+    summary="as few empty cells as possible, all other values unchanged (paper 002)",
     page="local-suppression",
     needs=("suppression", "rows"),
-    kernels=("rollup", "subsets", "statements", "statement_tree", "cell_search", "opening"),
+    kernels=("rollup", "statements", "cell_search", "opening"),
     keys=("limit",),
     average="suppress",
-    one_by_one=True,
-    order=5,
+    by_record=True,
 )
 
-STEPS, FEWEST = 5, 1_000  # of rebuilding, unless the policy says how far: for each record, and at least
-REBUILT = 2_000  # distinct tuples up to which classes are rebuilt unasked: it takes a second or two
+REBUILD_STEPS_PER_RECORD = 5  # unless the policy sets a limit
+MIN_REBUILD_STEPS = 1_000
+MAX_REBUILT_TUPLES = 2_000  # rebuilt without a limit in the policy: it takes a second or two
 
 
 @dataclass(frozen=True)
-class Search:
-    """How far the search goes: steps and seconds as the policy limits them, the seed, and who is told."""
+class SearchOptions:
+    """The options of a search: limits on steps and seconds, the seed, and the progress callback."""
 
     limits: tuple[int | None, float | None] | None = None
     seed: int = 0
-    progress: Progress = silent
+    progress: Progress = no_progress
 
 
 @dataclass(frozen=True, eq=False)
-class Suppressed:
-    """A class for each record, and which of its cells are left empty; `exact` where fewer cannot be."""
+class SuppressionResult:
+    """The class of each record and the empty cells; `exact` if their number is proved minimal."""
 
     labels: Ints
     generalization: Generalization
@@ -85,16 +90,16 @@ class Suppressed:
     steps: int = 0
 
     @property
-    def cells(self) -> Ints:
-        """How many values each column loses; what was missing before does not count."""
+    def cells_by_column(self) -> Ints:
+        """The number of values that each column loses, without those that were missing before."""
         domain = self.generalization.domain
         missing = domain.codes == [len(hierarchy) for hierarchy in domain.hierarchies]
         return np.asarray(domain.tally.sizes @ ((self.generalization.levels > 0) & ~missing))
 
     @property
-    def shares(self) -> Floats:
-        """Which share of its cells each column loses."""
-        return self.cells / max(self.generalization.domain.records, 1)
+    def share_by_column(self) -> Floats:
+        """The share of its cells that each column loses."""
+        return self.cells_by_column / max(self.generalization.domain.records, 1)
 
 
 def local_suppression(
@@ -102,120 +107,121 @@ def local_suppression(
     models: Models,
     weights: Mapping[str, float] | None = None,
     limits: Mapping[str, float] | None = None,
-    search: Search | None = None,
-) -> Suppressed:
-    """Return classes for which the fewest cells are left empty, each counted by its column's weight.
+    options: SearchOptions | None = None,
+) -> SuppressionResult:
+    """Return classes with few empty cells, each weighted by its column.
 
-    >>> from kinfold.hierarchy import TOP, Hierarchy
+    >>> from kinfold.hierarchies import TOP, Hierarchy
     >>> from kinfold.models import KAnonymity
-    >>> from kinfold.rows.tally import Tally
-    >>> flat = Hierarchy.of([("a", TOP), ("b", TOP)])
+    >>> from kinfold.tables.tally import Tally
+    >>> flat = Hierarchy.from_rows([("a", TOP), ("b", TOP)])
     >>> codes = np.array([[0, 0], [0, 0], [0, 1]], np.int32)
     >>> table = Domain(("x", "y"), (flat, flat), codes, Tally({}, np.ones(3, np.int64)))
-    >>> local_suppression(table, [KAnonymity(3)]).cells.tolist()
+    >>> local_suppression(table, [KAnonymity(3)]).cells_by_column.tolist()
     [0, 3]
     """
-    loss = counted(domain, weights)
+    loss = make_cell_loss(domain, weights)
     require_reachable(domain, models)
-    if domain.records <= EXACT and len(domain) == domain.records:
-        return within(loss, limits or {}, lambda priced, _: _suppressed(domain, divided(priced, models), exact=True))
-    tuples, asked = Distinct.of(domain), search or Search()
-    return within(loss, limits or {}, lambda priced, last: tuples.searched(priced, models, asked, rebuild=last))
+    if domain.records <= MAX_EXACT_RECORDS and len(domain) == domain.records:
+        return search_within_limits(
+            loss, limits or {}, lambda prices, _: _make_result(domain, divide_records(prices, models), exact=True)
+        )
+    tuples, options = DistinctTuples.from_domain(domain), options or SearchOptions()
+    return search_within_limits(
+        loss, limits or {}, lambda prices, rebuild: tuples.search(prices, models, options, rebuild=rebuild)
+    )
 
 
-def expected(domain: Domain) -> float:
-    """Return about how many seconds it takes."""
+def estimate_seconds(domain: Domain) -> float:
+    """Estimate the run time."""
     return 6e-5 * len(domain)
 
 
-def run(task: Task, domain: Domain) -> Found:
-    """Return what is released of a task, with the limits of its policy."""
+def run(task: Task, domain: Domain) -> SearchResult:
+    """Suppress as few cells as possible within the limits of the policy."""
     limits = task.method.limit or {}
     if unknown := sorted(set(limits) - set(domain.names)):
-        what = f"method.limit names columns that are no quasi-identifiers: {', '.join(unknown)}"
-        raise PolicyError(what, fix="leave them out, or correct their names")
-    search = Search(task.method.limits, task.method.seed, task.progress)
-    found = local_suppression(domain, task.models, task.weights, limits, search)
-    notes = [told(found)]
-    if found.exact and not limits:
-        notes.append("proved optimal: no fewer cells can go")
-    return within_suppression(task, Found(found.generalization, tuple(notes), found.steps))
+        what = f"method.limit names columns that are not quasi-identifiers: {', '.join(unknown)}"
+        raise PolicyError(what, fix="remove them, or correct their names")
+    options = SearchOptions(task.method.refinement_limits, task.method.seed, task.progress)
+    result = local_suppression(domain, task.models, task.weights, limits, options)
+    optimal = ("the number of suppressed cells is proved minimal",) if result.exact and not limits else ()
+    return limit_suppression(
+        task, SearchResult(result.generalization, (describe_cells(result), *optimal), result.steps)
+    )
 
 
-def told(found: Suppressed) -> str:
-    """Say how many cells are left empty, and in which columns."""
-    domain = found.generalization.domain
+def describe_cells(result: SuppressionResult) -> str:
+    """Return a note with the number of suppressed cells by column."""
+    domain = result.generalization.domain
     parts = [
         f"'{name}' {cells:,} ({cells / domain.records:.1%})"
-        for name, cells in zip(domain.names, found.cells.tolist(), strict=True)
+        for name, cells in zip(domain.names, result.cells_by_column.tolist(), strict=True)
         if cells
     ]
     of = f"of {domain.records * len(domain.names):,} cells were suppressed"
-    return f"{int(found.cells.sum()):,} {of}" + (f": {', '.join(parts)}" if parts else "")
+    return f"{int(result.cells_by_column.sum()):,} {of}" + (f": {', '.join(parts)}" if parts else "")
 
 
-def counted(domain: Domain, weights: Mapping[str, float] | None = None) -> CellLoss:
-    """Count cells by their weights; a value that is missing already costs the same wherever it goes."""
-    loss = CellLoss.of(domain, "prec", weights)
+def make_cell_loss(domain: Domain, weights: Mapping[str, float] | None = None) -> CellLoss:
+    """Return the weighted number of empty cells as a loss; a missing value costs the same at every level."""
+    loss = CellLoss.from_objective(domain, "prec", weights)
     for table in loss.tables:
         table[-1] = 1.0
     return loss
 
 
 @dataclass(frozen=True, eq=False)
-class Distinct:
+class DistinctTuples:
     """The distinct tuples of a table with their counts, and the tuple of each record."""
 
     domain: Domain
-    tuple: Ints
+    labels: Ints
 
     @classmethod
-    def of(cls, domain: Domain) -> Distinct:
-        """Put equal records together."""
+    def from_domain(cls, domain: Domain) -> DistinctTuples:
+        """Group equal records."""
         into, first = group_rows(domain.codes)
         codes = np.ascontiguousarray(domain.codes[first])
         return cls(Domain(domain.names, domain.hierarchies, codes, domain.tally.merge(into, {})), into)
 
-    def searched(self, loss: CellLoss, models: Models, search: Search, *, rebuild: bool = True) -> Suppressed:
-        """Return classes of records: by pattern, merged where they must be, opened and closed, then rebuilt."""
-        domain, k = loss.domain, asked_k(models)
-        labels, moving = self._merged(loss, models, search.progress)[self.tuple], np.arange(len(domain))
+    def search(
+        self, loss: CellLoss, models: Models, options: SearchOptions, *, rebuild: bool = True
+    ) -> SuppressionResult:
+        """Assign patterns, merge classes, open classes, then rebuild them."""
+        domain, k = loss.domain, required_k(models)
+        labels, moving = self._merge_tuples(loss, models, options.progress)[self.labels], np.arange(len(domain))
         by_size = all(model.column is None for model in models)
         if by_size:
-            labels = opened(domain, blanks(domain, labels), k, loss.weights, search.progress)
-            moving, _ = taking_part(self.tuple, k)
-        if not rebuild or (len(self.domain) > REBUILT and search.limits is None):
-            return _suppressed(domain, labels)
-        better, steps = _rebuilt(loss, models, labels, moving, search)
-        better = opened(domain, blanks(domain, better), k, loss.weights, search.progress) if by_size else better
-        return replace(_suppressed(domain, better), steps=steps)
+            labels = open_classes(domain, mark_empty_cells(domain, labels), k, loss.weights, options.progress)
+            moving, _ = split_movable(self.labels, k)
+        if not rebuild or (len(self.domain) > MAX_REBUILT_TUPLES and options.limits is None):
+            return _make_result(domain, labels)
+        better, steps = _rebuild(loss, models, labels, moving, options)
+        if by_size:
+            better = open_classes(domain, mark_empty_cells(domain, better), k, loss.weights, options.progress)
+        return replace(_make_result(domain, better), steps=steps)
 
-    def _merged(self, loss: CellLoss, models: Models, progress: Progress) -> Ints:
-        """Return a class for each tuple."""
-        here = replace(loss, domain=self.domain)
-        by_size = [model for model in models if model.column is None]
-        trees = Trees.of(here)
-        blanks = settle(self.domain, models, here.weights, progress)
-        classes = merge_until(_merged(self.domain, trees, blanks), trees, by_size, progress)
-        return merge_until(classes, trees, models, progress).into
-
-
-def _merged(domain: Domain, trees: Trees, blanks: Blanks) -> Merged:
-    """Return the classes of patterns as statements: nothing is said of an empty cell."""
-    tops = trees.parent[trees.leaves]
-    rows = np.where(blanks.cells, tops, trees.statements(domain))
-    says = np.zeros((int(blanks.into.max()) + 1, rows.shape[1]), np.int32)
-    says[blanks.into] = rows
-    return Merged(says, domain.tally.merge(blanks.into, {}), blanks.into)
+    def _merge_tuples(self, loss: CellLoss, models: Models, progress: Progress) -> Ints:
+        """Return the class of each tuple."""
+        trees = Trees.from_loss(replace(loss, domain=self.domain))
+        patterns = assign_patterns(self.domain, models, loss.weights, progress)
+        rows = np.where(patterns.cells, trees.parent[trees.leaves], trees.encode_rows(self.domain))
+        statements = np.zeros((int(patterns.labels.max()) + 1, rows.shape[1]), np.int32)
+        statements[patterns.labels] = rows
+        classes = MergedClasses(statements, self.domain.tally.merge(patterns.labels, {}), patterns.labels)
+        for required in ([model for model in models if model.column is None], models):
+            classes = merge_classes(classes, trees, required, progress)
+        return classes.labels
 
 
-def blanks(domain: Domain, labels: Ints) -> Mask:
-    """Mark the cells that are empty where each class shows what all of its records share."""
-    return np.asarray(released_by(domain, labels).levels > 0)
+def mark_empty_cells(domain: Domain, labels: Ints) -> Mask:
+    """Mark the cells that are empty if each class shows the values that all its records share."""
+    return np.asarray(generalize_classes(domain, labels).levels > 0)
 
 
-def _rebuilt(loss: CellLoss, models: Models, labels: Ints, moving: Ints, search: Search) -> tuple[Ints, int]:
-    """Take classes apart and put them together better, of tuples that many records share only some of them."""
+def _rebuild(loss: CellLoss, models: Models, labels: Ints, moving: Ints, options: SearchOptions) -> tuple[Ints, int]:
+    """Rebuild the classes of the moving records; the others stay in classes of whole tuples."""
     domain = loss.domain
     rests = np.ones(len(domain), np.bool_)
     rests[moving] = False
@@ -223,12 +229,64 @@ def _rebuilt(loss: CellLoss, models: Models, labels: Ints, moving: Ints, search:
         domain.names, domain.hierarchies, np.ascontiguousarray(domain.codes[moving]), domain.tally.drop(rests)
     )
     start = np.unique(labels[moving], return_inverse=True)[1].astype(np.int64)
-    budget = Budget(*(search.limits or (max(STEPS * len(moving), FEWEST), None)))
-    found, steps = improved(replace(loss, domain=part), models, start, budget, search.seed, search.progress)
-    better = group_rows(domain.codes)[0] + len(domain)  # those that rest are classes of whole tuples
-    better[moving] = found
+    budget = Budget(*(options.limits or (max(REBUILD_STEPS_PER_RECORD * len(moving), MIN_REBUILD_STEPS), None)))
+    improved, steps = improve_classes(replace(loss, domain=part), models, start, budget, options.seed, options.progress)
+    better = group_rows(domain.codes)[0] + len(domain)  # resting records are in classes of whole tuples
+    better[moving] = improved
     return np.unique(better, return_inverse=True)[1].astype(np.int64), steps
 
 
-def _suppressed(domain: Domain, labels: Ints, *, exact: bool = False) -> Suppressed:
-    return Suppressed(labels, released_by(domain, labels), exact)
+def _make_result(domain: Domain, labels: Ints, *, exact: bool = False) -> SuppressionResult:
+    return SuppressionResult(labels, generalize_classes(domain, labels), exact)
+
+
+SearchFunction: TypeAlias = "Callable[[CellLoss, bool], SuppressionResult]"  # the prices; whether to rebuild classes
+
+PRICE_FACTOR = 1.3  # per round, for a column above its limit
+MAX_PRICE = 100.0  # then the price becomes prohibitive
+PROHIBITIVE_PRICE = 1e6
+
+
+def search_within_limits(loss: CellLoss, limits: Mapping[str, float], find: SearchFunction) -> SuppressionResult:
+    """Return few empty cells such that every column keeps its limit; raise an error if a limit cannot be kept."""
+    allowed = np.array([limits.get(name, 1.0) for name in loss.domain.names])
+    if (allowed == 1).all():
+        return find(loss, True)
+    result = find(loss, False)
+    if (result.share_by_column > allowed).any():
+        loss, result = _raise_prices(loss, allowed, find)
+    rebuilt = find(loss, True)
+    return rebuilt if (rebuilt.share_by_column <= allowed).all() else result
+
+
+def _raise_prices(loss: CellLoss, allowed: Floats, find: SearchFunction) -> tuple[CellLoss, SuppressionResult]:
+    """Return prices for which the limits hold, and the result for them."""
+    strict = _price_columns(loss, np.where(allowed < 1, PROHIBITIVE_PRICE, 1.0))
+    strict_result = find(strict, False)
+    shares, names = strict_result.share_by_column, loss.domain.names
+    problems = [
+        Problem(
+            f"method.limit: '{name}' may lose {allowed[a]:.1%} of its cells, and the best result loses {shares[a]:.1%}",
+            "raise the limit, require less, or recode the column first",
+        )
+        for a, name in enumerate(names)
+        if shares[a] > allowed[a]
+    ]
+    if problems:
+        raise Unreachable(problems)
+    factors = np.where(allowed == 0, PROHIBITIVE_PRICE, 1.0)
+    while True:
+        prices = _price_columns(loss, factors)
+        result = find(prices, False)
+        over = result.share_by_column > allowed
+        if not over.any():
+            return prices, result
+        if (factors[over] >= PROHIBITIVE_PRICE).all():
+            return strict, strict_result
+        raised = factors[over] * PRICE_FACTOR
+        factors[over] = np.where(raised > MAX_PRICE, PROHIBITIVE_PRICE, raised)
+
+
+def _price_columns(loss: CellLoss, factors: Floats) -> CellLoss:
+    weights = loss.weights * factors
+    return replace(loss, weights=weights / weights.sum())

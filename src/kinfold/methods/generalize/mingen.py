@@ -1,4 +1,4 @@
-"""MinGen at attribute level: every k-minimal distortion, found without looking at every generalization.
+"""MinGen at attribute level: every k-minimal distortion, without evaluating every generalization.
 
     1    the table as it is, if it keeps the promises
     2.1  of all generalizations (a level for each attribute)
@@ -6,12 +6,10 @@
     2.3  and of these all with the highest Prec
     2.4  preferred() picks one: the first in the order of the levels
 
-Prec adds up over attributes, so generalizations are visited from the highest Prec down, classes of equal Prec
-together, and what `lattice` knows of nodes that fail excludes most of them unseen. Suppression is the top of every
-hierarchy here; no record is dropped.
+Prec adds up over attributes, so generalizations are visited from the highest Prec down, and the bounds of `lattice`
+exclude most of them. Suppression is the top of every hierarchy; no record is dropped.
 
-Paper: Sweeney 2002, Figure 5; several optima can exist, all are returned (of a lattice above two million nodes: the
-best that was found).
+Paper: Sweeney 2002, Figure 5; several optima can exist, and all are returned (above two million nodes: the best found).
 Cost: as `lattice`.   Ties: none are broken before `preferred`.
 """
 
@@ -22,13 +20,12 @@ from typing import TYPE_CHECKING
 
 from kinfold.errors import Unreachable
 from kinfold.methods.generalize.domain import Domain
-from kinfold.methods.generalize.found import Found, levels_told, minimality
-from kinfold.methods.generalize.generalization import Generalization
+from kinfold.methods.generalize.generalization import Generalization, Models
 from kinfold.methods.generalize.lattice import Lattice
-from kinfold.methods.generalize.nodes import TOLERANCE, Node
-from kinfold.methods.generalize.outliers import Models
-from kinfold.progress import Progress, silent
-from kinfold.request.methods import Declaration
+from kinfold.methods.generalize.lattice_search import LOSS_TOLERANCE, Node
+from kinfold.methods.generalize.result import SearchResult, describe_levels, measure_minimality
+from kinfold.policy.registry import Declaration
+from kinfold.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
@@ -40,46 +37,46 @@ METHOD = Declaration(
     page="mingen",
     needs=("hierarchies", "rows"),
     kernels=("rollup",),
-    order=3,
 )
 
 
 def mingen(
-    domain: Domain, models: Models, weights: Mapping[str, float] | None = None, progress: Progress = silent
+    domain: Domain, models: Models, weights: Mapping[str, float] | None = None, progress: Progress = no_progress
 ) -> list[Node]:
     """Return all k-minimal distortions, in the order of their levels.
 
     >>> import numpy as np
-    >>> from kinfold.hierarchy import by_mask
+    >>> from kinfold.hierarchies import build_from_mask
     >>> from kinfold.models import KAnonymity
-    >>> from kinfold.rows.tally import Tally
+    >>> from kinfold.tables.tally import Tally
     >>> zips = np.array(["02138", "02139"], object)
-    >>> table = Domain.of_tally(Tally({"zip": zips}, np.array([1, 1])), {"zip": by_mask(zips, 2)})
+    >>> table = Domain.from_tally(Tally({"zip": zips}, np.array([1, 1])), {"zip": build_from_mask(zips, 2)})
     >>> [node.levels for node in mingen(table, [KAnonymity(2)])]
     [(1,)]
     """
-    found = Lattice(domain, models, 0, "prec", weights)
-    best = found.search(progress=progress)
-    # A distortion that is minimal is a minimal generalization (Theorem 2), unless some steps weigh nothing
-    candidates = [node for node in found.nodes.seen.values() if node.holds and node.loss <= best.loss + TOLERANCE]
+    lattice = Lattice(domain, models, 0, "prec", weights)
+    best = lattice.search(progress=progress)
+    candidates = [
+        node for node in lattice.nodes.evaluated.values() if node.holds and node.loss <= best.loss + LOSS_TOLERANCE
+    ]
     return sorted(candidates, key=lambda node: node.levels)
 
 
-def expected(domain: Domain) -> float:
-    """Return about how many seconds it takes."""
+def estimate_seconds(domain: Domain) -> float:
+    """Estimate the run time."""
     return 3e-6 * len(domain)
 
 
-def run(task: Task, domain: Domain) -> Found:
-    """Return what is released of a task, and how many others are as good."""
+def run(task: Task, domain: Domain) -> SearchResult:
+    """Release the first of the k-minimal distortions."""
     minimal = mingen(domain, task.models, task.weights, task.progress)
-    released = Generalization.full(domain, preferred(minimal).levels)
-    notes = (levels_told(released), f"{len(minimal)} k-minimal distortions exist; the first was taken")
-    return Found(released, notes, belief=minimality(task, released))
+    released = Generalization.full_domain(domain, preferred(minimal).levels)
+    notes = (describe_levels(released), f"{len(minimal)} k-minimal distortions exist; the first is released")
+    return SearchResult(released, notes, belief=measure_minimality(task, released))
 
 
 def preferred(minimal: Sequence[Node]) -> Node:
     """Return one of several k-minimal distortions: the first in the order of the levels."""
     if not minimal:
-        raise Unreachable("there is no generalization to prefer", fix="ask less of the table")
+        raise Unreachable("no generalization keeps the promises", fix="require less")
     return min(minimal, key=lambda node: node.levels)

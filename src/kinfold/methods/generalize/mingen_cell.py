@@ -1,18 +1,17 @@
 """MinGen at cell level: every class is released with the lowest common ancestor of its records in each attribute.
 
-    up to 16 records    exact: the cheapest division into classes that keep the promises (see `kernels/subsets`)
-    more                equal records together, then merges until the promises hold (`merging`), then many small parts
-                        taken apart and put together better (`rebuilding`), by steps that the seed decides
+    up to 16 records    exact: the cheapest division into classes that keep the promises
+    more                group equal records, merge classes until the promises hold, then rebuild many small parts
+                        (`cell_classes`)
 
-It is microaggregation with another average: a partition, and for each class one statement that is true of all its
-records. Rows are records, one each, so that equal records can end up in different classes; of a large table they are
-its distinct tuples with their counts, and equal records stay together. `bound` says what no generalization at cell
-level can get below: each record loses at least what the most telling statement loses that is true of it and of enough
-others.
+This is microaggregation with another average: a partition, and one statement per class that is true of all its records.
+Rows are records, so that equal records can be in different classes. The rows of a large table are its distinct tuples
+with their counts, and equal records stay in one class. `lower_bound` returns a loss that no cell-level generalization
+can beat: each record loses at least the loss of the most specific statement that it shares with enough other records.
 
-Paper: Sweeney 2002, sections 3.3 and 3.4. Figure 7's GT is not the optimum; an exact search finds better tables.
+Paper: Sweeney 2002, sections 3.3 and 3.4. The table GT of Figure 7 is not optimal; an exact search finds better ones.
 Cost: O(3^n); for large tables about 3 s of merges for 30,000 records, 40 s for a million different ones, then 0.05 to
-0.3 ms a step.
+0.3 ms per step.
 Ties: the lowest subset; then the first merge.
 """
 
@@ -28,18 +27,28 @@ import numpy as np
 from kinfold import kernels
 from kinfold.errors import PolicyError, Unreachable, plural
 from kinfold.methods.annealing import Budget
-from kinfold.methods.generalize.cells import Trees
-from kinfold.methods.generalize.domain import Codes, Domain, Floats, Mask
-from kinfold.methods.generalize.found import Found
-from kinfold.methods.generalize.generalization import Generalization
+from kinfold.methods.generalize.cell_classes import (
+    Compositions,
+    MergedClasses,
+    StatementSearch,
+    Trees,
+    merge_classes,
+    rebuild_classes,
+)
+from kinfold.methods.generalize.domain import Codes, Domain, Floats
+from kinfold.methods.generalize.generalization import (
+    CellLoss,
+    Generalization,
+    Models,
+    Objective,
+    count_generalizations,
+    mark_failing,
+)
 from kinfold.methods.generalize.lattice import Lattice
-from kinfold.methods.generalize.loss import CellLoss, Objective, generalizations
-from kinfold.methods.generalize.merging import Merged, merge_until
-from kinfold.methods.generalize.outliers import Models, failing
-from kinfold.methods.generalize.rebuilding import MakeUps, Statements, rebuilt
-from kinfold.progress import Progress, silent
-from kinfold.request.methods import Declaration
-from kinfold.rows.tally import Ints, Spread, Tally
+from kinfold.methods.generalize.result import SearchResult
+from kinfold.policy.registry import Declaration
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.tally import Ints, Spread, Tally
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
@@ -47,29 +56,28 @@ if TYPE_CHECKING:
 METHOD = Declaration(
     name="mingen-cell",
     family="generalize",
-    summary="each class has the narrowest statement that is true of it (paper 002, at cell level)",
+    summary="the lowest common ancestors of each class, one level per cell (paper 002)",
     page="mingen",
     needs=("hierarchies", "rows"),
-    kernels=("rollup", "subsets", "statements", "statement_tree", "cell_search"),
+    kernels=("rollup", "statements", "cell_search"),
     objectives=("granularity", "prec"),
-    auto="values must stay true, and a level for each cell loses less than one for each column or classes by distance",
-    auto_up_to=100_000,
-    one_by_one=True,
-    order=4,
+    auto_reason="values must stay true, and one level per cell loses less than one per column or classes by distance",
+    auto_max_records=100_000,
+    by_record=True,
 )
 
-EXACT = 16  # records: 3^16 subsets of subsets take a second
-STEPS_BY_SIZE = 25  # steps for each record where only sizes matter
-STEPS = 1  # and where confidential values do
-MOST_STEPS = 200_000  # unless the policy says how many, of more than MANY rows: half a minute
-MANY = 100_000
-CYCLES = 4  # each twice as long as the last; the default number of steps is that of so many cycles
-BOUND_NODES = 20_000  # statements that the bound looks at, each with every record; not tuned
+MAX_EXACT_RECORDS = 16  # 3^16 subsets of subsets take a second
+STEPS_PER_RECORD_BY_SIZE = 25  # if only class sizes matter
+STEPS_PER_RECORD = 1  # if confidential values matter
+MAX_DEFAULT_STEPS = 200_000  # above LARGE_TABLE_ROWS: half a minute
+LARGE_TABLE_ROWS = 100_000
+DEFAULT_CYCLES = 4  # each cycle is twice as long as the one before
+MAX_BOUND_NODES = 20_000  # each is checked with every record; not tuned
 
 
 @dataclass(frozen=True, eq=False)
-class CellLevel:
-    """A class for each record, what is released, and what it loses; `exact` where nothing can lose less."""
+class CellLevelResult:
+    """The class of each record, the generalization and its loss; `exact` if the loss is proved minimal."""
 
     labels: Ints
     generalization: Generalization
@@ -85,61 +93,63 @@ def mingen_cell(
     weights: Mapping[str, float] | None = None,
     steps: int | None = None,
     seconds: float | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     seed: int = 0,
-) -> CellLevel:
-    """Return classes whose lowest common ancestors lose least, all of which keep the promises.
+) -> CellLevelResult:
+    """Return classes that keep the promises and whose lowest common ancestors lose little.
 
-    >>> from kinfold.hierarchy import by_mask
+    >>> from kinfold.hierarchies import build_from_mask
     >>> from kinfold.models import KAnonymity
     >>> zips = np.array(["02138", "02139", "02141", "02142"], object)
-    >>> table = Domain.of_tally(Tally({"zip": zips}, np.ones(4, np.int64)), {"zip": by_mask(zips, 2)})
+    >>> table = Domain.from_tally(Tally({"zip": zips}, np.ones(4, np.int64)), {"zip": build_from_mask(zips, 2)})
     >>> mingen_cell(table, [KAnonymity(2)]).generalization.columns()["zip"].tolist()
     ['0213*', '0213*', '0214*', '0214*']
     """
-    loss = _checked(domain, models, objective, weights)
-    exact = domain.records <= EXACT and len(domain) == domain.records
+    if objective not in ("granularity", "prec"):
+        raise PolicyError(f"the objective is {objective!r}", fix="choose granularity or prec at cell level")
+    loss = CellLoss.from_objective(domain, objective, weights)
+    require_reachable(domain, models)
+    exact = domain.records <= MAX_EXACT_RECORDS and len(domain) == domain.records
     if exact:
-        labels, taken = divided(loss, models), 0
+        labels, steps_taken = divide_records(loss, models), 0
     else:
-        labels, taken = _searched(loss, models, Budget(steps, seconds), seed, progress)
-    released = released_by(domain, labels)
-    lost = loss.cells(released.levels, released.suppressed)
-    return CellLevel(labels, released, lost, exact, taken)
+        labels, steps_taken = _search_classes(loss, models, Budget(steps, seconds), seed, progress)
+    released = generalize_classes(domain, labels)
+    return CellLevelResult(labels, released, loss.mean_loss(released.levels, released.suppressed), exact, steps_taken)
 
 
-def expected(domain: Domain) -> float:
-    """Return about how many seconds the search takes where the policy does not limit it."""
+def estimate_seconds(domain: Domain) -> float:
+    """Estimate the run time of a search that the policy does not limit."""
     return 4e-5 * len(domain) + 1.5e-4 * _default_steps(domain, by_size=True)
 
 
-def run(task: Task, domain: Domain) -> Found:
-    """Return what is released of a task, searched for as long as the policy says."""
-    method, limits = task.method, task.method.limits or (None, None)
-    found = mingen_cell(domain, task.models, method.objective, task.weights, *limits, task.progress, method.seed)
-    notes = ("proved optimal at cell level",) if found.exact else ()
-    return within_suppression(task, Found(found.generalization, notes, found.steps))
+def run(task: Task, domain: Domain) -> SearchResult:
+    """Search within the limits of the policy and release the best classes."""
+    method, limits = task.method, task.method.refinement_limits or (None, None)
+    result = mingen_cell(domain, task.models, method.objective, task.weights, *limits, task.progress, method.seed)
+    notes = ("proved optimal at cell level",) if result.exact else ()
+    return limit_suppression(task, SearchResult(result.generalization, notes, result.steps))
 
 
-def within_suppression(task: Task, found: Found) -> Found:
-    """Return what was found, or the classes of whole columns where too many records have nothing left but stars."""
-    domain, allowed = found.released.domain, task.may_suppress(found.released.domain.records)
-    if allowed is None or (lost := found.released.records_lost) <= allowed:
-        return found
+def limit_suppression(task: Task, result: SearchResult) -> SearchResult:
+    """Return the result, or a full-domain one if too many records have only stars."""
+    domain, allowed = result.generalization.domain, task.may_suppress(result.generalization.domain.records)
+    if allowed is None or (lost := result.generalization.records_lost) <= allowed:
+        return result
     method = task.method
     objective = method.objective if method.objective != "discernibility" else "granularity"
     nodes = Lattice(domain, task.models, allowed, objective, task.weights, method.seed, starred=task.starred)
     node = nodes.search(progress=task.progress)
-    if node.levels == domain.heights or method.limit:  # a limit on cells of single columns is not in that search
-        what = f"{lost:,} of {plural(domain.records, 'record')} would have nothing left in their quasi-identifiers"
+    if node.levels == domain.heights or method.limit:  # the lattice search has no limits on cells
+        what = f"{lost:,} of {plural(domain.records, 'record')} would have only stars as quasi-identifiers"
         raise Unreachable(f"{what}, and at most {allowed:,} may be suppressed", fix="allow more method.suppression")
-    told = f"classes are those of levels of whole columns: by others {plural(lost, 'record')} would have nothing left"
-    statements = released_by(domain, domain.classes(node.levels))
-    return Found(replace(statements, suppressed=nodes.nodes.suppressed(node.levels)), (told,))
+    note = f"classes have one level per column, because otherwise {plural(lost, 'record')} would have only stars"
+    statements = generalize_classes(domain, domain.classes(node.levels))
+    return SearchResult(replace(statements, suppressed=nodes.nodes.mark_suppressed(node.levels)), (note,))
 
 
-def released_by(domain: Domain, labels: Ints) -> Generalization:
-    """Release each class with the lowest common ancestor of its records in every attribute."""
+def generalize_classes(domain: Domain, labels: Ints) -> Generalization:
+    """Return the generalization of each class to the lowest common ancestors of its records."""
     levels = np.zeros(domain.codes.shape, np.int16)
     classes = int(labels.max()) + 1 if len(labels) else 0
     for a, paths in enumerate(domain.paths):
@@ -151,34 +161,33 @@ def released_by(domain: Domain, labels: Ints) -> Generalization:
 
 
 def common_level(paths: Codes, low: Ints, high: Ints) -> Ints:
-    """The lowest level at which the codes from `low` to `high` share a label: codes are in subtree order."""
+    """Return the lowest level at which the codes from `low` to `high` share a label; codes are in subtree order."""
     level = np.full(len(low), paths.shape[1] - 1, np.int64)
     for up in range(paths.shape[1] - 2, -1, -1):
         level[paths[low, up] == paths[high, up]] = up
     return level
 
 
-def divided(loss: CellLoss, models: Models) -> Ints:
-    """Return the labels of the cheapest division of a few records, or say that there is none."""
-    divide = kernels.load("subsets").divide
-
+def divide_records(loss: CellLoss, models: Models) -> Ints:
+    """Return the labels of the cheapest division of a few records into classes that hold."""
     n = len(loss.domain)
     cost = subset_costs(loss)
-    cost[1:][failing(models, _subset_tally(loss.domain.tally, n))] = np.inf
+    cost[1:][mark_failing(models, _tally_subsets(loss.domain.tally, n))] = np.inf
     best, choice = np.empty(2**n), np.zeros(2**n, np.int64)
-    divide(cost, best, choice)
+    kernels.load("rollup").divide(cost, best, choice)
     if not np.isfinite(best[-1]):
-        raise Unreachable(f"no division of the {n} records keeps what was asked", fix="ask less, or bring more records")
-    labels, left, label = np.zeros(n, np.int64), 2**n - 1, 0
-    while left:
-        chosen = int(choice[left])
+        what = f"no division of the {n} records into classes keeps the promises of the policy"
+        raise Unreachable(what, fix="require less, or provide more records")
+    labels, rest, label = np.zeros(n, np.int64), 2**n - 1, 0
+    while rest:
+        chosen = int(choice[rest])
         labels[[i for i in range(n) if chosen >> i & 1]] = label
-        left, label = left ^ chosen, label + 1
+        rest, label = rest ^ chosen, label + 1
     return labels
 
 
 def subset_costs(loss: CellLoss) -> Floats:
-    """What each subset of the records loses as one class, by the number whose bits are its members."""
+    """Return the loss of each subset of the records as one class; the bits of the index are its members."""
     domain = loss.domain
     n = len(domain)
     size = np.array([bin(subset).count("1") for subset in range(2**n)])
@@ -192,67 +201,63 @@ def subset_costs(loss: CellLoss) -> Floats:
     return np.asarray(size * cost)
 
 
-def bound(domain: Domain, models: Models, objective: Objective = "granularity") -> float:
-    """Return a loss that no generalization at cell level can be below (0 for lattices above 20,000 nodes).
+def lower_bound(domain: Domain, models: Models, objective: Objective = "granularity") -> float:
+    """Return a lower bound on the loss of every cell-level generalization (0 above MAX_BOUND_NODES).
 
-    Only absorbing models count: of the others nothing is known once more records join a class.
+    Only absorbing models count: other promises can fail or hold again when records join a class.
     """
-    if generalizations(domain.heights) > BOUND_NODES:
+    if count_generalizations(domain.heights) > MAX_BOUND_NODES:
         return 0.0
-    loss = CellLoss.of(domain, objective)
+    loss = CellLoss.from_objective(domain, objective)
     least = np.ones(len(domain))
     absorbing = [model for model in models if model.absorbing]
     for levels in product(*(range(height + 1) for height in domain.heights)):
         into = domain.classes(levels)
-        kept = ~failing(absorbing, domain.tally.merge(into, {}))[into]
-        lost = np.zeros(int(kept.sum()))
+        kept = ~mark_failing(absorbing, domain.tally.merge(into, {}))[into]
+        losses = np.zeros(int(kept.sum()))
         for a, level in enumerate(levels):
-            lost += loss.weights[a] * loss.tables[a][domain.codes[kept, a], level]
-        least[kept] = np.minimum(least[kept], lost)
+            losses += loss.weights[a] * loss.tables[a][domain.codes[kept, a], level]
+        least[kept] = np.minimum(least[kept], losses)
     return float(domain.tally.sizes @ least) / domain.records
 
 
-def _searched(loss: CellLoss, models: Models, budget: Budget, seed: int, progress: Progress) -> tuple[Ints, int]:
+def _search_classes(loss: CellLoss, models: Models, budget: Budget, seed: int, progress: Progress) -> tuple[Ints, int]:
     domain = loss.domain
-    trees = Trees.of(loss)
-    rows = trees.statements(domain)
+    trees = Trees.from_loss(loss)
+    rows = trees.encode_rows(domain)
     by_size = [model for model in models if model.column is None]
-    classes = merge_until(Merged.identical(rows, domain.tally), trees, by_size, progress)
-    classes = merge_until(classes, trees, models, progress)
-    return improved(loss, models, classes.into, budget, seed, progress)
+    classes = merge_classes(MergedClasses.from_rows(rows, domain.tally), trees, by_size, progress)
+    classes = merge_classes(classes, trees, models, progress)
+    return improve_classes(loss, models, classes.labels, budget, seed, progress)
 
 
-def improved(
+def improve_classes(
     loss: CellLoss, models: Models, labels: Ints, budget: Budget, seed: int, progress: Progress
 ) -> tuple[Ints, int]:
-    """Return better classes and the steps that it took, where the promises can be asked of every make-up of a class."""
-    domain, trees = loss.domain, Trees.of(loss)
-    make_ups = MakeUps.of(domain.tally, models)
-    if make_ups is None:
+    """Rebuild classes; return the labels and the number of steps (0 if there are too many compositions)."""
+    domain, trees = loss.domain, Trees.from_loss(loss)
+    compositions = Compositions.from_tally(domain.tally, models)
+    if compositions is None:
         return labels, 0
     by_size = all(model.column is None for model in models)
     default = _default_steps(domain, by_size=by_size)
-    first = -(-default // (2**CYCLES - 1))
-    ground = Statements(trees, trees.statements(domain), make_ups, seed)
+    first = -(-default // (2**DEFAULT_CYCLES - 1))
+    space = StatementSearch(trees, trees.encode_rows(domain), compositions, seed)
     budget = replace(budget, steps=default) if budget.steps is None and budget.seconds is None else budget
-    found = rebuilt(ground, labels, first, budget, progress)
-    return _kept(domain, found.labels, models, labels), found.steps
+    result = rebuild_classes(space, labels, first, budget, progress)
+    better = np.unique(result.labels, return_inverse=True)[1].astype(np.int64)
+    # the compositions agree with the models; if they ever did not, the merged classes stay
+    failing = mark_failing(models, domain.tally.merge(better, {})).any()
+    return labels if failing else better, result.steps
 
 
 def _default_steps(domain: Domain, *, by_size: bool) -> int:
-    default = (STEPS_BY_SIZE if by_size else STEPS) * len(domain)
-    return default if len(domain) <= MANY else min(default, MOST_STEPS)
+    default = (STEPS_PER_RECORD_BY_SIZE if by_size else STEPS_PER_RECORD) * len(domain)
+    return default if len(domain) <= LARGE_TABLE_ROWS else min(default, MAX_DEFAULT_STEPS)
 
 
-def _kept(domain: Domain, labels: Ints, models: Models, before: Ints) -> Ints:
-    _, labels = np.unique(labels, return_inverse=True)
-    # The make-ups say the same as the models; if ever they did not, what was merged stands
-    missed = failing(models, domain.tally.merge(labels, {})).any()
-    return before if missed else labels.astype(np.int64)
-
-
-def _subset_tally(tally: Tally, n: int) -> Tally:
-    """All subsets but the empty one as classes; each record is in half of them: the whole is spread as the table."""
+def _tally_subsets(tally: Tally, n: int) -> Tally:
+    """Return the tally of all subsets except the empty one; each record is in half of them, as in the table."""
     members = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
     spreads = {}
     for name, spread in tally.spreads.items():
@@ -264,23 +269,10 @@ def _subset_tally(tally: Tally, n: int) -> Tally:
     return Tally({}, members.sum(axis=1), spreads)
 
 
-def _checked(domain: Domain, models: Models, objective: Objective, weights: Mapping[str, float] | None) -> CellLoss:
-    if objective not in ("granularity", "prec"):
-        raise PolicyError(f"the objective is {objective!r}", fix="choose granularity or prec at cell level")
-    loss = CellLoss.of(domain, objective, weights)
-    require_reachable(domain, models)
-    return loss
-
-
 def require_reachable(domain: Domain, models: Models) -> None:
-    """Raise where not even all records as one class keep the promises, and fewer together keep no more."""
-    together: Mask = (
-        failing(models, domain.tally.merge(np.zeros(len(domain), np.int64), {}))
-        if len(domain)
-        else np.ones(1, np.bool_)
-    )
-    if together.any() and all(model.monotone for model in models):
-        raise Unreachable(
-            f"all {domain.records} records as one class do not keep what was asked",
-            fix="ask less, or bring more records",
-        )
+    """Raise an error if all records as one class fail a promise, and all promises are monotone."""
+    one_class = domain.tally.merge(np.zeros(len(domain), np.int64), {})
+    fails = not len(domain) or bool(mark_failing(models, one_class).any())
+    if fails and all(model.monotone for model in models):
+        what = f"all {domain.records} records as one class do not keep the promises of the policy"
+        raise Unreachable(what, fix="require less, or provide more records")

@@ -1,19 +1,19 @@
-"""The index of a partitioner: points laid out for the kernels, and the box trees of those that are left.
+"""The index of a partitioner: points as the kernels take them, and box trees of the remaining points.
 
-Between two moments of a run the caller hears how far it is, and may stop it. Most of its points gone, a tree is grown
-anew from those that are left.
+A partitioner advances in short calls: after each one it reports its progress and can be cancelled. When most points of
+a tree are gone, a new tree is grown from the remaining ones.
 """
 
 from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kinfold import kernels
-from kinfold.rows.points import Nested
+from kinfold.tables.points import NominalScale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -22,57 +22,50 @@ if TYPE_CHECKING:
 
     from kinfold.kernels.box_tree import Tree
     from kinfold.kernels.clustering import Run
-    from kinfold.kernels.mixed import Mixed
-    from kinfold.kernels.scales import Scales
+    from kinfold.kernels.records import Mixed, Scales
     from kinfold.progress import Progress
-    from kinfold.rows.points import Floats, Labels, Points, Scale
+    from kinfold.tables.points import Labels, Points, Scale
 
-_Type = TypeVar("_Type", bound=np.generic)
-
-_MOMENT = 0.06  # seconds of kernel work between two reports: often enough for a bar, and to stop
-_FIRST = 16  # clusters of the first moment, before it is known how long they take
-_LEFT = 0.4  # share of a tree's points that are left when another is grown (by trial: 0.3 to 0.5 are as fast)
-_FEW = 256  # points too few to be worth another tree
-LARGEST = 256  # points in the largest leaf of any kernel
+_SECONDS_PER_CALL = 0.06  # of kernel work between two progress reports, where a run can be cancelled
+_FIRST_CLUSTERS = 16  # of the first call, whose time is not known yet
+_REGROW_SHARE = 0.4  # of a tree's points: with fewer left a new tree is grown (0.3 to 0.5 are as fast)
+_MIN_REGROW_POINTS = 256  # fewer points are not worth another tree
+MAX_LEAF_POINTS = 256  # in the largest leaf of any kernel
 
 
-def laid_out(points: Points) -> Mixed:
-    """Return points as the kernels take them."""
-    m: Mixed = kernels.load("mixed").Mixed(_own(points.numbers), _own(points.codes), scales_of(points.scales))
-    return m
+def to_kernel_records(points: Points) -> Mixed:
+    """Return points as the kernels take them: contiguous and writeable, copied only if necessary."""
+    numbers, codes = (np.require(array, requirements=["C", "A", "W"]) for array in (points.numbers, points.codes))
+    records: Mixed = kernels.load("records").Mixed(numbers, codes, to_kernel_scales(points.scales))
+    return records
 
 
-def _own(array: NDArray[_Type]) -> NDArray[_Type]:
-    """Return the array as kernels take it, contiguous and writeable: a copy only where it must be."""
-    return np.require(array, requirements=["C", "A", "W"])
-
-
-def scales_of(scales: Sequence[Scale]) -> Scales:
-    """Lay scales end to end."""
-    heights = [scale.height if isinstance(scale, Nested) else 0 for scale in scales]
-    gaps = [
-        scale.weight * (np.arange(height + 1) / height) ** 2 if height else scale.gaps(0)
+def to_kernel_scales(scales: Sequence[Scale]) -> Scales:
+    """Return scales as the kernels take them, one after the other."""
+    heights = [scale.height if isinstance(scale, NominalScale) else 0 for scale in scales]
+    distances = [
+        scale.weight * (np.arange(height + 1) / height) ** 2 if height else scale.squared_distances(0)
         for scale, height in zip(scales, heights, strict=True)
     ]
-    spans = [_spans(scale) if isinstance(scale, Nested) else np.empty((0, 2), np.int32) for scale in scales]
-    kernel = kernels.load("scales")
+    spans = [_code_spans(scale) if isinstance(scale, NominalScale) else np.empty((0, 2), np.int32) for scale in scales]
+    kernel = kernels.load("records")
     column = np.zeros(len(scales) + 1, kernel.COLUMN).view(np.recarray)
-    column.start = _starts([scale.codes for scale in scales])
+    column.start = _offsets([scale.codes for scale in scales])
     column.height = [*heights, 0]
-    column.gaps = _starts(list(map(len, gaps)))
-    column.spans = _starts(list(map(len, spans)))
+    column.gaps = _offsets(list(map(len, distances)))
+    column.spans = _offsets(list(map(len, spans)))
     span = np.zeros(column.spans[-1], kernel.SPAN).view(np.recarray)
     span.first, span.past = np.concatenate([np.empty((0, 2), np.int32), *spans]).T
-    laid: Scales = kernel.Scales(column, np.concatenate([np.empty(0), *gaps]), span)
-    return laid
+    kernel_scales: Scales = kernel.Scales(column, np.concatenate([np.empty(0), *distances]), span)
+    return kernel_scales
 
 
-def _starts(sizes: list[int]) -> NDArray[np.int64]:
+def _offsets(sizes: list[int]) -> NDArray[np.int64]:
     return np.cumsum([0, *sizes]).astype(np.int64)
 
 
-def _spans(scale: Nested) -> NDArray[np.int32]:
-    """First and one past the last code under each ancestor of a code, level by level below the top."""
+def _code_spans(scale: NominalScale) -> NDArray[np.int32]:
+    """Return the first code, and one past the last, under each ancestor of a code, level by level below the top."""
     spans = np.empty((scale.codes, scale.height, 2), np.int32)
     for level in range(scale.height):
         path = scale.paths[:, level]
@@ -83,86 +76,81 @@ def _spans(scale: Nested) -> NDArray[np.int32]:
     return spans.reshape(-1, 2)
 
 
-def folded_run(points: Points, k: int) -> Run:
-    """Return a run before its first cluster, with equal records folded."""
+def start_folded_run(points: Points, k: int) -> Run:
+    """Return a run before its first cluster, with equal records folded into points."""
     clustering = kernels.load("clustering")
     n = len(points)
     folded = clustering.Folded(*(np.zeros(size, np.int32) for size in (n, n, n + 1, n)))
-    run: Run = clustering.begun(laid_out(points), folded, k, LARGEST)
+    run: Run = clustering.start_run(to_kernel_records(points), folded, k, MAX_LEAF_POINTS)
     table = np.full(1 << (n.bit_length() + 1), -1, np.int32)
     distinct = run.state[0].points = clustering.fill(run.m, folded, run.centroid, table)
     start, head = folded.start[: distinct + 1].copy(), folded.head[:distinct].copy()
     return run._replace(folded=folded._replace(start=start, head=head))
 
 
-def unfolded_run(points: Points) -> Run:
+def start_unfolded_run(points: Points) -> Run:
     """Return a run before its first cluster, with every record a point of its own."""
-    clustering = kernels.load("clustering")
-    run: Run = clustering.begun(laid_out(points), clustering.unfolded(np.ones(len(points), np.int64)), 1, LARGEST)
-    run.state[0].points = clustering.fill(run.m, run.folded, run.centroid, np.empty(0, np.int32))
+    run = start_query_run(points)
+    run.state[0].points = kernels.load("clustering").fill(run.m, run.folded, run.centroid, np.empty(0, np.int32))
     return run
 
 
-def resting_run(points: Points) -> Run:
-    """Return a run that forms no cluster: every record a point of its own, there to be found."""
+def start_query_run(points: Points) -> Run:
+    """Return a run that only answers queries and forms no cluster, with every record a point of its own."""
     clustering = kernels.load("clustering")
-    run: Run = clustering.begun(laid_out(points), clustering.unfolded(np.ones(len(points), np.int64)), 1, LARGEST)
+    unfolded = clustering.make_unfolded(np.ones(len(points), np.int64))
+    run: Run = clustering.start_run(to_kernel_records(points), unfolded, 1, MAX_LEAF_POINTS)
     return run
 
 
-def grown(run: Run, points: Points, cap: Callable[[int], int] | None = None) -> Tree:
-    """Return a tree of the points that are left, with at most cap(points) of them in a leaf."""
+def grow_tree(run: Run, points: Points, cap: Callable[[int], int] | None = None) -> Tree:
+    """Return a tree of the remaining points, with at most cap(points) of them in a leaf."""
     folded = run.folded
     order = folded.member[folded.head[folded.head < folded.start[1:]]]
-    return grown_apart(run, points, [order], cap(len(order)) if cap else None)
+    return grow_trees(run, points, [order], cap(len(order)) if cap else None)
 
 
-def grown_apart(run: Run, points: Points, strata: list[NDArray[np.int32]], leaf: int | None = None) -> Tree:
-    """Return one tree for each of these lists of points, a point told by its lowest record that is left."""
+def grow_trees(run: Run, points: Points, strata: list[NDArray[np.int32]], leaf: int | None = None) -> Tree:
+    """Return a tree for each of these lists of points; a point is given by its lowest remaining record."""
     box_tree = kernels.load("box_tree")
-    first = _starts(list(map(len, strata)))
-    many = int(first[-1])
+    first = _offsets(list(map(len, strata)))
+    count = int(first[-1])
     tree: Tree = box_tree.layout(np.diff(first).tolist(), len(run.folded.head), run.m, leaf or box_tree.LEAF)
     tree.hub[:] = run.centroid.numbers
-    box_tree.grow(
-        tree, run.m, run.folded, box_tree.Sort(np.concatenate(strata), first, np.empty(many), _spread(points))
-    )
-    run.state[0].enough = int(many * _LEFT) if many > _FEW else 0
+    # how much a step of each attribute counts when the widest one is chosen
+    weights = [np.sqrt(scale.weight) / max(1, scale.codes - 1) for scale in points.scales]
+    spread = np.array([1.0] * points.numbers.shape[1] + weights)
+    box_tree.grow(tree, run.m, run.folded, box_tree.Sort(np.concatenate(strata), first, np.empty(count), spread))
+    run.state[0].enough = int(count * _REGROW_SHARE) if count > _MIN_REGROW_POINTS else 0
     return tree
 
 
-def all_formed(
+def form_all(
     run: Run,
     points: Points,
     layers: Sequence[NDArray[np.intp]],
     advance: Callable[[Tree, int], Any],
-    to_come: Callable[[], bool],
+    clusters_left: Callable[[], bool],
     progress: Progress,
 ) -> Labels:
-    """Form clusters by advance(one tree a layer, how many) until none is to come; return the labels."""
-    while to_come():
+    """Form clusters by advance(trees, count), with a tree for each layer, until none are left; return the labels."""
+    while clusters_left():
         strata = [rows[run.labels[rows] < 0].astype(np.int32) for rows in layers]
-        for _ in moments(run, partial(advance, grown_apart(run, points, strata)), progress):
+        for _ in advance_in_steps(run, partial(advance, grow_trees(run, points, strata)), progress):
             pass
     labels: Labels = run.labels
     return labels
 
 
-def _spread(points: Points) -> Floats:
-    """How much a step of each attribute counts in the choice of where to halve."""
-    codes = [np.sqrt(scale.weight) / max(1, scale.codes - 1) for scale in points.scales]
-    return np.array([1.0] * points.numbers.shape[1] + codes)
-
-
-def moments(run: Run, advance: Callable[[int], Any], progress: Progress) -> Iterator[None]:
-    """Form clusters by advance(how many), a moment at a time, until a call forms none; yield after each moment."""
-    state, clusters = run.state[0], _FIRST
+def advance_in_steps(run: Run, advance: Callable[[int], Any], progress: Progress) -> Iterator[None]:
+    """Form clusters by advance(count), for a moment each, until a call forms none; yield after each call."""
+    state, clusters = run.state[0], _FIRST_CLUSTERS
     while True:
         label, began = int(state.label), time.perf_counter()
         advance(clusters)
-        spent = max(time.perf_counter() - began, 1e-6)
+        elapsed = max(time.perf_counter() - began, 1e-6)
         if state.label == label:
             return
-        clusters = 1 + int(min(clusters * _MOMENT / spent, clusters * 4))
+        clusters = 1 + int(min(clusters * _SECONDS_PER_CALL / elapsed, clusters * 4))
         progress(len(run.labels) - int(state.records), len(run.labels))
         yield

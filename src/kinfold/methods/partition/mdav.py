@@ -9,26 +9,33 @@
 Paper: Domingo-Ferrer & Torra, Data Min. Knowl. Discov. 11 (2005), Algorithm 5.1, with s taken from the rest.
 Cost: O(n² d / k) time here, O(n d) memory.   Ties: the lowest row index wins.
 
-Up to `SMALL` records this file does it, with numpy alone, and nobody waits for a compiler. Larger tables go through
-`mdav_compiled`: the same labels, bit for bit, from a tree of boxes in far less than quadratic time.
+`mdav_plain` runs these steps with numpy, which saves compiling for tables of up to MAX_UNCOMPILED_RECORDS. For larger
+tables `mdav_compiled` returns the same labels, bit for bit, in much less than quadratic time, from a tree of boxes.
+
+With many attributes the boxes exclude few points. The share of the tree that a cluster visits shows what the boxes are
+worth: above _MAX_VISITED_SHARE the kernel `mdav_flat`, which scans every point, takes over. Measured on 10,000 to
+30,000 records with k = 5, the tree has 0.3 to 0.5 times the speed of the scan for Gaussian data in 16 to 64 attributes,
+and 0.9 to 10 times for up to 8 attributes or for clustered data in up to 64.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.methods.partition.centre import Centre
-from kinfold.methods.partition.remaining import RemainingRecords, points_at
-from kinfold.progress import silent
-from kinfold.request.methods import Declaration
-from kinfold.rows.points import SMALL, Points, checked_size
+from kinfold import kernels
+from kinfold.methods.partition.index import advance_in_steps, grow_tree, start_folded_run
+from kinfold.methods.partition.remaining import ExactCentre, RemainingRecords, get_place
+from kinfold.policy.registry import Declaration
+from kinfold.progress import no_progress
+from kinfold.tables.points import MAX_UNCOMPILED_RECORDS, Points, check_k
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
     from kinfold.progress import Progress
-    from kinfold.rows.points import Labels
+    from kinfold.tables.points import Labels
 
 METHOD = Declaration(
     name="mdav",
@@ -36,47 +43,81 @@ METHOD = Declaration(
     summary="MDAV-generic (paper 000), exact",
     page="mdav",
     kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat"),
-    auto="the best start for refinement by local search",
+    auto_reason="the best start for refinement by local search",
     cost=(0.4, 1.6),
-    order=1,
 )
 
+_MAX_VISITED_SHARE = 0.5  # nodes visited for a cluster, as a share of the tree's leaves
+_TRIAL_CLUSTERS = 32  # clusters before the tree is judged
+_MIN_JUDGED_LEAVES = 64  # smaller trees are not judged: for them it does not matter
+_MIN_POINTS_TO_COMPILE = 20_000  # remaining points for which it pays to compile `mdav_flat` first
 
-def mdav(x: object, k: int, *, progress: Progress = silent) -> Labels:
-    """Return one cluster label per record of `x`, in the order of forming; every cluster has k to 2k-1 records.
+
+def mdav(x: object, k: int, *, progress: Progress = no_progress) -> Labels:
+    """Return a cluster label for each record, numbered in the order of forming. Every cluster has k to 2k-1 records.
 
     >>> mdav(np.array([[0.0], [1.0], [5.0], [6.0], [9.0], [10.0]]), 2).tolist()
     [0, 0, 2, 2, 1, 1]
     """
-    points = Points.of(x)
-    k = checked_size(points, k)
-    if len(points) <= SMALL:
-        return mdav_plain(points, k, progress)
-    from kinfold.methods.partition.mdav_compiled import mdav_compiled
-
-    return mdav_compiled(points, k, progress)
+    points = Points.from_array(x)
+    k = check_k(points, k)
+    form = mdav_plain if len(points) <= MAX_UNCOMPILED_RECORDS else mdav_compiled
+    return form(points, k, progress)
 
 
 def run(records: Points, task: Task, progress: Progress) -> Labels:
     """Return the classes of a task."""
-    return mdav(records, task.k, progress=progress)
+    form = mdav_plain if len(records) <= MAX_UNCOMPILED_RECORDS else mdav_compiled
+    return form(records, check_k(records, task.k), progress)
 
 
 def mdav_plain(points: Points, k: int, progress: Progress) -> Labels:
-    """Return the labels by the steps at the top of this file."""
+    """Return the labels by the steps at the top of this file, with numpy."""
     labels = np.full(len(points), -1, np.int32)
-    left, centre = RemainingRecords(points, np.arange(len(points))), Centre(points)
+    left, centre = RemainingRecords(points, np.arange(len(points))), ExactCentre(points)
     label = 0
     while len(left) >= 2 * k:
-        place = (centre.numbers(), centre.codes())
+        place = centre.place()
         for _ in range(2 if len(left) >= 3 * k else 1):
-            _, seed = left.farthest(place)
-            place = points_at(points, seed)
-            taken = left.take(place, k)
-            centre.leave(taken)
-            labels[taken] = label
+            _, seed = left.find_farthest(place)
+            place = get_place(points, seed)
+            cluster = left.take(place, k)
+            centre.remove(cluster)
+            labels[cluster] = label
             label += 1
         progress(len(points) - len(left), len(points))
     labels[left.rows] = label
+    progress(len(points), len(points))
+    return labels
+
+
+def mdav_compiled(
+    points: Points, k: int, progress: Progress, kernel: str = "mdav_tree", *, in_pairs: bool = False
+) -> Labels:
+    """Return the labels of MDAV. `kernel` is the module to start with: `mdav_tree` or `mdav_flat`.
+
+    With `in_pairs` clusters are formed two at a time down to 2k records, every seed is in its own cluster, whatever
+    ties with it, and the label of the other records is -1 (see `approximate`).
+    """
+    run = start_folded_run(points, k)
+    state, module = run.state[0], kernels.load(kernel)
+    if in_pairs:
+        state.own, state.pairs = 1, k
+    while state.records >= 2 * state.k:
+        tree = grow_tree(run, points, module.cap)
+        pays, first = True, int(state.label)
+        run.query.request[0].visited = 0
+        for _ in advance_in_steps(run, partial(module.advance, run, tree), progress):
+            # the tree is judged after some clusters, and never between the two of a pair
+            formed, leaves = int(state.label) - first, len(tree.size)
+            judged = leaves >= _MIN_JUDGED_LEAVES and formed >= _TRIAL_CLUSTERS and not state.second
+            pays = not judged or run.query.request[0].visited <= _MAX_VISITED_SHARE * formed * leaves
+            if not pays:
+                break
+        if not pays and (kernels.is_ready("mdav_flat") or state.points >= _MIN_POINTS_TO_COMPILE):
+            module = kernels.load("mdav_flat")
+    labels: Labels = run.labels
+    if not in_pairs:
+        labels[labels < 0] = state.label
     progress(len(points), len(points))
     return labels

@@ -2,22 +2,20 @@
 
     c = the centre of all records
     while at least k records are left:
-        r = the record left that is farthest from c
-        make a group of r and its k-1 nearest records left
+        r = the remaining record that is farthest from c
+        form a group of r and its k-1 nearest remaining records
         while the group has fewer than 2k-1 records:
-            e = the record left that is nearest to any member of the group, at distance d_in
-            d_out = the distance of e to its nearest other record left
+            e = the remaining record that is nearest to any member of the group, at distance d_in
+            d_out = the distance of e to its nearest other remaining record
             e joins if d_in < gamma · d_out, else the group is finished
-    each of the fewer than k records that remain joins the group with the nearest centre
+    each of the fewer than k remaining records joins the group with the nearest centre
 
 Paper: Solanas & Martínez-Ballesté, COMPSTAT 2006; named in Sun et al. 2012 and Soria-Comas et al. 2015.
-Ties: the lowest row index wins; where centres tie, the group formed first.
-
-Choices. With no other record left d_out is infinite and e joins. Centres are those of the groups as formed, before any
-remaining record joins; only these late ones can make a group of 2k or more. gamma = 0 never extends a group.
-
-Cost: the search runs on a tree of what is left (`kinfold.kernels.box_tree`), about n log n while there are few
-attributes; up to 3,000 records a plain scan is quicker than loading it.
+Choices: with no other record left d_out is infinite and e joins. Centres are those of the groups before any remaining
+record joins; only these records can make a group of 2k or more. gamma = 0 never extends a group.
+Ties: the lowest row index; of centres, the group formed first.
+Cost: about n log n with few attributes, by searches in a tree of the remaining records (`kinfold.kernels.box_tree`);
+for up to 3,000 records a scan is faster than loading it.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.errors import PolicyError
-from kinfold.methods.partition.geometry import centre, centres, distances
-from kinfold.methods.partition.index import folded_run, grown, moments
-from kinfold.progress import Progress, silent
-from kinfold.request.methods import Declaration
-from kinfold.rows.points import SMALL, Floats, Labels, Points, checked_size
+from kinfold.methods.partition.geometry import compute_centre, compute_centres, distances_to
+from kinfold.methods.partition.index import advance_in_steps, grow_tree, start_folded_run
+from kinfold.policy.registry import Declaration
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import MAX_UNCOMPILED_RECORDS, Floats, Labels, Points, check_k
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,28 +45,27 @@ METHOD = Declaration(
     summary="MDAV with classes of variable size",
     page="vmdav",
     keys=("gamma",),
-    kernels=("box_tree", "clustering", "vmdav", "means"),
+    kernels=("box_tree", "clustering", "vmdav", "geometry"),
     cost=(1.0, 1.6),
-    order=2,
 )
 
-GAMMA = 0.2  # the authors' value for scattered data; see docs/methods/vmdav.md for what others give
+GAMMA = 0.2  # the authors' value for scattered data; docs/methods/vmdav.md compares others
 
 
-def vmdav(x: object, k: int, *, gamma: float = GAMMA, progress: Progress = silent) -> Labels:
-    """Return one group label per record, numbered as the groups are formed; every group has at least k records.
+def vmdav(x: object, k: int, *, gamma: float = GAMMA, progress: Progress = no_progress) -> Labels:
+    """Return a group label for each record, in the order of forming. Every group has at least k records.
 
     >>> line = np.array([[0.0], [1.0], [2.0], [2.1], [9.0], [10.0], [11.0]])
     >>> vmdav(line, 3).tolist()
     [1, 1, 1, 1, 0, 0, 0]
     """
-    points = Points.of(x)
-    k = checked_size(points, k)
+    points = Points.from_array(x)
+    k = check_k(points, k)
     if not (isinstance(gamma, int | float) and math.isfinite(gamma) and gamma >= 0):
-        raise PolicyError(f"gamma is {gamma!r}", fix="gamma is a number from 0 (groups of k) up; 0.2 is usual")
-    form = plain if len(points) <= SMALL else indexed
+        raise PolicyError(f"gamma is {gamma!r}", fix="choose a number from 0 (groups of k) up; 0.2 is usual")
+    form = form_groups_plain if len(points) <= MAX_UNCOMPILED_RECORDS else form_groups_indexed
     labels = form(points, k, float(gamma), progress)
-    _settle(points, labels)
+    _place_remaining(points, labels)
     return labels
 
 
@@ -78,19 +75,19 @@ def run(records: Points, task: Task, progress: Progress) -> Labels:
     return vmdav(records, task.k, gamma=GAMMA if gamma is None else gamma, progress=progress)
 
 
-def plain(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
-    """Form the groups by plain scans; the label of a record that remains is -1."""
+def form_groups_plain(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
+    """Form the groups with numpy; the label of a remaining record is -1."""
     labels = np.full(len(points), -1, np.int32)
     left = np.arange(len(points))
     label = 0
-    for seed in np.argsort(-distances(points, centre(points), 0), kind="stable"):
+    for seed in np.argsort(-distances_to(points, compute_centre(points), 0), kind="stable"):
         if labels[seed] >= 0:
             continue
         if len(left) < k:
             break
-        away = distances(points.take(left), points, seed)
-        away[np.searchsorted(left, seed)] = -1.0  # the seed is in its own group whatever ties with it
-        labels[left[np.argsort(away, kind="stable")[:k]]] = label
+        distances = distances_to(points.take(left), points, seed)
+        distances[np.searchsorted(left, seed)] = -1.0  # the seed is in its own group, whatever ties with it
+        labels[left[np.argsort(distances, kind="stable")[:k]]] = label
         left = left[labels[left] < 0]
         if gamma > 0.0:
             left = _extend(points, labels, left, label, gamma)
@@ -100,46 +97,46 @@ def plain(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
 
 
 def _extend(points: Points, labels: Labels, left: NDArray[np.intp], label: int, gamma: float) -> NDArray[np.intp]:
-    """Let records join the group as long as they are near enough, and return the rows still left."""
+    """Add records to the group while they are near enough, and return the remaining rows."""
     members = np.flatnonzero(labels == label)
     near = np.full(len(left), np.inf)
     for member in members:
-        np.minimum(near, distances(points.take(left), points, member), out=near)
+        np.minimum(near, distances_to(points.take(left), points, member), out=near)
     for _ in range(len(members) - 1):
         if not len(left):
             break
         at = int(np.argmin(near))
-        away = distances(points.take(left), points, left[at])
-        outside: Floats = np.delete(away, at)
+        distances = distances_to(points.take(left), points, left[at])
+        outside: Floats = np.delete(distances, at)
         d_out = math.sqrt(outside.min()) if len(outside) else math.inf
         if not math.sqrt(near[at]) < gamma * d_out:
             break
         labels[left[at]] = label
-        near = np.delete(np.minimum(near, away), at)
+        near = np.delete(np.minimum(near, distances), at)
         left = np.delete(left, at)
     return left
 
 
-def indexed(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
-    """Form the same groups as `plain`, by searches in a tree of what is left."""
+def form_groups_indexed(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
+    """Form the same groups by searches in a tree of the remaining records."""
     kernel = kernels.load("vmdav")
-    run = folded_run(points, k)
+    run = start_folded_run(points, k)
     run.state[0].own = 1
-    seeds = np.argsort(-distances(points, centre(points), 0), kind="stable").astype(np.int32)
-    group = kernel.group_of(seeds, k)
+    seeds = np.argsort(-distances_to(points, compute_centre(points), 0), kind="stable").astype(np.int32)
+    group = kernel.make_group(seeds, k)
     while run.state[0].records >= k:
-        tree = grown(run, points)
-        for _ in moments(run, partial(kernel.advance, run, tree, group, gamma), progress):
+        tree = grow_tree(run, points)
+        for _ in advance_in_steps(run, partial(kernel.advance, run, tree, group, gamma), progress):
             pass
     return run.labels
 
 
-def _settle(points: Points, labels: Labels) -> None:
-    """Give each record that remains to the group with the nearest centre."""
+def _place_remaining(points: Points, labels: Labels) -> None:
+    """Add each remaining record to the group with the nearest centre."""
     remaining = np.flatnonzero(labels < 0)
     if not len(remaining):
         return
     grouped = np.flatnonzero(labels >= 0)
-    middles = centres(points.take(grouped), labels[grouped])
+    centres = compute_centres(points.take(grouped), labels[grouped])
     for row in remaining:
-        labels[row] = np.argmin(distances(middles, points, row))
+        labels[row] = np.argmin(distances_to(centres, points, row))

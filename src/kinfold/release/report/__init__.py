@@ -1,1 +1,1 @@
-"""Reports: what a release promises and what it cost, as one page each."""
+"""Reports: HTML pages about a release, a comparison or a reproduction."""

@@ -1,7 +1,7 @@
-"""Numbers and labels as a reader meets them: thousands separators, sensible digits, nothing invisible.
+"""Numbers and labels as text: thousands separators, sensible digits, no invisible characters.
 
-A label comes from the data and may hold anything: control characters are drawn as their pictures, so that they neither
-vanish nor break the drawing, and a label too long for its place ends in an ellipsis.
+Labels come from the data and may hold anything. Control characters are shown as their pictures, so that they neither
+vanish nor break the drawing. Labels that are too long end in an ellipsis.
 """
 
 from __future__ import annotations
@@ -9,85 +9,81 @@ from __future__ import annotations
 import math
 import unicodedata
 
-from kinfold.errors import plural
-
-__all__ = ["apart", "count", "percent", "plural", "quantity", "share", "shortened", "signed", "told", "visible"]
-
-NOTHING = "\N{EN DASH}"
+NO_VALUE = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def count(number: int | None) -> str:
-    """Return a whole number with thousands separators, a dash where there is none.
+def format_count(number: int | None) -> str:
+    """Return an integer with thousands separators, or a dash for None.
 
-    >>> count(1234567)
+    >>> format_count(1234567)
     '1,234,567'
     """
-    return NOTHING if number is None else f"{number:,}"
+    return NO_VALUE if number is None else f"{number:,}"
 
 
-def quantity(number: float | None, digits: int = 4) -> str:
-    """Return a number with so many significant digits, and never fewer than its whole part has; a dash for none.
+def format_number(number: float | None, digits: int = 4) -> str:
+    """Return a number with the given significant digits, at least those of its integer part; a dash for None.
 
-    Very small and very large ones are written with a power of ten.
+    Very small and very large numbers are written with a power of ten.
 
-    >>> [quantity(x) for x in (5, 0.056921, 14.156789, 123456.789, 0.0)]
+    >>> [format_number(x) for x in (5, 0.056921, 14.156789, 123456.789, 0.0)]
     ['5', '0.05692', '14.16', '123,457', '0']
     """
     if number is None or not math.isfinite(number):
-        return NOTHING
+        return NO_VALUE
     if number == 0:
         return "0"
     size = math.floor(math.log10(abs(number)))
     if size < -4 or size > 14:
         mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
-        text = f"{_trimmed(mantissa)} {TIMES} 10{str(int(exponent)).translate(SUPERSCRIPT)}"
+        text = f"{_trim_zeros(mantissa)} {TIMES} 10{str(int(exponent)).translate(SUPERSCRIPT)}"
     else:
-        text = _trimmed(f"{number:,.{max(0, digits - 1 - size)}f}")
+        text = _trim_zeros(f"{number:,.{max(0, digits - 1 - size)}f}")
     return text.replace("-", MINUS, 1)
 
 
-def _trimmed(decimals: str) -> str:
+def _trim_zeros(decimals: str) -> str:
     return decimals.rstrip("0").rstrip(".") if "." in decimals else decimals
 
 
-def share(part: float) -> str:
-    """Return a share as a percentage; what is not nothing never reads as 0 %, nor what is not all as 100 %.
+def format_share(part: float) -> str:
+    """Return a share as a percentage; only 0 reads as 0 % and only 1 as 100 %.
 
-    >>> [share(x) for x in (0, 0.00001, 0.0512, 0.873, 0.99999, 1)]
+    >>> [format_share(x) for x in (0, 0.00001, 0.0512, 0.873, 0.99999, 1)]
     ['0%', 'under 0.1%', '5.1%', '87.3%', 'over 99.9%', '100%']
     """
     if 0 < part < 0.001:
         return "under 0.1%"
     if 0.999 < part < 1:
         return "over 99.9%"
-    return f"{_trimmed(f'{100 * part:.1f}')}%"
+    return f"{_trim_zeros(f'{100 * part:.1f}')}%"
 
 
-def percent(part: float) -> str:
-    """Return a share as a percentage with two decimals, for numbers that stand below each other.
+def format_percent(part: float) -> str:
+    """Return a share as a percentage with two decimals, for columns of numbers.
 
-    >>> [percent(x) for x in (0, 0.00001, 0.0512, 1)]
+    >>> [format_percent(x) for x in (0, 0.00001, 0.0512, 1)]
     ['0.00%', 'under 0.01%', '5.12%', '100.00%']
     """
     return "under 0.01%" if 0 < part < 0.00005 else f"{100 * part:.2f}%"
 
 
-def told(value: float | str) -> str:
-    """Return a number with four digits that count, a date as it is.
+def format_value(value: float | str) -> str:
+    """Return a number with four significant digits, or a date unchanged.
 
-    >>> told(52.6141), told("2025-07-05")
+    >>> format_value(52.6141), format_value("2025-07-05")
     ('52.61', '2025-07-05')
     """
-    return visible(value) if isinstance(value, str) else quantity(value)
+    return make_visible(value) if isinstance(value, str) else format_number(value)
 
 
-def signed(number: float, always: bool = False) -> str:
-    """Return a number with three decimals and a real minus, or a sign in any case.
+def format_signed(number: float, always: bool = False) -> str:
+    """Return a number with three decimals and a minus sign; with `always`, also a plus sign.
 
-    >>> signed(0.5), signed(0.25, always=True), signed(-0.0001)
+    >>> format_signed(0.5), format_signed(0.25, always=True), format_signed(-0.0001)
     ('0.500', '+0.250', '0.000')
     """
     rounded = round(number, 3) + 0.0
@@ -95,74 +91,74 @@ def signed(number: float, always: bool = False) -> str:
     return sign + f"{rounded:.3f}".replace("-", MINUS)
 
 
-def unbroken(text: str) -> str:
-    """Return a text whose equations stay on one line: k = 5 is not torn apart."""
+def keep_equations_whole(text: str) -> str:
+    """Return a text with no-break spaces in equations such as k = 5."""
     return text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
-def apart(asked: float, found: float, digits: int = 4) -> tuple[str, str]:
-    """Return two numbers with enough digits to be told apart where they differ.
+def format_distinct(required: float, value: float, digits: int = 4) -> tuple[str, str]:
+    """Return two numbers with enough digits to see that they differ.
 
-    >>> apart(0.2, 0.2000004), apart(5, 5)
+    >>> format_distinct(0.2, 0.2000004), format_distinct(5, 5)
     (('0.2', '0.2000004'), ('5', '5'))
     """
-    first, second = quantity(asked, digits), quantity(found, digits)
-    if first != second or asked == found or digits >= 17:
+    first, second = format_number(required, digits), format_number(value, digits)
+    if first != second or required == value or digits >= 17:
         return first, second
-    return apart(asked, found, digits + 1)
+    return format_distinct(required, value, digits + 1)
 
 
-def visible(label: str) -> str:
-    r"""Return a label in which every character can be seen: control characters as pictures, broken ones as �.
+def make_visible(label: str) -> str:
+    r"""Return a label with visible characters only: control characters as pictures, invalid ones as �.
 
-    >>> visible("a\tb\x00"), visible(""), visible("  ")
+    >>> make_visible("a\tb\x00"), make_visible(""), make_visible("  ")
     ('a␉b␀', '(empty)', '␠␠')
     """
     if not label:
         return "(empty)"
     if label.isspace():
         label = label.replace(" ", "␠")
-    return "".join(map(_visible, label))
+    return "".join(map(_make_character_visible, label))
 
 
-def _visible(character: str) -> str:
+def _make_character_visible(character: str) -> str:
     code = ord(character)
     if code < 32:
         return chr(0x2400 + code)
     if code == 127:
         return "␡"
-    if 0x80 <= code < 0xA0 or code in (0xFFFE, 0xFFFF):  # controls, and what XML refuses
+    if 0x80 <= code < 0xA0 or code in (0xFFFE, 0xFFFF):  # control characters, and characters that XML forbids
         return "�"
-    # surrogates cannot be written, marks that turn the direction of text would turn their neighbours too, and what has
-    # no width hides; but some scripts and pictures are written with joiners
-    return "�" if unicodedata.category(character) in UNSEEN and character not in JOINERS else character
+    # surrogates cannot be encoded, direction marks would reorder the text around them, and zero-width characters hide;
+    # but some scripts and emoji need joiners
+    return "�" if unicodedata.category(character) in INVISIBLE_CATEGORIES and character not in JOINERS else character
 
 
-UNSEEN = frozenset({"Cs", "Cf", "Zl", "Zp"})
+INVISIBLE_CATEGORIES = frozenset({"Cs", "Cf", "Zl", "Zp"})
 JOINERS = frozenset({"\N{ZERO WIDTH JOINER}", "\N{ZERO WIDTH NON-JOINER}"})
 
 
-def text_width(label: str) -> int:
-    """Return how many columns of text a label takes: East Asian characters take two."""
-    return sum(map(_columns, label))
+def measure_text(label: str) -> int:
+    """Return the width of a label in columns of text; East Asian characters take two."""
+    return sum(map(_measure_character, label))
 
 
-def shortened(label: str, width: int) -> str:
-    """Return a label that fits so many columns of text.
+def shorten(label: str, width: int) -> str:
+    """Return a label cut to a width in columns of text.
 
-    >>> shortened("Married-civ-spouse", 12), shortened("既婚・配偶者あり", 8)
+    >>> shorten("Married-civ-spouse", 12), shorten("既婚・配偶者あり", 8)
     ('Married-civ…', '既婚・…')
     """
-    if text_width(label) <= width:
+    if measure_text(label) <= width:
         return label
-    kept, used = 0, 1  # the ellipsis takes one
-    while used + _columns(label[kept]) <= width:
-        used += _columns(label[kept])
-        kept += 1
-    return label[:kept] + "…"
+    length, used = 0, 1  # the ellipsis takes one
+    while used + _measure_character(label[length]) <= width:
+        used += _measure_character(label[length])
+        length += 1
+    return label[:length] + "…"
 
 
-def _columns(character: str) -> int:
+def _measure_character(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,27 +1,27 @@
-// What a reader does that is not a key of the policy: take back, run, cancel, take, forget.
+// Actions that are not keys of the policy: undo, redo, start, cancel and remove runs, other jobs.
 
 import { get, send } from "./api.js";
-import { differences, everythingSent } from "./draft.js";
-import { app, attempt, decide, go, note, refresh, tell } from "./store.js";
+import { listDifferences, sendEverything } from "./draft.js";
+import { app, attempt, decide, go, updateUi, refresh, notify } from "./store.js";
 
-/** Take the last decision back. */
+/** Undo the last decision. */
 export async function undo() {
   const what = app.session?.undo.next;
-  if (what && (await attempt(() => send("POST", "/api/undo")))) tell(`Taken back: ${what}`);
+  if (what && (await attempt(() => send("POST", "/api/undo")))) notify(`Undone: ${what}`);
 }
 
-/** Decide again what was taken back. */
+/** Redo the decision that was undone last. */
 export async function redo() {
   const what = app.session?.redo.next;
-  if (what && (await attempt(() => send("POST", "/api/redo")))) tell(`Decided again: ${what}`);
+  if (what && (await attempt(() => send("POST", "/api/redo")))) notify(`Redone: ${what}`);
 }
 
-/** Run the policy that the page shows; `set` tries other settings and decides nothing. Returns the run's id. */
+/** Run the policy that the page shows, with the keys of `set` changed for this run only. Return the id of the run. */
 export async function run(set = null) {
-  await everythingSent();
-  const [different] = differences();
+  await sendEverything();
+  const [different] = listDifferences();
   if (different) {
-    tell(`Nothing was run: ${different}.`, "Correct it, or go back to the last valid policy.", true);
+    notify(`The run was not started: ${different}.`, "Correct it, or go back to the last valid policy.", true);
     return null;
   }
   const policy = app.session.policy.text;
@@ -35,49 +35,49 @@ export function cancel(id) {
   return attempt(() => send("POST", `/api/runs/${id}/cancel`));
 }
 
-/** Forget a run. */
-export function forgetRun(id) {
+/** Remove a run. */
+export function removeRun(id) {
   return attempt(() => send("DELETE", `/api/runs/${id}`));
 }
 
-/** Make the policy of a run the policy. */
-export async function takeRun({ id, name }) {
-  if (await attempt(() => send("POST", `/api/runs/${id}/take`))) tell(`The policy is now that of ${name}.`);
+/** Make the policy of a run the current policy. */
+export async function adoptPolicy({ id, name }) {
+  if (await attempt(() => send("POST", `/api/runs/${id}/take`))) notify(`The policy is now that of ${name}.`);
 }
 
-/** Begin a longer look, kept under a name; what it finds is `jobOf(name)`. */
-export async function beginJob(name, body, ask = () => send("POST", "/api/jobs", body)) {
-  const answer = await attempt(ask);
+/** Start a job and keep it under a name; `getJob(name)` returns it with its result. */
+export async function startJob(name, body, request = () => send("POST", "/api/jobs", body)) {
+  const answer = await attempt(request);
   if (answer)
-    note({ [`job ${name}`]: { id: answer.id ?? answer.job, state: "running", policy: app.session.policy.text } });
-  if (answer) watch(name, answer.id ?? answer.job);
+    updateUi({ [`job ${name}`]: { id: answer.id ?? answer.job, state: "running", policy: app.session.policy.text } });
+  if (answer) pollJob(name, answer.id ?? answer.job);
 }
 
-/** The longer look under this name: null where none was begun. */
-export function jobOf(name) {
+/** Return the job with this name, or null. */
+export function getJob(name) {
   return app.ui[`job ${name}`] ?? null;
 }
 
-// The event stream may be late or broken: a look that runs is asked after now and then as well.
-async function watch(name, id) {
-  for (let wait = 150; jobOf(name)?.id === id; wait = Math.min(wait * 1.5, 2000)) {
+// The event stream can be late or broken, so a running job is also polled.
+async function pollJob(name, id) {
+  for (let wait = 150; getJob(name)?.id === id; wait = Math.min(wait * 1.5, 2000)) {
     await new Promise((resolve) => setTimeout(resolve, wait));
     const job = await get(`/api/jobs/${id}`).catch(() => null);
     if (job && job.state !== "running" && job.state !== "queued") {
-      note({ [`job ${name}`]: { ...jobOf(name), ...job } });
+      updateUi({ [`job ${name}`]: { ...getJob(name), ...job } });
       return;
     }
   }
 }
 
-/** Give up a longer look. */
+/** Cancel a job. */
 export async function cancelJob(name) {
-  const job = jobOf(name);
-  note({ [`job ${name}`]: null });
+  const job = getJob(name);
+  updateUi({ [`job ${name}`]: null });
   if (job) await send("POST", `/api/jobs/${job.id}/cancel`).catch(() => {});
 }
 
-/** Run with some keys of the policy decided before, and show it among the others. */
+/** Set some keys of the policy, start a run and show it. */
 export async function decideAndRun(set) {
   if (!(await decide(set))) return;
   const id = await run();

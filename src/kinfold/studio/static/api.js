@@ -1,7 +1,7 @@
-// What the page says to its server. Nothing else is ever asked: every address is of this server.
+// Requests to the studio's server. The page requests nothing from anywhere else.
 
-/** What went wrong, told by the server: problems, each with `what`, and `fix`, `key`, `line` where they are known. */
-export class Refused extends Error {
+/** A response that refuses a request: problems, each with `what`, and possibly `fix`, `key` and `line`. */
+export class Refusal extends Error {
   constructor(status, problems) {
     super(problems.map((problem) => problem.what).join(" "));
     this.status = status;
@@ -9,65 +9,66 @@ export class Refused extends Error {
   }
 }
 
-const AWAY = {
+const NO_SERVER = {
   what: "The studio's server does not answer.",
-  fix: "See whether it still runs in its terminal; then load this page again.",
+  fix: "Check that it still runs in its terminal, then reload this page.",
 };
 
-/** Ask for something; null where nothing changed since. */
+/** Get a JSON value; null if nothing changed. */
 export async function get(address) {
-  return read(await reach(address, {}));
+  return read(await callServer(address, {}));
 }
 
-/** Say something, as JSON. */
+/** Send a JSON value. */
 export async function send(method, address, value = {}) {
   return read(
-    await reach(address, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(value) }),
+    await callServer(address, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(value) }),
   );
 }
 
-/** Hand over the bytes of a file. */
-export async function hand(address, body) {
-  return read(await reach(address, { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body }));
+/** Send the bytes of a file. */
+export async function sendFile(address, body) {
+  const headers = { "Content-Type": "application/octet-stream" };
+  return read(await callServer(address, { method: "POST", headers, body }));
 }
 
-async function reach(address, options) {
+async function callServer(address, options) {
   try {
     return await fetch(address, { credentials: "same-origin", cache: "no-store", ...options });
   } catch {
-    throw new Refused(0, [AWAY]);
+    throw new Refusal(0, [NO_SERVER]);
   }
 }
 
 async function read(response) {
   if (response.status === 304) return null;
-  const told = await response.json().catch(() => null);
+  const value = await response.json().catch(() => null);
   if (!response.ok)
-    throw new Refused(response.status, told?.error?.problems ?? [{ what: `The server answered ${response.status}.` }]);
-  return told;
+    throw new Refusal(response.status, value?.error?.problems ?? [{ what: `The server answered ${response.status}.` }]);
+  return value;
 }
 
-/** Hand over a file and hear how far it is; `began` gets what stops it. */
-export function upload(file, heard, began) {
+/** Upload a file. `onProgress` gets the share that is sent, `onStart` a function that stops the upload. */
+export function upload(file, onProgress, onStart) {
   return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest(); // fetch does not tell how much has gone up
-    began(() => request.abort());
+    const request = new XMLHttpRequest(); // fetch does not report upload progress
+    onStart(() => request.abort());
     request.open("POST", `/api/source/upload?name=${encodeURIComponent(file.name)}`);
     request.setRequestHeader("Content-Type", "application/octet-stream");
-    request.upload.addEventListener("progress", (event) => heard(event.total ? event.loaded / event.total : 0));
-    request.addEventListener("load", () => (request.status < 300 ? resolve() : reject(refusal(request))));
-    request.addEventListener("error", () => reject(new Refused(0, [AWAY])));
+    request.upload.addEventListener("progress", (event) => onProgress(event.total ? event.loaded / event.total : 0));
+    request.addEventListener("load", () => (request.status < 300 ? resolve() : reject(makeRefusal(request))));
+    request.addEventListener("error", () => reject(new Refusal(0, [NO_SERVER])));
     request.addEventListener("abort", () =>
-      reject(new Refused(0, [{ what: "The upload was stopped.", fix: "Nothing was opened." }])),
+      reject(new Refusal(0, [{ what: "The upload was stopped.", fix: "Nothing was opened." }])),
     );
     request.send(file);
   });
 }
 
-function refusal(request) {
+function makeRefusal(request) {
   try {
-    return new Refused(request.status, JSON.parse(request.responseText).error.problems);
+    return new Refusal(request.status, JSON.parse(request.responseText).error.problems);
   } catch {
-    return new Refused(request.status, [{ what: `The server answered ${request.status}.` }]);
+    return new Refusal(request.status, [{ what: `The server answered ${request.status}.` }]);
   }
 }

@@ -1,10 +1,10 @@
-// Charts, drawn by the Vega-Lite bundle that the server hands out; expressions are interpreted: nothing is evaluated.
-// The bundle is a megabyte: it is fetched when the first chart is wanted, not before.
+// Charts, drawn by the Vega-Lite bundle of the server. Expressions are interpreted, never evaluated.
+// The bundle is a megabyte, so it is loaded with the first chart.
 
 import { h } from "./dom.js";
-import { lookOf } from "./chart_look.js";
-import { repainted } from "./repaint.js";
-import { colours, isDark } from "./theme.js";
+import { makeChartTheme } from "./chart_theme.js";
+import { repaintChart } from "./repaint.js";
+import { getColours, isDark } from "./theme.js";
 
 let bundle = null;
 
@@ -14,7 +14,7 @@ function vega() {
     script.src = "/vega.js";
     script.addEventListener("load", () => resolve());
     script.addEventListener("error", () => {
-      bundle = null; // the next chart asks again
+      bundle = null; // the next chart tries again
       reject(new Error("the charts could not be loaded"));
     });
     document.head.append(script);
@@ -22,12 +22,12 @@ function vega() {
   return bundle;
 }
 
-/** Fetch the bundle ahead of the first chart; where that fails the chart says so. */
+/** Load the bundle before the first chart; a chart reports a failure. */
 export function expectCharts() {
   vega().catch(() => {});
 }
 
-/** A chart: its specification, words for those who do not see it, and what a click on a datum does. */
+/** Return a chart: its specification, a text description, and a function for clicks on a datum. */
 export function chart({ spec, label, onPick, key }) {
   const drawing = { spec: spec.spec ?? spec, onPick };
   return h("div", { key, class: "chart", role: "img", "aria-label": label, hook: hookOf(drawing) });
@@ -57,11 +57,11 @@ async function draw(node, drawing, anew = false) {
   node.drawn = wanted;
   await vega();
   if (node.gone || node.drawn !== wanted) return;
-  const now = colours();
+  const now = getColours();
   node.view?.finalize();
   const { view } = await window.vegaEmbed(
     node,
-    { ...repainted(drawing.spec, now, isDark()), config: lookOf(now) },
+    { ...repaintChart(drawing.spec, now, isDark()), config: makeChartTheme(now) },
     {
       ast: true,
       actions: false,
@@ -76,7 +76,7 @@ async function draw(node, drawing, anew = false) {
   view.addEventListener("click", (_event, item) => item?.datum && node.drawing.onPick?.(item.datum));
 }
 
-// A chart has the size that it was made for, and shrinks where that is more than there is.
+// A chart has its own size, and shrinks if there is less space.
 function fit(node) {
   const svg = node.querySelector("svg");
   node.style.setProperty("--width", `${svg.getAttribute("width")}px`);
@@ -84,7 +84,7 @@ function fit(node) {
   svg.querySelectorAll("[tabindex]").forEach((item) => item.removeAttribute("tabindex"));
 }
 
-/** A small histogram of bars, without axes: `heights` are counts. */
+/** Return a small histogram without axes; `heights` are counts. */
 export function spark(heights, label) {
   const most = Math.max(...heights, 1);
   const bars = heights.map((height, index) => {

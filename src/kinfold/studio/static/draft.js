@@ -1,47 +1,47 @@
-// The draft of the policy: a text that was typed and is not the policy, because it is not sent yet or not valid. The
-// server keeps one that is not valid, so that a reload and other tabs show it; until then this tab does.
+// The draft of the policy: a text that is not sent yet or not valid. The server keeps an invalid text, so that a reload
+// and other tabs show it. Until it is sent, this tab keeps it.
 
 import { send } from "./api.js";
-import { answered, app, note, refresh } from "./store.js";
+import { waitForAnswers, app, updateUi, refresh } from "./store.js";
 
-const PAUSE = 500; // milliseconds without a key, then it is sent
-const KEPT = "kinfold-draft"; // in the storage of this tab, until the server has it
+const SEND_DELAY = 500; // milliseconds after the last key
+const STORAGE_KEY = "kinfold-draft"; // in this tab, until the server has the text
 
 let timer = null;
 let sending = Promise.resolve();
 
-/** The draft, or null where the text on the page is the policy. */
-export function draftOf() {
+/** Return the draft, or null if the text on the page is the policy. */
+export function getDraft() {
   return app.ui.draft ?? app.session?.policy?.draft ?? null;
 }
 
-/** Take a text as it is typed. */
+/** Save a text while it is typed, and send it soon. */
 export function typeDraft(text) {
-  sessionStorage.setItem(KEPT, JSON.stringify({ text, instead: app.session.policy.text }));
-  note({ draft: { text, problems: draftOf()?.problems ?? [], waiting: true } });
+  sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ text, instead: app.session.policy.text }));
+  updateUi({ draft: { text, problems: getDraft()?.problems ?? [], waiting: true } });
   clearTimeout(timer);
-  timer = setTimeout(sendDraft, PAUSE);
+  timer = setTimeout(sendDraft, SEND_DELAY);
 }
 
-/** Take up what was typed before a reload, unless the policy is another one by now. */
-export function recallDraft() {
-  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
+/** Restore the text that was typed before a reload, unless the policy has changed. */
+export function restoreDraft() {
+  const kept = JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "null");
   if (kept && kept.instead === app.session?.policy?.text) typeDraft(kept.text);
-  else sessionStorage.removeItem(KEPT);
+  else sessionStorage.removeItem(STORAGE_KEY);
 }
 
-/** Send what was typed: a valid text becomes the policy, one that is not valid stays the draft. */
+/** Send the typed text: a valid text becomes the policy, an invalid one stays the draft. */
 export function sendDraft() {
   clearTimeout(timer);
   const { draft } = app.ui;
   if (draft?.waiting) {
-    note({ draft: { ...draft, waiting: false } });
-    sending = sent(draft.text);
+    updateUi({ draft: { ...draft, waiting: false } });
+    sending = putDraft(draft.text);
   }
   return sending;
 }
 
-async function sent(text) {
+async function putDraft(text) {
   let problems = [];
   try {
     await send("PUT", "/api/policy", { text });
@@ -49,30 +49,30 @@ async function sent(text) {
     problems = error.problems ?? [{ what: String(error) }];
   }
   await refresh();
-  if (app.ui.draft?.text !== text) return; // somebody types on
+  if (app.ui.draft?.text !== text) return; // it was edited again
   const known = !problems.length || app.session?.policy?.draft?.text === text;
-  if (known) sessionStorage.removeItem(KEPT);
-  note({ draft: known ? null : { text, problems } });
+  if (known) sessionStorage.removeItem(STORAGE_KEY);
+  updateUi({ draft: known ? null : { text, problems } });
 }
 
 /** Go back to the last valid policy. */
 export async function dropDraft() {
   clearTimeout(timer);
-  sessionStorage.removeItem(KEPT);
-  note({ draft: null });
-  await send("DELETE", "/api/policy/draft").catch(() => {}); // it comes back with the next refresh
+  sessionStorage.removeItem(STORAGE_KEY);
+  updateUi({ draft: null });
+  await send("DELETE", "/api/policy/draft").catch(() => {}); // the next refresh shows it again
   await refresh();
 }
 
-/** Wait until all that was typed is decided or refused. */
-export async function everythingSent() {
+/** Wait until everything that was typed is accepted or refused. */
+export async function sendEverything() {
   await sendDraft();
-  await answered();
+  await waitForAnswers();
 }
 
-/** Why the policy is not what the page shows, as sentences; none where it is. A run would be of the policy. */
-export function differences() {
-  const draft = draftOf();
+/** Return the reasons why the policy differs from the page, as sentences. */
+export function listDifferences() {
+  const draft = getDraft();
   const line = draft?.problems.find((problem) => problem.line)?.line;
   const text = draft?.problems.length ? [`the policy text is not valid${line ? ` (line ${line})` : ""}`] : [];
   const fields = Object.values(app.problems).map(({ path }) => `the value of ${path.join(".")} was refused`);

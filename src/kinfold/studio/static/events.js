@@ -1,42 +1,42 @@
-// What the server tells by itself: that the session changed, how far a run is, that a longer look is done. A browser
-// opens six connections to a server in all, so one tab listens and tells the others; when it goes, another one does.
+// Events of the server: the session changed, progress of runs and jobs. A browser opens at most six connections to a
+// server, so one tab listens and sends the events to the others. When it closes, another tab takes over.
 
-import { app, forget, note, redraw, refresh } from "./store.js";
+import { app, dropAnswers, updateUi, redraw, refresh } from "./store.js";
 
-const PATIENCE = 3000; // milliseconds without the server before the page says so
+const SILENCE_LIMIT = 3000; // milliseconds without the server until the page shows a notice
 const NAMES = ["session", "gone", "run", "job"];
 
 let silence = null;
 let leave = () => {};
 
-/** Listen until the page goes: to the server, or to the tab that does. */
+/** Listen to the server, or to the tab that does, until the page closes. */
 export function listen() {
   const others = new BroadcastChannel("kinfold-events");
-  others.addEventListener("message", ({ data: [name, told] }) => hear(name, told));
-  const tell = (name, told = null) => {
-    hear(name, told);
-    others.postMessage([name, told]);
+  others.addEventListener("message", ({ data: [name, value] }) => handle(name, value));
+  const publish = (name, value = null) => {
+    handle(name, value);
+    others.postMessage([name, value]);
   };
   const follow = () => {
-    if (navigator.locks) navigator.locks.request("kinfold-events", () => listenToServer(tell));
-    else listenToServer(hear); // a browser without locks: each tab has a stream
+    if (navigator.locks) navigator.locks.request("kinfold-events", () => listenToServer(publish));
+    else listenToServer(handle); // without locks each tab has a stream
   };
   addEventListener("pagehide", () => leave());
   addEventListener("pageshow", (event) => event.persisted && follow()); // back from the browser's cache of pages
   follow();
 }
 
-// The browser comes back by itself where the stream breaks, and each tab asks what it missed. A stream that was refused
-// does not come back: the session may be over, and the next answer says so.
-function listenToServer(tell) {
+// The browser reconnects by itself when the stream breaks, and each tab reads the state again. A refused stream is not
+// reconnected: the session may have ended, and the next response says so.
+function listenToServer(publish) {
   const source = new EventSource("/api/events");
-  source.addEventListener("open", () => tell("open"));
+  source.addEventListener("open", () => publish("open"));
   source.addEventListener("error", () => {
-    if (source.readyState !== EventSource.CLOSED) return tell("silence");
-    tell("refused");
-    leave(); // another tab may be let in
+    if (source.readyState !== EventSource.CLOSED) return publish("silence");
+    publish("refused");
+    leave(); // another tab may be admitted
   });
-  for (const name of NAMES) source.addEventListener(name, (event) => tell(name, JSON.parse(event.data)));
+  for (const name of NAMES) source.addEventListener(name, (event) => publish(name, JSON.parse(event.data)));
   return new Promise((resolve) => {
     leave = () => {
       source.close();
@@ -46,29 +46,29 @@ function listenToServer(tell) {
   });
 }
 
-function hear(name, told) {
-  if (name === "open") heardAgain();
-  else if (name === "silence") silence ??= setTimeout(() => note({ away: true }), PATIENCE);
-  else if (name === "run") hearRun(told);
+function handle(name, value) {
+  if (name === "open") reconnect();
+  else if (name === "silence") silence ??= setTimeout(() => updateUi({ away: true }), SILENCE_LIMIT);
+  else if (name === "run") handleRun(value);
   else if (name === "job") {
-    forget(`/api/jobs/${told.id}`);
+    dropAnswers(`/api/jobs/${value.id}`);
     redraw();
-  } else if (name !== "session" || told.version !== app.session?.version) refresh(); // gone, refused, or changed
+  } else if (name !== "session" || value.version !== app.session?.version) refresh(); // gone, refused, or changed
 }
 
-function heardAgain() {
+function reconnect() {
   clearTimeout(silence);
   silence = null;
-  note({ away: false });
+  updateUi({ away: false });
   refresh();
 }
 
-function hearRun(told) {
-  const run = app.session?.runs.find((known) => known.id === told.id);
-  if (!run || (told.state !== "running" && told.state !== run.state)) return void refresh();
-  const { state, stage, share, left, seconds, loss } = told;
+function handleRun(value) {
+  const run = app.session?.runs.find((known) => known.id === value.id);
+  if (!run || (value.state !== "running" && value.state !== run.state)) return void refresh();
+  const { state, stage, share, left, seconds, loss } = value;
   Object.assign(run, { state, stage, share, left, seconds });
-  const heard = (app.heard[run.id] ??= []);
-  if (typeof loss === "number" && loss !== heard.at(-1)?.[1]) heard.push([seconds, loss]);
+  const curve = (app.curves[run.id] ??= []);
+  if (typeof loss === "number" && loss !== curve.at(-1)?.[1]) curve.push([seconds, loss]);
   redraw();
 }

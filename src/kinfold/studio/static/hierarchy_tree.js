@@ -1,7 +1,7 @@
-// A hierarchy as the server tells it (a tree of labels with counts), asked for what the page shows of it. Pure.
+// Functions on a hierarchy: a tree of labels with counts, from the server. Pure.
 
-/** The groups at a level: each with the labels below it; labels that stand for themselves come apart, as `alone`. */
-export function groupsAt(tree, level) {
+/** Return the groups at a level, each with the labels below it; ungrouped labels are in `alone`. */
+export function listGroups(tree, level) {
   const groups = [];
   const alone = [];
   let unseen = 0;
@@ -22,34 +22,34 @@ export function groupsAt(tree, level) {
   return { groups, alone, unseen };
 }
 
-/** The levels at which labels can be put together: those that are there, and one more. */
-export function levelsToBuild(height) {
+/** Return the levels at which labels can be grouped: the existing ones, and a new one. */
+export function listLevels(height) {
   return Array.from({ length: Math.max(height, 1) }, (_, index) => index + 1);
 }
 
-/** The paths of nodes that are open at first: from the root down, while not too many are seen. */
-export function openAtFirst(tree, most = 24) {
+/** Return the paths of nodes that are open at first: from the root down, up to a number of visible nodes. */
+export function getInitiallyOpen(tree, most = 24) {
   const open = new Set();
-  let front = [[tree, pathOf("", tree)]];
+  let front = [[tree, getPath("", tree)]];
   let shown = 1;
   while (front.length) {
-    const inside = front.flatMap(([node, path]) => (node.children ?? []).map((child) => [child, pathOf(path, child)]));
+    const inside = front.flatMap(([node, path]) => (node.children ?? []).map((child) => [child, getPath(path, child)]));
     if (!inside.length || shown + inside.length > most) break;
     front.forEach(([, path]) => open.add(path));
     shown += inside.length;
     front = inside;
   }
-  if (!open.size) open.add(pathOf("", tree));
+  if (!open.size) open.add(getPath("", tree));
   return open;
 }
 
-/** A node's path from the root: labels may repeat on the way up, and levels tell them apart. */
-export function pathOf(above, node) {
+/** Return the path of a node from the root; levels distinguish repeated labels. */
+export function getPath(above, node) {
   return `${above}\u0000${node.level}\u0001${node.label}`;
 }
 
-/** Whether two labels, dropped on one another, can be put together: not onto itself. */
-export function dropped(dragged, target) {
+/** Return the two labels of a drop, or nothing if a label was dropped onto itself. */
+export function getDropAction(dragged, target) {
   const labels = [...new Set([...dragged, target])];
   return labels.length > 1 ? labels : null;
 }

@@ -1,10 +1,10 @@
-// Keys that work everywhere: undo, redo, and the steps by Alt and their number.
+// Shortcuts: undo, redo, and Alt with the number of a step.
 
 import { redo, undo } from "./actions.js";
 import { go } from "./store.js";
-import { STEPS } from "./words.js";
+import { STEPS } from "./texts.js";
 
-/** Whether a key belongs to what is being typed. */
+/** Return whether a key goes into a field. */
 export function isTyping(target) {
   return (
     target.matches?.("textarea, select, [contenteditable]") ||
@@ -12,8 +12,8 @@ export function isTyping(target) {
   );
 }
 
-/** Which shortcut a key event is, as a word; null where it is none. */
-export function shortcutOf(event) {
+/** Return the name of the shortcut of a key event, or null. */
+export function getShortcut(event) {
   const command = event.ctrlKey || event.metaKey;
   const key = event.key.toLowerCase();
   if (event.altKey && !command && /^Digit[1-5]$/.test(event.code)) return `step ${event.code.at(-1)}`;
@@ -22,13 +22,13 @@ export function shortcutOf(event) {
   return key === "y" ? "redo" : null;
 }
 
-/** Hear a key. */
-export function shortcuts(event) {
-  const word = shortcutOf(event);
+/** Handle a key event. */
+export function handleKey(event) {
+  const word = getShortcut(event);
   if (!word) return;
   if (word.startsWith("step")) go(STEPS[Number(word.at(-1)) - 1].id);
   else if (isTyping(event.target))
-    return; // the field has an undo of its own
+    return; // the field has its own undo
   else if (word === "undo") undo();
   else redo();
   event.preventDefault();

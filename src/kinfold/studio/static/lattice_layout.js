@@ -1,22 +1,22 @@
-// Where the nodes of a lattice are drawn: a row for each height, the finest at the bottom. Pure.
+// The layout of a lattice: a row for each height, the finest at the bottom. Pure.
 
-export const MOST_DOTS = 400; // drawn; of a larger lattice the minimal nodes and the best one, over its silhouette
-const MOST_EDGES = 160; // nodes up to which the lines between them are drawn
+export const MAX_DOTS = 400; // of a larger lattice only the minimal nodes and the best one are drawn
+const MAX_NODES_WITH_EDGES = 160; // with more nodes no lines are drawn
 
-/** A node's name: its levels. */
-export function nameOf(levels) {
+/** Return the name of a node: its levels. */
+export function getNodeName(levels) {
   return levels.join(",");
 }
 
-/** The nodes to draw. */
-export function drawable(lattice) {
-  if (lattice.nodes.length <= MOST_DOTS) return lattice.nodes;
-  const best = nameOf(lattice.best ?? []);
-  return lattice.nodes.filter((node) => node.minimal || nameOf(node.levels) === best);
+/** Return the nodes to draw. */
+export function selectNodes(lattice) {
+  if (lattice.nodes.length <= MAX_DOTS) return lattice.nodes;
+  const best = getNodeName(lattice.best ?? []);
+  return lattice.nodes.filter((node) => node.minimal || getNodeName(node.levels) === best);
 }
 
-/** Places of nodes in a picture of this width: {node, x, y}, and how high the picture is. */
-export function placed(nodes, heights, width) {
+/** Return the places of nodes, {node, x, y}, and the height of the picture. */
+export function placeNodes(nodes, heights, width) {
   const top = heights.reduce((sum, height) => sum + height, 0);
   const rows = new Map();
   for (const node of nodes) {
@@ -34,9 +34,9 @@ export function placed(nodes, heights, width) {
   return { places, height: top * step + 32, step };
 }
 
-/** A larger lattice as bars, one for each height, as wide as it has nodes there; `holds` is the part that does. */
+/** Return a large lattice as bars, one for each height; `holds` is the number of nodes that hold. */
 export function silhouette(nodes, heights, width) {
-  if (nodes.length <= MOST_DOTS) return [];
+  if (nodes.length <= MAX_DOTS) return [];
   const rows = new Map();
   for (const node of nodes) {
     const height = node.levels.reduce((sum, level) => sum + level, 0);
@@ -44,7 +44,7 @@ export function silhouette(nodes, heights, width) {
     rows.set(height, { height, all: row.all + 1, holds: row.holds + (node.holds ? 1 : 0) });
   }
   const most = Math.max(...[...rows.values()].map((row) => row.all));
-  const { step } = placed([], heights, width);
+  const { step } = placeNodes([], heights, width);
   const top = heights.reduce((sum, height) => sum + height, 0);
   return [...rows.values()].map(({ height, all, holds }) => {
     const wide = Math.max((all / most) * width, 2);
@@ -52,19 +52,19 @@ export function silhouette(nodes, heights, width) {
   });
 }
 
-/** Lines from each node to those one step above it; none where they would hide the picture. */
+/** Return the lines between neighbouring nodes; none if there are too many. */
 export function edges(places) {
-  if (places.length > MOST_EDGES) return [];
-  const known = new Map(places.map((place) => [nameOf(place.node.levels), place]));
+  if (places.length > MAX_NODES_WITH_EDGES) return [];
+  const known = new Map(places.map((place) => [getNodeName(place.node.levels), place]));
   return places.flatMap((below) =>
     below.node.levels.flatMap((level, index) => {
-      const above = known.get(nameOf(below.node.levels.with(index, level + 1)));
+      const above = known.get(getNodeName(below.node.levels.with(index, level + 1)));
       return above ? [[below, above]] : [];
     }),
   );
 }
 
-/** How large the dots are, so that neighbours do not touch. */
+/** Return the radius of the dots, so that neighbours do not touch. */
 export function radius(places) {
   const gap = Math.min(...places.map((place) => place.gap), 40);
   return Math.max(Math.min(gap * 0.36, 7), 1.6);

@@ -1,19 +1,19 @@
-// The studio's page begins here: what the address names is shown, and drawn again when something changes.
+// The studio's page starts here. It shows the step in the address, and draws it again after every change.
 
 import { h, render } from "./dom.js";
-import { recallDraft } from "./draft.js";
+import { restoreDraft } from "./draft.js";
 import { listen } from "./events.js";
-import { shortcuts } from "./keys.js";
-import { lost, shell } from "./shell.js";
+import { handleKey } from "./keys.js";
+import { sessionEnded, shell } from "./shell.js";
 import { exploreStep } from "./steps/explore.js";
 import { generalizeStep } from "./steps/generalize.js";
 import { openStep } from "./steps/open.js";
 import { protectStep } from "./steps/protect.js";
 import { releaseStep } from "./steps/release.js";
-import { addressOf, app, drawnBy, redraw, refresh } from "./store.js";
+import { getAddress, app, setPainter, redraw, refresh } from "./store.js";
 import { send } from "./api.js";
-import { chosen, wear } from "./theme.js";
-import { STEPS } from "./words.js";
+import { getTheme, applyTheme } from "./theme.js";
+import { STEPS } from "./texts.js";
 
 const VIEWS = {
   open: openStep,
@@ -24,12 +24,12 @@ const VIEWS = {
 };
 
 function page() {
-  if (app.lost) return lost(app.lost);
-  if (!app.session) return h("p", { class: "aside", role: "status" }, "The studio is coming.");
+  if (app.lost) return sessionEnded(app.lost);
+  if (!app.session) return h("p", { class: "aside", role: "status" }, "Loading the studio.");
   return shell(VIEWS[app.step]());
 }
 
-/** Read the address: #step/what is chosen there. */
+/** Parse an address: #step/selection. */
 export function readAddress(hash) {
   const [step, ...rest] = hash.replace(/^#/, "").split("/");
   return {
@@ -38,46 +38,46 @@ export function readAddress(hash) {
   };
 }
 
-function arrive() {
+function handleAddress() {
   const { step, chosen: what } = readAddress(location.hash);
-  if (!step) return history.replaceState(null, "", addressOf(app.step));
+  if (!step) return history.replaceState(null, "", getAddress(app.step));
   const moved = step !== app.step;
   Object.assign(app, { step, chosen: what });
-  if (moved) entered();
+  if (moved) enterStep();
   redraw();
 }
 
-function entered() {
-  app.problems = {}; // the fields of this step are made anew, by the policy
+function enterStep() {
+  app.problems = {}; // the fields of the step show the policy again
   scrollTo(0, 0);
-  send("POST", "/api/step", { step: app.step }).catch(() => {}); // only a memory: the next reload begins elsewhere
+  send("POST", "/api/step", { step: app.step }).catch(() => {}); // without it, a reload starts at another step
   requestAnimationFrame(() =>
     requestAnimationFrame(() => document.querySelector("main h1")?.focus({ preventScroll: true })),
   );
 }
 
-async function begin() {
-  wear(chosen());
+async function start() {
+  applyTheme(getTheme());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
     document.dispatchEvent(new Event("theme")),
   );
   const root = document.getElementById("studio");
-  drawnBy(() => {
+  setPainter(() => {
     render(root, page());
     document.title = app.session?.source?.name ? `${app.session.source.name} – kinfold studio` : "kinfold studio";
   });
   await refresh();
   if (app.lost) return;
-  const named = readAddress(location.hash);
+  const address = readAddress(location.hash);
   const remembered = readAddress(`#${app.session?.step ?? ""}`);
-  Object.assign(app, { step: named.step ?? remembered.step ?? "open", chosen: named.chosen });
-  if (!named.step) history.replaceState(null, "", addressOf(app.step));
-  addEventListener("hashchange", arrive);
-  addEventListener("keydown", shortcuts);
-  addEventListener("resize", redraw); // the map fills the room that there is
+  Object.assign(app, { step: address.step ?? remembered.step ?? "open", chosen: address.chosen });
+  if (!address.step) history.replaceState(null, "", getAddress(app.step));
+  addEventListener("hashchange", handleAddress);
+  addEventListener("keydown", handleKey);
+  addEventListener("resize", redraw); // the map fills the available width
   listen();
-  recallDraft();
+  restoreDraft();
   redraw();
 }
 
-begin();
+start();

@@ -1,18 +1,18 @@
-// Numbers as people read them: sensible digits, thousands apart, durations in words.
+// Formats of numbers, shares, durations and sizes.
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-/** A count: 1,000. */
+/** Format a count: 1,000. */
 export function count(n) {
   return WHOLE.format(n);
 }
 
-/** A count with its noun: 1 record, 1,000 records. */
+/** Format a count with its noun: 1 record, 1,000 records. */
 export function plural(n, one, many = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-/** A share of one in percent, three digits: 18.2%, 0.042%, 100%; never 100% or 0% unless it is. */
+/** Format a share in percent with three digits: 18.2%, 0.042%; 100% and 0% only if they are exact. */
 export function share(x) {
   if (x === null || x === undefined || Number.isNaN(x)) return "–";
   const percent = 100 * x;
@@ -21,7 +21,7 @@ export function share(x) {
   return `${shown}%`;
 }
 
-/** A number with so many significant digits, without trailing zeros and without exponents where it can be. */
+/** Format a number with this many significant digits, without trailing zeros. */
 export function digits(x, most = 4) {
   if (x === null || x === undefined || Number.isNaN(x)) return "–";
   if (Number.isInteger(x)) return count(x);
@@ -29,7 +29,7 @@ export function digits(x, most = 4) {
   return new Intl.NumberFormat("en", { maximumSignificantDigits: most }).format(x);
 }
 
-/** A duration in words: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min. */
+/** Format a duration: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min. */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
   if (seconds < 9.95) return `${digits(Math.max(seconds, 0), 2)} s`;
@@ -43,7 +43,7 @@ function joined(large, one, small, other) {
   return small ? `${large} ${one} ${small} ${other}` : `${large} ${one}`;
 }
 
-/** Bytes in words: 12 KB, 3.4 MB. */
+/** Format a size: 12 KB, 3.4 MB. */
 export function bytes(n) {
   const units = ["bytes", "KB", "MB", "GB", "TB"];
   let unit = 0;

@@ -1,7 +1,7 @@
-// Specifications of charts come with the colours of the printed report. Here they get those of the page, light or dark.
+// Charts come with the colours of the printed report. They are replaced by the colours of the page.
 
-/** The colours of the report's charts, by the name of the page's colour that takes their place. */
-export const PRINTED = {
+/** Colours of the report, with the names of the page's colours that replace them. */
+export const PRINT_COLOURS = {
   "#1d2830": "ink",
   "#4d5860": "soft",
   "#8b949b": "edge",
@@ -17,7 +17,7 @@ export const PRINTED = {
   "#a8361f": "alarm",
 };
 
-/** Methods on a map have a colour each; on a dark page lighter ones. */
+/** Colours of methods on the map, and the lighter ones of a dark page. */
 const DARKER = {
   "#7a5195": "#c39adf",
   "#4f7d3a": "#93c47d",
@@ -27,16 +27,16 @@ const DARKER = {
   "#8c6a2f": "#d9bd83",
 };
 
-/** Return a specification with every colour of the report replaced; data is left as it is. */
-export function repainted(part, colours, dark) {
+/** Return a specification with every colour of the report replaced; data is not changed. */
+export function repaintChart(part, colours, dark) {
   if (typeof part === "string")
-    return colours[PRINTED[part.toLowerCase()]] ?? (dark ? DARKER[part.toLowerCase()] : undefined) ?? part;
-  if (Array.isArray(part)) return part.map((item) => repainted(item, colours, dark));
+    return colours[PRINT_COLOURS[part.toLowerCase()]] ?? (dark ? DARKER[part.toLowerCase()] : undefined) ?? part;
+  if (Array.isArray(part)) return part.map((item) => repaintChart(item, colours, dark));
   if (part === null || typeof part !== "object") return part;
   return Object.fromEntries(
     Object.entries(part).map(([key, value]) => [
       key,
-      key === "values" || key === "datasets" ? value : repainted(value, colours, dark),
+      key === "values" || key === "datasets" ? value : repaintChart(value, colours, dark),
     ]),
   );
 }

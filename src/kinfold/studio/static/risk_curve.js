@@ -1,7 +1,7 @@
-// Counts by risk as a falling curve: how many records have at least so much. Pure.
+// The curve of risks: the share of records with at least a risk. Pure.
 
-/** From [[risk, records]] to [{risk, share}]: the share of the records with at least this risk, from 0 to 1. */
-export function atLeast(counts) {
+/** Convert [[risk, records]] to [{risk, share}]: the share of the records with at least this risk. */
+export function countAtLeast(counts) {
   const ordered = [...counts].sort(([one], [other]) => one - other);
   const total = ordered.reduce((sum, [, records]) => sum + records, 0);
   if (!total) return [];

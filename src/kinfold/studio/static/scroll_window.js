@@ -1,16 +1,16 @@
-// Which rows of a long table are seen. Browsers hold boxes of some millions of pixels only, so a longer table is
-// squeezed: the scroll bar then moves over rows faster than one row's height, and the rows stay as high as they are.
+// The visible rows of a long table. Browsers limit the height of a box to some million pixels, so a longer table is
+// compressed: the scroll bar moves faster than the rows, which keep their height.
 
-export const TALLEST = 12_000_000; // pixels; Firefox ends at about 17 million
+export const MAX_HEIGHT = 12_000_000; // pixels; the limit of Firefox is about 17 million
 
-/** How high the box that scrolls is. */
-export function boxHeight(rows, rowHeight) {
-  return Math.min(rows * rowHeight, TALLEST);
+/** Return the height of the scrolling box. */
+export function getBoxHeight(rows, rowHeight) {
+  return Math.min(rows * rowHeight, MAX_HEIGHT);
 }
 
-/** The rows seen at a place of the scroll bar: from `first` on, the first one drawn at `offset` pixels of the box. */
-export function seen(rows, rowHeight, viewHeight, scrollTop) {
-  const box = boxHeight(rows, rowHeight);
+/** Return the visible rows at a position of the scroll bar: from `first`, drawn at `offset` pixels. */
+export function getVisibleRows(rows, rowHeight, viewHeight, scrollTop) {
+  const box = getBoxHeight(rows, rowHeight);
   const way = Math.max(box - viewHeight, 1);
   const rowsWay = Math.max(rows * rowHeight - viewHeight, 0);
   const top = Math.min(Math.max(scrollTop, 0), way);
@@ -20,16 +20,16 @@ export function seen(rows, rowHeight, viewHeight, scrollTop) {
   return { first, amount, offset: top - (exact - first * rowHeight) };
 }
 
-/** Where the scroll bar stands so that a row is the first one seen. */
-export function placeOf(row, rows, rowHeight, viewHeight) {
-  const box = boxHeight(rows, rowHeight);
+/** Return the position of the scroll bar that shows a row first. */
+export function getScrollTop(row, rows, rowHeight, viewHeight) {
+  const box = getBoxHeight(rows, rowHeight);
   if (box >= rows * rowHeight) return row * rowHeight;
   const rowsWay = Math.max(rows * rowHeight - viewHeight, 1);
   return (Math.min(row * rowHeight, rowsWay) / rowsWay) * (box - viewHeight);
 }
 
-/** The pages of `size` rows that hold these rows. */
-export function pagesOf(first, amount, size) {
+/** Return the pages of `size` rows that contain these rows. */
+export function listPages(first, amount, size) {
   const pages = [];
   for (let page = Math.floor(first / size); page * size < first + amount; page += 1) pages.push(page);
   return pages;

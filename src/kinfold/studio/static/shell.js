@@ -1,11 +1,11 @@
-// Around every step: the line of navigation, the line of the run, notices.
+// The frame around every step: navigation, the bar of the current run, notices.
 
 import { cancel, redo, undo } from "./actions.js";
 import { h } from "./dom.js";
 import { duration, share } from "./numbers.js";
-import { addressOf, app, dismiss, redraw } from "./store.js";
-import { chosen, nextOf, wear } from "./theme.js";
-import { STEPS, stageTold } from "./words.js";
+import { getAddress, app, dismiss, redraw } from "./store.js";
+import { getTheme, getNextTheme, applyTheme } from "./theme.js";
+import { STEPS, describeStage } from "./texts.js";
 
 const PATHS = {
   undo: ["M9 4 4 9l5 5", "M4 9h10a5 5 0 0 1 0 10h-3"],
@@ -18,19 +18,19 @@ const PATHS = {
   dark: ["M20 14A8.5 8.5 0 1 1 10 4a7 7 0 0 0 10 10z"],
 };
 
-const LOOKS = { auto: "Colours as the system has them", light: "Light colours", dark: "Dark colours" };
+const THEME_LABELS = { auto: "Colours of the system", light: "Light colours", dark: "Dark colours" };
 
-/** The page around a step. */
+/** Return the page around a step. */
 export function shell(step) {
   return [
     h("a", { class: "skip", href: "#main", on: { click: skip } }, "Skip to the step"),
     h("header", { class: "bar" }, h("div", {}, brand(), navigation(), tools())),
-    h("main", { id: "main", tabindex: "-1", key: `${app.step} ${app.discarded}` }, step, onward()),
-    away(),
+    h("main", { id: "main", tabindex: "-1", key: `${app.step} ${app.discarded}` }, step, stepLinks()),
+    serverNotice(),
     compiling(),
     runBar(),
     notices(),
-    h("p", { class: "aside", role: "status", "aria-live": "polite" }, announced()),
+    h("p", { class: "aside", role: "status", "aria-live": "polite" }, announcement()),
   ];
 }
 
@@ -42,7 +42,7 @@ function skip(event) {
 function brand() {
   return h(
     "a",
-    { class: "brand", href: addressOf("open"), title: "To the first step" },
+    { class: "brand", href: getAddress("open"), title: "First step" },
     h("img", { src: "/static/icon.svg", alt: "", width: "24", height: "24" }),
     h("span", { class: "word" }, "kinfold"),
   );
@@ -58,7 +58,7 @@ function navigation() {
       h(
         "a",
         {
-          href: addressOf(step.id),
+          href: getAddress(step.id),
           class: index < now ? "done" : "",
           "aria-current": current ? "step" : null,
           title: `${step.name} (Alt+${index + 1})`,
@@ -74,17 +74,17 @@ function navigation() {
 
 function tools() {
   const { undo: back, redo: again } = app.session;
-  const theme = chosen();
+  const theme = getTheme();
   return h(
     "div",
-    { class: "tools", role: "group", "aria-label": "Decisions and look" },
+    { class: "tools", role: "group", "aria-label": "Undo, redo and colours" },
     tool("undo", back.next ? `Undo: ${back.next}` : "Nothing to undo", !back.steps, undo),
     tool("redo", again.next ? `Redo: ${again.next}` : "Nothing to redo", !again.steps, redo),
     tool(
       theme,
-      `${LOOKS[theme]}; press to change`,
+      `${THEME_LABELS[theme]}; press to change`,
       false,
-      repaint,
+      changeTheme,
       "optional",
     ),
   );
@@ -99,36 +99,36 @@ function tool(icon, label, disabled, click, extra = "") {
   );
 }
 
-function repaint() {
-  wear(nextOf(chosen()));
+function changeTheme() {
+  applyTheme(getNextTheme(getTheme()));
   document.dispatchEvent(new Event("theme"));
   redraw();
 }
 
-function onward() {
+function stepLinks() {
   const now = STEPS.findIndex((step) => step.id === app.step);
   const link = (step, text) =>
     step
       ? h(
           "a",
-          { href: addressOf(step.id), rel: text === "→" ? "next" : "prev" },
+          { href: getAddress(step.id), rel: text === "→" ? "next" : "prev" },
           text === "→" ? `${step.name} →` : `← ${step.name}`,
         )
       : h("span");
   return h(
     "nav",
-    { class: "onward", "aria-label": "Step before and after" },
+    { class: "onward", "aria-label": "Previous and next step" },
     link(STEPS[now - 1], "←"),
     link(STEPS[now + 1], "→"),
   );
 }
 
-/** The run that goes on, on every step. */
+/** Return the bar of the current run. */
 function runBar() {
-  const going = app.session.runs.filter((run) => run.state === "running" || run.state === "queued");
-  const run = going.find((known) => known.state === "running") ?? going[0];
-  if (!run || app.step === "protect") return null; // that step shows it by itself
-  const waits = going.length > 1 ? ` (${going.length - 1} more waiting)` : "";
+  const active = app.session.runs.filter((run) => run.state === "running" || run.state === "queued");
+  const run = active.find((known) => known.state === "running") ?? active[0];
+  if (!run || app.step === "protect") return null; // that step shows the run itself
+  const waiting = active.length > 1 ? ` (${active.length - 1} more waiting)` : "";
   return h(
     "div",
     { class: "run-bar", role: "region", "aria-label": "Run" },
@@ -136,8 +136,8 @@ function runBar() {
       "div",
       {},
       h("strong", {}, run.name),
-      h("span", { class: "soft" }, run.state === "queued" ? "waiting for its turn" : stageTold(run.stage), waits),
-      h("progress", { max: "1", value: run.share ?? 0, "aria-label": `How far ${run.name} is` }),
+      h("span", { class: "soft" }, run.state === "queued" ? "waiting in the queue" : describeStage(run.stage), waiting),
+      h("progress", { max: "1", value: run.share ?? 0, "aria-label": `Progress of ${run.name}` }),
       h("span", { class: "soft" }, timing(run)),
       h("button", { type: "button", class: "button slim danger", on: { click: () => cancel(run.id) } }, "Cancel"),
     ),
@@ -150,24 +150,24 @@ function timing(run) {
   return `${share(run.share ?? 0)} after ${duration(run.seconds)}${left}`;
 }
 
-function away() {
+function serverNotice() {
   if (!app.ui.away) return null;
-  const text = "The studio's server does not answer. See whether it still runs in its terminal.";
+  const text = "The studio's server does not answer. Check that it still runs in its terminal.";
   return h("div", { class: "run-bar away", role: "alert" }, h("div", {}, h("strong", { class: "alarm" }, text)));
 }
 
 function compiling() {
   if (!app.session.compiling) return null;
-  const text = "Compiling for this machine, once: the first run may wait for it. Everything else works meanwhile.";
+  const text = "Compiling for this machine, once. The first run may have to wait; everything else works.";
   return h("div", { class: "run-bar", role: "status", id: "compiling" }, h("div", { class: "soft" }, text));
 }
 
 function notices() {
-  const shown = app.notices.map((notice) =>
+  const items = app.notices.map((notice) =>
     h(
       "div",
       { key: notice.id, class: `notice ${notice.wrong ? "wrong" : ""}`, role: notice.wrong ? "alert" : null },
-      h("p", {}, notice.text, notice.fix ? [joint(notice.text), h("span", { class: "fix" }, notice.fix)] : null),
+      h("p", {}, notice.text, notice.fix ? [getJoint(notice.text), h("span", { class: "fix" }, notice.fix)] : null),
       h(
         "button",
         { type: "button", class: "icon", "aria-label": "Dismiss", on: { click: () => dismiss(notice) } },
@@ -175,24 +175,24 @@ function notices() {
       ),
     ),
   );
-  return h("div", { class: "notices" }, shown);
+  return h("div", { class: "notices" }, items);
 }
 
-// What to do follows what is wrong, which may be a sentence by itself.
-function joint(text) {
+// A problem that is a sentence ends with a full stop; otherwise a colon precedes the fix.
+function getJoint(text) {
   return /[.!?]$/.test(text) ? " " : ": ";
 }
 
-function announced() {
+function announcement() {
   const run = app.session.runs.at(-1);
   const last = app.notices.filter((notice) => !notice.wrong).at(-1);
   if (last) return last.text;
   return run && run.state !== "running" ? `${run.name}: ${run.state}` : "";
 }
 
-/** What is shown where the server no longer knows this browser. */
-export function lost(problems) {
-  const told = problems.map((problem) => h("p", {}, problem.what, " ", problem.fix ?? ""));
+/** Return the page for a session that the server does not know any more. */
+export function sessionEnded(problems) {
+  const lines = problems.map((problem) => h("p", {}, problem.what, " ", problem.fix ?? ""));
   return h(
     "main",
     {},
@@ -200,7 +200,7 @@ export function lost(problems) {
       "header",
       {},
       h("p", { class: "kicker" }, "kinfold studio"),
-      h("div", { class: "verdict broken" }, h("p", { class: "headline" }, "This session is over."), told),
+      h("div", { class: "verdict broken" }, h("p", { class: "headline" }, "This session has ended."), lines),
     ),
   );
 }

@@ -1,39 +1,39 @@
-// Light, dark, or as the system says; and the colours of the page as a chart needs them.
+// The theme (light, dark, or as the system), and the colours of the page for charts.
 
 const CHOICES = ["auto", "light", "dark"];
-const KEY = "kinfold-theme";
+const STORAGE_KEY = "kinfold-theme";
 
-/** The theme chosen on this machine. */
-export function chosen() {
-  const kept = readKept();
-  return CHOICES.includes(kept) ? kept : "auto";
+/** Return the theme chosen on this machine. */
+export function getTheme() {
+  const saved = readTheme();
+  return CHOICES.includes(saved) ? saved : "auto";
 }
 
-/** The theme that comes after this one. */
-export function nextOf(theme) {
+/** Return the theme that follows this one. */
+export function getNextTheme(theme) {
   return CHOICES[(CHOICES.indexOf(theme) + 1) % CHOICES.length];
 }
 
-/** Dress the page. */
-export function wear(theme) {
+/** Apply a theme to the page, and save it. */
+export function applyTheme(theme) {
   document.documentElement.classList.remove("light", "dark");
   if (theme !== "auto") document.documentElement.classList.add(theme);
   try {
-    localStorage.setItem(KEY, theme);
+    localStorage.setItem(STORAGE_KEY, theme);
   } catch {
-    // a browser that keeps nothing: the theme lasts as long as the page
+    // the browser stores nothing: the theme lasts as long as the page
   }
 }
 
-function readKept() {
+function readTheme() {
   try {
-    return localStorage.getItem(KEY);
+    return localStorage.getItem(STORAGE_KEY);
   } catch {
     return null;
   }
 }
 
-/** Whether the page is dark now. */
+/** Return whether the page is dark now. */
 export function isDark() {
   const { classList } = document.documentElement;
   return (
@@ -41,8 +41,8 @@ export function isDark() {
   );
 }
 
-/** The page's colours by their names (ink, soft, accent, …), as the browser has resolved them. */
-export function colours() {
+/** Return the page's colours by name (ink, soft, accent, …), as the browser resolves them. */
+export function getColours() {
   const probe = document.createElement("i");
   document.body.append(probe);
   const names = [
@@ -59,11 +59,11 @@ export function colours() {
     "alarm",
     "quasi",
   ];
-  const found = {};
+  const result = {};
   for (const name of names) {
     probe.style.setProperty("color", `var(--${name})`);
-    found[name] = getComputedStyle(probe).color;
+    result[name] = getComputedStyle(probe).color;
   }
   probe.remove();
-  return found;
+  return result;
 }

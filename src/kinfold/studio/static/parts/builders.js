@@ -1,9 +1,9 @@
-// How a column is generalized: the ways that fit its values, with their settings.
+// How a column is generalized: the builders that fit its values, with their settings.
 
 import { h } from "../dom.js";
-import { app, note } from "../store.js";
-import { CALENDAR } from "../words.js";
-import { field, listTyped, typed } from "./fields.js";
+import { app, updateUi } from "../store.js";
+import { CALENDAR } from "../texts.js";
+import { field, parseList, parseTyped } from "./fields.js";
 
 const NAMES = {
   mask: "hide characters",
@@ -12,50 +12,50 @@ const NAMES = {
   levels: "by hand",
   icd: "ICD-10",
   region: "regions",
-  frequency: "rare ones together",
-  neighbours: "neighbours together",
+  frequency: "rare values together",
+  neighbours: "neighbouring values together",
   tree: "by hand",
   file: "a file",
 };
 
-/** The way a specification of the policy goes: the key that says it. */
-export function wayOf(spec) {
+/** Return the builder of a specification: its key in the policy. */
+export function getBuilder(spec) {
   if (!spec) return "none";
   return ["mask", "intervals", "dates", "levels", "tree", "file"].find((key) => key in spec) ?? "levels";
 }
 
-// A table of labels may be one that was built of the values: by their codes, their order, how rare they are.
+// A table of labels may have been built from the values: by codes, order or frequency.
 function wayNow({ spec, built }) {
-  const way = wayOf(spec);
+  const way = getBuilder(spec);
   return ["levels", "file"].includes(way) ? (built ?? way) : way;
 }
 
-/** The way of a specification, in a word or two. */
-export function nameOf(spec) {
-  const way = wayOf(spec);
+/** Return a short name of a specification. */
+export function getBuilderName(spec) {
+  const way = getBuilder(spec);
   return way === "levels" || way === "file" ? "own levels" : (NAMES[way] ?? "");
 }
 
-/** The ways to choose from, as radio buttons; choosing one decides it. */
-export function ways(hierarchy, change) {
+/** Return the builders as radio buttons; selecting one sets it. */
+export function builderChoices(hierarchy, change) {
   const now = wayNow(hierarchy);
   const offered = hierarchy.builders.map((builder) => [
     builder.build,
     NAMES[builder.build] ?? builder.build,
-    builder.told,
+    builder.description,
     () => change(builder.keys ? { spec: builder.keys } : { build: builder.build }),
   ]);
   const known =
     offered.some(([id]) => id === now) || now === "none"
       ? offered
-      : [[now, NAMES[now], "as it stands", () => {}], ...offered];
+      : [[now, NAMES[now], "the current one", () => {}], ...offered];
   const all = [["none", "none", "The column is not generalized.", () => change({ spec: null })], ...known];
-  const buttons = all.map(([id, name, told, click]) =>
+  const buttons = all.map(([id, name, text, click]) =>
     h(
       "label",
-      { key: id, class: "way", title: told ?? "" },
+      { key: id, class: "way", title: text ?? "" },
       h("input", { type: "radio", name: "way", value: id, checked: id === now, on: { change: click } }),
-      h("span", {}, h("strong", {}, name), told ? h("span", { class: "soft small" }, told) : null),
+      h("span", {}, h("strong", {}, name), text ? h("span", { class: "soft small" }, text) : null),
     ),
   );
   return h(
@@ -65,7 +65,7 @@ export function ways(hierarchy, change) {
   );
 }
 
-/** The settings of the way that was chosen. `attempt` tries a specification, and tells what is wrong with it. */
+/** Return the settings of the selected builder. `attemptSpec` tries a specification and returns its problems. */
 export function settings(hierarchy, change, attemptSpec) {
   const { spec } = hierarchy;
   const problems = app.ui[`trying ${hierarchy.column}`] ?? [];
@@ -74,7 +74,7 @@ export function settings(hierarchy, change, attemptSpec) {
     return h(
       "div",
       { class: "fields" },
-      setting({ ...common, key: "mask", label: "Characters hidden, one more at each level", problems }),
+      setting({ ...common, key: "mask", label: "Hidden characters, one more at each level", problems }),
     );
   if (spec && "intervals" in spec) return h("div", { class: "fields" }, intervalFields(common));
   if (spec && "dates" in spec) return calendar(spec, change);
@@ -86,35 +86,35 @@ function intervalFields(common) {
     setting({
       ...common,
       key: "intervals",
-      label: "Widths, each a multiple of the one before",
-      read: numbersTyped,
+      label: "Widths, each a multiple of the previous one",
+      read: parseNumbers,
       hint: "for example 5, 10, 20",
     }),
-    setting({ ...common, key: "origin", label: "They start at", problems: [], hint: "0 where nothing is said" }),
+    setting({ ...common, key: "origin", label: "Start at", problems: [], hint: "default: 0" }),
     setting({
       ...common,
       key: "bottom",
-      label: "All below this together",
+      label: "Group everything below",
       problems: [],
       hint: "an interval that is open below",
     }),
     setting({
       ...common,
       key: "top",
-      label: "All from this on together",
+      label: "Group everything from",
       problems: [],
       hint: "an interval that is open above",
     }),
   ];
 }
 
-/** Numbers apart by commas. */
-export function numbersTyped(text) {
-  const items = listTyped(text);
-  return items ? items.map(typed) : [];
+/** Parse numbers separated by commas. */
+export function parseNumbers(text) {
+  const items = parseList(text);
+  return items ? items.map(parseTyped) : [];
 }
 
-function setting({ spec, change, attemptSpec, key, label, hint, problems, read = typed }) {
+function setting({ spec, change, attemptSpec, key, label, hint, problems, read = parseTyped }) {
   const value = Array.isArray(spec[key]) ? spec[key].join(", ") : (spec[key] ?? "");
   const specOf = (text) => {
     const next = { ...spec, [key]: read(text) };
@@ -160,7 +160,7 @@ function calendar(spec, change) {
   );
 }
 
-/** Remember what is wrong with what is being typed. */
-export function trying(column, problems) {
-  note({ [`trying ${column}`]: problems });
+/** Save the problems of a specification while it is typed. */
+export function trialNotice(column, problems) {
+  updateUi({ [`trying ${column}`]: problems });
 }

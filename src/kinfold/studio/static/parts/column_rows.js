@@ -1,26 +1,26 @@
-// The columns of the table, one a row: what each is, how it is spread, whom it singles out, its role and its type.
+// The columns of the table, one per row: its values, its distribution, its unique records, its role and its type.
 
 import { spark } from "../charts.js";
 import { h } from "../dom.js";
 import { count, share } from "../numbers.js";
-import { addressOf, decide } from "../store.js";
-import { ROLES, TYPES } from "../words.js";
+import { getAddress, decide } from "../store.js";
+import { ROLES, TYPES } from "../texts.js";
 import { select } from "./fields.js";
 
-/** All columns. */
+/** Return the rows of all columns. */
 export function columnRows(columns) {
   return h("ul", { class: "plain columns" }, columns.map(columnRow));
 }
 
-/** The role that a key stands for; null where it is none. */
-export function roleOfKey(key) {
+/** Return the role of a key, or null. */
+export function getRoleByKey(key) {
   return ROLES.find((role) => role.letter === key.toLowerCase())?.id ?? null;
 }
 
 function columnRow(column, index) {
   return h(
     "li",
-    { key: column.name, class: `column role-${column.role}`, on: { keydown: (event) => hearKey(event, column) } },
+    { key: column.name, class: `column role-${column.role}`, on: { keydown: (event) => handleKey(event, column) } },
     h(
       "div",
       { class: "what" },
@@ -28,7 +28,7 @@ function columnRow(column, index) {
       h("p", { class: "soft small" }, column.proposed.reason),
       more(column),
     ),
-    h("div", { class: "shape" }, spark(column.histogram?.counts ?? [], shapeTold(column)), ends(column)),
+    h("div", { class: "shape" }, spark(column.histogram?.counts ?? [], describeShape(column)), ends(column)),
     h(
       "dl",
       { class: "facts" },
@@ -42,11 +42,11 @@ function columnRow(column, index) {
 
 function more(column) {
   if (column.role !== "quasi-identifier") return null;
-  const told = column.declared?.hierarchy ? "change how it is generalized" : "say how it is generalized";
+  const text = column.declared?.hierarchy ? "change how it is generalized" : "choose how it is generalized";
   return h(
     "a",
-    { class: "small", href: addressOf("generalize", column.name), "aria-label": `${column.name}: ${told}` },
-    told,
+    { class: "small", href: getAddress("generalize", column.name), "aria-label": `${column.name}: ${text}` },
+    text,
   );
 }
 
@@ -54,8 +54,8 @@ function fact(name, value) {
   return h("div", {}, h("dt", {}, name), h("dd", {}, value));
 }
 
-function hearKey(event, column) {
-  const role = roleOfKey(event.key);
+function handleKey(event, column) {
+  const role = getRoleByKey(event.key);
   if (!role || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select")) return;
   event.preventDefault();
   if (role !== column.role) decide([[["columns", column.name, "role"], role]]);
@@ -92,14 +92,14 @@ function types(column) {
   });
 }
 
-function shapeTold(column) {
+function describeShape(column) {
   const { histogram } = column;
   if (!histogram) return `${column.name}: nothing to draw`;
   const most = count(Math.max(...histogram.counts, 0));
   if (histogram.form === "labels")
-    return `${column.name}: ${count(column.distinct)} values, the most frequent held by ${most} records`;
+    return `${column.name}: ${count(column.distinct)} values, the most frequent one in ${most} records`;
   const { edges, counts } = histogram;
-  return `${column.name}: records from ${edges[0]} to ${edges.at(-1)}, ${most} in the fullest of ${counts.length} bins`;
+  return `${column.name}: records from ${edges[0]} to ${edges.at(-1)}, ${most} in the largest of ${counts.length} bins`;
 }
 
 function ends(column) {
@@ -127,7 +127,7 @@ function shortNumber(x) {
   }).format(x);
 }
 
-/** What the letters of the roles mean. */
+/** Explain the letters of the roles. */
 export function rolesKey() {
   const items = ROLES.map((role) =>
     h(

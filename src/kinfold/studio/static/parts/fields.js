@@ -1,18 +1,18 @@
-// Fields of a form that decide a key of the policy each, with a sentence and, where it was refused, the reason.
+// Fields of a form, each for a key of the policy, with a hint and the problems of a refused value.
 
 import { h } from "../dom.js";
-import { decide, refuse, refused } from "../store.js";
+import { decide, addProblem, getProblems } from "../store.js";
 
-/** What the reader typed, as a value of the policy: a number where it is one, null where it is empty. */
-export function typed(text) {
+/** Parse a typed text: a number if it is one, null if it is empty. */
+export function parseTyped(text) {
   const trimmed = text.trim();
   if (trimmed === "") return null;
   const number = Number(trimmed);
   return Number.isNaN(number) ? trimmed : number;
 }
 
-/** Words apart by commas, as a list; null where there is none. */
-export function listTyped(text) {
+/** Parse a comma-separated list; null if it is empty. */
+export function parseList(text) {
   const items = text
     .split(",")
     .map((item) => item.trim())
@@ -20,7 +20,7 @@ export function listTyped(text) {
   return items.length ? items : null;
 }
 
-/** A field: label, control, sentence, and what is wrong. */
+/** Return a field: label, control, hint and problems. */
 export function field({ id, label, hint, problems = [], extra = null }, control) {
   const described = [hint ? `${id}-hint` : null, problems.length ? `${id}-wrong` : null].filter(Boolean).join(" ");
   Object.assign(control.props, {
@@ -34,21 +34,23 @@ export function field({ id, label, hint, problems = [], extra = null }, control)
     h("label", { for: id }, label),
     h("div", { class: "line" }, control, extra),
     hint ? h("p", { class: "hint", id: `${id}-hint` }, hint) : null,
-    problems.length ? h("p", { class: "wrong", id: `${id}-wrong`, role: "alert" }, problems.map(told).join(" ")) : null,
+    problems.length
+      ? h("p", { class: "wrong", id: `${id}-wrong`, role: "alert" }, problems.map(describeProblem).join(" "))
+      : null,
   );
 }
 
-/** A problem in words. */
-export function told(problem) {
+/** Describe a problem in one line. */
+export function describeProblem(problem) {
   return problem.fix ? `${problem.what}: ${problem.fix}` : problem.what;
 }
 
-/** The id of the field of a path. */
-export function idOf(path) {
+/** Return the id of the field of a path. */
+export function makeId(path) {
   return `f-${path.join("-").replace(/[^\w-]/g, (letter) => `_${letter.codePointAt(0).toString(16)}`)}`;
 }
 
-/** A number, or another text where `read` makes it one. */
+/** Return a field for a number; `read` parses its text. */
 export function numberField({
   path,
   label,
@@ -58,7 +60,7 @@ export function numberField({
   max,
   step = "any",
   placeholder = "",
-  read = typed,
+  read = parseTyped,
   type = "number",
   extra,
 }) {
@@ -73,25 +75,25 @@ export function numberField({
     value: value ?? "",
     on: { change: (event) => decideNumber(path, event.target, read) },
   });
-  return field({ id: idOf(path), label, hint, problems: refused(...path), extra }, control);
+  return field({ id: makeId(path), label, hint, problems: getProblems(...path), extra }, control);
 }
 
-/** Decide what a field of a number holds; a browser gives no text where it is no number, and nothing is decided. */
-export function decideNumber(path, input, read = typed) {
-  if (input.validity.badInput) return refuse(path, [{ what: "this is not a number", fix: "write digits" }]);
+/** Set the value of a number field; a browser returns no text if it is not a number. */
+export function decideNumber(path, input, read = parseTyped) {
+  if (input.validity.badInput) return addProblem(path, [{ what: "this is not a number", fix: "write digits" }]);
   return decide([[path, read(input.value)]], true);
 }
 
-/** One of some choices; `none` is the choice of no key at all. */
+/** Return a field with choices; `none` is the choice that removes the key. */
 export function choiceField({ path, label, hint, value, choices, none = null, extra }) {
   const change = (event) => decide([[path, event.target.value === "" ? null : event.target.value]], true);
   return field(
-    { id: idOf(path), label, hint, problems: refused(...path), extra },
+    { id: makeId(path), label, hint, problems: getProblems(...path), extra },
     select(choices, value, change, none),
   );
 }
 
-/** A list to choose from: choices are texts, or pairs of a value and its name. */
+/** Return a select element; choices are texts, or pairs of a value and its name. */
 export function select(choices, value, change, none = null, props = {}) {
   const pairs = choices.map((choice) => (Array.isArray(choice) ? choice : [choice, choice]));
   if (value && !pairs.some(([id]) => id === value)) pairs.unshift([value, value]);
@@ -101,7 +103,7 @@ export function select(choices, value, change, none = null, props = {}) {
   return h("select", { ...props, value: value ?? "", on: { change } }, options);
 }
 
-/** Problems as they are told: at the top of what they are about. */
+/** Return a list of problems. */
 export function problemList(problems, heading) {
   if (!problems.length) return null;
   return h(
@@ -111,7 +113,7 @@ export function problemList(problems, heading) {
     h(
       "ul",
       {},
-      problems.map((problem) => h("li", {}, told(problem))),
+      problems.map((problem) => h("li", {}, describeProblem(problem))),
     ),
   );
 }

@@ -1,29 +1,29 @@
-// The lattice of generalizations, drawn; a node can be looked at, walked to by its levels, and taken.
+// The lattice of generalizations. A node can be selected, also by its levels, and run.
 
-import { beginJob, cancelJob, decideAndRun, jobOf } from "../actions.js";
+import { startJob, cancelJob, decideAndRun, getJob } from "../actions.js";
 import { h } from "../dom.js";
-import { drawable, edges, nameOf, placed, radius, silhouette } from "../lattice_layout.js";
+import { selectNodes, edges, getNodeName, placeNodes, radius, silhouette } from "../lattice_layout.js";
 import { count, plural, share } from "../numbers.js";
-import { app, note } from "../store.js";
+import { app, updateUi } from "../store.js";
 import { problemList } from "./fields.js";
 import { button } from "./sections.js";
 
 const WIDTH = 720;
 
-/** The part of the page. */
+/** Return the section of the page. */
 export function latticePart() {
-  const job = jobOf("lattice");
+  const job = getJob("lattice");
   const stale = job && job.policy !== app.session.policy.text && job.state === "done";
   return [
     h(
       "div",
       { class: "buttons" },
-      button(job ? "Draw it again" : "Draw the lattice", () => beginJob("lattice", { kind: "lattice" }), {
+      button(job ? "Draw it again" : "Draw the lattice", () => startJob("lattice", { kind: "lattice" }), {
         disabled: job?.state === "running",
       }),
       job?.state === "running" ? button("Stop", () => cancelJob("lattice"), { slim: true, danger: true }) : null,
-      job?.state === "running" ? h("span", { class: "soft", role: "status" }, "Looking through it …") : null,
-      stale ? h("span", { class: "soft small" }, "Decisions were made since it was drawn.") : null,
+      job?.state === "running" ? h("span", { class: "soft", role: "status" }, "Searching …") : null,
+      stale ? h("span", { class: "soft small" }, "The policy has changed since it was drawn.") : null,
     ),
     problemList(job?.problems ?? [], "It cannot be drawn"),
     job?.result?.nodes ? drawn(job.result) : null,
@@ -31,38 +31,38 @@ export function latticePart() {
 }
 
 function drawn(lattice) {
-  const byName = new Map(lattice.nodes.map((node) => [nameOf(node.levels), node]));
-  const chosenName = app.ui.node ?? nameOf(lattice.best ?? lattice.nodes[0]?.levels ?? []);
+  const byName = new Map(lattice.nodes.map((node) => [getNodeName(node.levels), node]));
+  const chosenName = app.ui.node ?? getNodeName(lattice.best ?? lattice.nodes[0]?.levels ?? []);
   const chosen = byName.get(chosenName) ?? { levels: chosenName.split(",").map(Number) };
   const minimal = lattice.nodes.filter((node) => node.minimal);
   return [
     h(
       "p",
       {},
-      `${plural(lattice.size, "node")}; ${count(minimal.length)} of them minimal: nothing finer does. `,
+      `${plural(lattice.size, "node")}; ${count(minimal.length)} of them minimal: no finer node holds. `,
       lattice.best
-        ? `The best is ${nodeTold(lattice, lattice.best)}${lattice.proved ? ", proved." : "."}`
-        : "None meets the promises.",
+        ? `The best is ${describeNode(lattice, lattice.best)}${lattice.proved ? ", proved." : "."}`
+        : "No node meets the promises.",
     ),
     lattice.partial && lattice.nodes.length
       ? h(
           "p",
           { class: "soft small" },
-          "It is too large to look through: the minimal nodes and the best one are shown.",
+          "The lattice is too large to list: the minimal nodes and the best one are shown.",
         )
       : null,
     h("div", { class: "lattice" }, picture(lattice, chosenName), details(lattice, chosen, byName)),
   ];
 }
 
-function nodeTold(lattice, levels) {
+function describeNode(lattice, levels) {
   return lattice.columns.map((name, index) => `${name} ${levels[index]}`).join(", ");
 }
 
 function picture(lattice, chosen) {
-  const { places, height } = placed(drawable(lattice), lattice.heights, WIDTH - 40);
+  const { places, height } = placeNodes(selectNodes(lattice), lattice.heights, WIDTH - 40);
   const r = radius(places);
-  const best = nameOf(lattice.best ?? []);
+  const best = getNodeName(lattice.best ?? []);
   const lines = edges(places).map(([one, other]) => h("line", { x1: one.x, y1: one.y, x2: other.x, y2: other.y }));
   const bars = silhouette(lattice.nodes, lattice.heights, WIDTH - 40).map(bar);
   const dots = places.map((place) => dot(lattice, place, { r, chosen, best }));
@@ -74,7 +74,7 @@ function picture(lattice, chosen) {
       {
         viewBox: `-20 0 ${WIDTH} ${height}`,
         role: "group",
-        "aria-label": "The lattice, finest at the bottom; minimal nodes can be reached by the tabulator",
+        "aria-label": "The lattice, finest at the bottom; minimal nodes can be reached with the tab key",
       },
       h("g", { class: "bars" }, bars),
       h("g", { class: "edges" }, lines),
@@ -100,7 +100,7 @@ function bar({ x, y, wide, holds, step, all }) {
 }
 
 function dot(lattice, { node, x, y }, { r, chosen, best }) {
-  const name = nameOf(node.levels);
+  const name = getNodeName(node.levels);
   const kinds = [
     node.holds ? "holds" : "fails",
     node.minimal ? "minimal" : "",
@@ -108,9 +108,9 @@ function dot(lattice, { node, x, y }, { r, chosen, best }) {
     name === chosen ? "chosen" : "",
   ].filter(Boolean);
   const reach = node.minimal || name === best || name === chosen;
-  const pick = () => note({ node: name });
+  const pick = () => updateUi({ node: name });
   const keydown = (event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), pick());
-  const label = `${nodeTold(lattice, node.levels)}: ${kinds.join(", ")}`;
+  const label = `${describeNode(lattice, node.levels)}: ${kinds.join(", ")}`;
   return h(
     "circle",
     {
@@ -132,7 +132,7 @@ function dot(lattice, { node, x, y }, { r, chosen, best }) {
 
 function details(lattice, node, byName) {
   const walk = (index, value) =>
-    note({ node: nameOf(node.levels.with(index, Math.min(Math.max(value, 0), lattice.heights[index]))) });
+    updateUi({ node: getNodeName(node.levels.with(index, Math.min(Math.max(value, 0), lattice.heights[index]))) });
   const rows = lattice.columns.map((name, index) =>
     h(
       "tr",
@@ -159,11 +159,11 @@ function details(lattice, node, byName) {
     { class: "node-details" },
     h("h3", {}, "This node"),
     h("table", { class: "tight" }, h("tbody", {}, rows)),
-    byName.has(nameOf(node.levels))
+    byName.has(getNodeName(node.levels))
       ? facts(node)
-      : h("p", { class: "soft small" }, "Nothing was worked out for this node."),
+      : h("p", { class: "soft small" }, "There are no results for this node."),
     button(
-      "Take this node",
+      "Use this node",
       () =>
         decideAndRun([
           [["method", "name"], "lattice"],
@@ -171,16 +171,16 @@ function details(lattice, node, byName) {
         ]),
       { main: true, id: "take-node" },
     ),
-    h("p", { class: "soft small" }, "Decides the lattice method with these levels, and runs it."),
+    h("p", { class: "soft small" }, "Sets the lattice method with these levels, and runs it."),
   );
 }
 
 function facts(node) {
-  const told = [
+  const sentences = [
     node.holds ? "Every promise holds." : "A promise does not hold.",
     node.classes !== null && node.classes !== undefined ? `${plural(node.classes, "class", "classes")}.` : "",
     node.outliers ? `${plural(node.outliers, "record")} in classes that are too small.` : "",
     node.loss !== null && node.loss !== undefined ? `${share(node.loss)} of the granularity lost.` : "",
   ];
-  return h("p", { class: "small" }, told.filter(Boolean).join(" "));
+  return h("p", { class: "small" }, sentences.filter(Boolean).join(" "));
 }

@@ -1,15 +1,15 @@
-// A table of any length: rows come by pages from the server as they are scrolled to, and only those seen are drawn.
+// A table of any length: rows are loaded in pages while scrolling, and only the visible ones are drawn.
 
 import { get } from "../api.js";
 import { h, render } from "../dom.js";
 import { count } from "../numbers.js";
-import { boxHeight, pagesOf, placeOf, seen } from "../scroll_window.js";
+import { getBoxHeight, listPages, getScrollTop, getVisibleRows } from "../scroll_window.js";
 
-const PAGE = 200; // rows asked for at once
-const KEPT = 60; // pages held; the oldest are forgotten
+const PAGE = 200; // rows per request
+const MAX_PAGES = 60; // the oldest pages are dropped
 const ROW = 31; // pixels
 
-/** A table of the open source. `columns` are those of the session; `version` changes when it is read otherwise. */
+/** Return the rows of the open table. `version` changes when it is read with other options. */
 export function longTable(columns, rows, version) {
   const table = { columns, rows, version };
   const hook = {
@@ -47,21 +47,22 @@ function steer(event) {
   const view = node.clientHeight;
   const jump = { Home: 0, End: rows - 1 }[event.key];
   if (jump === undefined || !(event.ctrlKey || event.metaKey)) return;
-  node.scrollTop = placeOf(jump, rows, ROW, view);
+  node.scrollTop = getScrollTop(jump, rows, ROW, view);
   event.preventDefault();
 }
 
 function paint(node) {
   if (!node.table) return;
   const { columns, rows } = node.table;
-  const { first, amount, offset } = seen(rows, ROW, Math.max(node.clientHeight - ROW, ROW), node.scrollTop);
-  for (const page of pagesOf(first, amount, PAGE)) fetchPage(node, page);
+  const { first, amount, offset } = getVisibleRows(rows, ROW, Math.max(node.clientHeight - ROW, ROW), node.scrollTop);
+  for (const page of listPages(first, amount, PAGE)) fetchPage(node, page);
   node.style.setProperty("--columns", columns.length);
   node.style.setProperty("--height", `${(rows + 1) * ROW + 20}px`);
   const drawn = [];
   for (let row = first; row < first + amount; row += 1)
     drawn.push(rowOf(node, columns, row, offset + (row - first) * ROW));
-  const space = h("div", { class: "space", role: "rowgroup", style: { height: `${boxHeight(rows, ROW)}px` } }, drawn);
+  const style = { height: `${getBoxHeight(rows, ROW)}px` };
+  const space = h("div", { class: "space", role: "rowgroup", style }, drawn);
   render(
     node,
     h(
@@ -132,11 +133,11 @@ async function fetchPage(node, page) {
   if (node.pages.has(page)) return;
   const { pages } = node;
   pages.set(page, { cells: null });
-  if (pages.size > KEPT) pages.delete(pages.keys().next().value);
+  if (pages.size > MAX_PAGES) pages.delete(pages.keys().next().value);
   try {
     pages.set(page, await get(`/api/rows?from=${page * PAGE}&count=${PAGE}`));
   } catch {
-    pages.delete(page); // asked again when it is scrolled to
+    pages.delete(page); // loaded again when it becomes visible
     return;
   }
   if (node.pages === pages) paint(node);

@@ -1,22 +1,22 @@
-// Putting categories together by hand: drag one onto another, or tick some and give the group a name.
+// Group categories by hand: drag one onto another, or tick several and name the group.
 
 import { h } from "../dom.js";
-import { dropped, groupsAt, levelsToBuild } from "../hierarchy_tree.js";
+import { getDropAction, listGroups, listLevels } from "../hierarchy_tree.js";
 import { count, plural } from "../numbers.js";
-import { app, note } from "../store.js";
+import { app, updateUi } from "../store.js";
 import { select } from "./fields.js";
 import { button } from "./sections.js";
 
-// Keys may be quicker than the page is drawn: what they do begins from what is known now, not from what is seen.
+// Keys can be faster than the page is drawn, so actions use the current state, not the page.
 
-/** The board of a column: what stands below a level, in its groups. `change` sends a change of the hierarchy. */
+/** Return the groups of a column at a level. `change` sends a change of the hierarchy. */
 export function merging(column, hierarchy, change) {
   const now = () => app.ui[`merge ${column}`] ?? { level: 1, ticked: [], name: "" };
   const state = now();
-  const put = (changes) => note({ [`merge ${column}`]: { ...now(), ...changes } });
-  const levels = levelsToBuild(hierarchy.height);
+  const put = (changes) => updateUi({ [`merge ${column}`]: { ...now(), ...changes } });
+  const levels = listLevels(hierarchy.height);
   const level = Math.min(state.level, levels.length);
-  const { groups, alone, unseen } = groupsAt(hierarchy.tree, level);
+  const { groups, alone, unseen } = listGroups(hierarchy.tree, level);
   const merge = async (labels, name) => {
     if (name && (await change({ merge: labels, name, level }))) put({ ticked: [], name: "" });
   };
@@ -27,9 +27,9 @@ export function merging(column, hierarchy, change) {
     h(
       "div",
       { class: "line" },
-      h("label", { for: "merge-level" }, "Put together at level"),
+      h("label", { for: "merge-level" }, "Group at level"),
       select(
-        levels.map((one) => [String(one), one === levels.length ? `${one}, a new one` : String(one)]),
+        levels.map((one) => [String(one), one === levels.length ? `${one}, a new level` : String(one)]),
         String(level),
         (event) => put({ level: Number(event.target.value), ticked: [] }),
         null,
@@ -45,7 +45,7 @@ export function merging(column, hierarchy, change) {
     alone.length
       ? h(
           "ul",
-          { class: "plain chips", "aria-label": "Not put together at this level" },
+          { class: "plain chips", "aria-label": "Not grouped at this level" },
           alone.map((node) => chip(board, node)),
         )
       : null,
@@ -53,7 +53,7 @@ export function merging(column, hierarchy, change) {
       ? h(
           "p",
           { class: "soft small" },
-          `${plural(unseen, "rarer category", "rarer categories")} not shown here: import a file for so many.`,
+          `${plural(unseen, "rarer category", "rarer categories")} not shown: import a file instead.`,
         )
       : null,
   );
@@ -73,7 +73,7 @@ function namer({ state, now, put, merge }) {
       { for: "merge-name" },
       state.ticked.length
         ? `Name of the ${plural(state.ticked.length, "category", "categories")} ticked`
-        : "Tick categories, or drag one onto another; then name them",
+        : "Tick categories, or drag one onto another; then name the group",
     ),
     h("input", {
       type: "text",
@@ -82,7 +82,7 @@ function namer({ state, now, put, merge }) {
       value: state.name,
       on: { input: (event) => put({ name: event.target.value }) },
     }),
-    h("button", { type: "submit", class: "button" }, "Put together"),
+    h("button", { type: "submit", class: "button" }, "Group"),
   );
 }
 
@@ -98,7 +98,7 @@ function chip(board, node, group = null) {
   const drop = (event) => {
     event.preventDefault();
     event.stopPropagation();
-    const together = dropped(dragged(event), node.label);
+    const together = getDropAction(dragged(event), node.label);
     if (!together) return;
     if (group)
       board.merge(
@@ -125,7 +125,7 @@ function chip(board, node, group = null) {
   );
 }
 
-// What was dropped is ticked, and waits for its name.
+// Dropped categories are ticked, and wait for a name.
 function askName({ put }, labels) {
   put({ ticked: labels, name: labels.join(" or ").slice(0, 60) });
   requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById("merge-name")?.select()));
@@ -135,7 +135,7 @@ function dragged(event) {
   try {
     return JSON.parse(event.dataTransfer.getData("text/plain"));
   } catch {
-    return []; // something from elsewhere
+    return []; // not one of our categories
   }
 }
 
@@ -170,16 +170,16 @@ function box(board, group) {
         on: { change: rename },
       }),
       h("span", { class: "count" }, count(group.count)),
-      button("Take apart", () => change({ part: group.label, level }), {
+      button("Ungroup", () => change({ part: group.label, level }), {
         slim: true,
-        "aria-label": `Take apart ${group.label}`,
+        "aria-label": `Ungroup ${group.label}`,
       }),
     ),
     h(
       "ul",
       { class: "plain chips" },
       group.labels.map((node) => chip(board, node, group)),
-      group.more ? h("li", { class: "soft small" }, `and ${plural(group.more, "rarer one")}`) : null,
+      group.more ? h("li", { class: "soft small" }, `and ${plural(group.more, "rarer label")}`) : null,
     ),
   );
 }

@@ -1,11 +1,11 @@
-// How the release is made and written, as a form.
+// The form of the method and of the output.
 
 import { h } from "../dom.js";
-import { app, decide, refused } from "../store.js";
+import { app, decide, getProblems } from "../store.js";
 import { choiceField, field, numberField, select } from "./fields.js";
-import { choicesOf, wordsOf } from "./promises.js";
+import { getChoices, getTexts } from "./promises.js";
 
-/** How it is made. */
+/** Return the form of the method. */
 export function method(complete, methods) {
   const chosen = methods.find((one) => one.name === complete.method.name);
   const generalizes = chosen ? chosen.family !== "partition" : true;
@@ -17,7 +17,7 @@ export function method(complete, methods) {
         id: "f-method-name",
         label: "Method",
         hint: sentenceOf(complete.method.name),
-        problems: refused("method", "name"),
+        problems: getProblems("method", "name"),
       },
       select(methodChoices(methods), complete.method.name, (event) => change(event.target.value, methods)),
     ),
@@ -27,15 +27,15 @@ export function method(complete, methods) {
       : numberField({
           path: ["method", "prove"],
           label: "Proof, in seconds",
-          hint: wordsOf().keys?.prove,
+          hint: getTexts().keys?.prove,
           value: complete.method.prove,
           min: 0,
         }),
     generalizes
       ? numberField({
           path: ["method", "suppression"],
-          label: "Records that may be left out",
-          hint: wordsOf().keys?.suppression ?? "A whole number is a count, a fraction a share of the records.",
+          label: "Records that may be suppressed",
+          hint: getTexts().keys?.suppression ?? "A whole number is a count, a fraction a share of the records.",
           value: complete.method.suppression,
           min: 0,
         })
@@ -43,7 +43,7 @@ export function method(complete, methods) {
     chosen?.objectives?.length
       ? choiceField({
           path: ["method", "objective"],
-          label: "What it keeps as small as it can",
+          label: "Objective to minimize",
           value: complete.method.objective,
           choices: chosen.objectives,
         })
@@ -60,14 +60,14 @@ export function method(complete, methods) {
 }
 
 function sentenceOf(name) {
-  const told = wordsOf().methods?.find((one) => one.name === name);
-  const said = told?.sentence ?? "";
-  const needs = told?.needs ?? [];
-  if (!said) return "";
-  return `${said.charAt(0).toUpperCase()}${said.slice(1)}.${needs.length ? ` Needs ${needs.join("; ")}.` : ""}`;
+  const texts = getTexts().methods?.find((one) => one.name === name);
+  const sentence = texts?.sentence ?? "";
+  const needs = texts?.needs ?? [];
+  if (!sentence) return "";
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.${needs.length ? ` Needs ${needs.join("; ")}.` : ""}`;
 }
 
-// Settings that another method does not know go with the method that had them.
+// Settings that belong to the previous method only are removed with it.
 function change(name, methods) {
   const known = methods.find((one) => one.name === name)?.keys ?? [];
   const own = ["levels", "choices", "limit", "objective"].filter(
@@ -85,12 +85,12 @@ function refinement(decided) {
   const value = decided.refine;
   const fixed = decided.refine_steps !== null && decided.refine_steps !== undefined;
   const hint = fixed
-    ? `Repeats ${decided.refine_steps} steps, as method.refine_steps says.`
-    : (wordsOf().keys?.refine ?? "Seconds spent on better classes; 0 is none, auto goes by the size of the table.");
+    ? `Repeats ${decided.refine_steps} steps, as method.refine_steps requires.`
+    : (getTexts().keys?.refine ?? "Seconds of search for better classes; 0: none, auto: by the size of the table.");
   return numberField({ path: ["method", "refine"], label: "Refinement, in seconds", hint, value, type: "text" });
 }
 
-/** How it is written. */
+/** Return the form of the output. */
 export function output(complete) {
   const { output: out = {} } = complete;
   return h(
@@ -98,25 +98,25 @@ export function output(complete) {
     { class: "form" },
     choiceField({
       path: ["output", "others"],
-      label: "Columns that no role is given to",
-      hint: wordsOf().others?.[out.others],
+      label: "Columns without a role",
+      hint: getTexts().others?.[out.others],
       value: out.others,
-      choices: choicesOf("others"),
+      choices: getChoices("others"),
     }),
-    choiceField({ path: ["output", "format"], label: "Format", value: out.format, choices: choicesOf("format") }),
+    choiceField({ path: ["output", "format"], label: "Format", value: out.format, choices: getChoices("format") }),
     choiceField({
       path: ["output", "order"],
       label: "Order of the rows",
-      hint: "Sorted by their released values, so that the order tells nothing.",
+      hint: "Sorted by their released values, so that the order discloses nothing.",
       value: out.order,
-      choices: choicesOf("order"),
+      choices: getChoices("order"),
     }),
     choiceField({
       path: ["output", "suppressed"],
-      label: "Records that are left out",
+      label: "Suppressed records",
       hint: "Dropped, or kept with * in every quasi-identifier.",
       value: out.suppressed,
-      choices: choicesOf("suppressed"),
+      choices: getChoices("suppressed"),
     }),
   );
 }

@@ -1,30 +1,30 @@
-// mu-Argus with the data holder's choice: what still stands out, and which column is made coarser next.
+// mu-Argus with the data holder's choices: the outliers, and the column to generalize next.
 
-import { beginJob, jobOf } from "../actions.js";
+import { startJob, getJob } from "../actions.js";
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { decide } from "../store.js";
-import { shortName } from "../words.js";
+import { shortenName } from "../texts.js";
 import { problemList } from "./fields.js";
 import { button } from "./sections.js";
 
-/** The part of the page. */
+/** Return the section of the page. */
 export function outliersPart() {
-  const job = jobOf("outliers");
-  const look = () => beginJob("outliers", { kind: "outliers" });
+  const job = getJob("outliers");
+  const search = () => startJob("outliers", { kind: "outliers" });
   return [
     h(
       "div",
       { class: "buttons" },
-      button(job ? "Look again" : "Look for outliers", look, { disabled: job?.state === "running" }),
-      job?.state === "running" ? h("span", { class: "soft", role: "status" }, "Looking …") : null,
+      button(job ? "Search again" : "Find outliers", search, { disabled: job?.state === "running" }),
+      job?.state === "running" ? h("span", { class: "soft", role: "status" }, "Searching …") : null,
     ),
-    problemList(job?.problems ?? [], "They cannot be looked for"),
-    job?.result ? steps(job.result, look) : null,
+    problemList(job?.problems ?? [], "Outliers cannot be counted"),
+    job?.result ? steps(job.result, search) : null,
   ];
 }
 
-function steps(found, look) {
+function steps(result, search) {
   const choose = async (choices) => {
     if (
       await decide([
@@ -32,35 +32,35 @@ function steps(found, look) {
         [["method", "choices"], choices.length ? choices : null],
       ])
     )
-      await look();
+      await search();
   };
   return [
     h(
       "p",
       {},
-      found.outliers
-        ? `${plural(found.outliers, "record")} still stand${found.outliers === 1 ? "s" : ""} out.`
-        : "Nobody stands out any more.",
+      result.outliers
+        ? `${plural(result.outliers, "record")} with a combination that is too rare.`
+        : "No record has a combination that is too rare.",
     ),
-    found.choices.length
+    result.choices.length
       ? h(
           "p",
           { class: "line" },
-          `Made coarser so far: ${found.choices.join(", then ")}.`,
-          button("Take the last back", () => choose(found.choices.slice(0, -1)), { slim: true }),
+          `Generalized so far: ${result.choices.join(", then ")}.`,
+          button("Undo the last one", () => choose(result.choices.slice(0, -1)), { slim: true }),
         )
       : null,
-    combinations(found.combinations),
-    found.next.length
+    combinations(result.combinations),
+    result.next.length
       ? h(
           "ul",
           { class: "plain next" },
-          found.next.map((one) =>
+          result.next.map((one) =>
             h(
               "li",
               { key: one.column },
-              button(`Make ${one.column} coarser`, () => choose([...found.choices, one.column])),
-              h("span", { class: "soft" }, `to level ${one.level}: ${plural(one.outliers, "record")} would stand out`),
+              button(`Generalize ${one.column}`, () => choose([...result.choices, one.column])),
+              h("span", { class: "soft" }, `to level ${one.level}: ${plural(one.outliers, "outlier")}`),
             ),
           ),
         )
@@ -68,21 +68,21 @@ function steps(found, look) {
   ];
 }
 
-function combinations(found) {
-  if (!found.length) return null;
-  const rows = found
+function combinations(items) {
+  if (!items.length) return null;
+  const rows = items
     .slice(0, 12)
     .map((one) =>
       h(
         "tr",
         {},
-        h("td", {}, one.columns.map(shortName).join(" + ")),
+        h("td", {}, one.columns.map(shortenName).join(" + ")),
         h("td", { class: "number" }, plural(one.records, "record")),
       ),
     );
   const more =
-    found.length > 12
-      ? h("p", { class: "soft small" }, `and ${plural(found.length - 12, "further combination")}`)
+    items.length > 12
+      ? h("p", { class: "soft small" }, `and ${plural(items.length - 12, "further combination")}`)
       : null;
   return [
     h(
@@ -91,7 +91,7 @@ function combinations(found) {
       h(
         "thead",
         {},
-        h("tr", {}, h("th", { scope: "col" }, "combination"), h("th", { scope: "col", class: "number" }, "stand out")),
+        h("tr", {}, h("th", { scope: "col" }, "combination"), h("th", { scope: "col", class: "number" }, "outliers")),
       ),
       h("tbody", {}, rows),
     ),

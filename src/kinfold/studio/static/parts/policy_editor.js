@@ -1,17 +1,17 @@
-// The policy file beside the form, always in step: what is typed is checked at once, decided when it is right, and what
-// is wrong is told at its line.
+// The text of the policy next to the form. A typed text is checked at once; a valid one becomes the policy, and
+// problems are shown at their lines.
 
 import { h } from "../dom.js";
-import { draftOf, dropDraft, sendDraft, typeDraft } from "../draft.js";
-import { byLine, rangeOf } from "../policy_text.js";
-import { told } from "./fields.js";
+import { getDraft, dropDraft, sendDraft, typeDraft } from "../draft.js";
+import { groupByLine, getLineRange } from "../policy_text.js";
+import { describeProblem } from "./fields.js";
 import { button } from "./sections.js";
 
-/** The editor. */
+/** Return the editor. */
 export function policyEditor(policy) {
-  const draft = draftOf();
+  const draft = getDraft();
   const text = draft?.text ?? policy.text;
-  const lines = byLine(draft?.problems ?? []);
+  const lines = groupByLine(draft?.problems ?? []);
   return h(
     "div",
     { class: "policy" },
@@ -21,7 +21,7 @@ export function policyEditor(policy) {
   );
 }
 
-// The lines once more, unseen: they number the text, and make the field as high as it needs to be where lines wrap.
+// An invisible copy of the lines: it numbers them, and gives the field its height when lines wrap.
 function mirror(text, lines) {
   const items = text.split("\n").map((line, index) => {
     const wrong = lines.has(index + 1);
@@ -47,12 +47,12 @@ function area(text, lines) {
 }
 
 function status(draft) {
-  if (!draft) return h("p", { class: "soft small" }, "In step with the form.");
+  if (!draft) return h("p", { class: "soft small" }, "Same as the form.");
   if (!draft.problems.length) return h("p", { class: "soft small" }, "Checking …");
   return h(
     "div",
     { class: "line" },
-    h("p", { class: "alarm small" }, "Not valid, so not decided. The form shows the last valid policy; Run is off."),
+    h("p", { class: "alarm small" }, "The text is not valid. The form shows the last valid policy; runs are off."),
     button("Go back to it", dropDraft, { slim: true }),
   );
 }
@@ -61,7 +61,7 @@ function messages(problems) {
   const jump = (line) => {
     const editor = document.getElementById("policy");
     editor.focus();
-    editor.setSelectionRange(...rangeOf(editor.value, line));
+    editor.setSelectionRange(...getLineRange(editor.value, line));
   };
   const items = problems.map((problem) =>
     h(
@@ -75,7 +75,7 @@ function messages(problems) {
           )
         : null,
       problem.line ? ": " : null,
-      told(problem),
+      describeProblem(problem),
     ),
   );
   return h("div", { id: "policy-problems", role: "status" }, h("ul", { class: "plain wrongs" }, items));

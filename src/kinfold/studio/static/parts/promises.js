@@ -1,27 +1,27 @@
-// The promises, as a form: each key with what it means and the risk that it leaves, as the server says.
+// The form of the promises: each key with its meaning and the remaining risk, from the server.
 
 import { h } from "../dom.js";
-import { decide, look, refused } from "../store.js";
-import { choiceField, decideNumber, idOf, numberField, select } from "./fields.js";
+import { decide, query, getProblems } from "../store.js";
+import { choiceField, decideNumber, makeId, numberField, select } from "./fields.js";
 
-/** What a promise means, and the risk it leaves; as it stands where the server says so. */
+/** Return the meaning of a promise and the remaining risk. */
 function meaning(letter) {
-  const words = wordsOf();
-  const said = words.now?.[letter] ?? words.models?.[letter];
-  return said ? [said.sentence, said.leaves].filter(Boolean).join(" ") : null;
+  const words = getTexts();
+  const texts = words.now?.[letter] ?? words.models?.[letter];
+  return texts ? [texts.sentence, texts.leaves].filter(Boolean).join(" ") : null;
 }
 
-/** The words of the field, by the server. */
-export function wordsOf() {
-  return look("/api/words").value ?? {};
+/** Return the texts of the choices, from the server. */
+export function getTexts() {
+  return query("/api/words").value ?? {};
 }
 
-/** What a key can be. */
-export function choicesOf(key) {
-  return wordsOf().choices?.[key] ?? [];
+/** Return the allowed values of a key. */
+export function getChoices(key) {
+  return getTexts().choices?.[key] ?? [];
 }
 
-/** What is promised. */
+/** Return the form of the promises. */
 export function promises(complete, columns) {
   const { privacy } = complete;
   const names = columns.map((column) => column.name);
@@ -41,7 +41,7 @@ export function promises(complete, columns) {
       choiceField({
         path: ["privacy", "unit"],
         label: "Counted are",
-        hint: privacy.unit ? wordsOf().keys?.unit : "Choose the column that names people where one has several rows.",
+        hint: privacy.unit ? getTexts().keys?.unit : "Choose a column if a person has several rows.",
         value: privacy.unit,
         choices: names.map((name) => [name, `people, by ${name}`]),
         none: "rows",
@@ -52,7 +52,7 @@ export function promises(complete, columns) {
         hint: meaning("l"),
         value: privacy.l,
         min: 1,
-        placeholder: "not asked",
+        placeholder: "not required",
         extra: l ? kindOfL(privacy) : null,
       }),
       l && privacy.l_kind === "recursive"
@@ -60,13 +60,13 @@ export function promises(complete, columns) {
         : null,
       numberField({
         path: ["privacy", "t"],
-        label: "t: how far a class may be from the whole table",
+        label: "t: largest distance of a class from the whole table",
         hint: meaning("t"),
         value: privacy.t,
         min: 0,
         max: 1,
         step: 0.05,
-        placeholder: "not asked",
+        placeholder: "not required",
       }),
     ),
     ownLevels(columns),
@@ -75,7 +75,7 @@ export function promises(complete, columns) {
 
 function kindOfL(privacy) {
   return select(
-    choicesOf("l_kind"),
+    getChoices("l_kind"),
     privacy.l_kind,
     (event) => decide([[["privacy", "l_kind"], event.target.value]]),
     null,
@@ -100,7 +100,7 @@ function ownLevels(columns) {
   return h(
     "table",
     { class: "stacked own" },
-    h("caption", {}, "Levels of its own, for a confidential column"),
+    h("caption", {}, "Levels of single confidential columns"),
     h(
       "thead",
       {},
@@ -115,13 +115,13 @@ function ownLevels(columns) {
 }
 
 function cell(path, label, value) {
-  const problems = refused(...path);
+  const problems = getProblems(...path);
   return [
     h("input", {
       type: "number",
       step: "any",
       min: "0",
-      id: idOf(path),
+      id: makeId(path),
       "aria-label": label,
       "aria-invalid": problems.length ? "true" : null,
       placeholder: "as above",

@@ -1,15 +1,15 @@
-// How the file is read: what was guessed, and other ways to read it.
+// How the file is read: the detected options, and fields to change them.
 
 import { send } from "../api.js";
 import { h } from "../dom.js";
-import { attempt, refused } from "../store.js";
-import { field, listTyped, select, typed } from "./fields.js";
-import { ENCODINGS } from "../words.js";
+import { attempt, getProblems } from "../store.js";
+import { field, parseList, select, parseTyped } from "./fields.js";
+import { ENCODINGS } from "../texts.js";
 
 const SEPARATORS = [
   [",", "comma ,"],
   [";", "semicolon ;"],
-  ["\t", "tabulator"],
+  ["\t", "tab"],
   ["|", "bar |"],
   [" ", "space"],
 ];
@@ -25,7 +25,7 @@ const THOUSANDS = [
   ["'", "apostrophe 1'000"],
 ];
 
-/** The options of the source, each one changeable; an empty one is found out. */
+/** Return a field for each option of the source; an empty option is detected. */
 export function reading(source) {
   const { options = {}, reading: keys = [] } = source;
   const fields = {
@@ -36,15 +36,15 @@ export function reading(source) {
     skip: () => number("skip", "Lines above the table", options.skip || null, 0, "none"),
     decimal: () => chosen("decimal", "Decimals", DECIMALS, options.decimal),
     thousands: () => chosen("thousands", "Thousands", THOUSANDS, options.thousands),
-    na: () => listed("na", "Texts that mean missing", options.na, "NA, n/a"),
-    dates: () => listed("dates", "How dates are written", options.dates, "%d.%m.%Y"),
+    na: () => listed("na", "Texts read as missing", options.na, "NA, n/a"),
+    dates: () => listed("dates", "Date formats", options.dates, "%d.%m.%Y"),
   };
   return [
     source.readings?.length
       ? h(
           "ul",
           { class: "readings" },
-          source.readings.map((told) => h("li", {}, told)),
+          source.readings.map((sentence) => h("li", {}, sentence)),
         )
       : null,
     h(
@@ -55,12 +55,12 @@ export function reading(source) {
   ];
 }
 
-// Which line has the names: the first that holds something, another one, or none.
+// The line of the column names: the first with text, another one, or none.
 function header(value) {
   const none = value === 0;
   const change = (event) => decideReading("header", event.target.checked ? 0 : null);
   return [
-    none ? null : number("header", "Header is line", value, 1, "the first with text"),
+    none ? null : number("header", "Header is line", value, 1, "first with text"),
     field(
       { id: "read-headless", label: "Has no header", hint: none ? "Columns are called column1, column2, …" : null },
       h("input", { type: "checkbox", checked: none, on: { change } }),
@@ -69,9 +69,9 @@ function header(value) {
 }
 
 function number(key, label, value, min, placeholder) {
-  const change = (event) => decideReading(key, typed(event.target.value));
+  const change = (event) => decideReading(key, parseTyped(event.target.value));
   return field(
-    { id: `read-${key}`, label, problems: refused("source", key) },
+    { id: `read-${key}`, label, problems: getProblems("source", key) },
     h("input", { type: "number", min, step: "1", placeholder, value: value ?? "", on: { change } }),
   );
 }
@@ -86,23 +86,24 @@ function chosen(key, label, known, value) {
       ? known
       : [[value, value], ...known];
   const change = ({ target }) => decideReading(key, target.value === "" && key !== "thousands" ? null : target.value);
-  const unknown = value === null || value === undefined ? "found out" : null;
-  return field({ id: `read-${key}`, label, problems: refused("source", key) }, select(choices, value, change, unknown));
+  const unknown = value === null || value === undefined ? "detected" : null;
+  const problems = getProblems("source", key);
+  return field({ id: `read-${key}`, label, problems }, select(choices, value, change, unknown));
 }
 
 function listed(key, label, value, placeholder) {
-  const change = (event) => decideReading(key, listTyped(event.target.value));
-  const shown = Array.isArray(value) ? value.join(", ") : (value ?? "");
+  const change = (event) => decideReading(key, parseList(event.target.value));
+  const typed = Array.isArray(value) ? value.join(", ") : (value ?? "");
   return field(
-    { id: `read-${key}`, label, problems: refused("source", key) },
-    h("input", { type: "text", autocomplete: "off", placeholder, value: shown, on: { change } }),
+    { id: `read-${key}`, label, problems: getProblems("source", key) },
+    h("input", { type: "text", autocomplete: "off", placeholder, value: typed, on: { change } }),
   );
 }
 
 function text(key, label, value) {
-  const change = (event) => decideReading(key, typed(event.target.value));
+  const change = (event) => decideReading(key, parseTyped(event.target.value));
   return field(
-    { id: `read-${key}`, label, problems: refused("source", key) },
+    { id: `read-${key}`, label, problems: getProblems("source", key) },
     h("input", { type: "text", autocomplete: "off", value, on: { change } }),
   );
 }

@@ -1,12 +1,12 @@
-// Recoding before the method: ends cut off, numbers rounded, categories renamed; and what becomes of missing values.
+// Recoding before the method: limits, rounding, renamed categories, missing values.
 
 import { h } from "../dom.js";
 import { app, decide } from "../store.js";
 import { choiceField, numberField } from "./fields.js";
-import { choicesOf, wordsOf } from "./promises.js";
+import { getChoices, getTexts } from "./promises.js";
 import { button } from "./sections.js";
 
-/** The fields of a column. */
+/** Return the fields of a column. */
 export function recoding(column) {
   const declared = column.declared ?? {};
   const path = (key) => ["columns", column.name, key];
@@ -21,7 +21,7 @@ export function recoding(column) {
         numberField({
           path: path("bottom"),
           label: "Bottom",
-          hint: "Smaller ones become this.",
+          hint: "Smaller values become this.",
           value: declared.bottom,
           ...limit,
         }),
@@ -29,7 +29,7 @@ export function recoding(column) {
         numberField({
           path: path("top"),
           label: "Top",
-          hint: "Larger ones become this.",
+          hint: "Larger values become this.",
           value: declared.top,
           ...limit,
         }),
@@ -37,31 +37,31 @@ export function recoding(column) {
         numberField({
           path: path("round_to"),
           label: "Round to",
-          hint: "Multiples of this, before anything else.",
+          hint: "Multiples of this.",
           value: declared.round_to,
         }),
       measured &&
         choiceField({
           path: path("missing"),
           label: "Missing values",
-          hint: wordsOf().missing?.[declared.missing ?? "refuse"],
+          hint: getTexts().missing?.[declared.missing ?? "refuse"],
           value: declared.missing ?? "refuse",
-          choices: choicesOf("missing"),
+          choices: getChoices("missing"),
         }),
       column.role === "quasi-identifier" &&
         choiceField({
           path: path("average"),
-          label: "What a class shows",
-          hint: wordsOf().average?.[declared.average] ?? "For methods that put records together.",
+          label: "Released value of a class",
+          hint: getTexts().average?.[declared.average] ?? "For methods that form classes of similar records.",
           value: declared.average ?? "",
-          choices: wordsOf().averages_by_type?.[type] ?? [],
-          none: "the usual",
+          choices: getTexts().averages_by_type?.[type] ?? [],
+          none: "default",
         }),
       column.role === "quasi-identifier" &&
         numberField({
           path: path("weight"),
           label: "Weight",
-          hint: "How much it counts between records; 1 where nothing is said.",
+          hint: "Weight of the column in the distance between records; default: 1.",
           value: declared.weight,
           min: 0,
         }),
@@ -139,8 +139,8 @@ function adder(column, known, put) {
   );
 }
 
-/** A list with one item moved by some places. */
-export function moved(items, index, by) {
+/** Return a list with one item moved by some places. */
+export function moveItem(items, index, by) {
   const next = [...items];
   const [item] = next.splice(index, 1);
   next.splice(Math.min(Math.max(index + by, 0), items.length - 1), 0, item);
@@ -150,7 +150,7 @@ export function moved(items, index, by) {
 function ordering(column, order, path) {
   const items = order.length ? order : (column.histogram?.labels ?? []);
   if (!items.length || app.session.columns.length === 0) return null;
-  const move = (index, by) => decide([[path, moved(items, index, by)]]);
+  const move = (index, by) => decide([[path, moveItem(items, index, by)]]);
   const rows = items.map((label, index) =>
     h(
       "li",

@@ -1,16 +1,16 @@
-// The files of a release, what may leave and what must not apart; and the lines that make it again.
+// The files of a release, public and internal; and the commands that repeat it.
 
 import { send } from "../api.js";
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
-import { app, attempt, note, tell } from "../store.js";
+import { app, attempt, updateUi, notify } from "../store.js";
 import { button } from "./sections.js";
 
 const INSIDE =
-  "The internal folder compares with the original records, and holds the policy and the seed. " +
-  "Whoever has it can undo part of the protection: keep it where the original is kept.";
+  "The internal folder compares the release with the original records, and contains the policy and the seed. " +
+  "It can be used to undo part of the protection: keep it where the original is kept.";
 
-/** The folders, to be downloaded or saved. */
+/** Return the folders to download or save. */
 export function files(run, session) {
   const base = `/api/runs/${run.id}`;
   const sure = app.ui.sure ?? false;
@@ -18,8 +18,8 @@ export function files(run, session) {
     h(
       "div",
       { class: "may-leave" },
-      h("h3", {}, "May leave"),
-      h("p", { class: "soft small" }, "The release, its certificate, and a report for those who get it."),
+      h("h3", {}, "Share"),
+      h("p", { class: "soft small" }, "The release, its certificate, and a report for recipients."),
       h(
         "div",
         { class: "buttons" },
@@ -31,7 +31,7 @@ export function files(run, session) {
         h(
           "a",
           { class: "button", href: `${base}/public/report.html`, target: "_blank", rel: "noopener" },
-          "See its report",
+          "Show the report",
         ),
       ),
       saver(run, "public", session),
@@ -39,7 +39,7 @@ export function files(run, session) {
     h(
       "div",
       { class: "internal", role: "group", "aria-labelledby": "must-not" },
-      h("h3", { id: "must-not", class: "alarm" }, "Must not leave"),
+      h("h3", { id: "must-not", class: "alarm" }, "Keep private"),
       h("p", { class: "small" }, INSIDE),
       h(
         "div",
@@ -50,9 +50,9 @@ export function files(run, session) {
           h("input", {
             type: "checkbox",
             checked: sure,
-            on: { change: (event) => note({ sure: event.target.checked }) },
+            on: { change: (event) => updateUi({ sure: event.target.checked }) },
           }),
-          "It stays inside",
+          "I keep it private",
         ),
         sure
           ? h(
@@ -64,7 +64,7 @@ export function files(run, session) {
         h(
           "a",
           { class: "button", href: `${base}/internal/report.html`, target: "_blank", rel: "noopener" },
-          "See its report",
+          "Show the report",
         ),
       ),
       sure ? saver(run, "internal", session) : null,
@@ -79,7 +79,7 @@ export function files(run, session) {
   ];
 }
 
-// Into the folder in which the studio was started: a name, and nothing that has it already.
+// Save into the workspace; the name must be new.
 function saver(run, part, session) {
   const key = `save ${part}`;
   const proposed = `${session.source.name.replace(/\.[^.]*$/, "")}-${part}`;
@@ -87,13 +87,13 @@ function saver(run, part, session) {
     event.preventDefault();
     const folder = event.target.elements.folder.value.trim();
     const done = await attempt(() => send("POST", `/api/runs/${run.id}/${part}/save`, { folder }));
-    if (done) note({ [`saved ${run.id} ${part}`]: done.path });
+    if (done) updateUi({ [`saved ${run.id} ${part}`]: done.path });
   };
   const at = app.ui[`saved ${run.id} ${part}`];
   return h(
     "form",
     { class: "line saver", on: { submit } },
-    h("label", { for: `folder-${part}` }, "or save it as the folder"),
+    h("label", { for: `folder-${part}` }, "or save it as folder"),
     h("input", {
       type: "text",
       id: `folder-${part}`,
@@ -102,7 +102,7 @@ function saver(run, part, session) {
       autocomplete: "off",
       spellcheck: "false",
       value: app.ui[key] ?? proposed,
-      on: { input: (event) => note({ [key]: event.target.value }) },
+      on: { input: (event) => updateUi({ [key]: event.target.value }) },
     }),
     h("button", { class: `button ${part === "public" ? "" : "danger"}`, type: "submit" }, "Save"),
     h("p", { class: "soft small where", role: "status" }, at ? `Saved: ${at}` : `in ${session.workspace}`),
@@ -124,10 +124,10 @@ function timeOf(text) {
   return Number.isNaN(at.valueOf()) ? text : at.toLocaleTimeString("en", { hour12: false });
 }
 
-/** The command and the lines of Python that do the same. */
-export function again(run, lines) {
+/** Return the command and the Python code that repeat the run. */
+export function repeatLines(run, lines) {
   return [
-    h("h3", {}, "One command"),
+    h("h3", {}, "Command"),
     copyable("command", lines.command),
     h(
       "p",
@@ -136,7 +136,7 @@ export function again(run, lines) {
       h("a", { href: `/api/runs/${run.id}/policy.toml`, download: "policy.toml" }, "policy.toml"),
       " of this run",
     ),
-    h("h3", { class: "part" }, "The same from Python"),
+    h("h3", { class: "part" }, "Python"),
     copyable("python", lines.python),
   ];
 }
@@ -144,7 +144,7 @@ export function again(run, lines) {
 function copyable(id, text) {
   const copy = async () => {
     await navigator.clipboard.writeText(text).then(
-      () => tell("Copied."),
+      () => notify("Copied."),
       () => mark(id),
     );
   };
@@ -153,14 +153,14 @@ function copyable(id, text) {
     { class: "copy" },
     h(
       "pre",
-      { id: `lines-${id}`, tabindex: "0", "aria-label": id === "command" ? "The command" : "The Python lines" },
+      { id: `lines-${id}`, tabindex: "0", "aria-label": id === "command" ? "Command" : "Python code" },
       text,
     ),
-    button("Copy", copy, { slim: true, "aria-label": `Copy the ${id === "command" ? "command" : "Python lines"}` }),
+    button("Copy", copy, { slim: true, "aria-label": `Copy the ${id === "command" ? "command" : "Python code"}` }),
   );
 }
 
-// Where the browser does not let a page copy, the lines are marked, ready for the key.
+// If the browser does not allow a page to copy, select the lines.
 function mark(id) {
   getSelection().selectAllChildren(document.getElementById(`lines-${id}`));
 }

@@ -1,16 +1,16 @@
-// One run, or two side by side: what it came to, its columns before and after, the sizes of its classes.
+// One run, or two side by side: its summary, its columns before and after, the sizes of its classes.
 
 import { chart } from "../charts.js";
 import { h } from "../dom.js";
 import { count, plural, share } from "../numbers.js";
-import { app, look, note } from "../store.js";
+import { app, query, updateUi } from "../store.js";
 import { button, numbers, pending } from "./sections.js";
 import { lossCurve } from "./run_view.js";
 
-const FIRST = 9; // columns shown at once; a wide table has more on demand
+const MAX_COLUMNS = 9; // more columns are shown on demand
 
-/** Runs in columns of their own. */
-export function sideBySide(runs, draw) {
+/** Show runs side by side. */
+export function showSideBySide(runs, draw) {
   return h(
     "div",
     { class: `pair ${runs.length > 1 ? "two" : ""}` },
@@ -25,14 +25,14 @@ export function sideBySide(runs, draw) {
   );
 }
 
-/** What a run came to. */
-export function summaryOf(run) {
+/** Return the summary of a run. */
+export function runSummary(run) {
   const { summary } = run;
   return [
     h("p", {}, summary.headline),
     numbers([
       ["Released", count(summary.released)],
-      ["Left out", count(summary.suppressed)],
+      ["Suppressed", count(summary.suppressed)],
       ["Classes", count(summary.classes)],
       ["Smallest class", count(summary.k)],
       ["Information lost", share(summary.loss)],
@@ -42,13 +42,13 @@ export function summaryOf(run) {
   ];
 }
 
-/** Columns before and after, those that are changed first. */
-export function columnsOf(runs) {
-  const found = look(`/api/runs/${runs[0].id}/columns`, true);
-  const known = found.value?.columns;
-  if (!known) return pending(found);
+/** Return the columns before and after, changed columns first. */
+export function runColumns(runs) {
+  const answer = query(`/api/runs/${runs[0].id}/columns`, true);
+  const known = answer.value?.columns;
+  if (!known) return pending(answer);
   const order = [...known].sort((one, other) => rank(one) - rank(other));
-  const shown = app.ui.allColumns ? order : order.slice(0, FIRST);
+  const shown = app.ui.allColumns ? order : order.slice(0, MAX_COLUMNS);
   return [
     h(
       "div",
@@ -56,7 +56,7 @@ export function columnsOf(runs) {
       shown.map((column) => card(column, runs)),
     ),
     shown.length < order.length
-      ? button(`Show ${plural(order.length - shown.length, "more column")}`, () => note({ allColumns: true }))
+      ? button(`Show ${plural(order.length - shown.length, "more column")}`, () => updateUi({ allColumns: true }))
       : null,
   ];
 }
@@ -79,9 +79,9 @@ function card(column, runs) {
 }
 
 function columnOf(name, run, several) {
-  const found = look(`/api/runs/${run.id}/column?column=${encodeURIComponent(name)}`, true);
-  const known = found.value;
-  if (!known) return h("div", { key: run.id }, pending(found));
+  const answer = query(`/api/runs/${run.id}/column?column=${encodeURIComponent(name)}`, true);
+  const known = answer.value;
+  if (!known) return h("div", { key: run.id }, pending(answer));
   const lost = known.lost === null || known.lost === undefined ? "" : `Lost ${share(known.lost)} of its information; `;
   const changed =
     known.changed === null || known.changed === undefined ? "" : `${share(known.changed)} of its cells changed.`;
@@ -101,11 +101,11 @@ function columnOf(name, run, several) {
   );
 }
 
-/** The sizes of the classes. */
-export function classesOf(run) {
-  const found = look(`/api/runs/${run.id}/classes`, true);
-  const known = found.value;
-  if (!known) return pending(found);
+/** Return the sizes of the classes. */
+export function runClasses(run) {
+  const answer = query(`/api/runs/${run.id}/classes`, true);
+  const known = answer.value;
+  if (!known) return pending(answer);
   const sizes = known.sizes.map(([size]) => size);
   return chart({
     key: `classes ${run.id}`,

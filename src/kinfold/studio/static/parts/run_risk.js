@@ -1,18 +1,18 @@
-// What is left to find: records at risk before and after, and what a linkage attacker gets.
+// The remaining risk: records at risk before and after, and the linkage attack.
 
 import { chart } from "../charts.js";
 import { h } from "../dom.js";
 import { count, share } from "../numbers.js";
-import { atLeast } from "../risk_curve.js";
-import { app, look, note } from "../store.js";
-import { listed } from "../words.js";
+import { countAtLeast } from "../risk_curve.js";
+import { app, query, updateUi } from "../store.js";
+import { joinNames } from "../texts.js";
 import { pending } from "./sections.js";
 
-/** How many records have how much risk, before and after; and those that have the most. */
-export function recordsOf(run) {
-  const found = look(`/api/runs/${run.id}/records`, true);
-  const known = found.value;
-  if (!known) return pending(found);
+/** Return the curve of risks before and after, and the records with the highest risk. */
+export function runRecords(run) {
+  const answer = query(`/api/runs/${run.id}/records`, true);
+  const known = answer.value;
+  if (!known) return pending(answer);
   const values = [...curveOf(known.before.counts, "before"), ...curveOf(known.after.counts, "after")];
   const axis = (title) => ({ title, axis: { format: "~%", tickCount: 5 }, scale: { domain: [0, 1] } });
   const spec = {
@@ -43,7 +43,7 @@ export function recordsOf(run) {
     chart({
       key: `records ${run.id}`,
       spec,
-      label: "Share of the records with at least so much risk, before and after",
+      label: "Share of the records with at least this risk, before and after",
     }),
     h("div", { class: "key" }, h("span", {}, "before"), h("span", { class: "after" }, "after")),
     worst(known.worst),
@@ -51,7 +51,7 @@ export function recordsOf(run) {
 }
 
 function curveOf(counts, when) {
-  return atLeast(counts).map((point) => ({ ...point, when }));
+  return countAtLeast(counts).map((point) => ({ ...point, when }));
 }
 
 function worst(records) {
@@ -70,8 +70,8 @@ function worst(records) {
   );
   return h(
     "details",
-    { open, on: { toggle: (event) => note({ worst: event.currentTarget.open }) } },
-    h("summary", {}, `The ${count(records.length)} records with the highest risk that is left`),
+    { open, on: { toggle: (event) => updateUi({ worst: event.currentTarget.open }) } },
+    h("summary", {}, `The ${count(records.length)} records with the highest remaining risk`),
     h(
       "div",
       { class: "scrolls worst", tabindex: "0", role: "region", "aria-label": "Records with the highest risk" },
@@ -99,11 +99,11 @@ function pair([before, after] = []) {
   return [h("span", { class: "was" }, before ?? "missing"), " → ", h("b", {}, after ?? "missing")];
 }
 
-/** What somebody gets who links the release with what they know. */
-export function attackOf(run) {
-  const found = look(`/api/runs/${run.id}/attack`, true);
-  const known = found.value;
-  if (!known) return pending(found);
+/** Return the results of the linkage attack. */
+export function runAttack(run) {
+  const answer = query(`/api/runs/${run.id}/attack`, true);
+  const known = answer.value;
+  if (!known) return pending(answer);
   const line = (columns, linkage, bound) =>
     h(
       "li",
@@ -120,7 +120,7 @@ export function attackOf(run) {
     h(
       "p",
       {},
-      "Share of the released records whose right original is found by the nearest one, by what the attacker knows.",
+      "Share of the released records that the attacker links to the right original record, by the columns they know.",
     ),
     h(
       "ul",
@@ -128,16 +128,16 @@ export function attackOf(run) {
       line("all quasi-identifiers", known.linkage, known.bound),
       (known.subsets ?? []).map((one) => line(one.columns.join(" + "), one.linkage, one.bound)),
       asTheyAre(run, known.untouched).map((names) =>
-        line(`all, and ${listed(names)} as released`, known.untouched.linkage),
+        line(`all, and ${joinNames(names)} as released`, known.untouched.linkage),
       ),
     ),
     (known.notes ?? []).map((text) => h("p", { class: "soft small" }, text)),
   ];
 }
 
-// The columns that the attacker also knows because they were released as they are; in a list, or none.
+// The columns that the attacker also knows because they were released unchanged.
 function asTheyAre(run, untouched) {
-  const quasi = (look(`/api/runs/${run.id}/columns`, true).value?.columns ?? []).filter(
+  const quasi = (query(`/api/runs/${run.id}/columns`, true).value?.columns ?? []).filter(
     (one) => one.role === "quasi-identifier",
   );
   const names = (untouched?.columns ?? []).filter((name) => !quasi.some((column) => column.name === name));

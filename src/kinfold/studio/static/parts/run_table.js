@@ -1,34 +1,34 @@
-// Everything tried in this session: the map of risk and utility, and the same as a table.
+// The runs of this session: the map of risk and utility, and a table.
 
-import { forgetRun, takeRun } from "../actions.js";
+import { removeRun, adoptPolicy } from "../actions.js";
 import { chart } from "../charts.js";
 import { h } from "../dom.js";
 import { digits, share } from "../numbers.js";
-import { addressOf, app, go, look, note } from "../store.js";
-import { STATES } from "../words.js";
-import { told } from "./fields.js";
+import { getAddress, app, go, query, updateUi } from "../store.js";
+import { STATES } from "../texts.js";
+import { describeProblem } from "./fields.js";
 import { button } from "./sections.js";
 
-const AROUND = 92; // pixels of the map that are not its plot
-const STEP = 20; // pixels by which it grows, so that not every pixel of a window asks for a new one
+const AROUND = 92; // pixels around the plot of the map
+const STEP = 20; // pixels: the map grows in steps, so that not every new width of the window requests a map
 let last = null;
 
-/** The map as the server drew it, for the room that there is; while the window changes, the one before. */
-export function mapNow() {
+/** Return the map from the server for the available width; until it arrives, the previous one. */
+export function getMap() {
   if (!app.session.runs.length) last = null;
   const zoom = Number(getComputedStyle(document.documentElement).getPropertyValue("--zoom")) || 1;
-  const room = (document.querySelector("main .matter")?.clientWidth ?? innerWidth - 32) / zoom;
-  const width = Math.min(Math.floor((room - AROUND) / STEP) * STEP, 760);
-  last = look(`/api/map?width=${Math.max(width, 0)}`).value ?? last;
+  const space = (document.querySelector("main .matter")?.clientWidth ?? innerWidth - 32) / zoom;
+  const width = Math.min(Math.floor((space - AROUND) / STEP) * STEP, 760);
+  last = query(`/api/map?width=${Math.max(width, 0)}`).value ?? last;
   return last;
 }
 
-/** The map. */
+/** Return the map. */
 export function runMap() {
-  const map = mapNow();
-  if (!map?.points?.length) return h("p", { class: "soft" }, "The map has its first point when a run is done.");
+  const map = getMap();
+  if (!map?.points?.length) return h("p", { class: "soft" }, "The map is empty until a run is done.");
   const front = map.points.filter((point) => point.pareto).length;
-  const label = `Risk and loss of ${map.points.length} runs; ${front} that no other beats. The table has the same.`;
+  const label = `Risk and loss of ${map.points.length} runs; ${front} that no other beats. The table shows the same.`;
   return h(
     "figure",
     { class: "map" },
@@ -40,7 +40,7 @@ export function runMap() {
     h(
       "figcaption",
       { class: "soft small" },
-      "Down and left is better. Filled: no other has less risk and less loss. Click a point to see it.",
+      "Lower and left is better. Filled: no other run has less risk and less loss. Click a point to show it.",
     ),
   );
 }
@@ -50,17 +50,17 @@ function pick(points, datum) {
   if (point) go("explore", point.run);
 }
 
-/** The table: which run is shown, and which one beside it. */
-export function runTable(runs, shown, beside) {
-  const points = new Map((mapNow()?.points ?? []).map((point) => [point.run, point]));
-  const rows = runs.map((run) => runRow(run, points.get(run.id), shown, beside));
+/** Return the table of runs, with the run that is shown and a second one to compare. */
+export function runTable(runs, shown, compared) {
+  const points = new Map((getMap()?.points ?? []).map((point) => [point.run, point]));
+  const rows = runs.map((run) => runRow(run, points.get(run.id), shown, compared));
   const heads = [
     ["run", ""],
     ["loss", "number"],
     ["risk", "number"],
     ["k", "number"],
-    ["left out", "number"],
-    ["beside", ""],
+    ["suppressed", "number"],
+    ["compare", ""],
     ["", ""],
   ];
   return h(
@@ -82,7 +82,7 @@ export function runTable(runs, shown, beside) {
   );
 }
 
-function runRow(run, point, shown, beside) {
+function runRow(run, point, shown, compared) {
   const current = run === shown;
   const { summary } = run;
   return h(
@@ -92,30 +92,30 @@ function runRow(run, point, shown, beside) {
       "th",
       { scope: "row" },
       run.state === "done"
-        ? h("a", { href: addressOf("explore", run.id), "aria-current": current ? "true" : null }, run.name)
+        ? h("a", { href: getAddress("explore", run.id), "aria-current": current ? "true" : null }, run.name)
         : run.name,
       " ",
       point?.pareto ? h("span", { class: "front" }, "not beaten") : null,
       run.state === "done" ? null : h("span", { class: `state state-${run.state}` }, STATES[run.state]),
-      run.stale ? h("span", { class: "soft small" }, " of another reading") : null,
-      run.state === "failed" ? h("p", { class: "small alarm" }, run.problems.map(told).join(" ")) : null,
+      run.stale ? h("span", { class: "soft small" }, " read with other options") : null,
+      run.state === "failed" ? h("p", { class: "small alarm" }, run.problems.map(describeProblem).join(" ")) : null,
     ),
     h("td", { class: "number", "data-title": "loss" }, summary ? share(summary.loss) : "–"),
     h("td", { class: "number", "data-title": "risk" }, share(point?.risk ?? summary?.risk)),
     h("td", { class: "number", "data-title": "k" }, summary ? digits(summary.k) : "–"),
-    h("td", { class: "number", "data-title": "left out" }, summary ? digits(summary.suppressed) : "–"),
+    h("td", { class: "number", "data-title": "suppressed" }, summary ? digits(summary.suppressed) : "–"),
     h(
       "td",
-      { "data-title": "beside" },
+      { "data-title": "compare" },
       run.state === "done" && !current
         ? h(
             "label",
             { class: "tick" },
             h("input", {
               type: "checkbox",
-              checked: run === beside,
-              "aria-label": `Show ${run.name} beside`,
-              on: { change: (event) => note({ beside: event.target.checked ? run.id : null }) },
+              checked: run === compared,
+              "aria-label": `Compare with ${run.name}`,
+              on: { change: (event) => updateUi({ compared: event.target.checked ? run.id : null }) },
             }),
           )
         : null,
@@ -127,28 +127,28 @@ function runRow(run, point, shown, beside) {
         "div",
         { class: "buttons tight" },
         run.state === "done"
-          ? button("Take", () => takeRun(run), {
+          ? button("Use", () => adoptPolicy(run), {
               slim: true,
-              "aria-label": `Take the policy of ${run.name}`,
+              "aria-label": `Use the policy of ${run.name}`,
             })
           : null,
         ["done", "failed", "cancelled"].includes(run.state)
-          ? button("Forget", () => forgetRun(run.id), { slim: true, "aria-label": `Forget ${run.name}` })
+          ? button("Remove", () => removeRun(run.id), { slim: true, "aria-label": `Remove ${run.name}` })
           : null,
       ),
     ),
   );
 }
 
-/** The run that the address names, else the last of the policy as it stands, else the last; and the one beside it. */
-export function chosenRuns() {
+/** Return the run in the address, or the last one with the current policy, or the last; and the one to compare. */
+export function getSelectedRuns() {
   const done = app.session.runs.filter((run) => run.state === "done");
   const shown = done.find((run) => run.id === app.chosen) ?? done.findLast(asDecided) ?? done.at(-1) ?? null;
-  const beside = done.find((run) => run.id === app.ui.beside && run !== shown) ?? null;
-  return { shown, beside };
+  const compared = done.find((run) => run.id === app.ui.compared && run !== shown) ?? null;
+  return { shown, compared };
 }
 
-// What was only tried comes after what was decided.
+// Runs of the current policy come first.
 function asDecided(run) {
   const { privacy, method } = app.session.policy.complete;
   return run.asked?.k === privacy.k && run.asked?.method === method.name;

@@ -1,20 +1,20 @@
-// A run as it goes: how far, how long, and the loss as it falls.
+// A run: its progress, and the curve of its loss.
 
 import { cancel, run } from "../actions.js";
 import { h } from "../dom.js";
-import { differences, dropDraft } from "../draft.js";
-import { fallingLine } from "../falling_line.js";
+import { listDifferences, dropDraft } from "../draft.js";
+import { drawCurve } from "../loss_curve.js";
 import { duration, share } from "../numbers.js";
-import { addressOf, app, discardRefused, look, note } from "../store.js";
-import { STATES, stageTold } from "../words.js";
-import { told } from "./fields.js";
+import { getAddress, app, discardProblems, query, updateUi } from "../store.js";
+import { STATES, describeStage } from "../texts.js";
+import { describeProblem } from "./fields.js";
 import { button } from "./sections.js";
 
-/** The buttons that begin runs, and the last run. */
+/** Return the buttons that start runs, and the last run. */
 export function runner(problems) {
   const { runs } = app.session;
   const last = runs.at(-1);
-  const different = differences();
+  const different = listDifferences();
   const off = problems.length > 0 || different.length > 0;
   return [
     h(
@@ -29,26 +29,26 @@ export function runner(problems) {
       : h(
           "p",
           { class: "soft" },
-          "Nothing was run yet. A run goes on if this page is closed, and is here when it comes back.",
+          "There is no run yet. A run continues when this page is closed.",
         ),
   ];
 }
 
-// The page shows something that is not the policy.
+// The page differs from the policy.
 function isOff(different) {
   const discard = () => {
-    discardRefused();
+    discardProblems();
     return dropDraft();
   };
   return h(
     "div",
     { class: "line", id: "run-off", role: "status" },
-    h("p", { class: "alarm small" }, `Run is off: ${different.join("; ")}.`),
+    h("p", { class: "alarm small" }, `Runs are off: ${different.join("; ")}.`),
     button("Go back to the last valid policy", discard, { slim: true }),
   );
 }
 
-// Other values of k, tried and not decided: points for the map.
+// Runs with other values of k, which do not change the policy: more points for the map.
 function tries(off) {
   const text = app.ui.tries ?? "3, 10, 20";
   const submit = async (event) => {
@@ -60,36 +60,36 @@ function tries(off) {
   return h(
     "form",
     { class: "line tries", on: { submit } },
-    h("label", { for: "tries" }, "Try also k ="),
+    h("label", { for: "tries" }, "Also try k ="),
     h("input", {
       type: "text",
       id: "tries",
       size: "10",
       autocomplete: "off",
       value: text,
-      on: { input: (event) => note({ tries: event.target.value }) },
+      on: { input: (event) => updateUi({ tries: event.target.value }) },
     }),
     h("button", { class: "button", type: "submit", disabled: off }, "Try"),
   );
 }
 
-/** One run. */
+/** Return one run. */
 export function runView(one) {
-  const going = one.state === "running" || one.state === "queued";
+  const active = one.state === "running" || one.state === "queued";
   return h(
     "div",
     { class: "run", key: one.id },
     h("p", { class: "name" }, one.name, " ", h("span", { class: `state state-${one.state}` }, STATES[one.state])),
-    going ? progressOf(one) : outcomeOf(one),
+    active ? progressOf(one) : outcomeOf(one),
     lossCurve(one),
   );
 }
 
 function progressOf(one) {
   const left = one.left === null || one.left === undefined ? "" : `, about ${duration(one.left)} left`;
-  const stage = one.state === "queued" ? `waiting: ${one.queued ?? 0} before it` : stageTold(one.stage);
+  const stage = one.state === "queued" ? `waiting: ${one.queued ?? 0} ahead` : describeStage(one.stage);
   return [
-    h("progress", { class: "wide", max: "1", value: one.share ?? 0, "aria-label": `How far ${one.name} is` }),
+    h("progress", { class: "wide", max: "1", value: one.share ?? 0, "aria-label": `Progress of ${one.name}` }),
     h("p", { class: "soft small" }, `${stage}; ${share(one.share ?? 0)} after ${duration(one.seconds)}${left}`),
     button("Cancel", () => cancel(one.id), { slim: true, danger: true }),
   ];
@@ -100,7 +100,7 @@ function outcomeOf(one) {
     return h(
       "ul",
       { class: "plain wrongs" },
-      one.problems.map((problem) => h("li", { class: "alarm" }, told(problem))),
+      one.problems.map((problem) => h("li", { class: "alarm" }, describeProblem(problem))),
     );
   if (one.state !== "done")
     return h("p", { class: "soft small" }, `After ${duration(one.seconds)}. Nothing was kept of it.`);
@@ -111,36 +111,36 @@ function outcomeOf(one) {
       "p",
       { class: "soft small" },
       `${share(summary.loss)} of the information lost; ${duration(one.seconds)}. `,
-      h("a", { href: addressOf("explore", one.id) }, "Look at it"),
+      h("a", { href: getAddress("explore", one.id) }, "Show it"),
       " or ",
-      h("a", { href: addressOf("release", one.id) }, "release it"),
+      h("a", { href: getAddress("release", one.id) }, "release it"),
       ".",
     ),
   ];
 }
 
-/** The curve of the loss over time, with its bound where that was proved; nothing where nothing was refined. */
+/** Return the curve of the loss over time, with its bound if it was proved; null without refinement. */
 export function lossCurve(one) {
-  const going = one.state === "running";
-  const known = look(`/api/runs/${one.id}${going ? "?now" : ""}`, true).value; // what was before this page listened
-  const heard = app.heard[one.id] ?? [];
-  const began = heard[0]?.[0] ?? Infinity;
-  const curve = going
-    ? [...(known?.curve ?? []).filter(([seconds]) => seconds < began), ...heard]
+  const active = one.state === "running";
+  const known = query(`/api/runs/${one.id}${active ? "?now" : ""}`, true).value; // the part before this page was opened
+  const points = app.curves[one.id] ?? [];
+  const began = points[0]?.[0] ?? Infinity;
+  const curve = active
+    ? [...(known?.curve ?? []).filter(([seconds]) => seconds < began), ...points]
     : (known?.curve ?? []);
   return curve.length > 1 ? drawn(one, curve, known?.bound ?? null) : null;
 }
 
 function drawn(one, curve, bound) {
-  const [zero, first] = curve[0]; // the search begins there: what was before is reading, or compiling
+  const [zero, first] = curve[0]; // the search starts here, after reading and compiling
   const [end, last] = curve.at(-1);
-  const least = bound ? `; no classes can reach below ${share(bound)}` : "";
-  const label = `Loss fell to ${share(last / first)} of that of the first classes in ${duration(end - zero)}${least}`;
+  const least = bound ? `; no classes reach less than ${share(bound)}` : "";
+  const label = `The loss fell to ${share(last / first)} of its first value in ${duration(end - zero)}${least}`;
   const points = curve.map(([seconds, loss]) => [seconds - zero, loss]);
   return h(
     "figure",
     { class: "curve", key: `curve ${one.id}` },
     h("figcaption", { class: "small" }, label),
-    fallingLine(points, bound, label),
+    drawCurve(points, bound, label),
   );
 }

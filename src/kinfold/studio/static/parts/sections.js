@@ -1,10 +1,10 @@
-// The forms that every step shares: its head, its sections, a strip of numbers.
+// Elements of every step: its head, its sections, a row of numbers.
 
 import { h } from "../dom.js";
-import { STEPS } from "../words.js";
+import { STEPS } from "../texts.js";
 
-/** The head of a step: where we are, what about, and the one sentence that matters. */
-export function head(step, title, sentence = null) {
+/** Return the head of a step: its number, a title and the main sentence. */
+export function stepHead(step, title, sentence = null) {
   const index = STEPS.findIndex((known) => known.id === step);
   return h(
     "header",
@@ -15,28 +15,28 @@ export function head(step, title, sentence = null) {
   );
 }
 
-/** The sentence that matters, and some that go with it. */
+/** Return the main sentence, and further ones. */
 export function verdict(headline, further = [], broken = false, old = false) {
-  const sentences = further.filter(Boolean).map((sentence) => h("p", {}, begun(together(sentence))));
+  const sentences = further.filter(Boolean).map((sentence) => h("p", {}, capitalize(keepTogether(sentence))));
   return h(
     "div",
     { class: `verdict ${broken ? "broken" : ""} ${old ? "old" : ""}`, "aria-busy": old ? "true" : null },
-    h("p", { class: "headline" }, begun(together(headline))),
+    h("p", { class: "headline" }, capitalize(keepTogether(headline))),
     sentences,
   );
 }
 
-// A sentence may begin with a number in words.
-function begun(sentence) {
+// A sentence can start with 'above 99.9%'.
+function capitalize(sentence) {
   return sentence.startsWith("above ") ? `A${sentence.slice(1)}` : sentence;
 }
 
-/** A sentence in which a letter, its sign and its number stay on one line: k = 10. */
-export function together(sentence) {
+/** Return a sentence in which k = 10 is not broken across lines. */
+export function keepTogether(sentence) {
   return sentence.replace(/ = /g, "\u00a0=\u00a0");
 }
 
-/** A section: its name and what it is at the side, its matter beside it. */
+/** Return a section: its title and text at the side, and its content. */
 export function section(id, title, side, ...matter) {
   const words = (Array.isArray(side) ? side : [side])
     .filter(Boolean)
@@ -49,7 +49,7 @@ export function section(id, title, side, ...matter) {
   );
 }
 
-/** A strip of numbers: [name, number, what it was before]. */
+/** Return a row of numbers: [name, number, previous number]. */
 export function numbers(pairs) {
   const items = pairs
     .filter(Boolean)
@@ -64,22 +64,22 @@ export function numbers(pairs) {
   return h("dl", { class: "numbers" }, items);
 }
 
-/** What is shown where there is no table yet. */
+/** Return a notice that no table is open. */
 export function nothingOpen() {
   return h("p", { class: "empty" }, "No table is open. ", h("a", { href: "#open" }, "Open one first."));
 }
 
-/** What is shown until an answer is there, or why there is none. */
-export function pending(found) {
-  if (!found.problems.length) return h("p", { class: "soft", role: "status" }, "Working it out …");
+/** Return a notice until an answer arrives, or its problems. */
+export function pending(answer) {
+  if (!answer.problems.length) return h("p", { class: "soft", role: "status" }, "Computing …");
   return h(
     "p",
     { class: "alarm small" },
-    found.problems.map(({ what, fix }) => (fix ? `${what}: ${fix}` : what)).join(" "),
+    answer.problems.map(({ what, fix }) => (fix ? `${what}: ${fix}` : what)).join(" "),
   );
 }
 
-/** A button. */
+/** Return a button. */
 export function button(text, click, { main = false, slim = false, danger = false, ...props } = {}) {
   const classes = ["button", main ? "main" : "", slim ? "slim" : "", danger ? "danger" : ""].filter(Boolean).join(" ");
   return h("button", { type: "button", class: classes, ...props, on: { click } }, text);

@@ -1,23 +1,23 @@
-// A hierarchy, seen as a tree with counts.
+// A hierarchy as a tree with counts.
 
 import { h } from "../dom.js";
-import { openAtFirst, pathOf } from "../hierarchy_tree.js";
+import { getInitiallyOpen, getPath } from "../hierarchy_tree.js";
 import { count, plural } from "../numbers.js";
-import { app, note } from "../store.js";
+import { app, updateUi } from "../store.js";
 
-/** The tree of a column; what is open is remembered by the column. */
+/** Return the tree of a column; open nodes are saved by column. */
 export function tree(column, root) {
-  const open = app.ui[`tree ${column}`] ?? openAtFirst(root);
+  const open = app.ui[`tree ${column}`] ?? getInitiallyOpen(root);
   const toggle = (path) => {
     const next = new Set(open);
     if (!next.delete(path)) next.add(path);
-    note({ [`tree ${column}`]: next });
+    updateUi({ [`tree ${column}`]: next });
   };
   return h("ul", { class: "tree", "aria-label": `Hierarchy of ${column}` }, branch(root, "", open, toggle));
 }
 
 function branch(node, above, open, toggle) {
-  const path = pathOf(above, node);
+  const path = getPath(above, node);
   const inner = node.children?.length > 0;
   const isOpen = open.has(path);
   return h(
@@ -47,7 +47,7 @@ function branch(node, above, open, toggle) {
           "ul",
           {},
           node.children.map((child) => branch(child, path, open, toggle)),
-          node.more ? h("li", { class: "rest" }, `and ${plural(node.more, "rarer one")}`) : null,
+          node.more ? h("li", { class: "rest" }, `and ${plural(node.more, "rarer label")}`) : null,
         )
       : null,
   );

@@ -1,43 +1,43 @@
-// Step 4: everything tried so far, one run or two in detail, and other ways to get there.
+// Step 4: all runs, one or two of them in detail, the lattice and the outliers.
 
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { latticePart } from "../parts/lattice.js";
 import { outliersPart } from "../parts/outliers.js";
-import { classesOf, columnsOf, sideBySide, summaryOf } from "../parts/run_details.js";
-import { attackOf, recordsOf } from "../parts/run_risk.js";
-import { chosenRuns, mapNow, runMap, runTable } from "../parts/run_table.js";
-import { head, nothingOpen, section, verdict } from "../parts/sections.js";
+import { runClasses, runColumns, showSideBySide, runSummary } from "../parts/run_details.js";
+import { runAttack, runRecords } from "../parts/run_risk.js";
+import { getSelectedRuns, getMap, runMap, runTable } from "../parts/run_table.js";
+import { stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
 import { app } from "../store.js";
 
-/** The step as it stands. */
+/** Return the step. */
 export function exploreStep() {
   const { session } = app;
-  if (session.state !== "ready") return [head("explore", "Explore"), nothingOpen()];
-  const { shown, beside } = chosenRuns();
-  const runs = [shown, beside].filter(Boolean);
+  if (session.state !== "ready") return [stepHead("explore", "Explore"), nothingOpen()];
+  const { shown, compared } = getSelectedRuns();
+  const runs = [shown, compared].filter(Boolean);
   return [
-    head("explore", session.source.name, sentence(session)),
-    section("map", "Risk and utility", "Every run of this session: what it risks, and what it loses.", runMap()),
+    stepHead("explore", session.source.name, sentence(session)),
+    section("map", "Risk and utility", "The risk and the loss of every run of this session.", runMap()),
     section(
       "runs",
       "Runs",
-      "Follow a name to see the run; tick a second one to have it beside.",
+      "Select a run to show it; tick a second one to compare.",
       session.runs.length
-        ? runTable(session.runs, shown, beside)
-        : h("p", { class: "soft" }, "Nothing was run yet. ", h("a", { href: "#protect" }, "Protect has the button.")),
+        ? runTable(session.runs, shown, compared)
+        : h("p", { class: "soft" }, "There is no run yet. ", h("a", { href: "#protect" }, "Start one in Protect.")),
     ),
     runs.length ? details(runs) : null,
     section(
       "lattice",
       "Lattice",
-      "Every way to generalize whole columns, as the policy stands. Minimal nodes are the finest that do.",
+      "All full-domain generalizations under the policy. A minimal node holds, and no finer one does.",
       latticePart(),
     ),
     section(
       "outliers",
       "Outliers",
-      "As in mu-Argus: look at the combinations that stand out, choose a column to make coarser, look again.",
+      "As in mu-Argus: count combinations that are too rare, choose a column to generalize, count again.",
       outliersPart(),
     ),
   ];
@@ -47,42 +47,42 @@ function sentence(session) {
   const done = session.runs.filter((run) => run.state === "done").length;
   if (!done)
     return verdict("Nothing to compare yet.", [
-      "Run the policy in the step before. Other values of k give the map more points.",
+      "Run the policy in the previous step. Other values of k add points to the map.",
     ]);
-  const map = mapNow();
+  const map = getMap();
   return verdict(map?.choice ?? `${plural(done, "run")} to compare.`, [map?.price]);
 }
 
 function details(runs) {
-  const names = runs.map((run) => run.name).join(" beside ");
+  const names = runs.map((run) => run.name).join(" and ");
   return [
-    section("summary", "This run", runs.length > 1 ? "Two side by side." : names, sideBySide(runs, summaryOf)),
+    section("summary", "This run", runs.length > 1 ? "Side by side." : names, showSideBySide(runs, runSummary)),
     section(
       "before",
       "Before and after",
       [
-        "How each column is spread in the original, and in the release.",
+        "The distribution of each column in the original and in the release.",
         h("div", { class: "key" }, h("span", {}, "before"), h("span", { class: "after" }, "after")),
       ],
-      columnsOf(runs),
+      runColumns(runs),
     ),
     section(
       "classes",
       "Classes",
-      "A class is a group of records that share all of their quasi-identifiers.",
-      sideBySide(runs, classesOf),
+      "A class is a group of records with the same values of all quasi-identifiers.",
+      showSideBySide(runs, runClasses),
     ),
     section(
       "risk",
       "Records at risk",
-      "How likely each record is found by its quasi-identifiers. This is about the original: it must not leave.",
-      sideBySide(runs, recordsOf),
+      "The probability to find each record by its quasi-identifiers. This shows the original: keep it private.",
+      showSideBySide(runs, runRecords),
     ),
     section(
       "attack",
-      "A linkage attacker",
-      "Somebody who has the quasi-identifiers of the original and looks for the nearest released record.",
-      sideBySide(runs, attackOf),
+      "Linkage attack",
+      "An attacker knows the quasi-identifiers of the original, and links each record to the nearest released one.",
+      showSideBySide(runs, runAttack),
     ),
   ];
 }

@@ -1,36 +1,36 @@
-// Step 2: how each column is made coarser, and how it is recoded before.
+// Step 2: the hierarchy of each column, and its recoding.
 
-import { hand, send } from "../api.js";
+import { sendFile, send } from "../api.js";
 import { h } from "../dom.js";
 import { count, plural } from "../numbers.js";
-import { nameOf, settings, trying, ways, wayOf } from "../parts/builders.js";
+import { getBuilderName, settings, trialNotice, builderChoices, getBuilder } from "../parts/builders.js";
 import { problemList } from "../parts/fields.js";
 import { merging } from "../parts/merging.js";
 import { recoding } from "../parts/recoding.js";
-import { head, nothingOpen, verdict } from "../parts/sections.js";
+import { stepHead, nothingOpen, verdict } from "../parts/sections.js";
 import { tree } from "../parts/tree.js";
-import { addressOf, app, attempt, look } from "../store.js";
+import { getAddress, app, attempt, query } from "../store.js";
 
-let latest = 0; // what is typed is tried at once; only the last answer counts
+let latest = 0; // a typed value is tried at once; only the last answer counts
 
-/** The step as it stands. */
+/** Return the step. */
 export function generalizeStep() {
   const { session } = app;
-  if (session.state !== "ready") return [head("generalize", "Generalize"), nothingOpen()];
-  const shown = session.columns.filter((column) => column.role !== "identifier");
-  const quasi = shown.filter((column) => column.role === "quasi-identifier");
-  const column = shown.find((one) => one.name === app.chosen) ?? quasi[0] ?? shown[0];
+  if (session.state !== "ready") return [stepHead("generalize", "Generalize"), nothingOpen()];
+  const columns = session.columns.filter((column) => column.role !== "identifier");
+  const quasi = columns.filter((column) => column.role === "quasi-identifier");
+  const column = columns.find((one) => one.name === app.chosen) ?? quasi[0] ?? columns[0];
   if (!column)
     return [
-      head("generalize", "Generalize"),
+      stepHead("generalize", "Generalize"),
       h("p", { class: "empty" }, "No column has a role that can be generalized."),
     ];
   return [
-    head("generalize", session.source.name, sentence(quasi)),
+    stepHead("generalize", session.source.name, sentence(quasi)),
     h(
       "section",
-      { class: "workbench", "aria-label": "Columns and how they are made coarser" },
-      list(shown, column),
+      { class: "workbench", "aria-label": "Columns and their hierarchies" },
+      list(columns, column),
       editor(column),
     ),
   ];
@@ -39,14 +39,14 @@ export function generalizeStep() {
 function sentence(quasi) {
   const have = quasi.filter((column) => column.declared?.hierarchy).length;
   const all = have === quasi.length;
-  if (!quasi.length) return verdict("No column is a quasi-identifier.", ["Mark some in the step before."], true);
+  if (!quasi.length) return verdict("No column is a quasi-identifier.", ["Mark some in the previous step."], true);
   return verdict(
     all
       ? "Every quasi-identifier has a hierarchy."
       : `${count(have)} of ${count(quasi.length)} quasi-identifiers have a hierarchy.`,
     [
-      "A hierarchy says how a value becomes coarser, step by step: 02138, 0213*, 021**. " +
-        "Methods that generalize climb it; the others use it where a class shows what its records share.",
+      "A hierarchy says how a value is generalized, level by level: 02138, 0213*, 021**. " +
+        "Generalization methods use its levels; the other methods use it to describe a class.",
     ],
   );
 }
@@ -59,13 +59,13 @@ function list(columns, chosen) {
       h(
         "a",
         {
-          href: addressOf("generalize", column.name),
+          href: getAddress("generalize", column.name),
           class: `role-${column.role}`,
           "aria-current": column === chosen ? "true" : null,
         },
         h("span", { class: "dot", "aria-hidden": "true" }),
         h("span", { class: "grow", dir: "auto", title: column.name }, column.name),
-        h("span", { class: "soft small" }, column.declared?.hierarchy ? nameOf(column.declared.hierarchy) : ""),
+        h("span", { class: "soft small" }, column.declared?.hierarchy ? getBuilderName(column.declared.hierarchy) : ""),
         h("span", { class: "aside" }, ` ${column.role ?? "no role"}`),
       ),
     ),
@@ -78,7 +78,7 @@ function addressFor(column) {
 }
 
 function editor(column) {
-  const known = look(addressFor(column));
+  const known = query(addressFor(column));
   const hierarchy = known.value;
   return h(
     "div",
@@ -97,8 +97,8 @@ function editor(column) {
     problemList(known.problems, "This hierarchy does not fit"),
     hierarchy
       ? built(column, hierarchy)
-      : h("p", { class: "soft" }, known.problems.length ? "" : "Looking at its values …"),
-    h("h3", { class: "part" }, "Recoding, before anything else"),
+      : h("p", { class: "soft" }, known.problems.length ? "" : "Reading its values …"),
+    h("h3", { class: "part" }, "Recoding before the method"),
     recoding(column),
   );
 }
@@ -106,30 +106,30 @@ function editor(column) {
 function built(column, hierarchy) {
   const address = addressFor(column);
   const change = async (body) => {
-    trying(column.name, []);
+    trialNotice(column.name, []);
     return attempt(() => send("PUT", address, body));
   };
   const attemptSpec = (spec) => {
     const turn = (latest += 1);
     send("PUT", address, { spec, try: true }).then(
-      (answer) => turn === latest && trying(column.name, answer.problems ?? []),
-      (error) => turn === latest && trying(column.name, error.problems ?? []),
+      (answer) => turn === latest && trialNotice(column.name, answer.problems ?? []),
+      (error) => turn === latest && trialNotice(column.name, error.problems ?? []),
     );
   };
   const byHand =
-    ["levels", "tree", "none"].includes(wayOf(hierarchy.spec)) &&
+    ["levels", "tree", "none"].includes(getBuilder(hierarchy.spec)) &&
     column.type !== "continuous" &&
     column.type !== "date";
   return [
-    h("h3", { class: "part" }, "How it becomes coarser"),
-    ways(hierarchy, change),
+    h("h3", { class: "part" }, "Hierarchy"),
+    builderChoices(hierarchy, change),
     settings(hierarchy, change, attemptSpec),
-    problemList(hierarchy.problems ?? [], "Look at this"),
-    byHand || wayOf(hierarchy.spec) === "mask"
+    problemList(hierarchy.problems ?? [], "Problems"),
+    byHand || getBuilder(hierarchy.spec) === "mask"
       ? h(
           "details",
           { class: "by-hand", open: byHand },
-          h("summary", {}, "Put categories together by hand"),
+          h("summary", {}, "Group categories by hand"),
           merging(column.name, hierarchy, change),
         )
       : null,
@@ -141,11 +141,11 @@ function built(column, hierarchy) {
 function seenAsTree(column, hierarchy) {
   const levels = hierarchy.levels.map((one) => `${count(one.labels)}`).join(" → ");
   return [
-    h("h3", { class: "part" }, "Seen as a tree"),
+    h("h3", { class: "part" }, "Tree"),
     h(
       "p",
       { class: "soft small" },
-      `${plural(hierarchy.height, "level")} above the values; labels from below: ${levels}. Numbers are records.`,
+      `${plural(hierarchy.height, "level")} above the values; labels by level: ${levels}. Numbers are records.`,
     ),
     h(
       "div",
@@ -159,7 +159,7 @@ function exchange(column) {
   const address = `/api/hierarchy/arx?column=${encodeURIComponent(column.name)}`;
   const change = async (event) => {
     const [file] = event.target.files;
-    if (file) await attempt(() => hand(address, file));
+    if (file) await attempt(() => sendFile(address, file));
     event.target.value = "";
   };
   return h(
@@ -168,15 +168,15 @@ function exchange(column) {
     h(
       "label",
       { class: "button slim file" },
-      "Import ARX's CSV",
+      "Import CSV of ARX",
       h("input", {
         type: "file",
         accept: ".csv",
         class: "aside",
-        "aria-label": `Import a hierarchy of ${column.name} in ARX's CSV form`,
+        "aria-label": `Import a hierarchy of ${column.name} from a CSV file of ARX`,
         on: { change },
       }),
     ),
-    h("a", { class: "button slim", href: address, download: "" }, "Export ARX's CSV"),
+    h("a", { class: "button slim", href: address, download: "" }, "Export CSV for ARX"),
   );
 }

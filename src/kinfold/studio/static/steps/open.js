@@ -1,56 +1,56 @@
-// Step 1: open a table, see what it is, say which part each column plays.
+// Step 1: open a table, and choose the role of each column.
 
 import { send } from "../api.js";
 import { h } from "../dom.js";
 import { count, plural, share } from "../numbers.js";
 import { columnRows, rolesKey } from "../parts/column_rows.js";
-import { entrance } from "../parts/entrance.js";
+import { openTable } from "../parts/open_table.js";
 import { longTable } from "../parts/long_table.js";
 import { reading } from "../parts/reading.js";
-import { button, head, numbers, section, verdict } from "../parts/sections.js";
-import { app, attempt, look } from "../store.js";
-import { listed, shortName } from "../words.js";
+import { button, stepHead, numbers, section, verdict } from "../parts/sections.js";
+import { app, attempt, query } from "../store.js";
+import { joinNames, shortenName } from "../texts.js";
 
-/** The step as it stands. */
+/** Return the step. */
 export function openStep() {
   const { session } = app;
-  if (session.state !== "ready") return entrance(session);
-  const risk = look("/api/risk").value;
+  if (session.state !== "ready") return openTable(session);
+  const risk = query("/api/risk").value;
   return [
-    head("open", session.source.name, sentence(session, risk)),
+    stepHead("open", session.source.name, sentence(session, risk)),
     strip(session, risk),
     warnings(session.source),
     section(
       "columns",
       "Columns",
       [
-        "What each column is, and the part it plays. Roles are proposed by names and values; correct them.",
+        "The type and the role of each column. Roles are proposed from names and values: check them.",
         ...rolesKey(),
       ],
       columnRows(session.columns),
     ),
     section(
       "combinations",
-      "Who stands out",
-      "Columns that together single people out: no other record has the same values in all of them.",
+      "Unique records",
+      "Combinations of columns that single people out: no other record has the same values.",
       combinations(risk?.combinations ?? session.combinations),
     ),
     section(
       "rows",
       "Rows",
-      [`All ${plural(session.source.rows, "row")}, fetched as you scroll. Control and Home or End go to the ends.`],
+      [`All ${plural(session.source.rows, "row")}, loaded while you scroll. Ctrl+Home and Ctrl+End go to the ends.`],
       longTable(session.columns, session.source.rows, readingOf(session)),
     ),
     section(
       "reading",
       "Reading",
-      "How the file is written, as guessed from it. A change reads it again.",
+      "How the file is written, as detected. A change reads it again.",
       reading(session.source),
     ),
     section(
       "other",
       "Another table",
-      "This one and its runs are forgotten when another is opened, when the server stops, or after an idle hour.",
+      "This table and its runs are removed when another one is opened, when the server stops, or after an idle hour.",
       another(),
     ),
   ];
@@ -61,42 +61,42 @@ function readingOf(session) {
 }
 
 function sentence(session, risk) {
-  if (!risk) return verdict("Looking at who stands alone …");
+  if (!risk) return verdict("Counting unique records …");
   if (!risk.quasi.length)
     return verdict(
-      "Say what somebody else may know.",
-      ["No column is a quasi-identifier yet: mark those by which a person could be found."],
+      "Choose what others may know.",
+      ["No column is a quasi-identifier yet: mark those that could identify a person."],
       true,
     );
   return verdict(
-    `${aloneTold(risk)} with their ${listed(risk.quasi)}.`,
+    `${describeUnique(risk)} by ${joinNames(risk.quasi)}.`,
     [
-      `${partTold(risk.below_k)} with fewer than the ${count(risk.k - 1)} others that k = ${risk.k} asks for.`,
-      `Whoever knows them finds a person with a chance of ${chanceTold(risk)}.`,
+      `${describeBelowK(risk.below_k)} with fewer than the ${count(risk.k - 1)} others that k = ${risk.k} requires.`,
+      `An attacker who knows them finds a person with a chance of ${describeRisk(risk)}.`,
     ],
     risk.below_k > 0,
     isOld(session, risk),
   );
 }
 
-// The sentence is about the roles before: the one about the new ones is being worked out.
+// The sentence is about the previous roles until the new risk arrives.
 function isOld(session, risk) {
   const quasi = session.columns.filter((column) => column.role === "quasi-identifier").map((column) => column.name);
   return JSON.stringify(quasi) !== JSON.stringify(risk.quasi) || risk.k !== session.policy.complete.privacy.k;
 }
 
-function aloneTold(risk) {
+function describeUnique(risk) {
   const records = plural(risk.records, "record");
-  if (risk.unique === 0) return `None of the ${records} is alone`;
-  return risk.unique === 1 ? `All ${records} are alone` : `${share(risk.unique)} of the ${records} are alone`;
+  if (risk.unique === 0) return `None of the ${records} is unique`;
+  return risk.unique === 1 ? `All ${records} are unique` : `${share(risk.unique)} of the ${records} are unique`;
 }
 
-function partTold(part) {
-  if (part === 0) return "None shares them";
-  return part === 1 ? "Every one shares them" : `${share(part)} share them`;
+function describeBelowK(part) {
+  if (part === 0) return "No record shares them";
+  return part === 1 ? "Every record shares them" : `${share(part)} share them`;
 }
 
-function chanceTold({ prosecutor_mean: mean, prosecutor_max: most }) {
+function describeRisk({ prosecutor_mean: mean, prosecutor_max: most }) {
   return mean === most ? share(mean) : `${share(mean)} on average, ${share(most)} at most`;
 }
 
@@ -117,7 +117,7 @@ function warnings(source) {
   return h(
     "aside",
     { class: "warnings", "aria-labelledby": "warned" },
-    h("h2", { id: "warned" }, "Take note"),
+    h("h2", { id: "warned" }, "Warnings"),
     h(
       "ul",
       {},
@@ -127,15 +127,15 @@ function warnings(source) {
 }
 
 function combinations(all) {
-  const found = all.filter((one) => one.unique > 0);
-  if (!found.length) return h("p", { class: "soft" }, "No combination of columns singles anybody out.");
-  const rows = found.map((one) =>
+  const unique = all.filter((one) => one.unique > 0);
+  if (!unique.length) return h("p", { class: "soft" }, "No combination of columns singles a person out.");
+  const rows = unique.map((one) =>
     h(
       "li",
       { class: "meter" },
       h("strong", { class: "number" }, share(one.unique)),
       h("span", { class: "track", "aria-hidden": "true" }, h("i", { style: { "--share": `${100 * one.unique}%` } })),
-      h("span", {}, one.columns.map(shortName).join(" + ")),
+      h("span", {}, one.columns.map(shortenName).join(" + ")),
     ),
   );
   return h("ul", { class: "plain" }, rows);

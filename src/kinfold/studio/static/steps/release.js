@@ -1,35 +1,35 @@
-// Step 5: the verdict on what was made, what is not promised, the files, and how to do it again.
+// Step 5: the verdict on the release, what is not promised, the files, and how to repeat it.
 
-import { beginJob, jobOf } from "../actions.js";
+import { startJob, getJob } from "../actions.js";
 import { send } from "../api.js";
 import { h } from "../dom.js";
 import { digits } from "../numbers.js";
 import { select } from "../parts/fields.js";
-import { again, files } from "../parts/release_files.js";
-import { chosenRuns } from "../parts/run_table.js";
-import { button, head, nothingOpen, section, verdict } from "../parts/sections.js";
-import { app, go, look } from "../store.js";
+import { repeatLines, files } from "../parts/release_files.js";
+import { getSelectedRuns } from "../parts/run_table.js";
+import { button, stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
+import { app, go, query } from "../store.js";
 
 const CHECKERS = {
-  engine: "the engine's, which groups the file again",
+  engine: "of the engine, which groups the file again",
   plain: "the second one, in plain Python, which shares no code with the first",
 };
 
-/** The step as it stands. */
+/** Return the step. */
 export function releaseStep() {
   const { session } = app;
-  if (session.state !== "ready") return [head("release", "Release"), nothingOpen()];
-  const { shown: run } = chosenRuns();
+  if (session.state !== "ready") return [stepHead("release", "Release"), nothingOpen()];
+  const { shown: run } = getSelectedRuns();
   if (!run)
     return [
-      head("release", session.source.name, verdict("Nothing to release yet.", ["A run that is done can be released."])),
+      stepHead("release", session.source.name, verdict("Nothing to release yet.", ["A finished run can be released."])),
       h("p", {}, h("a", { href: "#protect" }, "Run the policy first.")),
     ];
-  const found = look(`/api/runs/${run.id}/verdict`, true);
-  const said = found.value;
-  if (!said) return [head("release", session.source.name, verdict("Reading the verdict …"))];
+  const answer = query(`/api/runs/${run.id}/verdict`, true);
+  const facts = answer.value;
+  if (!facts) return [stepHead("release", session.source.name, verdict("Reading the verdict …"))];
   return [
-    head("release", session.source.name, verdict(said.headline, said.further, !said.holds)),
+    stepHead("release", session.source.name, verdict(facts.headline, facts.further, !facts.holds)),
     h(
       "div",
       { class: "line chooser" },
@@ -41,15 +41,15 @@ export function releaseStep() {
         null,
         { id: "release-run" },
       ),
-      run.stale ? h("span", { class: "alarm" }, "The table is read otherwise now: run again.") : null,
+      run.stale ? h("span", { class: "alarm" }, "The table is now read with other options: run again.") : null,
     ),
-    warned(said),
-    section("kept", "Promises", "Checked on the file as written, grouped again from scratch.", promises(said.promises)),
+    listWarnings(facts),
+    section("kept", "Promises", "Checked on the written file, grouped again from scratch.", promises(facts.promises)),
     section(
       "checkers",
       "Two checkers",
-      "They share no code, and both must agree before a release gets its name.",
-      checkers(run, said),
+      "They share no code, and both must accept a release before it is published.",
+      checkers(run, facts),
     ),
     section(
       "limits",
@@ -58,21 +58,21 @@ export function releaseStep() {
       h(
         "ul",
         {},
-        said.not_promised.map((text) => h("li", {}, text)),
+        facts.not_promised.map((text) => h("li", {}, text)),
       ),
     ),
-    section("files", "Files", "What may leave, and what must not.", files(run, session)),
-    section("again", "Again", "The same release, byte for byte, without this page.", again(run, said.again)),
+    section("files", "Files", "What to share, and what to keep private.", files(run, session)),
+    section("again", "Repeat", "The same release, byte for byte, without this page.", repeatLines(run, facts.again)),
   ];
 }
 
-function warned(said) {
-  const all = [...(said.warnings ?? [])];
+function listWarnings(facts) {
+  const all = [...(facts.warnings ?? [])];
   if (!all.length) return null;
   return h(
     "aside",
     { class: "warnings", "aria-labelledby": "look-here" },
-    h("h2", { id: "look-here" }, "Look here before it leaves"),
+    h("h2", { id: "look-here" }, "Check this before you share it"),
     h(
       "ul",
       {},
@@ -87,12 +87,12 @@ function promises(all) {
       "tr",
       {},
       h("th", { scope: "row" }, one.promise, h("span", { class: "meaning" }, one.meaning)),
-      h("td", { class: "number", "data-title": "asked" }, digits(one.asked)),
+      h("td", { class: "number", "data-title": "required" }, digits(one.asked)),
       h("td", { class: "number", "data-title": "found" }, h("strong", {}, digits(one.found))),
       h(
         "td",
         { "data-title": "verdict" },
-        one.holds ? h("span", { class: "kept" }, "✓ kept") : h("span", { class: "broken-word" }, "✕ broken"),
+        one.holds ? h("span", { class: "kept" }, "✓ holds") : h("span", { class: "broken-word" }, "✕ fails"),
       ),
     ),
   );
@@ -106,7 +106,7 @@ function promises(all) {
         "tr",
         {},
         h("th", { scope: "col" }, "promise"),
-        h("th", { scope: "col", class: "number" }, "asked"),
+        h("th", { scope: "col", class: "number" }, "required"),
         h("th", { scope: "col", class: "number" }, "found"),
         h("th", { scope: "col" }, "verdict"),
       ),
@@ -115,9 +115,9 @@ function promises(all) {
   );
 }
 
-function checkers(run, said) {
-  const job = jobOf(`verify ${run.id}`);
-  const found = job?.result?.checkers ?? said.checkers;
+function checkers(run, facts) {
+  const job = getJob(`verify ${run.id}`);
+  const found = job?.result?.checkers ?? facts.checkers;
   const items = found.map((one) =>
     h(
       "li",
@@ -140,5 +140,5 @@ function checkers(run, said) {
 }
 
 async function verifyAgain(run) {
-  await beginJob(`verify ${run.id}`, null, () => send("POST", `/api/runs/${run.id}/verify`));
+  await startJob(`verify ${run.id}`, null, () => send("POST", `/api/runs/${run.id}/verify`));
 }

@@ -1,0 +1,240 @@
+"""Folders: the exchange that gives a release its name, and temporary folders that are removed after the run.
+
+The exchange:
+
+    place   onto nothing or an empty folder: one rename, which fails if another run was first
+    swap    with an existing folder: in one step if the file system can; otherwise two renames, and the old folder is
+            restored if the second one fails
+    flush   files before they are named, folders after: published data survives a power cut
+    rename  protected: no signal comes between a rename and its entry in the journal
+
+Temporary folders belong to one user and hold a mark, a file that the run keeps locked. The system releases a lock
+however its process ends, so the next run can tell abandoned folders from folders in use. It removes a folder only if it
+
+    has a name as made here, is a real folder of the same user, has a mark for the same purpose,
+    and its lock is free (and a day old, if another machine made it: locks may not reach across machines)
+
+Links are not followed. A folder with an unfinished mark is empty, and is removed after a minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import platform
+import re
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kinfold.disk import journal
+
+if sys.platform != "win32":
+    import fcntl
+
+RENAME_EXCHANGE = 2  # flag of renameat2
+AT_FDCWD = -100  # paths are relative to the working folder
+MARK_FILE, UNFINISHED_MARK_FILE = ".kinfold", ".kinfold.new"
+NAME_DIGITS = 8  # hexadecimal digits in the name of a temporary folder
+MINUTE, DAY = 60.0, 86_400.0
+REMOVE_ATTEMPTS = 5  # a worker process that is about to end may still write into the folder
+
+_locks: dict[Path, int] = {}  # descriptors that hold the locks of this process
+
+
+@contextmanager
+def protect_rename(path: Path, state: str) -> Iterator[None]:
+    """Defer signals while something gets its final name; if that succeeds, `state` describes the disk."""
+    with journal.defer_signals():
+        journal.record_event("moving", path)
+        try:
+            yield
+            journal.record_event("kept", state)
+        finally:
+            journal.record_event("moved", path)
+
+
+def place_folder(new: Path, folder: Path) -> bool:
+    """Rename a folder to its final name; return False if something other than an empty folder has that name."""
+    if os.name == "nt":  # a rename does not replace an empty folder there
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    try:
+        new.rename(folder)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
+        raise
+    return True
+
+
+def swap_folders(new: Path, folder: Path, aside: Path) -> bool:
+    """Exchange two folders; return False if `folder` is gone. The old one ends up at `new` or at `aside`."""
+    try:
+        if not _swap_atomically(new, folder):
+            folder.rename(aside)
+            try:
+                new.rename(folder)
+            except OSError:
+                restore_folder(aside, folder)
+                raise
+    except FileNotFoundError:
+        if folder.exists():
+            raise
+        return False
+    return True
+
+
+def restore_folder(aside: Path, folder: Path) -> None:
+    """Rename a folder that was moved aside back, unless something has its name again."""
+    if aside.is_dir() and not os.path.lexists(folder):
+        aside.rename(folder)
+
+
+def flush_folder(folder: Path) -> None:
+    """Write every file of a folder to the disk, then the entries of its folders, the innermost first."""
+    for root, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            _sync(Path(root, name))
+        flush_entries([Path(root)])
+
+
+def flush_entries(folders: Iterable[Path]) -> None:
+    """Write the entries of folders to the disk, where the system can and the folder may be read."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    # Windows flushes only what is open for writing.
+    file = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _swap_atomically(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; return False if the system cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if renameat2 is None:
+        return False
+    return int(renameat2(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE)) == 0
+
+
+def make_scratch(prefix: str, parent: Path | None = None, purpose: str = "") -> Path:
+    """Make a temporary folder. It stays until `remove_scratch`, or until a later run finds that this one is over."""
+    while True:
+        folder = _find_parent(parent) / f"{prefix}{os.urandom(NAME_DIGITS // 2).hex()}"
+        if os.path.lexists(folder):
+            continue
+        journal.record_event("made", folder)  # before it exists, so that it is always removed
+        folder.mkdir(mode=0o700)
+        _write_mark(folder, purpose)
+        return folder
+
+
+def remove_scratch(folder: Path) -> None:
+    """Remove a temporary folder: its contents, then its mark, so that a later run can still remove the rest."""
+    for _ in range(REMOVE_ATTEMPTS):
+        _empty_folder(folder)
+        if (lock := _locks.pop(folder, None)) is not None:
+            os.close(lock)
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
+        time.sleep(0.02)
+    journal.record_event("gone", folder)
+
+
+def sweep_scratch(
+    prefix: str, parent: Path | None = None, purpose: str = "", rescue: Callable[[Path], None] | None = None
+) -> None:
+    """Remove the temporary folders of killed runs; `rescue` is called first and may save something from a folder."""
+    if sys.platform == "win32":  # no locks
+        return
+    place = _find_parent(parent)
+    pattern = re.compile(re.escape(prefix) + f"[0-9a-f]{{{NAME_DIGITS}}}")
+    with contextlib.suppress(OSError), os.scandir(place) as entries:
+        for folder in [place / entry.name for entry in entries if pattern.fullmatch(entry.name)]:
+            with contextlib.suppress(OSError, ValueError):  # in use, another user's, or gone meanwhile
+                _sweep_folder(folder, purpose, rescue)
+
+
+def _find_parent(parent: Path | None) -> Path:
+    if parent is None:
+        import tempfile  # not needed when the command starts
+
+        parent = Path(tempfile.gettempdir())
+    return parent.absolute()
+
+
+def lock_file(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+    """Open and lock a file and return its descriptor; raise OSError if another process has the lock."""
+    file = os.open(path, flags, 0o600)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def _write_mark(folder: Path, purpose: str) -> None:
+    """Lock a file, then rename it to the mark: the mark of a live run is always locked."""
+    if sys.platform == "win32":
+        return
+    with contextlib.suppress(OSError):  # a full disk, or one without locks: without a mark the folder is never swept
+        _locks[folder] = lock = lock_file(folder / UNFINISHED_MARK_FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        os.write(lock, json.dumps({"purpose": purpose, "host": platform.node()}).encode())
+        (folder / UNFINISHED_MARK_FILE).rename(folder / MARK_FILE)
+
+
+def _sweep_folder(folder: Path, purpose: str, rescue: Callable[[Path], None] | None) -> None:
+    if sys.platform == "win32":
+        return
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        return
+    try:
+        lock = os.open(folder / MARK_FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:  # the run ended before it wrote the mark
+        if stat.S_IMODE(status.st_mode) == 0o700 and time.time() - status.st_mtime > MINUTE:
+            if [entry.name for entry in folder.iterdir()] == [UNFINISHED_MARK_FILE]:
+                (folder / UNFINISHED_MARK_FILE).unlink()
+            folder.rmdir()  # fails if the folder is not empty
+        return
+    try:
+        mark_status, mark = os.fstat(lock), json.loads(os.read(lock, 4096))
+        if not stat.S_ISREG(mark_status.st_mode) or mark_status.st_uid != os.geteuid():
+            return
+        if not isinstance(mark, dict) or mark.get("purpose") != purpose:
+            return
+        if mark.get("host") != platform.node() and time.time() - mark_status.st_mtime < DAY:
+            return
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if rescue is not None:
+            rescue(folder)
+        remove_scratch(folder)
+    finally:
+        os.close(lock)
+
+
+def _empty_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != MARK_FILE:
+                path.unlink(missing_ok=True)

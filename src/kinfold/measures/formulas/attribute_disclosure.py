@@ -1,0 +1,244 @@
+"""Attribute disclosure: inference of confidential values, interval disclosure, and dominance in class averages.
+
+Inference: how much better an attacker guesses a confidential value with the release. Without it the best guess is the
+same for all records; with it there is one guess for each class.
+
+    categories   the most frequent value. Gain = (hits with - hits without) / (n - hits without), the lambda of
+                 Goodman & Kruskal 1954. Null is a category
+    numbers      the mean. Gain = 1 - squared error with / without, the squared correlation ratio (eta²). Missing
+                 numbers are left out
+
+Interval disclosure: the share of cells whose original value lies among the released values with ranks within p/2
+percent of n of the rank of the released value, averaged over p = 1 … 10 (Domingo-Ferrer & Torra 2001). Tied released
+values share the outermost ranks of the tie. A value missing from either table counts as outside. Cost: O(n log n) for
+each column.
+
+Dominance: the average of a class reveals its largest record. With the absolute values of a class in descending order
+x_1 ≥ x_2 ≥ … and their total T:
+
+    (n,k) rule   unsafe if x_1 + … + x_n > (k / 100) T, here with n = 1
+    p % rule     unsafe if T - x_1 - x_2 < (p / 100) x_1: the second can estimate the first to within p percent
+
+Both rules are about amounts, which add up, such as turnover or income, not about ages or years; see `are_amounts`. A
+class with total 0 is safe. Source: Hundepool et al., Statistical Disclosure Control, Wiley 2012, chapter 4. Cost: one
+sort for all columns, then one pass for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from kinfold.errors import DataError
+from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, check_codes, check_labels, pair_arrays
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+
+def inference_gain(classes: ArrayLike, values: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Return the share of wrong guesses of a category that the release corrects, 0 to 1: less is better.
+
+    `weight` is the number of records of each pair of class and value, 1 by default.
+
+    >>> inference_gain([0, 0, 1, 1], [0, 0, 1, 1])
+    1.0
+    >>> inference_gain([0, 0, 1, 1], [0, 1, 0, 1])
+    0.0
+    """
+    kept = check_labels(classes)
+    records = np.ones(len(kept), np.int64) if weight is None else np.asarray(weight, np.int64)
+    value = check_codes(values)[:, 0]
+    if kept.size and kept.min() < 0:
+        kept, value, records = kept[kept >= 0], value[kept >= 0], records[kept >= 0]
+    if kept.size == 0:
+        raise NotApplicable("there is no released record")
+    width = int(value.max()) + 2  # with null, code -1
+    blind, total = int(np.bincount(value + 1, records).max()), int(records.sum())
+    if blind == total:
+        raise NotApplicable("the confidential column is constant: there is nothing to guess")
+    best = np.zeros(int(kept.max()) + 1, np.int64)
+    np.maximum.at(best, *_count_pairs(kept * width + value + 1, records, width))
+    return float((best.sum() - blind) / (total - blind))
+
+
+def _count_pairs(cells: Ints, records: Ints, width: int) -> tuple[Ints, Ints]:
+    """Return the class and the number of records of each pair of class and value."""
+    if (np.diff(cells) > 0).all():  # already counted and sorted
+        return cells // width, records
+    distinct, place = np.unique(cells, return_inverse=True)
+    return distinct // width, np.bincount(place, records, len(distinct)).astype(np.int64)
+
+
+def inference_gain_numbers(classes: ArrayLike, values: ArrayLike, weight: ArrayLike | None = None) -> float:
+    """Return the share of the squared error of guesses that the release removes, 0 to 1: less is better.
+
+    `weight` as in `inference_gain`.
+
+    >>> inference_gain_numbers([0, 0, 1, 1], [1.0, 3.0, 11.0, 13.0])
+    0.9615384615384616
+    """
+    kept, value = check_labels(classes), np.asarray(values, np.float64)
+    known = (kept >= 0) & ~np.isnan(value)
+    records = np.ones(len(kept)) if weight is None else np.asarray(weight, np.float64)
+    kept, value, records = kept[known], value[known], records[known]
+    if value.size == 0 or value.min() == value.max():
+        raise NotApplicable("the confidential column is constant or missing: there is nothing to guess")
+    value = value - np.average(value, weights=records)
+    sizes = np.maximum(np.bincount(kept, records), 1)
+    means = np.bincount(kept, value * records) / sizes
+    return float(1.0 - (records @ (value - means[kept]) ** 2) / (records @ value**2))
+
+
+def interval_credit(
+    original: ArrayLike,
+    released: ArrayLike,
+    percents: Sequence[float] = tuple(range(1, 11)),
+    attacked: Ints | None = None,
+    weight: Ints | None = None,
+) -> Floats:
+    """Return the share of disclosed values of each record, 0 to 1: less is better.
+
+    `attacked` are the rows to attack, all by default; `weight` is the number of records of each row, 1 by default.
+
+    >>> interval_credit([1.0, 2.0, 9.0, 10.0], [1.5, 1.5, 9.0, 10.0]).tolist()
+    [0.0, 0.0, 1.0, 1.0]
+    """
+    x, y = pair_arrays(original, released)
+    rows = np.arange(len(x)) if attacked is None else attacked
+    shares = [
+        _inside_ranks(x[rows, j], y[rows, j], _ReleasedRanks.from_column(y[:, j], weight), percents)
+        for j in range(x.shape[1])
+    ]
+    return np.asarray(np.mean(shares, axis=0), np.float64)
+
+
+class _ReleasedRanks(NamedTuple):
+    """The sorted values of a released column, and the cumulative number of records, None for one each."""
+
+    values: Floats
+    cumulative: Ints | None
+
+    @classmethod
+    def from_column(cls, column: Floats, weight: Ints | None) -> _ReleasedRanks:
+        known = ~np.isnan(column)
+        column = column if known.all() else column[known]
+        if weight is None:
+            return cls(np.sort(column), None)
+        values, place = np.unique(column, return_inverse=True)
+        return cls(values, np.cumsum(np.bincount(place, weight[known]).astype(np.int64)))
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return len(self.values) if self.cumulative is None else int(self.cumulative[-1])
+
+    def ties(self, values: Floats) -> tuple[Ints, Ints]:
+        """Return the first and the last rank of each of these values, from 0."""
+        first, past = (np.searchsorted(self.values, values, side=side) for side in ("left", "right"))
+        if self.cumulative is None:
+            return first, past - 1
+        return np.concatenate([[0], self.cumulative[:-1]])[first], self.cumulative[first] - 1
+
+    def values_at(self, rank: Ints) -> Floats:
+        """Return the value of each rank, from 0."""
+        place = rank if self.cumulative is None else np.searchsorted(self.cumulative, rank, side="right")
+        return np.asarray(self.values[place], np.float64)
+
+
+def _inside_ranks(x: Floats, y: Floats, ranks: _ReleasedRanks, percents: Sequence[float]) -> Floats:
+    """Return the share of the percents at which each value lies within the ranks around its released one."""
+    inside, known = np.zeros(len(x)), np.flatnonzero(~np.isnan(y))
+    if known.size == 0:
+        return inside
+    n, (first, last) = ranks.records, ranks.ties(y[known])
+    for percent in percents:
+        reach = int(percent * n / 200.0)
+        low, high = ranks.values_at(np.maximum(first - reach, 0)), ranks.values_at(np.minimum(last + reach, n - 1))
+        inside[known] += (low <= x[known]) & (x[known] <= high)
+    return inside / len(percents)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassOrder:
+    """Released records sorted by class, once for all columns."""
+
+    rows: Ints  # released records by class
+    starts: Ints  # of the classes in `rows`
+    labels: Ints  # of these classes
+    records: int  # with those that were dropped
+
+    @classmethod
+    def from_classes(cls, classes: ArrayLike) -> ClassOrder:
+        """Sort the released records; a record labelled -1 is dropped."""
+        kept = check_labels(classes)
+        rows = np.flatnonzero(kept >= 0)
+        if rows.size == 0:
+            raise NotApplicable("there is no released record")
+        rows = rows[np.argsort(kept[rows], kind="stable")]
+        starts = np.flatnonzero(np.diff(kept[rows], prepend=-1))
+        return cls(rows, starts, kept[rows][starts], len(kept))
+
+    def absolute_values(self, values: ArrayLike) -> Floats:
+        """Return the absolute values of the released records by class; 0 for a missing one."""
+        value = np.asarray(values, np.float64)
+        if value.shape != (self.records,):
+            raise DataError("there are not as many values as records", fix="give one value per record")
+        return np.asarray(np.nan_to_num(np.abs(value[self.rows])), np.float64)
+
+    def sum_classes(self, value: Floats) -> Floats:
+        """Return the sum of each class."""
+        return np.asarray(np.add.reduceat(value, self.starts), np.float64)
+
+    def take_largest(self, value: Floats) -> Floats:
+        """Return the largest value of each class, and replace it by 0."""
+        largest = np.maximum.reduceat(value, self.starts)
+        sizes = np.diff(self.starts, append=len(value))
+        places = np.flatnonzero(value == np.repeat(largest, sizes))
+        first = places[np.searchsorted(places, self.starts)]
+        value[first] = 0.0
+        return np.asarray(largest, np.float64)
+
+    def by_label(self, marked: Flags) -> Flags:
+        """Return marks of classes by label; False for labels that do not occur."""
+        marks = np.zeros(int(self.labels[-1]) + 1, np.bool_)
+        marks[self.labels] = marked
+        return marks
+
+
+MAX_AGE_LIKE = 130  # integers up to this may be ages, scores, children, hours or percents
+YEAR_RANGE = (1800, 2200)  # integers in this range may be years
+
+
+def are_amounts(values: ArrayLike) -> bool:
+    """Return whether numbers may be amounts: none is negative, and they are not integers like ages or years.
+
+    >>> [are_amounts(x) for x in ([1200.0, 0.0, 88000.0], [0.4, 12.5], [34, 81, 7], [1984, 2019], [-3.5])]
+    [True, True, False, False, False]
+    """
+    value = np.asarray(values, np.float64)
+    known = value[np.isfinite(value)]
+    if not known.size or known.min() < 0:
+        return False
+    whole = bool((known == np.floor(known)).all())
+    low, high = float(known.min()), float(known.max())
+    return not whole or not (high <= MAX_AGE_LIKE or YEAR_RANGE[0] <= low <= high <= YEAR_RANGE[1])
+
+
+def find_revealing_classes(
+    classes: ArrayLike | ClassOrder, values: ArrayLike, k: float = 75.0, p: float = 10.0
+) -> tuple[Flags, Flags]:
+    """Return for each class whether it is unsafe by the (1,k) rule, and by the p % rule.
+
+    >>> [each.tolist() for each in find_revealing_classes([0, 0, 0, 1, 1, 1], [80.0, 15.0, 5.0, 40.0, 30.0, 30.0])]
+    [[True, False], [True, False]]
+    """
+    order = classes if isinstance(classes, ClassOrder) else ClassOrder.from_classes(classes)
+    value = order.absolute_values(values)
+    totals, first = order.sum_classes(value), order.take_largest(value)
+    order.take_largest(value)
+    return order.by_label(first > k / 100.0 * totals), order.by_label(order.sum_classes(value) < p / 100.0 * first)

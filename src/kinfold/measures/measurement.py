@@ -1,0 +1,299 @@
+"""Measure a release: risk, loss, statistics before and after, plausibility and warnings.
+
+Every measure of the contract has its key. A measure that does not apply is null, with the reason under `notes`.
+Optional measures, and those of `measures = "all"`, have their own keys.
+
+    numbers        mean, variance and quantiles of each continuous or date column, before and after
+    correlations   of the columns that are numbers in both tables; null with a constant column
+    frequencies    of each other column: the most frequent values of both tables, and the rest
+
+Statistics do not need paired rows. Dates are written as dates; their variance is in days².
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from kinfold.errors import plural
+from kinfold.measures.formulas.arrays import Floats, NotApplicable, count_class_sizes
+from kinfold.measures.formulas.global_risk import SizeCounts
+from kinfold.measures.formulas.utility import SUMMARY_QUANTILES, ColumnSummary, correlate, summarize
+from kinfold.measures.loss import add_exact_errors, measure_loss
+from kinfold.measures.measure_table import collect_notes, compute_once, evaluate, note_sample
+from kinfold.measures.optional import add_optional_measures
+from kinfold.measures.options import MeasureOptions
+from kinfold.measures.pairing import Pair, PairSource, TablePair, TupleRows, sum_errors
+from kinfold.measures.release_warnings import (
+    NEEDS_ALL_RECORDS,
+    Plausibility,
+    check_dominance,
+    check_k_alone,
+    check_large_plausibility,
+    check_plausibility,
+    check_singling_out,
+    describe_dominance,
+    select_amounts,
+)
+from kinfold.measures.risk import ClassView, find_confidential, measure_original_risk, measure_risk
+from kinfold.measures.table_counts import NumberCounts, count_values
+from kinfold.models.verdict import Verdict
+from kinfold.policy.binding import BoundColumn, BoundPolicy
+from kinfold.policy.encoding import Attribute, format_value
+from kinfold.tables.display import Displayable
+from kinfold.tables.engine import Engine
+from kinfold.tables.schema import Kind, Role
+from kinfold.tables.text_values import warn_of_formulas, warn_of_look_alikes
+
+MAX_VALUES_LISTED = 50  # of a column of categories, the most frequent: names would fill the audit
+
+
+@dataclass(frozen=True, eq=False)
+class RecordRisk:
+    """The risk of each original record, 1 / class size, before and after; NaN `after` for a record that is left out.
+
+    It is internal: it shows which records are easiest to find. No file contains it.
+    """
+
+    before: Floats
+    after: Floats
+
+    def __repr__(self) -> str:
+        return f"<RecordRisk: before and after, of {plural(len(self.before), 'record')}>"
+
+
+def compute_record_risk(pair: Pair, rows: Any) -> RecordRisk:
+    """Return the risk of each original record."""
+    sizes = [count_class_sizes(classes, pair.weight).astype(np.float64) for classes in (pair.initial, pair.masked)]
+    sizes[1][sizes[1] == 0] = np.nan
+    before, after = (1.0 / size for size in sizes)
+    places = rows.places() if isinstance(rows, TupleRows) else slice(None)
+    return RecordRisk(before[places], after[places])
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of the columns before and after, as plain values."""
+
+    numbers: dict[str, dict[str, Any]]
+    correlations: dict[str, Any]
+    frequencies: dict[str, dict[str, Any]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"numbers": self.numbers, "correlations": self.correlations, "frequencies": self.frequencies}
+
+
+def compute_statistics(tables: TablePair, columns: Sequence[BoundColumn]) -> Statistics:
+    """Return the statistics of the columns of both tables."""
+    numbers: dict[str, dict[str, Any]] = {}
+    frequencies: dict[str, dict[str, Any]] = {}
+    for bound in columns:
+        before, after = (_count_values(tables, bound, original=original) for original in (True, False))
+        if bound.kind.is_numeric and isinstance(before, NumberCounts):
+            numbers[bound.name] = {"before": _summarize_column(bound, before), "after": _summarize_column(bound, after)}
+        elif isinstance(before, Counter) and not bound.kind.is_numeric:
+            frequencies[bound.name] = _list_frequencies(before, after)
+    schemas = [tables.engine.schema(frame) for frame in (tables.original, tables.released)]
+    both = [name for name in numbers if all(s[name].storage.kind.is_numeric or s[name].date_format for s in schemas)]
+    if len(both) < 2:
+        return Statistics(numbers, NO_CORRELATIONS, frequencies)
+    old, new = (_correlation_matrix(tables.engine, frame, both) for frame in (tables.original, tables.released))
+    return Statistics(numbers, {"columns": both, "before": old, "after": new}, frequencies)
+
+
+def _count_values(tables: TablePair, bound: BoundColumn, *, original: bool) -> NumberCounts | Counter[str | None]:
+    frame = tables.original if original else tables.released
+    sample = tables.sample.stand_in(tables.engine, frame, original=original) if tables.sample else None
+    return count_values(tables.engine, frame, bound, sample)
+
+
+def _summarize_column(bound: BoundColumn, values: NumberCounts | Counter[str | None]) -> dict[str, Any] | None:
+    if not isinstance(values, NumberCounts):
+        return None  # the release has ranges
+    try:
+        summary: ColumnSummary = evaluate(lambda: summarize(values.finite, weight=values.records))
+    except NotApplicable:
+        return None
+
+    def format_number(number: float) -> float | str:
+        return format_value(bound, number) if bound.kind is Kind.DATE else number
+
+    shares = zip(SUMMARY_QUANTILES, summary.quantiles, strict=True)
+    return {
+        "count": summary.count,
+        "missing": summary.missing,
+        "mean": format_number(summary.mean),
+        "variance": summary.variance,
+        "quantiles": {f"{share:g}": format_number(value) for share, value in shares},
+    }
+
+
+def _correlation_matrix(engine: Engine, frame: Any, names: list[str]) -> list[list[float | None]]:
+    """Return the correlations of the complete records; null with a constant column."""
+    count, _, covariances = engine.moments(frame, {name: engine.schema(frame)[name] for name in names})
+    try:
+        matrix = evaluate(lambda: correlate(count, covariances))
+    except NotApplicable:
+        matrix = np.full((len(names), len(names)), np.nan)
+    return [[None if np.isnan(value) else float(value) for value in row] for row in matrix]
+
+
+def _list_frequencies(before: Counter[str | None], after: Any) -> dict[str, Any]:
+    totals = {value: before[value] + after[value] for value in {*before, *after} if value is not None}
+    values = sorted(totals, key=lambda value: (-totals[value], value))[:MAX_VALUES_LISTED]
+    sides = {"before": before, "after": after}
+    return {
+        "values": values,
+        **{when: [side[value] for value in values] for when, side in sides.items()},
+        "rest": {when: s.total() - s[None] - sum(s[value] for value in values) for when, s in sides.items()},
+        "missing": {when: side[None] for when, side in sides.items()},
+    }
+
+
+NO_CORRELATIONS: dict[str, Any] = {"columns": [], "before": [], "after": []}
+NO_STATISTICS = Statistics({}, NO_CORRELATIONS, {})
+
+
+@dataclass(frozen=True)
+class Measures(Displayable):
+    """Risk and loss as in the JSON contract, statistics before and after, and warnings.
+
+    `risk_by_record` is the risk of each original record, if the tables can be paired; no file contains it.
+    """
+
+    values: Mapping[str, Any]
+    statistics: Statistics = NO_STATISTICS
+    warnings: tuple[str, ...] = field(default=())
+    compute_by_record: Callable[[], RecordRisk] | None = field(default=None, repr=False)
+
+    @cached_property
+    def risk_by_record(self) -> RecordRisk | None:
+        """The risk of each original record, computed on first use."""
+        return None if self.compute_by_record is None else self.compute_by_record()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nested by `risk` and `loss`."""
+        return dict(self.values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key]
+
+    def display(self) -> tuple[str, dict[str, Any]]:
+        """Return the title and values for a notebook."""
+        return "measures", self.to_dict()
+
+    def __repr__(self) -> str:
+        lost, risk = self.values["loss"]["overall"], self.values["risk"]["prosecutor_max"]
+        loss = "loss unknown" if lost is None else f"{lost:.1%} lost"
+        return f"<Measures: {loss}, highest risk {'unknown' if risk is None else f'{risk:.1%}'}>"
+
+    def with_risk(self, key: str, value: Any, note: str) -> Measures:
+        """Return the measures with one more risk and a note on it."""
+        values = {**self.values, "risk": {**self.values["risk"], key: value}, "notes": [*self.values["notes"], note]}
+        return replace(self, values=values)
+
+    def with_pairing(self, how: str, warnings: Sequence[str]) -> Measures:
+        """Return the measures with a description of the pairing of rows, and its warnings."""
+        values = {"pairing": how, **self.values, "notes": [*warnings, *self.values["notes"]]}
+        return replace(self, values=values, warnings=(*warnings, *self.warnings))
+
+
+def measure_release(
+    tables: TablePair,
+    policy: BoundPolicy,
+    verdict: Verdict,
+    attributes: Sequence[Attribute],
+    options: MeasureOptions | None = None,
+) -> Measures:
+    """Measure a release; `attributes` are the original columns over which losses are measured."""
+    options = (options or MeasureOptions()).complete(policy.request.report)
+    quasi = [column.name for column in policy.with_role(Role.QUASI)]
+    sizes = tables.engine.tally(tables.released, quasi, {}).sizes
+    pair = compute_once(lambda: tables.pair(attributes))
+    known = compute_once(lambda: pair().select(quasi))  # what an attacker knows
+    any_order = known
+    if tables.is_paired:
+        known()  # read the tables now: formulas run with strict floating-point checks
+    else:
+        any_order = compute_once(lambda: tables.pair_in_any_order(attributes).select(quasi))
+    classes = find_confidential(tables, tables.released, policy, lambda: any_order().masked[any_order().kept])
+    suppressed, recorded = max(policy.rows - verdict.records, 0), tables.recorded
+    loss = measure_loss(pair, sizes, suppressed, recorded.get("loss", {}), every=options.all_measures)
+    seed, k = policy.request.method.seed, policy.request.privacy.k
+    risk = measure_risk(known, ClassView(sizes, classes), k, options, seed, recorded.get("risk", {}))
+    if tables.sample is not None:
+        exact = add_exact_errors(loss, sum_errors(tables.engine, tables.sample.table, pair().numeric_names))
+        note_sample(tables.sample.note, exact, risk, loss)
+    add_optional_measures(options, tables, policy, any_order, (risk, loss))
+    warnings = tuple(_collect_warnings(tables, policy, known))
+    plausibility, plausibility_notes = _measure_plausibility(tables, policy, any_order)
+    # the original comes last: the engine keeps only the latest of large counts
+    before = measure_original_risk(_view_original(tables, policy, any_order))
+    values = {
+        "records": policy.rows,
+        "released": verdict.records,
+        "suppressed": policy.rows - verdict.records,
+        "classes": verdict.classes,
+        "k": verdict.k,
+        "l": dict(verdict.l),
+        "t": dict(verdict.t),
+        "measures": options.measures,
+        "risk": risk.values,
+        "risk_before": before.values,
+        "loss": loss.values,
+        "plausibility": plausibility,
+        "notes": [*warnings, *plausibility_notes, *collect_notes(risk, before, loss)],
+    }
+    by_record = partial(compute_record_risk, known(), tables.rows) if tables.is_paired and not tables.sample else None
+    columns = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
+    return Measures(values, compute_statistics(tables, columns), warnings, by_record)
+
+
+def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> ClassView:
+    """Return the classes of the original, as if it were released unchanged."""
+    quasi = [column.name for column in policy.with_role(Role.QUASI)]
+    if tables.sample is not None:
+        counts = tables.engine.count_classes(tables.original, quasi)
+        sizes, classes = (np.array(each, np.int64) for each in zip(*counts, strict=True))
+
+        def refuse() -> Any:
+            raise NotApplicable(NEEDS_ALL_RECORDS)
+
+        columns = {column.name: refuse for column in policy.with_role(Role.CONFIDENTIAL)}
+        return ClassView(SizeCounts(sizes, classes, sizes * classes), columns)
+    if tables.is_paired:
+        sizes = np.bincount(pair().initial, pair().weight).astype(np.int64)
+    else:
+        sizes = tables.engine.tally(tables.original, quasi, {}).sizes
+    return ClassView(sizes, find_confidential(tables, tables.original, policy, lambda: pair().initial))
+
+
+def _measure_plausibility(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> Plausibility:
+    if tables.sample is not None:
+        return check_large_plausibility(tables, pair())
+    others = [c.name for c in policy.columns if c.role in (Role.CONFIDENTIAL, Role.OTHER) and not c.kind.is_numeric]
+    try:
+        return check_plausibility(tables, pair(), others)
+    except NotApplicable as error:
+        return {}, [f"plausibility: {error.reason}"]
+
+
+def _collect_warnings(tables: TablePair, policy: BoundPolicy, known: PairSource) -> Iterator[str]:
+    engine, quasi = tables.engine, [column.name for column in policy.with_role(Role.QUASI)]
+    yield from check_k_alone(engine, tables.released, policy)
+    if tables.sample is not None:
+        amounts = select_amounts(known())
+        for name, counts in tables.sample.table.dominant_classes.items():
+            if name in amounts:
+                yield from describe_dominance(name, *counts)
+    elif tables.is_paired:
+        yield from check_dominance(known())
+    yield from check_singling_out(tables, quasi, [column.name for column in policy.with_role(Role.OTHER)])
+    yield from warn_of_look_alikes(engine, tables.original, policy.text_columns)
+    yield from warn_of_formulas(engine, tables.released, policy.request.output.spreadsheet_safe)

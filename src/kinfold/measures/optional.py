@@ -1,0 +1,330 @@
+"""Measures on request: risk from a population or from sampling weights, linkage on subsets, and the loss of a task.
+
+    risk.journalist, risk.individual    {max, mean}
+    risk.uniques                        {sample, zayatz, pitman}: with a population or sampling weights
+    risk.above_threshold                {threshold, prosecutor, journalist or individual}: shares of the records
+    risk.linkage_subsets                [{columns, linkage, bound}], bound = 1/k
+    risk.linkage_untouched              {columns, linkage}
+    loss.task                           {task, original, released, loss}
+
+Population: a table of the people that the release was sampled from, with the original quasi-identifiers. Each person
+counts for the nearest released classes in the distance of the policy, which is 0 for a class that covers the person. F
+of a class is the number of its people, at least the number of its records; the journalist's risk is 1 / F. Cost:
+distinct people times classes. Sampling weights are a column of the release or of the original.
+
+Task: a regression or a classification fitted to both tables and scored on the original records. Features are all other
+columns: numbers (a range by its middle), and shares of the most frequent categories (a label gives equal shares to the
+categories that it covers). A column whose released cells are mostly labels of several categories is constant in the fit
+to the release. Records need not be paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.hierarchies import TOP
+from kinfold.measures.coverage import compute_gaps, find_extents, find_places, find_spans, get_released_numbers
+from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, group_rows
+from kinfold.measures.formulas.attackers import (
+    individual_risk,
+    journalist_risk,
+    marketer_risk,
+    pitman_uniques,
+    prosecutor_risk,
+    sample_uniques,
+    share_above,
+    zayatz_uniques,
+)
+from kinfold.measures.formulas.utility import accuracy_loss, regression_loss
+from kinfold.measures.measure_table import MeasureTable, compute_once, evaluate
+from kinfold.measures.options import MeasureOptions
+from kinfold.measures.pairing import Pair, PairedColumn, PairSource, TablePair
+from kinfold.measures.risk import link_subsets, link_untouched
+from kinfold.policy.binding import BoundColumn, BoundPolicy
+from kinfold.policy.encoding import CategoricalAttribute, NumericAttribute, encode
+from kinfold.policy.validation import suggest_name
+from kinfold.tables.schema import Kind, Role
+
+PAIRS_PER_CHUNK = 2_000_000  # about 16 MB for each column
+MAX_POPULATION_PAIRS = 2_000_000_000  # about a minute
+DISTANCE_SLACK, DISTANCE_EPSILON = 1 + 1e-9, 1e-12  # distances that differ only by rounding are equal
+MAX_FEATURE_CATEGORIES = 24  # of a column: the time of a fit grows with the square of their number
+
+
+def compute_journalist_risk(pair: Pair, engine: Any, people: Any) -> Floats:
+    """Return 1 / F of each released record; `people` is the frame of the population."""
+    table = _collect_people(pair, engine, people)
+    classes, first = group_released(pair)
+    sides = build_class_distances(pair, first)
+    known = [side.read(table.column(column.name)) for side, column in zip(sides, pair.columns, strict=True)]
+    counts = _count_nearest(sides, np.column_stack(known), len(first))
+    return journalist_risk(classes, np.maximum(counts, np.bincount(classes)))
+
+
+def read_sampling_weights(tables: TablePair, name: str) -> tuple[Floats, int]:
+    """Return the sampling weights of the released records, and the number of missing ones.
+
+    The column may be in the release or in the original. Missing weights are replaced by the mean of the others.
+    """
+    for frame, rows in ((tables.released, None), (tables.original, tables.rows)):
+        column = tables.engine.schema(frame).get(name)
+        if column is None:
+            continue
+        if isinstance(rows, str):
+            raise NotApplicable(rows)
+        if column.storage.kind is not Kind.CONTINUOUS:
+            raise DataError(f"the sampling weights '{name}' are not all numbers", fix="give every record a weight")
+        weights = tables.engine.collect(frame, {name: column}).column(0).to_numpy(zero_copy_only=False)
+        weights = np.asarray(weights if rows is None else weights[rows], np.float64)
+        missing = np.isnan(weights)
+        if missing.all():
+            raise NotApplicable("every sampling weight is missing")
+        return np.where(missing, weights[~missing].mean(), weights), int(missing.sum())
+    what = f"no column '{name}' for the sampling weights"
+    raise DataError(what, fix="name a column of the release or of the original")
+
+
+def _collect_people(pair: Pair, engine: Any, people: Any) -> Any:
+    schema, problems, wanted = engine.schema(people), [], {}
+    for column in pair.columns:
+        stored = schema.get(column.name)
+        numeric = not isinstance(column.attribute, CategoricalAttribute)
+        if stored is None:
+            what = f"the population has no column '{column.name}'"
+            problems.append(Problem(what, "give a population with all quasi-identifiers"))
+        elif numeric and not (stored.storage.kind.is_numeric or stored.date_format):
+            what = f"'{column.name}' of the population is not {column.attribute.bound.kind}"
+            problems.append(Problem(what, "correct the values of this column in the population table"))
+        wanted[column.name] = stored if numeric else None
+    if problems:
+        raise DataError(problems)
+    return engine.collect(people, wanted)
+
+
+def build_class_distances(pair: Pair, first: Ints) -> list[_NumberDistance | _CategoryDistance]:
+    """Return the distances to all classes for each column; `first` has a row of each class."""
+    return [
+        _CategoryDistance(c, first) if isinstance(c.attribute, CategoricalAttribute) else _NumberDistance(c, first)
+        for c in pair.columns
+    ]
+
+
+def group_released(pair: Pair) -> tuple[Ints, Ints]:
+    """Return the class of each released record and the first original row of each class."""
+    classes, first = group_rows(np.column_stack([column.after[pair.kept] for column in pair.columns]))
+    return classes, np.flatnonzero(pair.kept)[first]
+
+
+class _NumberDistance:
+    """The range of a number in each class, and the distance of other numbers to it."""
+
+    def __init__(self, column: PairedColumn, at: Ints) -> None:
+        if column.numbers is not None:
+            self.low = self.high = column.numbers[at]
+        else:
+            assert column.place is not None  # noqa: S101  a column has numbers or labels
+            low, high = (np.append(ends, [np.nan, np.nan])[column.place[at]] for ends in find_extents(column))
+            self.low, self.high = low, high
+        numbers = column.attribute.numbers  # type: ignore[union-attr]
+        deviation = float(np.nanstd(numbers))
+        self.weight = column.attribute.bound.request.weight
+        self.unit = 1.0 / deviation if deviation > 0 else 0.0
+
+    def read(self, values: Any) -> Floats:
+        """Return a column of the population as numbers."""
+        return np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
+
+    def squared_distance(self, values: Floats) -> Floats:
+        """Return the squared distance of each value to each class."""
+        x = values[:, None]
+        gap = np.maximum(np.maximum(self.low - x, x - self.high), 0.0) * self.unit
+        both_missing = np.isnan(x) & np.isnan(self.low)
+        return self.weight * np.where(both_missing, 0.0, np.where(np.isnan(gap), 1.0, gap)) ** 2
+
+
+class _CategoryDistance:
+    """The distance of each category to the label of each class."""
+
+    def __init__(self, column: PairedColumn, at: Ints) -> None:
+        self.column = column
+        assert column.place is not None  # noqa: S101  codes are released as labels
+        table = compute_gaps(column)
+        is_top = np.array([label == TOP for label in (*column.labels, "")])
+        unknown = np.where(is_top, 0.0, table.max())  # for categories that the original lacks
+        self.table = np.vstack([table, unknown])[:, np.where(column.place < 0, len(column.labels), column.place)[at]]
+
+    def read(self, values: Any) -> Floats:
+        """Return a column of the population as numbers."""
+        attribute = self.column.attribute
+        assert isinstance(attribute, CategoricalAttribute)  # noqa: S101  the caller checks
+        place = {text: code for code, text in enumerate(attribute.texts[:-1])}
+        encoded = values.combine_chunks().dictionary_encode()
+        code = [place.get(text, len(self.table) - 1) for text in encoded.dictionary.to_pylist()]
+        index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return np.asarray(np.array([*code, attribute.null_code], np.float64)[index], np.float64)
+
+    def squared_distance(self, values: Floats) -> Floats:
+        """Return the squared distance of each value to each class."""
+        return np.asarray(self.table[values.astype(np.int64)], np.float64)
+
+
+def _count_nearest(sides: Sequence[_NumberDistance | _CategoryDistance], people: Floats, classes: int) -> Ints:
+    """Return for each class the number of people whose nearest class it is."""
+    group, first = group_rows(people)
+    number, distinct = np.bincount(group), people[first]
+    if len(distinct) * classes > MAX_POPULATION_PAIRS:
+        raise NotApplicable("the population has too many people, or the release too many classes, to compare them all")
+    counts = np.zeros(classes, np.int64)
+    step = max(1, PAIRS_PER_CHUNK // max(classes, 1))
+    for start in range(0, len(distinct), step):
+        rows = distinct[start : start + step]
+        distances = (side.squared_distance(rows[:, j]) for j, side in enumerate(sides))
+        distance = sum(distances, np.zeros((len(rows), classes)))
+        nearest = distance <= distance.min(axis=1, keepdims=True) * DISTANCE_SLACK + DISTANCE_EPSILON
+        counts += number[start : start + step] @ nearest
+    return counts
+
+
+def fit_task(pair: Pair, kind: str, target: str) -> dict[str, Any]:
+    """Return the scores on the original records of the fits to both tables, and their difference."""
+    names = [column.name for column in pair.columns]
+    if target not in names:
+        what = f"no column '{target}' for the task{suggest_name(target, names)}"
+        raise PolicyError(what, fix="name a column of both tables")
+    aim = pair.columns[names.index(target)]
+    most = len(pair.kept) // 2  # names and other columns of mostly different values explain nothing
+    others = [c for c in pair.columns if c is not aim]
+    others = [c for c in others if isinstance(c.attribute, NumericAttribute) or c.attribute.null_code <= most]
+    if not others:
+        raise NotApplicable("there is no other column to explain the target by")
+    features = [
+        _number_features(column) if isinstance(column.attribute, NumericAttribute) else _category_features(column)
+        for column in others
+    ]
+    sides = [np.hstack(parts) for parts in zip(*features, strict=True)]
+    before, after = sides[0], sides[1][pair.kept]
+    numeric, regression = isinstance(aim.attribute, NumericAttribute), kind == "regression"
+    if numeric != regression:
+        other = "regression" if numeric else "classification"
+        raise PolicyError(f"'{aim.name}' is {aim.attribute.bound.kind}", fix=f"explain it by {other}:COLUMN")
+    if regression:
+        x, y = _number_features(aim)
+        scores = regression_loss(np.hstack([before, x]), np.hstack([after, y[aim.kept]]), target=before.shape[1])
+    else:
+        truth, answers = aim.before, aim.after[aim.kept]
+        single = answers <= int(truth.max())  # not a label of several categories
+        scores = accuracy_loss(before, after[single], truth, answers[single])
+    return {"task": f"{kind}:{target}", "original": scores.original, "released": scores.released, "loss": scores.loss}
+
+
+def _number_features(column: PairedColumn) -> tuple[Floats, Floats]:
+    assert isinstance(column.attribute, NumericAttribute)  # noqa: S101  the caller checks
+    return column.attribute.numbers[:, None], get_released_numbers(column)[:, None]
+
+
+def _category_features(column: PairedColumn) -> tuple[Floats, Floats]:
+    """Return the share of each frequent category in the value of each record, before and after."""
+    assert column.place is not None  # noqa: S101  codes are released as labels
+    spans, own = find_spans(column), find_places(column)
+    counts = np.bincount(own, minlength=spans.values + 1)
+    frequent = np.sort(np.argsort(-counts[: spans.values], kind="stable")[:MAX_FEATURE_CATEGORIES])
+    width = (spans.stop - spans.start)[:, None]
+    inside = (frequent >= spans.start[:, None]) & (frequent < spans.stop[:, None])
+    shares = np.vstack([inside / width, np.zeros((2, len(frequent)))])  # after the labels: left out, null
+    before = (own[:, None] == frequent).astype(np.float64)
+    exact = np.append(spans.stop - spans.start == 1, [False, True])[column.place[column.kept]]
+    if 2 * exact.sum() < len(exact):
+        return before, np.broadcast_to(before.mean(axis=0), before.shape)
+    return before, shares[column.place]
+
+
+def add_optional_measures(
+    options: MeasureOptions,
+    tables: TablePair,
+    policy: BoundPolicy,
+    pair: PairSource,
+    measures: tuple[MeasureTable, MeasureTable],
+) -> None:
+    """Add the optional measures to the tables of risk and loss; `pair` has the quasi-identifiers, in any order."""
+    risks, losses = measures
+    seed = policy.request.method.seed
+    _add_outside_risks(options, tables, pair, risks)
+    if options.linkage_subsets:
+        k = int(np.bincount(pair().masked[pair().kept]).min())
+        risks.write("linkage_subsets", lambda: link_subsets(_require_pair(tables, pair), risks, k, seed))
+    if options.linkage_untouched:
+        names = [c.name for c in policy.columns if c.role in (Role.CONFIDENTIAL, Role.OTHER)]
+        paired = partial(_require_pair, tables, pair)
+        risks.write("linkage_untouched", lambda: link_untouched(paired(), risks, tables, names, seed))
+    if options.task is not None:
+        kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
+        losses.write("task", lambda: fit_task(_pair_all_columns(tables, kept), *options.parse_task()))
+
+
+def _pair_all_columns(tables: TablePair, columns: Sequence[BoundColumn]) -> Pair:
+    try:
+        return tables.pair_in_any_order(encode(tables.engine, tables.original, columns))
+    except DataError:
+        if any(column.request.map for column in columns):
+            raise NotApplicable("orders and hierarchies of columns with a map have only its new values") from None
+        raise
+
+
+def _require_pair(tables: TablePair, pair: PairSource) -> Pair:
+    if isinstance(tables.rows, str):
+        raise NotApplicable(tables.rows)
+    return pair()
+
+
+def _add_outside_risks(options: MeasureOptions, tables: TablePair, pair: PairSource, table: MeasureTable) -> None:
+    """Add the risk from attackers who do not know whether a person is in the release."""
+    risks: dict[str, Callable[[], Floats]] = {"prosecutor": lambda: prosecutor_risk(_released_classes(pair))}
+    people: Callable[[], int] | None = None
+    if options.population is not None:
+        population = tables.engine.read(options.population, form=tables.original.form.for_other_file())
+        risks["journalist"] = compute_once(lambda: compute_journalist_risk(pair(), tables.engine, population))
+        people = compute_once(lambda: int(tables.engine.schema(population).rows))
+    elif options.sampling_weights is not None:
+        column = options.sampling_weights
+        weights = compute_once(lambda: read_sampling_weights(tables, column))
+        risks["individual"] = compute_once(
+            lambda: individual_risk(_released_classes(pair), _note_missing_weights(weights(), table))
+        )
+        people = compute_once(lambda: round(float(weights()[0].sum())))
+    for name, risk in list(risks.items())[1:]:
+        table.write(name, lambda risk=risk: {"max": float(risk().max()), "mean": marketer_risk(risk())})  # type: ignore[misc]
+    if people is not None:
+        table.write("uniques", lambda: _estimate_uniques(_released_classes(pair), people()))
+    if options.threshold is not None:
+        threshold = options.threshold
+        table.write(
+            "above_threshold",
+            lambda: {"threshold": threshold} | {name: share_above(risk(), threshold) for name, risk in risks.items()},
+        )
+
+
+def _note_missing_weights(weights: tuple[Floats, int], table: MeasureTable) -> Floats:
+    values, missing = weights
+    if missing:
+        table.add_note("individual", f"{missing:,} missing sampling weights were replaced by the mean of the others")
+    return values
+
+
+def _released_classes(pair: PairSource) -> Ints:
+    return pair().masked[pair().kept]
+
+
+def _estimate_uniques(classes: Ints, people: int) -> dict[str, float | None]:
+    sizes = np.bincount(classes)
+    uniques: dict[str, float | None] = {"sample": sample_uniques(sizes)}
+    for name, formula in (("zayatz", zayatz_uniques), ("pitman", pitman_uniques)):
+        try:
+            uniques[name] = evaluate(partial(formula, sizes, people))
+        except NotApplicable:
+            uniques[name] = None
+    return uniques

@@ -1,0 +1,224 @@
+"""Warnings about a release: what can go wrong although all promises hold.
+
+    k alone         a class with one confidential value reveals it for all its members
+    dominance       the average of a class reveals its largest record, see `formulas.attribute_disclosure`
+    singling out    a column that is released unchanged distinguishes records inside their class
+
+Plausibility counts what the release has and the original has not, and the reverse:
+
+    vanished        categories of a quasi-identifier that no released record has, usually rare ones
+    outside         released numbers below the smallest or above the largest original number
+    combinations    released records with two categories that never occur together in the original, such as a pregnant
+                    man. One column is a quasi-identifier released as categories; the other is one too, or a column with
+                    few categories that is released unchanged
+
+Labels of several values are left out. Null is one more category. Cost: one pass over the records for each pair of
+columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import plural
+from kinfold.measures.formulas.arrays import Floats, Ints
+from kinfold.measures.formulas.attribute_disclosure import ClassOrder, are_amounts, find_revealing_classes
+from kinfold.measures.pairing import Pair, PairedColumn, TablePair, TupleRows
+from kinfold.policy.binding import BoundPolicy
+from kinfold.policy.encoding import CategoricalAttribute, NumericAttribute
+from kinfold.policy.terms import get_reading
+from kinfold.tables.column_names import YEAR_WORDS, Hint, find_hints, mentions
+from kinfold.tables.engine import Engine
+from kinfold.tables.queries import count_new_pairs, count_unique_rows
+from kinfold.tables.schema import Kind, Role
+
+DOMINANCE_PERCENT = 75.0  # of the total of a class for one record: the (1,75) rule of Hundepool et al. 2012
+P_PERCENT = 10.0  # of the p% rule: usual values are 10 to 15
+MAX_COLUMNS_LISTED = 3  # in separate warnings
+MAX_KEPT_CATEGORIES = 100  # of a column that is released unchanged: with more, most combinations are new by chance
+MAX_COMBINATIONS = 20_000_000  # in one array of 20 MB; columns with more are not checked
+NEEDS_ALL_RECORDS = "it needs all records of the original at once, and the table is too large for that"
+
+
+def check_dominance(pair: Pair) -> Iterator[str]:
+    """Yield warnings of averaged amounts whose class averages reveal the largest record."""
+    amounts = select_amounts(pair)
+    if amounts and pair.kept.any():
+        classes = ClassOrder.from_classes(pair.masked)
+        for name, values in amounts.items():
+            marks = find_revealing_classes(classes, values, DOMINANCE_PERCENT, P_PERCENT)
+            yield from describe_dominance(name, *(int(marked.sum()) for marked in marks))
+
+
+def select_amounts(pair: Pair) -> dict[str, Floats]:
+    """Return the averaged columns that hold amounts, not ages or years, judged by their names and values."""
+    amounts = {}
+    for column in pair.columns:
+        name, attribute = column.name, column.attribute
+        averaged = column.numbers is not None and attribute.bound.kind is Kind.CONTINUOUS and not column.generalized
+        if averaged and isinstance(attribute, NumericAttribute):
+            age_or_year = find_hints(name) & {Hint.AGE, Hint.BIRTH} or mentions(name, YEAR_WORDS)
+            if not age_or_year and are_amounts(attribute.numbers):
+                amounts[name] = attribute.numbers
+    return amounts
+
+
+def describe_dominance(name: str, dominated: int, within: int) -> Iterator[str]:
+    """Yield warnings of the numbers of classes whose average reveals the largest record, by either rule."""
+    if dominated:
+        yield (
+            f"'{name}': one record makes more than {DOMINANCE_PERCENT:g}% of the total in "
+            f"{plural(dominated, 'class', 'classes')}, so that the average reveals it ((n,k) rule)"
+        )
+    if within:
+        yield (
+            f"'{name}': in {plural(within, 'class', 'classes')} the second largest record can estimate the "
+            f"largest to within {P_PERCENT:g}% (p% rule)"
+        )
+
+
+def check_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> Iterator[str]:
+    """Yield a warning of each confidential column that no promise but k protects."""
+    privacy, quasi = policy.request.privacy, [column.name for column in policy.with_role(Role.QUASI)]
+    if any(level is not None for level in (privacy.t, privacy.l, privacy.p, privacy.alpha)):
+        return
+    for column in policy.with_role(Role.CONFIDENTIAL):
+        if column.request.t is None and column.request.l is None:
+            tally = engine.tally(released, quasi, {column.name: get_reading(column)})
+            values = np.bincount(tally.spreads[column.name].group, minlength=len(tally))
+            share = tally.sizes[values == 1].sum() / max(tally.records, 1)
+            yield (
+                f"'{column.name}' is confidential and protected by k alone: {share:.1%} of the records are in classes "
+                "with one value of it, which reveals the value of each member; set t or l"
+            )
+
+
+def check_singling_out(tables: TablePair, quasi: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """Yield warnings of columns that are released unchanged and make records unique in their class."""
+    engine, released = tables.engine, tables.released
+    counts = {name: unique for name in names if (unique := count_unique_rows(engine, released, [*quasi, name]))}
+    rows = engine.tally(released, quasi, {}).records if counts else 0
+    if len(counts) <= MAX_COLUMNS_LISTED:
+        for name, number in counts.items():
+            yield f"'{name}' is released unchanged and makes {number:,} of {rows:,} records unique in their class"
+        return
+    worst = sorted(counts.items(), key=lambda pair: -pair[1])[:MAX_COLUMNS_LISTED]
+    listed = ", ".join(f"'{name}' {number:,}" for name, number in worst)
+    yield (
+        f"{len(counts)} columns are released unchanged and make some of the {rows:,} records unique in their class, "
+        f"most of them {listed}"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryCodes:
+    """A column of both tables as codes from 0 up, each in the row order of its table."""
+
+    name: str
+    before: Ints
+    after: Ints
+    codes: int
+
+    @classmethod
+    def from_column(cls, column: PairedColumn, rows: NDArray[np.intp]) -> CategoryCodes:
+        """Return a column of categories; null has the last code."""
+        assert isinstance(column.attribute, CategoricalAttribute)  # noqa: S101  the caller checks
+        null = column.attribute.null_code
+        before, after = column.before, column.after[rows]
+        return cls(column.name, np.where(before < 0, null, before), np.where(after < 0, null, after), null + 1)
+
+    def count_vanished(self) -> tuple[int, int]:
+        """Return the number of vanished categories, and of their original records."""
+        before, after = (np.bincount(side, minlength=self.codes)[:-1] for side in (self.before, self.after))
+        gone = (before > 0) & (after == 0)
+        return int(gone.sum()), int(before[gone].sum())
+
+
+Plausibility: TypeAlias = tuple[dict[str, dict[str, int]], list[str]]  # counts by column or pair of columns; notes
+
+
+def check_plausibility(tables: TablePair, pair: Pair, others: Sequence[str]) -> Plausibility:
+    """Count what is not plausible; `others` are the categorical columns that are released unchanged."""
+    coded = [c for c in pair.columns if isinstance(c.attribute, CategoricalAttribute) and not c.generalized]
+    rows = tables.rows if isinstance(tables.rows, np.ndarray) else np.arange(int(pair.kept.sum()))
+    own = [] if isinstance(tables.rows, TupleRows) else [CategoryCodes.from_column(column, rows) for column in coded]
+    vanished = {each.name: each.count_vanished() for each in own}
+    outside = {c.name: _count_outside(c, pair.weight) for c in pair.columns if c.compares_numbers}
+    counts = {(a.name, b.name): _count_new_pairs(a, b) for a, b in combinations(own, 2)}
+    counts |= _count_new_pairs_with_kept(tables, own, others)
+    place = [*(each.name for each in own), *others].index
+    ordered = sorted(counts, key=lambda pair: (place(pair[0]), place(pair[1])))
+    new = {f"{one} + {other}": counts[one, other] for one, other in ordered if counts[one, other]}
+    values = {"vanished": {name: n for name, (n, _) in vanished.items()}, "outside": outside, "combinations": new}
+    return values, [*_describe_findings(vanished, outside, new)]
+
+
+def check_large_plausibility(tables: TablePair, pair: Pair) -> Plausibility:
+    """Count the vanished categories of a large table, by its engine."""
+    vanished = {}
+    for column in pair.columns:
+        if isinstance(column.attribute, CategoricalAttribute) and not column.generalized:
+            tallies = (tables.engine.tally(frame, [column.name], {}) for frame in (tables.original, tables.released))
+            before, after = (
+                dict(zip(tally.keys[column.name].tolist(), tally.sizes.tolist(), strict=True)) for tally in tallies
+            )
+            gone = [records for category, records in before.items() if category is not None and category not in after]
+            vanished[column.name] = len(gone), sum(gone)
+    note = f"plausibility.outside, plausibility.combinations: {NEEDS_ALL_RECORDS}"
+    values = {"vanished": {name: n for name, (n, _) in vanished.items()}}
+    return values, [*_describe_findings(vanished, {}, {}), note]
+
+
+def _count_new_pairs_with_kept(
+    tables: TablePair, own: Sequence[CategoryCodes], others: Sequence[str]
+) -> dict[tuple[str, str], int]:
+    """Count new pairs with columns that are released unchanged, in the engine."""
+    schemas = [tables.engine.schema(frame) for frame in (tables.original, tables.released)]
+    few = {
+        name: max(schema[name].distinct for schema in schemas) + 1
+        for name in others
+        if all(name in schema and schema[name].distinct <= MAX_KEPT_CATEGORIES for schema in schemas)
+    }
+    pairs = [(each.name, name) for each in own for name, codes in few.items() if each.codes * codes <= MAX_COMBINATIONS]
+    counts = count_new_pairs(tables.engine, tables.original, tables.released, pairs) if pairs else []
+    return dict(zip(pairs, counts, strict=True))
+
+
+def _count_outside(column: PairedColumn, weight: Ints | None) -> int:
+    assert isinstance(column.attribute, NumericAttribute)  # noqa: S101  the caller checks
+    assert column.numbers is not None  # noqa: S101  the caller checks
+    known = column.attribute.numbers[~column.attribute.null]
+    if not len(known):
+        return 0
+    outside = (column.numbers < known.min()) | (column.numbers > known.max())
+    return int(outside.sum() if weight is None else weight[outside].sum())
+
+
+def _count_new_pairs(one: CategoryCodes, other: CategoryCodes) -> int:
+    """Count the released records with two categories that never occur together in the original."""
+    if one.codes * other.codes > MAX_COMBINATIONS:
+        return 0
+    known = np.zeros(one.codes * other.codes, np.bool_)
+    known[one.before * other.codes + other.before] = True
+    return int((~known[one.after * other.codes + other.after]).sum())
+
+
+def _describe_findings(
+    vanished: dict[str, tuple[int, int]], outside: dict[str, int], new: dict[str, int]
+) -> Iterator[str]:
+    for name, (categories, records) in vanished.items():
+        if categories:
+            gone = f"{plural(categories, 'category', 'categories')} of the original ({plural(records, 'record')})"
+            yield f"'{name}': no released record has {gone}"
+    for name, cells in outside.items():
+        if cells:
+            yield f"'{name}': {plural(cells, 'released value')} outside the range of the original"
+    for names, records in new.items():
+        count = plural(records, "released record")
+        yield f"{names}: {count} with a combination of values that the original does not have"

@@ -1,0 +1,467 @@
+"""The pipeline: read, bind, plan, apply, verify, measure. Start reading here.
+
+source ─read─▶ frame ─bind─▶ policy ─plan─▶ recoding ─apply─▶ released ─verify─▶ verdict ─measure─▶ report
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import numpy as np
+
+from kinfold import __version__
+from kinfold.errors import PolicyError, Problem, require_callable
+from kinfold.measures.loss import restore_original_values
+from kinfold.measures.measure_table import MeasureTable, collect_notes
+from kinfold.measures.measurement import Measures, measure_release
+from kinfold.measures.optional import add_optional_measures
+from kinfold.measures.options import MeasureOptions
+from kinfold.measures.pairing import TablePair, encode_quasi, pair_tables
+from kinfold.methods.blocks.pool import NO_CHECKPOINTS, CheckpointStore
+from kinfold.methods.plan import Chooser, Plan, Task, plan
+from kinfold.models.terms import Terms
+from kinfold.models.verdict import Verdict
+from kinfold.policy.binding import bind
+from kinfold.policy.encoding import encode
+from kinfold.policy.exact_values import describe_time_zones
+from kinfold.policy.model import Policy
+from kinfold.policy.preparation import PreparedTable, prepare
+from kinfold.policy.rule_checks import count_violations, describe_rule_counts
+from kinfold.policy.schema import add_policy_keywords, build_policy, collect_policy_values
+from kinfold.policy.table import Table
+from kinfold.policy.terms import build_release_terms, build_scopes, build_terms, quote_terms
+from kinfold.progress import Progress, StageProgress, nested_progress, run_in_thread
+from kinfold.release.certificate import Certificate, read_policy_values
+from kinfold.release.inspection import check_folder, check_output_keys, check_table
+from kinfold.release.release import Release
+from kinfold.release.row_pairs import PairSources, drop_identifiers, pair_rows
+from kinfold.tables import frames
+from kinfold.tables.column_names import require_header
+from kinfold.tables.databases.address import DatabaseAddress, parse_source
+from kinfold.tables.engine import Engine
+from kinfold.tables.queries import label_rows
+from kinfold.tables.recoding import Recoding, build_unquote_recoding
+from kinfold.tables.schema import Role, Schema
+from kinfold.tables.source_form import SourceForm
+from kinfold.verification import judge_people
+from kinfold.verification import verify as check
+
+if TYPE_CHECKING:
+    from kinfold.disk.checkpoints import CheckpointFolder
+    from kinfold.hierarchies import Hierarchy
+    from kinfold.methods.generalize.lattice import Lattice
+    from kinfold.methods.generalize.mu_argus import MuArgusState
+    from kinfold.profiling.profile import Profile
+
+MISSING_TEXTS = ("",)  # an empty text is a missing value in every source, because CSV cannot distinguish the two
+
+MISMATCHES = {
+    "source": "the stopped run read another input",
+    "policy": "the stopped run had another policy",
+    "kinfold": "the stopped run used another version of kinfold",
+}
+RESTART_HINT = "leave out --resume to start again"
+
+Params = ParamSpec("Params")
+
+
+def cancellable(run: Callable[Params, Release]) -> Callable[Params, Release]:
+    """Run the pipeline in a thread if `progress` is given, so that an error raised by the callback stops it at once.
+
+    With `ask`, the pipeline stays in the calling thread, which gives the answers. A run that fails closes its engine:
+    it leaves no rows in memory or on disk, however long the exception is kept.
+    """
+
+    @wraps(run)
+    def run_cancellable(*args: Params.args, **keywords: Params.kwargs) -> Release:
+        from kinfold.tables.duckdb.connection import watch_queries
+
+        with watch_queries() as watch:
+
+            def run_and_close(**more: Any) -> Release:
+                with watch.closing_on_error():
+                    return run(*args, **{**keywords, **more})
+
+            callback: Any = keywords.get("progress")
+            require_callable("progress", callback)
+            if callback is None or keywords.get("ask") is not None:
+                return run_and_close()
+            return run_in_thread(lambda progress: run_and_close(progress=progress), callback, watch)
+
+    return run_cancellable
+
+
+@add_policy_keywords()
+@cancellable
+def anonymize(
+    source: Any,
+    policy: Any = None,
+    *,
+    progress: StageProgress | None = None,
+    ask: Chooser | None = None,
+    saved: CheckpointFolder | None = None,
+    **request: Any,
+) -> Release:
+    """Anonymize a table and return the verified `Release`. Raise if the result breaks a promise.
+
+    `policy` is a `Policy`, a mapping or a TOML file; or give keywords: `quasi=[...], confidential=[...], k=5`.
+    `progress(stage, done, total)` is called during the run; an exception that it raises stops the run.
+    `ask` chooses for the data holder in mu-argus. `saved` is a folder of checkpoints, so that a run can be resumed.
+    """
+    started, report = time.perf_counter(), progress or _ignore_progress
+    request_policy = build_policy(policy, request)
+    source = _parse_text(source)
+    if not isinstance(source, Path | DatabaseAddress) and not frames.is_spark(source) and frames.is_frame(source):
+        source = frames.Snapshot.from_frame(source)  # later changes to the caller's frame do not reach the release
+    rows = resolve_source(source)
+    engine = open_engine(request_policy, rows)
+    report("read", 0, 1)
+    original = engine.read(rows, MISSING_TEXTS, request_policy.source.form)  # frame: the rows of the source
+    del rows
+    prepared, schema, table = bind_table(engine, original, request_policy, frames.get_index_names(source))
+    checkpoints = open_checkpoints(saved, request_policy, original.checksum)
+    planned = _plan(table, prepared, report, ask, checkpoints)  # how to recode each row and column
+    report("apply", 0, 1)
+    recoded = engine.apply(prepared.frame, planned.recoding, schema)  # frame: the rows that are measured
+    terms, released = table.terms, recoded
+    if request_policy.output.spreadsheet_safe:  # formulas are quoted in the file, but measured without quotes
+        planned, terms = replace(planned, recoding=planned.recoding.with_quotes()), quote_terms(terms)
+        released = engine.apply(prepared.frame, planned.recoding, schema)  # frame: the rows that are written
+    report("verify", 0, 1)
+    verdict = check(engine, released, terms)  # save() checks again, on the written file
+    verdict = _add_people_findings(verdict, table, released, planned, terms).require()
+    report("measure", 0, 1)
+    tables = pair_tables(table, original, recoded, planned.recoding, large=planned.large, dominated=planned.dominated)
+    measures = _measure(tables, table, prepared, verdict, planned)  # risk and loss
+    rules = count_violations(table.policy, engine, prepared.mapped, recoded)  # edit rules, before and after
+    report("done", 1, 1)
+    return Release(
+        verdict=verdict,
+        measures=measures,
+        policy=table.policy,
+        terms=terms,
+        plan=planned.prepend_notes(*describe_rule_counts(rules)),
+        schema=schema,
+        seconds=time.perf_counter() - started,
+        source=source.reduce_to(planned.recoding) if isinstance(source, frames.Snapshot) else source,
+        engine=engine,
+        original=original,
+        prepared=prepared,
+        released=released,
+        rules=rules,
+        sample=tables.sample,
+    )
+
+
+def open_checkpoints(saved: CheckpointFolder | None, policy: Policy, checksum: str | None) -> CheckpointStore:
+    """Return the checkpoints of a run; raise if a run is resumed with another input, policy or version."""
+    if saved is None:
+        return NO_CHECKPOINTS
+    if checksum is None:
+        if saved.resume:
+            what = "cannot resume: only a run on a file can be resumed, because other inputs have no checksum"
+            raise PolicyError(what, fix=RESTART_HINT)
+        return NO_CHECKPOINTS
+    policy_hash = hashlib.sha256(policy.toml().encode())
+    for _, column in sorted(policy.columns.items()):
+        if column.hierarchy is not None and column.hierarchy.file is not None and column.hierarchy.file.is_file():
+            policy_hash.update(column.hierarchy.file.read_bytes())
+    differences = saved.begin({"source": checksum, "policy": policy_hash.hexdigest(), "kinfold": __version__})
+    if differences:
+        raise PolicyError(Problem(f"cannot resume: {MISMATCHES[part]}", RESTART_HINT) for part in differences)
+    return saved
+
+
+def _plan(
+    table: Table, prepared: PreparedTable, progress: StageProgress, ask: Chooser | None, checkpoints: CheckpointStore
+) -> Plan:
+    """Run the method and return its plan, with the notes on prepared values and time zones first."""
+    task = Task(
+        table.policy,
+        table.terms.models,
+        table,
+        progress=nested_progress(partial(progress, "plan")),
+        choose=ask,
+        checkpoints=checkpoints,
+        stage_progress=partial(partial, progress),
+        run_jobs=table.engine.map_blocks,
+    )
+    zones = describe_time_zones(table.policy.with_role(Role.QUASI))
+    return plan(task).prepend_notes((*prepared.notes, *zones), (*prepared.public_notes, *zones))
+
+
+def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: Verdict, planned: Plan) -> Measures:
+    """Measure a release against the original values, before any of them was recoded."""
+    attributes = restore_original_values(table.engine, tables.inspected, encode_quasi(table, tables), prepared.changed)
+    measures = measure_release(tables, table.policy, verdict, attributes)
+    belief = planned.belief
+    if belief is None:
+        return measures
+    note = (
+        f"risk.minimality: someone who knows the method and all quasi-identifiers can infer a value of "
+        f"'{belief.column}' with a probability of {belief.posterior:.0%}; its class alone shows {belief.prior:.0%}"
+    )
+    return measures.with_risk("minimality", {"belief": belief.posterior, "by_class": belief.prior}, note)
+
+
+def _add_people_findings(verdict: Verdict, table: Table, released: Any, planned: Plan, terms: Terms) -> Verdict:
+    """Add the findings about people, counted on the released rows with the person of each row."""
+    if table.person is None or verdict.problems:
+        return verdict
+    engine, person = table.engine, table.person[planned.recoding.kept]
+    tuples = engine.tally(released, terms.quasi, {}).tuples
+    classes = label_rows(engine, released, Recoding(np.arange(verdict.classes, dtype=np.int32), {}, tuples)).labels
+    scopes = build_scopes(engine, released, terms, person)
+    assert scopes is not None  # noqa: S101  the table has people
+    return replace(verdict, people=judge_people(classes, scopes, terms))
+
+
+@add_policy_keywords()
+def verify(
+    source: Any,
+    policy: Any = None,
+    *,
+    rows_only: bool = False,
+    require_people: bool = False,
+    twice: bool = False,
+    **request: Any,
+) -> Verdict:
+    """Return the k, l and t of a table, and whether it keeps the promises of a policy, as a `Verdict`.
+
+    A release folder is checked by its certificate, and by the policy too if one is given. Keywords without a policy are
+    checked in addition to the certificate. Promises about people (`privacy.unit`) cannot be checked from a release: a
+    note of the verdict says so, `require_people` makes it a problem, and `rows_only` leaves it out.
+    `twice` runs the second, plain checker as well.
+    """
+    if isinstance(source, str | Path) and isinstance(path := parse_source(source), Path) and path.is_dir():
+        recipient = None if policy is None and not request else partial(_build_recipient_policy, policy, request)
+        options = {"rows_only": rows_only, "require_people": require_people, "twice": twice}
+        return check_folder(Path(source), recipient, **options).verdict
+    request_policy = build_policy(policy, request)
+    rows = resolve_source(source)
+    form = replace(request_policy.source.form, encoding=None, header=None, skip=0)  # as releases are written
+    with open_engine(request_policy, rows) as engine:
+        frame = engine.read(rows, form=form)
+        terms = build_release_terms(request_policy, engine, frame)
+        verdict = check(engine, frame, terms)
+        if twice:
+            check_table(rows, frame, verdict, terms)
+        verdict = check_output_keys(verdict, engine, frame, request_policy)
+    return verdict if rows_only else verdict.add_people_note(terms.unit, required=require_people)
+
+
+def _build_recipient_policy(policy: Any, request: Mapping[str, Any], certificate: Certificate) -> Policy:
+    """Return the recipient's policy: the one given, or the columns of the certificate with the keywords set."""
+    if policy is not None:
+        return build_policy(policy, request)
+    return Policy.parse(collect_policy_values(request, read_policy_values(certificate)))
+
+
+@add_policy_keywords(MeasureOptions)
+def measure(original: Any, released: Any, policy: Any = None, **request: Any) -> Measures:
+    """Compare a release with its original, row by row if the rows can be paired, and return `Measures`.
+
+    Loss is measured over the quasi-identifiers, or over all columns of both tables with `columns="all"`. The further
+    options are those of `MeasureOptions`: measures="all", weights=, population=, sampling_weights=, threshold=,
+    linkage_subsets=, linkage_untouched= and task=. The other keywords are a policy, as for `anonymize`.
+    """
+    options, request = MeasureOptions.split_keywords(request)
+    request_policy = build_policy(policy, request)
+    index = frames.get_index_names(original)
+    sources = [resolve_source(original), resolve_source(released)]
+    if options.population is not None:
+        options = replace(options, population=resolve_source(options.population))
+        sources.append(options.population)
+    with open_engine(request_policy, *sources) as engine:
+        before = engine.read(sources[0], MISSING_TEXTS, request_policy.source.form)
+        after = engine.read(sources[1], MISSING_TEXTS, request_policy.source.form.for_other_file())
+        prepared = prepare(engine, before, request_policy, index)
+        bound = bind(request_policy, engine.schema(prepared.frame), index=index)
+        require_header(engine.schema(after), request_policy.columns)
+        if request_policy.output.spreadsheet_safe:
+            schema = engine.schema(after)
+            after = engine.apply(after, build_unquote_recoding(schema.names, schema.rows), schema)
+        after, warnings = drop_identifiers(engine, after, bound)
+        verdict = check(engine, after, build_terms(bound, engine, prepared.frame))
+        verdict.require_columns()
+        everything = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
+        measured = everything if options.columns == "all" else bound.with_role(Role.QUASI)
+        attributes = encode(engine, prepared.frame, measured)
+        attributes = restore_original_values(engine, before, attributes, prepared.changed)
+        origins = PairSources(_parse_text(original), _parse_text(released), prepared.frame)
+        unpaired = TablePair(engine, before, after, "rows are not paired yet")
+        tables, pairing, doubts = pair_rows(unpaired, origins, bound, attributes, options)
+        measures = measure_release(tables, bound, verdict, attributes, options)
+        return measures.with_pairing(pairing, [*warnings, *doubts])
+
+
+def attack(release: Release) -> dict[str, Any]:
+    """Return the success of a linkage attack with the most telling columns alone, and with the unchanged columns."""
+    with release.lock:
+        engine, bound, prepared = release.engine, release.policy, release.prepared
+        released = engine.apply(prepared.frame, release.plan.recoding.with_quotes(0), release.schema)
+        tables = TablePair(engine, release.original, released, np.flatnonzero(release.recoding.kept))
+        quasi = encode(engine, prepared.frame, bound.with_role(Role.QUASI))
+        pair = tables.pair(restore_original_values(engine, release.original, quasi, prepared.changed))
+        risk = MeasureTable("risk")
+        options = MeasureOptions(linkage_subsets=True, linkage_untouched=True)
+        add_optional_measures(options, tables, bound, lambda: pair, (risk, MeasureTable("loss")))
+        return {**risk.values, "notes": collect_notes(risk)}
+
+
+def build_lattice(source: Any, policy: Any = None, **request: Any) -> Lattice:
+    """Return the generalization lattice of a table, with its optimal node."""
+    from kinfold.methods.generalization import search_lattice
+    from kinfold.methods.generalize.lattice import METHOD
+
+    with _open_task(source, build_policy(policy, request), METHOD.name) as task:
+        return search_lattice(task)
+
+
+def find_outliers(source: Any, policy: Any = None, **request: Any) -> MuArgusState:
+    """Return the state of mu-Argus after the choices of the policy, with the effect of each further choice."""
+    from kinfold.methods.generalization import inspect_mu_argus
+    from kinfold.methods.generalize.mu_argus import METHOD
+
+    with _open_task(source, build_policy(policy, request), METHOD.name) as task:
+        return inspect_mu_argus(task)
+
+
+@contextmanager
+def _open_task(source: Any, policy: Policy, method: str) -> Iterator[Task]:
+    """Yield the task of a method, whatever method the policy names."""
+    policy = policy.model_copy(update={"method": policy.method.model_copy(update={"name": method})})
+    rows = resolve_source(source)
+    with open_engine(policy, rows) as engine:
+        table = bind_table(engine, engine.read(rows, MISSING_TEXTS, policy.source.form), policy)[2]
+        yield Task(table.policy, table.terms.models, table)
+
+
+def bind_table(
+    engine: Engine, original: Any, policy: Policy, index: Collection[str] = ()
+) -> tuple[PreparedTable, Schema, Table]:
+    """Bind a policy to a frame; raise with every problem if it does not fit."""
+    prepared = prepare(engine, original, policy, index)  # single values recoded: top, bottom, round_to, map
+    schema = engine.schema(prepared.frame)
+    bound = bind(policy, schema, index=index)  # role and type of each column
+    terms = build_terms(bound, engine, prepared.frame)  # the promises
+    return prepared, schema, Table(engine, prepared.frame, bound, terms, prepared.mapped)
+
+
+def build_hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
+    """Return the hierarchy of a column as a policy builds it from the values of the column."""
+    policy = Policy.of(policy)
+    rows = resolve_source(source)
+    with open_engine(policy, rows) as engine:
+        frame = prepare(engine, engine.read(rows, MISSING_TEXTS, policy.source.form), policy).frame
+        bound = bind(policy, engine.schema(frame))
+        if column not in policy.columns or policy.columns[column].hierarchy is None:
+            raise PolicyError(f"the policy has no hierarchy for a column '{column}'", fix="add one to [columns]")
+        generalized = replace(bound[column], average="generalize")  # even if the method averages the column
+        hierarchy = encode(engine, frame, [generalized])[0].hierarchy
+    assert hierarchy is not None  # noqa: S101  the policy has one
+    return hierarchy
+
+
+@add_policy_keywords(sections=("source",))
+def profile(source: Any, *, progress: StageProgress | None = None, **written: Any) -> Profile:
+    """Return the type and a possible role of each column, and the combinations that single people out: a `Profile`.
+
+    The format of the table is detected. `na`, `decimal`, `thousands`, `dates`, `encoding`, `separator`, `sheet`,
+    `header` and `skip` declare it instead, like the keys of `[source]`.
+    """
+    from kinfold.profiling.profile import profile as profile_frame
+
+    require_callable("progress", progress)
+    report = progress or _ignore_progress
+    keywords = {f"source.{key}": f"{key}=" for key in written}
+    declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=keywords).source.form
+    with open_detected(source, declared) as (engine, frame, readings):
+        result = profile_frame(engine, frame, partial(report, "combinations"))
+        return replace(result, source=frame.form.to_dict(), readings=readings)
+
+
+@contextmanager
+def open_detected(
+    source: Any, declared: SourceForm, *, guessing: bool = True
+) -> Iterator[tuple[Engine, Any, tuple[str, ...]]]:
+    """Read a table in its declared or detected format; yield the engine, its frame, and notes on what was guessed."""
+    from kinfold.profiling.source_detection import describe_readings, detect_form
+
+    rows = resolve_source(source)
+    with open_engine(None, rows) as engine:
+        first = frame = engine.read(rows, MISSING_TEXTS, declared)
+        detected = detect_form(engine.schema(first), declared) if guessing else declared
+        if detected != declared:
+            frame = engine.read(rows, MISSING_TEXTS, detected)
+        yield engine, frame, describe_readings(engine.schema(first), engine.schema(frame), declared, detected)
+
+
+def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
+    """Start the engine that the policy or the first source needs, with memory limits for the sources."""
+    from kinfold.tables.duckdb.engine import DuckDB
+    from kinfold.tables.engine import open_spark_engine
+    from kinfold.tables.resources import Resources
+
+    limits = Resources() if policy is None else policy.engine.resources
+    first = sources[0] if sources else None
+    if frames.is_spark(first) or (policy is not None and policy.engine.name == "spark"):
+        return open_spark_engine(first, None if policy is None else policy.engine.master, limits)
+    return DuckDB(limits.for_sources(*sources))
+
+
+def load_kernels() -> list[str]:
+    """Load the compiled kernels that most releases need; return the names of those that are not compiled yet."""
+    from kinfold import kernels
+    from kinfold.methods.dispatch import list_kernels
+
+    needed = [*dict.fromkeys(list_kernels())]
+    for name in filter(kernels.is_ready, needed):
+        kernels.load(name)
+    return [name for name in needed if not kernels.is_ready(name)]
+
+
+def compile_kernels(progress: Progress) -> None:
+    """Compile the kernels that most releases need, so that no run has to."""
+    from kinfold import kernels
+    from kinfold.methods.dispatch import list_kernels
+
+    kernels.warmup(progress, list_kernels())
+
+
+def is_compiling() -> bool:
+    """Whether a run waits for the compiler now."""
+    from kinfold import kernels
+
+    return kernels.is_compiling()
+
+
+def resolve_source(source: Any) -> Any:
+    """Return what an engine reads: a path, the address of rows in a database, a Spark frame, or rows as Arrow."""
+    if isinstance(source, str | Path):
+        return parse_source(source)
+    if isinstance(source, DatabaseAddress) or frames.is_spark(source):
+        return source
+    if isinstance(source, frames.Snapshot):
+        return source.to_arrow()
+    if frames.is_frame(source):
+        return frames.to_arrow(source)
+    kind = type(source).__name__
+    if frames.is_lazy(source):
+        raise PolicyError(f"the {kind} is lazy: its rows are not computed yet", fix="collect it first: frame.collect()")
+    raise PolicyError(f"{kind} is not a table", fix="give a path, or a pandas, polars, pyarrow or Spark table")
+
+
+def _parse_text(source: Any) -> Any:
+    return parse_source(source) if isinstance(source, str) else source
+
+
+def _ignore_progress(stage: str, done: int, total: int) -> None:
+    """Do nothing."""

@@ -1,0 +1,257 @@
+"""Binding: check a policy against a table, and give every column its role, type and treatment.
+
+Problems of the policy (unknown columns, roles, averages that do not fit) are raised together in one `PolicyError`.
+Values that contradict the policy (text among numbers, missing or infinite values) are raised in one `DataError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from kinfold.errors import DataError, PolicyError, Problem, plural
+from kinfold.policy.model import ColumnPolicy, Policy, format_toml_key
+from kinfold.policy.registry import get_default_average
+from kinfold.policy.rules import BoundRule, bind_rules
+from kinfold.policy.validation import suggest_name
+from kinfold.tables.column_names import require_header
+from kinfold.tables.schema import Column, Kind, Role, Schema, Storage
+from kinfold.tables.source_form import SourceForm, list_likely_type_problems, suggest_source_keys
+from kinfold.tables.text_values import is_formula
+
+AVERAGES = {
+    Kind.CONTINUOUS: ("mean", "median", "generalize", "suppress"),
+    Kind.DATE: ("mean", "median", "generalize", "suppress"),
+    Kind.ORDINAL: ("median", "convex-median", "mode", "generalize", "suppress"),
+    Kind.NOMINAL: ("mode", "generalize", "suppress"),
+}
+MAX_COLUMNS_NAMED = 20  # in one message
+
+
+@dataclass(frozen=True)
+class BoundColumn:
+    """A column of the table with its part of the policy; `kind` and `average` include the defaults."""
+
+    column: Column
+    request: ColumnPolicy
+    kind: Kind
+    average: str
+    in_policy: bool = True  # False: `output.others` decides
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self.column.name
+
+    @property
+    def role(self) -> Role:
+        """The role of the column."""
+        return self.request.role
+
+    @property
+    def suppressed(self) -> bool:
+        """Whether cells are released unchanged or not at all."""
+        return self.average == "suppress"
+
+    @property
+    def inferred(self) -> bool:
+        """Whether the type is inferred, not declared."""
+        return self.request.type is None
+
+
+@dataclass(frozen=True)
+class BoundPolicy:
+    """A policy that fits a table; columns are in the order of the table."""
+
+    request: Policy
+    columns: tuple[BoundColumn, ...]
+    rows: int
+    rules: tuple[BoundRule, ...] = ()
+
+    def with_role(self, role: Role) -> tuple[BoundColumn, ...]:
+        """Return the columns of a role."""
+        return tuple(column for column in self.columns if column.role is role)
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The quasi-identifiers and confidential columns whose values are compared as text."""
+        protected = [column for column in self.columns if column.role in (Role.QUASI, Role.CONFIDENTIAL)]
+        return tuple(column.name for column in protected if not column.kind.is_numeric)
+
+    def __getitem__(self, name: str) -> BoundColumn:
+        return next(column for column in self.columns if column.name == name)
+
+    def record_choices(self, method: str, steps: int | None) -> Policy:
+        """Return the policy with inferred types and the chosen method, so that it repeats this run exactly."""
+        columns = {c.name: c.request.model_copy(update={"type": c.kind}) for c in self.columns if c.in_policy}
+        keys = self.request.method
+        starts = keys.uses_several_starts or keys.several_starts
+        chosen = {"name": method, "refine_steps": steps or 0, "several_starts": starts}
+        return self.request.model_copy(update={"columns": columns, "method": keys.model_copy(update=chosen)})
+
+
+def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Collection[str] = ()) -> BoundPolicy:
+    """Check a policy against a table and return the bound policy; raise with all problems together.
+
+    `released`: the table is a release, whose quasi-identifiers may hold labels, so their values are not checked.
+    `index` names the columns that are the index of a frame: they get a message of their own.
+    """
+    require_header(schema, policy.columns)
+    unknown = [f"no column '{name}'{suggest_name(name, schema.names)}" for name in policy.columns if name not in schema]
+    problems = [Problem(what, "edit [columns] in the policy") for what in unknown]
+    problems += _find_unnamed_columns(policy, schema, index)
+    if not any(column.role is Role.QUASI for column in policy.columns.values()):
+        fix = "name the columns that others may know: --quasi a,b or [columns]"
+        problems.append(Problem("no column has the role 'quasi-identifier'", fix))
+    problems += _check_unit(policy, schema)
+    problems += [] if released else _check_weights(policy, schema)
+    columns = tuple(_bind_column(column, policy) for column in schema)
+    checked = tuple(c for c in columns if c.in_policy and not (released and c.role is Role.QUASI))
+    problems += [problem for column in checked for problem in _find_conflicts(column)]
+    released_names = [column.name for column in columns if column.role is not Role.IDENTIFIER]
+    for name in released_names if policy.output.spreadsheet_safe else ():
+        if is_formula(name):  # a cell can be quoted, but not the name of a column
+            what = f"output.spreadsheet_safe: the name of the column '{name}' starts like a formula"
+            problems.append(Problem(what, "rename the column in the source"))
+    rules, rule_problems = bind_rules(() if released else policy.rules, columns)
+    if problems := [*problems, *rule_problems]:
+        raise PolicyError(problems)
+    if wrong_values := [problem for column in checked for problem in _check_values(column, policy.source.form)]:
+        raise DataError(wrong_values)
+    return BoundPolicy(policy, columns, schema.rows, tuple(rules))
+
+
+def _bind_column(column: Column, policy: Policy) -> BoundColumn:
+    request = policy.columns.get(column.name)
+    if request is None:
+        role = Role.IDENTIFIER if policy.output.others == "drop" else Role.OTHER
+        return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", in_policy=False)
+    kind = request.type or (Kind.ORDINAL if request.order else column.kind)
+    if kind is Kind.ORDINAL and not request.order and column.order:
+        request = request.model_copy(update={"order": column.order})  # the order that the source declares
+    default = get_default_average(policy.method.name, quasi=request.role is Role.QUASI) or AVERAGES[kind][0]
+    return BoundColumn(column, request, kind, request.average or default)
+
+
+def _find_unnamed_columns(policy: Policy, schema: Schema, index: Collection[str]) -> Iterator[Problem]:
+    if policy.output.others != "refuse":
+        return
+    for name in schema.names:
+        if name not in policy.columns and name in index:
+            what = f"the frame has an index that is not a plain range, and the policy does not name it: '{name}'"
+            drop = "drop it with reset_index(drop=True) or --others drop"
+            yield Problem(what, f"{drop}, or give [columns.{format_toml_key(name)}] a role")
+    names = [name for name in schema.names if name not in {*policy.columns, *index}]
+    unmatched = [name for name in policy.columns if name not in schema]
+    hints = {name: suggest_name(name, unmatched) for name in names}
+    remedy = "or use --others release or --others drop"
+    rest = [name for name in names if not hints[name]]
+    # one by one: each may be a column under another name
+    for name in [*(name for name in names if hints[name]), *(rest if len(rest) == 1 else ())]:
+        what = f"column '{name}' is in the table but not in the policy{hints[name]}"
+        yield Problem(what, f"give [columns.{format_toml_key(name)}] a role, {remedy}")
+    if len(rest) > 1:
+        listed = ", ".join(f"'{name}'" for name in rest[:MAX_COLUMNS_NAMED]) + ", …" * (len(rest) > MAX_COLUMNS_NAMED)
+        fix = f"give each a role, as in [columns.{format_toml_key(rest[0])}], {remedy}"
+        yield Problem(f"{len(rest):,} columns are in the table but not in the policy: {listed}", fix)
+
+
+def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
+    unit = policy.privacy.unit
+    if unit is None:
+        return
+    if unit not in schema:
+        what = f"privacy.unit: no column '{unit}'{suggest_name(unit, schema.names)}"
+        yield Problem(what, "name the column that identifies people")
+    elif (policy.columns[unit].role if unit in policy.columns else policy.output.others) not in ("identifier", "drop"):
+        what = f"privacy.unit: '{unit}' identifies people, and would be released"
+        yield Problem(what, f"give [columns.{format_toml_key(unit)}] the role identifier")
+
+
+def _check_weights(policy: Policy, schema: Schema) -> Iterator[Problem]:
+    name = policy.report.sampling_weights
+    if name is None:
+        return
+    column = schema.get(name)
+    if column is None:
+        what = f"report.sampling_weights: no column '{name}'{suggest_name(name, schema.names)}"
+        yield Problem(what, "name the column with the number of people that each record stands for")
+    elif column.storage not in (Storage.INTEGER, Storage.NUMBER):
+        yield Problem(f"report.sampling_weights: '{name}' is not all numbers", "name a column of numbers")
+
+
+def _find_conflicts(bound: BoundColumn) -> Iterator[Problem]:
+    """Yield settings of a column that contradict each other or its type."""
+    where, request = f"columns.{bound.name}", bound.request
+    if request.average and request.average not in AVERAGES[bound.kind]:
+        known = ", ".join(AVERAGES[bound.kind])
+        yield Problem(f"{where}: no {request.average} of {bound.kind} values", f"use one of {known}")
+    if request.order and bound.kind is not Kind.ORDINAL:
+        what = f"{where}: 'order' is for ordinal columns, but this one is {bound.kind}"
+        yield Problem(what, "leave out 'order', or type = \"ordinal\"")
+    if request.distance == "ordered" and bound.kind is Kind.NOMINAL:
+        what = f"{where}: the distance is ordered, and nominal values have no order"
+        yield Problem(what, 'leave out the distance, or type = "ordinal" with an order')
+    if request.distance == "hierarchical" and not request.hierarchy:
+        yield Problem(f"{where}: the distance is hierarchical, and there is no hierarchy", "add one, or leave it out")
+    if request.order and len(set(request.order)) < len(request.order):
+        yield Problem(f"{where}: 'order' names a category twice", "name each category once")
+    numbers = bound.column.storage in (Storage.INTEGER, Storage.NUMBER)
+    if bound.kind is Kind.ORDINAL and not request.order and not numbers:
+        yield Problem(f"{where}: an ordinal column of text needs an order", 'add order = ["lowest", ..., "highest"]')
+    if request.missing != "refuse" and not bound.kind.is_numeric:
+        what = f"{where}: 'missing' is for continuous and date columns"
+        yield Problem(what, "leave it out: null is a value of this column")
+    if request.missing != "separate" and request.missing_rare != "blank":
+        yield Problem(f"{where}: 'missing_rare' is for missing = \"separate\"", "leave it out, or set missing")
+    if request.missing == "mean" and request.average in ("generalize", "suppress"):
+        how = "generalized truthfully" if request.average == "generalize" else "released as it was"
+        yield Problem(f"{where}: an imputed value cannot be {how}", 'use missing = "separate" or missing = "drop"')
+    if request.role is not Role.QUASI and (request.average or request.missing != "refuse"):
+        yield Problem(f"{where}: 'average' and 'missing' are for quasi-identifiers", "leave them out")
+
+
+def _check_values(bound: BoundColumn, form: SourceForm) -> Iterator[Problem]:
+    """Yield values of a quasi-identifier or confidential column that contradict its declared type."""
+    column, quasi = bound.column, bound.role is Role.QUASI
+    yield from _check_almost_numeric(bound, form)
+    numeric = bound.kind.is_numeric or (bound.kind is Kind.ORDINAL and not bound.request.order)
+    numeric |= bound.role is Role.CONFIDENTIAL and column.storage is Storage.NUMBER
+    if bound.role not in (Role.QUASI, Role.CONFIDENTIAL) or not numeric:
+        return
+    filled, name = column.rows - column.nulls, f"column '{column.name}'"
+    if not filled and quasi:
+        yield Problem(f"{name} has no values at all", "drop it: give it the role 'identifier'")
+    elif not filled:
+        return
+    elif bound.kind is Kind.DATE and column.storage not in (Storage.DATE, Storage.TIMESTAMP) and not column.date_format:
+        how = _suggest_keys(column, "moment", form) or (
+            'write dates as 2024-12-31, or give their format: source.dates = "%d.%m.%Y" (--dates)'
+        )
+        yield Problem(f"{name} is declared date, but not every value is one", f"{how}, or declare it nominal")
+    elif bound.kind is not Kind.DATE and column.not_finite:
+        values = plural(column.not_finite, "value that is", "values that are")
+        fix = "correct or empty them; if nan means missing, set source.na (--na)"
+        yield Problem(f"{name} holds {values} infinite or not a number", fix)
+    elif bound.kind is Kind.CONTINUOUS and (text := filled - column.numbers):
+        what = f"{name} is declared continuous, but {text} of {filled} values are not numbers"
+        yield Problem(what, f"{_suggest_keys(column, 'number', form) or 'correct them'}, or declare it nominal")
+    averaged = quasi and bound.kind.is_numeric and not bound.suppressed
+    if column.nulls and filled and averaged and bound.request.missing == "refuse":
+        what = f"{name} is {bound.kind} and {column.nulls} of its values are missing"
+        yield Problem(what, f"choose columns.{format_toml_key(column.name)}.missing: separate, mean or drop")
+
+
+def _suggest_keys(column: Column, sort: str, form: SourceForm) -> str:
+    """Return the keys of [source] that read a column as numbers or dates; empty if none do."""
+    likely = column.likely_type
+    return suggest_source_keys(likely, form) if likely and likely.sort == sort else ""
+
+
+def _check_almost_numeric(bound: BoundColumn, form: SourceForm) -> Iterator[Problem]:
+    """Yield a problem for a column that is almost all numbers or dates: it must not become nominal silently."""
+    column = bound.column
+    if bound.role not in (Role.QUASI, Role.CONFIDENTIAL) or not bound.inferred or bound.kind is not Kind.NOMINAL:
+        return
+    if column.storage is Storage.TEXT and column.distinct > column.MAX_CODE_VALUES:
+        yield from list_likely_type_problems(column, form, format_toml_key(column.name))

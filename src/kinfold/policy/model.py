@@ -1,0 +1,411 @@
+"""The policy as pydantic models: the sections, keys, types and defaults of the TOML file.
+
+Unknown keys are errors. All problems are reported together, each with its key and a fix.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from numbers import Real
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+
+import tomlkit
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    model_validator,
+)
+
+from kinfold.errors import PolicyError, require_regular_file
+from kinfold.policy import registry
+from kinfold.policy.rules import parse_rule
+from kinfold.policy.validation import (
+    check_date_formats,
+    check_encoding,
+    check_separator,
+    check_thousands,
+    describe_problems,
+    suggest_name,
+    wrap_in_list,
+)
+from kinfold.tables.resources import Resources, check_memory, parse_memory
+from kinfold.tables.schema import ROLE_SYNONYMS, Kind, Role
+from kinfold.tables.source_form import SourceForm
+
+MIN_SECRET_SEED = 10**11  # smaller seeds can be guessed
+LONG_KEY_PATTERN = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+
+
+def _to_texts(value: Any) -> Any:
+    # A category that is written as a number means the text of the number.
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return value
+    return [item if isinstance(item, list | dict) else _to_text(item) for item in value]
+
+
+def _to_text(item: Any) -> str:
+    return str(item).lower() if isinstance(item, bool) else str(item)
+
+
+def _to_limit(value: Any) -> float | str:
+    if isinstance(value, date):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError("it is neither a number nor a date")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError("it is too large or not a number")
+    return number
+
+
+def _to_value_map(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {_to_text(old): new if isinstance(new, list | dict) else _to_text(new) for old, new in value.items()}
+
+
+def _check_rule(text: str) -> str:
+    parse_rule(text)  # raises RuleError
+    return text
+
+
+def _to_integer(value: Any) -> Any:
+    # accept numpy's integers, but not True
+    return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
+
+
+def _check_method(value: Any) -> Any:
+    known = registry.list_method_names()
+    if value in known:
+        return value
+    hint = suggest_name(str(value), known)
+    raise ValueError(f"there is no method {value!r}{hint}; known methods are {', '.join(known)}")
+
+
+TomlScalar: TypeAlias = str | float | bool  # a category in TOML
+Texts = Annotated[tuple[str, ...], BeforeValidator(_to_texts, json_schema_input_type=tuple[TomlScalar, ...])]
+Integer = Annotated[StrictInt, BeforeValidator(_to_integer)]
+Number = Annotated[float, Field(strict=True)]  # refuses "0.2" and true
+Positive = Annotated[Number, Field(gt=0)]
+Share = Annotated[Number, Field(gt=0, le=1)]
+Limit = Annotated[float | str, PlainValidator(_to_limit, json_schema_input_type=float | str)]  # a date is an ISO text
+ValueMap = Annotated[
+    dict[str, str], BeforeValidator(_to_value_map, json_schema_input_type=dict[str, TomlScalar]), Field(min_length=1)
+]
+ScalarOrList: TypeAlias = TomlScalar | tuple[TomlScalar, ...]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Privacy(_Section):
+    """[privacy]: what the release promises about every class."""
+
+    k: Annotated[Integer, Field(ge=2)]
+    t: Share | None = None
+    l: Annotated[Number, Field(ge=1)] | None = None
+    l_kind: Literal["distinct", "entropy", "recursive"] = "distinct"
+    c: Positive | None = None
+    p: Annotated[Integer, Field(ge=1)] | None = None
+    alpha: Share | None = None
+    unit: str | None = None
+    joint: StrictBool = False
+
+
+class Method(_Section):
+    """[method]: how the release is made."""
+
+    name: Annotated[str, BeforeValidator(_check_method)] = "auto"
+    # None: the method auto decides, others do not refine
+    refine: Annotated[Number, Field(ge=0)] | Literal["auto", "exact"] | None = None
+    refine_steps: Annotated[Integer, Field(ge=0)] | None = None
+    suppression: Annotated[Integer, Field(ge=0)] | Annotated[Number, Field(ge=0, le=1)] = 0  # a count, or a share
+    objective: Literal["granularity", "prec", "discernibility"] = "granularity"
+    prove: Annotated[Number, Field(ge=0)] = 0.0  # seconds for a lower bound of the loss
+    choices: Texts = ()  # mu-argus: columns that the holder generalizes once more, in order
+    levels: dict[str, Annotated[Integer, Field(ge=0)]] | None = None  # lattice: release this node instead of searching
+    extra_level: Annotated[Number, Field(gt=0, lt=1)] | None = None  # lattice: probability of one level more
+    limit: dict[str, Annotated[Number, Field(ge=0, le=1)]] | None = None  # local-suppression: share of cells by column
+    block: Annotated[Integer, Field(ge=0)] | None = None  # most records in one block; 0: never cut
+    seed: Annotated[Integer, Field(ge=0)] = 0
+    gamma: Annotated[Number, Field(ge=0)] | None = None  # v-mdav: how easily a group takes one more record
+    several_starts: bool | None = None  # None: only for the method auto
+
+    @property
+    def uses_several_starts(self) -> bool:
+        """Whether the search for classes that keep every promise has several starts."""
+        return self.name == registry.AUTO if self.several_starts is None else self.several_starts
+
+    @property
+    def auto_refines(self) -> bool:
+        """Whether the method auto decides about refinement."""
+        return self.name == registry.AUTO and self.refine_steps is None and self.refine is None
+
+    @property
+    def refinement_limits(self) -> tuple[int | None, float | None] | None:
+        """Steps and seconds of refinement; (None, None): steps by the size of the table; None: no refinement."""
+        if self.refine_steps is not None:
+            return (self.refine_steps, None) if self.refine_steps else None
+        if self.refine in ("auto", "exact") or self.auto_refines:
+            return None, None
+        return (None, float(self.refine)) if self.refine else None
+
+    @model_validator(mode="after")
+    def _check_keys_of_method(self) -> Self:
+        optional = [key for key, field in Method.model_fields.items() if field.default is None]
+        keys = [key for key in optional if getattr(self, key) is not None]
+        foreign = registry.foreign_keys(self.name) if keys else {}  # imports the methods
+        for key in keys:
+            if key in foreign:
+                names = " or ".join(f'name = "{name}"' for name in foreign[key])
+                are = "are" if key.endswith("s") else "is"
+                raise ValueError(f"{key} {are} for {names}, but the method is {self.name}")
+        if self.extra_level is not None and (self.suppression or self.levels is not None):
+            raise ValueError("extra_level cannot be combined with suppression or levels")
+        if self.extra_level is not None and self.seed < MIN_SECRET_SEED:
+            raise ValueError("extra_level needs a secret seed: set seed to a random number of 12 digits or more")
+        return self
+
+
+class HierarchySpec(_Section):
+    """The hierarchy of a column: exactly one of mask, intervals, dates, levels, file and tree."""
+
+    FORMS: ClassVar = ("mask", "intervals", "dates", "levels", "file", "tree")
+
+    mask: Annotated[Integer, Field(ge=1)] | None = None
+    sparse: tuple[str, ...] = ()  # mask: prefixes shared by too few people; shown as zeros
+    intervals: tuple[Number, ...] | None = None
+    origin: Number = 0.0
+    top: Number | None = None  # intervals: one open interval above
+    bottom: Number | None = None  # intervals: one open interval below
+    dates: tuple[str, ...] | None = None
+    levels: tuple[Texts, ...] | None = None
+    file: Path | None = None
+    tree: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _check_one_form(self) -> Self:
+        if sum(getattr(self, form) is not None for form in self.FORMS) != 1:
+            raise ValueError(f"a hierarchy has exactly one of {', '.join(self.FORMS)}")
+        if self.sparse and self.mask is None:
+            raise ValueError("sparse needs mask")
+        if (self.top is not None or self.bottom is not None) and self.intervals is None:
+            raise ValueError("top and bottom need intervals")
+        return self
+
+
+class ColumnPolicy(_Section):
+    """[columns.NAME]: role, type and treatment of one column."""
+
+    role: Annotated[Role, BeforeValidator(lambda given: ROLE_SYNONYMS.get(str(given), given))]
+    type: Kind | None = None
+    missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
+    missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: records with a rare pattern
+    order: Texts | None = None
+    average: Literal["mean", "median", "convex-median", "mode", "generalize", "suppress"] | None = None
+    hierarchy: HierarchySpec | None = None
+    weight: Positive = 1.0
+    t: Share | None = None
+    l: Annotated[Number, Field(ge=1)] | None = None
+    distance: Literal["ordered", "hierarchical", "equal"] | None = None
+    top: Limit | None = None  # any role, before the method: larger values become this
+    bottom: Limit | None = None
+    round_to: Positive | None = None  # values become multiples of it
+    map: ValueMap | None = None  # old values to new ones; order and hierarchy name the new ones
+
+
+class Output(_Section):
+    """[output]: the form of the release."""
+
+    round: StrictBool = True
+    order: Literal["sorted", "kept"] = "sorted"
+    preserve: Literal["means", "variance"] = "means"
+    others: Literal["refuse", "release", "drop"] = "refuse"
+    suppressed: Literal["drop", "star"] = "drop"
+    format: Literal["csv", "parquet"] = "csv"
+    spreadsheet_safe: StrictBool = False  # puts an apostrophe before texts that look like formulas
+
+
+class Report(_Section):
+    """[report]: what is measured in addition to the promises."""
+
+    sampling_weights: str | None = None  # a column of the source: people per record
+    measures: Literal["standard", "all"] = "standard"  # all: also those that need a fit or a search
+
+
+class Rule(_Section):
+    """[[rules]]: what must hold inside every record; see `policy.rules`."""
+
+    check: Annotated[str, AfterValidator(_check_rule)]
+    repair: StrictBool = False  # repair records, so that the release breaks it no more often than the source
+
+
+class Source(_Section):
+    """[source]: how to read the table."""
+
+    na: Annotated[Texts, BeforeValidator(wrap_in_list, json_schema_input_type=ScalarOrList)] = ()
+    decimal: Literal[".", ","] = "."
+    thousands: Annotated[str, BeforeValidator(check_thousands)] = ""
+    dates: Annotated[
+        tuple[str, ...],
+        AfterValidator(check_date_formats),
+        BeforeValidator(wrap_in_list, json_schema_input_type=str | tuple[str, ...]),
+    ] = ()
+    encoding: Annotated[str | None, BeforeValidator(check_encoding)] = None
+    separator: Annotated[str | None, BeforeValidator(check_separator)] = None
+    sheet: str | Annotated[Integer, Field(ge=1)] | None = None
+    header: Annotated[Integer, Field(ge=0)] | None = None  # the line of the column names; 0: none
+    skip: Annotated[Integer, Field(ge=0)] = 0  # lines above the table to skip
+    parts: bool = False  # read a folder or a pattern of files as one table
+
+    @property
+    def form(self) -> SourceForm:
+        """The section as a value for the engine."""
+        return SourceForm(**dict(self))
+
+    @model_validator(mode="after")
+    def _check_marks(self) -> Self:
+        if self.decimal == self.thousands:
+            raise ValueError("decimal and thousands are the same character")
+        if self.header and self.header <= self.skip:
+            raise ValueError(f"the header is line {self.header}, but the first {self.skip} lines are skipped")
+        return self
+
+
+class EngineSection(_Section):
+    """[engine]: the engine and its limits."""
+
+    name: Literal["duckdb", "spark"] = "duckdb"
+    memory: Annotated[str | None, BeforeValidator(check_memory)] = None  # limit of the whole run, such as "4GB"
+    spill: Path | None = None  # folder for temporary data
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    master: str | None = None  # address of a Spark cluster
+
+    @property
+    def resources(self) -> Resources:
+        """The limits as a value for the engine."""
+        return Resources(parse_memory(self.memory) if self.memory else None, self.spill, self.threads)
+
+
+class Policy(_Section):
+    """A policy: roles, promises, method, output, report and edit rules."""
+
+    source: Source = Source()
+    engine: EngineSection = EngineSection()
+    privacy: Privacy
+    method: Method = Method()
+    columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
+    output: Output = Output()
+    report: Report = Report()
+    rules: tuple[Rule, ...] = ()
+
+    @classmethod
+    def of(cls, given: Any) -> Policy:
+        """Return a policy from a Policy, a mapping, or the path of a TOML file."""
+        if isinstance(given, Policy):
+            return given
+        if isinstance(given, Mapping):
+            return cls.parse(given)
+        if not isinstance(given, str | Path):
+            what = f"the policy is of the type {type(given).__name__}"
+            raise PolicyError(what, fix="give a Policy, a mapping, or the path of a TOML file")
+        return cls.load(Path(given))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """Read a TOML file; paths of hierarchy files in it are relative to its folder."""
+        return cls.parse(read_toml(Path(path)), where=Path(path))
+
+    @classmethod
+    def parse(
+        cls, values: Mapping[str, Any], where: Path | None = None, options: Mapping[str, str] | None = None
+    ) -> Policy:
+        """Check every key and value; report all problems together, naming the option that set a key, if any."""
+        try:
+            policy = cls.model_validate(values)
+        except ValidationError as error:
+            raise PolicyError(describe_problems(error, cls, where, options or {})) from None
+        return policy.resolve_paths(where.parent) if where else policy
+
+    def resolve_paths(self, folder: Path) -> Policy:
+        """Return the policy with absolute paths of its hierarchy files, which are relative to a folder."""
+        columns = dict(self.columns)
+        for name, column in self.columns.items():
+            if column.hierarchy and column.hierarchy.file:
+                hierarchy = column.hierarchy.model_copy(update={"file": folder.absolute() / column.hierarchy.file})
+                columns[name] = column.model_copy(update={"hierarchy": hierarchy})
+        return self.model_copy(update={"columns": columns})
+
+    def toml(self) -> str:
+        """Return the policy as TOML text that `load` reads."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        for key in ("source", "engine"):  # without defaults, and only if something is set
+            values[key] = getattr(self, key).model_dump(mode="json", exclude_defaults=True)
+        if "suppression" not in self.method.model_fields_set:  # a limit that is set also counts records without a value
+            del values["method"]["suppression"]
+        return tomlkit.dumps({key: value for key, value in values.items() if value or key not in ("source", "engine")})
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML; refuse a key of very many parts, on which the parser would spend a minute."""
+    if LONG_KEY_PATTERN.search(text):
+        raise RecursionError
+    return tomllib.loads(text)
+
+
+def fix_syntax(error: tomllib.TOMLDecodeError) -> str:
+    """Return the fix for a syntax error, with its line if the parser knows it."""
+    line = re.search(r"at line (\d+)", str(error))
+    return f"fix the TOML syntax in line {line[1]}" if line else "fix the TOML syntax at the end of the text"
+
+
+def parse_policy(text: str, name: str) -> dict[str, Any]:
+    """Parse the text of a policy; raise `PolicyError` with the place of a syntax error."""
+    try:
+        return parse_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"{name} is not TOML: {error}", fix=fix_syntax(error)) from None
+    except RecursionError:
+        raise PolicyError(f"{name} is nested too deeply", fix="reduce the nesting") from None
+    except ValueError:
+        raise PolicyError(f"{name} contains a number that is too long", fix="shorten the number") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; raise `PolicyError` with the place of a syntax error."""
+    try:
+        require_regular_file(path, PolicyError(f"policy '{path}' is not a regular file", fix="name a TOML file"))
+        return parse_policy(path.read_text(encoding="utf-8-sig"), f"policy '{path}'")
+    except UnicodeDecodeError:
+        raise PolicyError(f"policy '{path}' is not UTF-8 text", fix="save it as UTF-8") from None
+    except OSError as error:
+        fix = "check the path, or write a policy: kinfold profile DATA --write-policy FILE"
+        raise PolicyError(f"policy '{path}': {error.strerror}", fix=fix) from None
+
+
+def format_toml_key(name: str) -> str:
+    """Return the name of a column as a TOML key.
+
+    >>> format_toml_key("age"), format_toml_key("date of birth")
+    ('age', '"date of birth"')
+    """
+    return str(tomlkit.key(name).as_string())

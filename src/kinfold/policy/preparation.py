@@ -1,0 +1,213 @@
+"""Preparation: recode single values before a table is bound: first map, then top, bottom and round_to.
+
+All later steps see the recoded values: orders, hierarchies, models and the release. Losses are measured against the
+original table. Edit rules are counted on the table after `map` alone, because they use its new names.
+
+`try_hierarchy` builds a hierarchy over the recoded values of one column before the whole policy fits the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.hierarchies import Hierarchy, build_from_rows
+from kinfold.policy.binding import BoundColumn, bind
+from kinfold.policy.encoding import build_hierarchy, collect_value_texts, locate_values
+from kinfold.policy.model import ColumnPolicy, HierarchySpec, Output, Policy, Privacy
+from kinfold.tables.engine import Engine
+from kinfold.tables.recoding import RecodedValues, ValueLimits, ValueMap, count_decimals
+from kinfold.tables.schema import Column, Kind, Role, Schema, Storage
+
+MAX_DECIMALS = 9  # of top, bottom and round_to
+LIMIT_KEYS = ("top", "bottom", "round_to")
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTable:
+    """A recoded table: its rows, the rows after `map` alone, and notes."""
+
+    frame: Any
+    mapped: Any
+    changed: Mapping[str, bool] = field(default_factory=dict)  # by column: whether its values still fit its type
+    notes: tuple[str, ...] = ()
+    public_notes: tuple[str, ...] = ()  # for a recipient: without original values and counts
+
+
+def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str] = ()) -> PreparedTable:
+    """Recode the values of a table; raise with all problems of the policy."""
+    schema = engine.schema(original)
+    read_notes = schema.notes  # such as hidden cells of a workbook
+    columns = {name: column for name, column in policy.columns.items() if name in schema}
+    names = {name: ValueMap(column.map) for name, column in columns.items() if column.map}
+    first = engine.recode(original, names, schema) if names else RecodedValues(original, {})
+    schema = engine.schema(first.frame)
+    limits = {name: column for name, column in columns.items() if _given_limits(column)}
+    problems = [problem for name, column in limits.items() for problem in _check_limits(schema[name], column)]
+    if problems:
+        raise PolicyError([*problems, *_find_other_problems(policy, schema, index)])
+    steps = {name: ValueLimits(column.bottom, column.top, column.round_to) for name, column in limits.items()}
+    second = engine.recode(first.frame, steps, schema) if steps else RecodedValues(first.frame, {})
+    recoded = [name for name in columns if name in {**names, **steps}]
+    public_notes = tuple(f"'{name}': {describe_recoding(columns[name])}" for name in recoded)
+    notes = tuple(f"'{name}': {_describe_counts(columns[name], name, first, second)}" for name in recoded)
+    absent = tuple(
+        f"'{name}': {unused} of the {len(names[name].names)} values that its map names do not occur"
+        for name, unused in first.unused_names.items()
+        if name in names and unused
+    )
+    changed = {**second.as_stored, **first.as_stored}
+    return PreparedTable(second.frame, first.frame, changed, (*read_notes, *notes, *absent), public_notes)
+
+
+def describe_recoding(column: ColumnPolicy) -> str:
+    """Describe how values of a column are recoded, for a recipient; empty if they are not.
+
+    Counts of mapped values are left out: together with blanks in a release they can reveal what the blanks hide.
+
+    >>> describe_recoding(ColumnPolicy(role="quasi-identifier", top=85, round_to=5))
+    '85 and above are shown as 85, others in multiples of 5'
+    """
+    return ", ".join((["some values are shown as others"] if column.map else []) + _describe_limits(column))
+
+
+def _describe_counts(column: ColumnPolicy, name: str, first: RecodedValues, second: RecodedValues) -> str:
+    """Describe how values of a column were recoded, and how many, for the holder."""
+    value_map, parts = column.map or {}, _describe_limits(column)
+    if value_map:
+        old, new = len(value_map), len({*value_map.values()})
+        parts = [f"{old} value{'s are' if old > 1 else ' is'} shown as {new} other{'s' if new > 1 else ''}", *parts]
+    changed = first.changed.get(name, 0) + second.changed.get(name, 0)
+    return f"{', '.join(parts)} ({changed:,} value{'' if changed == 1 else 's'} changed)"
+
+
+def _describe_limits(column: ColumnPolicy) -> list[str]:
+    parts = []
+    for limit, more, later in ((column.top, "above", "later"), (column.bottom, "below", "earlier")):
+        if limit is not None:
+            direction = later if isinstance(limit, str) else more
+            parts.append(f"{_format_limit(limit)} and {direction} are shown as {_format_limit(limit)}")
+    if column.round_to is not None:
+        others = "others" if parts or column.map else "shown"
+        parts.append(f"{others} in multiples of {_format_limit(column.round_to)}")
+    return parts
+
+
+def _format_limit(limit: float | str) -> str:
+    return limit if isinstance(limit, str) else f"{limit:.15g}"
+
+
+def _given_limits(column: ColumnPolicy) -> dict[str, Any]:
+    return {key: limit for key in LIMIT_KEYS if (limit := getattr(column, key)) is not None}
+
+
+def _find_other_problems(policy: Policy, schema: Schema, index: Collection[str]) -> tuple[Problem, ...]:
+    """Return the other problems of a policy, so that all are reported together."""
+    try:
+        bind(policy, schema, index=index)
+    except PolicyError as error:
+        return error.problems
+    except DataError:
+        pass
+    return ()
+
+
+def _check_limits(column: Column, request: ColumnPolicy) -> Iterator[Problem]:
+    where, keys = f"columns.{column.name}", [*_given_limits(request)]
+    if column.storage in (Storage.INTEGER, Storage.NUMBER):
+        yield from _check_number_limits(column, request, where)
+    elif column.storage in (Storage.DATE, Storage.TIMESTAMP) or column.date_format:
+        yield from _check_date_limits(request, where)
+    elif column.distinct:
+        what = f"{where}: {' and '.join(keys)} {'is' if len(keys) == 1 else 'are'} for numbers and dates"
+        yield Problem(f"{what}, but this column holds neither", "leave it out, or use map")
+
+
+def _check_number_limits(column: Column, request: ColumnPolicy, where: str) -> Iterator[Problem]:
+    for key, limit in _given_limits(request).items():
+        if isinstance(limit, str):
+            yield Problem(f"{where}.{key}: a text, but the column holds numbers", f"write a number: {key} = 85")
+        elif column.storage is Storage.INTEGER and limit % 1:
+            what = f"{where}.{key}: not a whole number, but the column holds whole numbers"
+            yield Problem(what, "write a whole number")
+        elif count_decimals(limit) > MAX_DECIMALS:
+            yield Problem(f"{where}.{key}: more than {MAX_DECIMALS} decimals", "write fewer decimals")
+    ends = (request.bottom, request.top)
+    if isinstance(ends[0], float) and isinstance(ends[1], float) and ends[0] > ends[1]:
+        yield Problem(f"{where}: bottom is above top", "exchange them")
+
+
+def _check_date_limits(request: ColumnPolicy, where: str) -> Iterator[Problem]:
+    if request.round_to is not None:
+        yield Problem(f"{where}: round_to is for numbers, but the column holds dates", "use a hierarchy of dates")
+    moments = {}
+    for key in ("bottom", "top"):
+        if (limit := getattr(request, key)) is None:
+            continue
+        try:
+            moments[key] = datetime.fromisoformat(limit if isinstance(limit, str) else "").replace(tzinfo=None)
+        except ValueError:
+            yield Problem(f"{where}.{key}: not a date, but the column holds dates", f'write it as {key} = "2024-12-31"')
+    if len(moments) > 1 and moments["bottom"] > moments["top"]:
+        yield Problem(f"{where}: bottom is above top", "exchange them")
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnValues:
+    """The recoded values of a column, as its hierarchy names them, each with its number of records."""
+
+    bound: BoundColumn
+    counts: Mapping[str, int]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The order of an ordinal column; empty for others."""
+        return tuple(self.bound.request.order or ()) if self.bound.kind is Kind.ORDINAL else ()
+
+
+def count_column_values(engine: Engine, frame: Any, policy: Policy, name: str) -> ColumnValues:
+    """Return the recoded values of a column without nulls, each with its number of records."""
+    request = policy.columns.get(name, ColumnPolicy(role=Role.QUASI))
+    recoding_keys = {"top", "bottom", "round_to", "map", "type", "order"}
+    recoding = request.model_dump(include=recoding_keys, exclude_none=True)
+    columns = {name: ColumnPolicy(role=Role.OTHER, **recoding)}
+    output = Output(others="release")
+    single = Policy(privacy=Privacy(k=2), source=policy.source, columns=columns, output=output)
+    frame = prepare(engine, frame, single).frame
+    column = engine.schema(frame)[name]
+    kind = request.type or (Kind.ORDINAL if request.order else column.kind)
+    bound = BoundColumn(column, request, kind, "generalize")
+    tally = engine.tally(frame, [name], {})
+    texts: list[str | None] = list(tally.keys[name])
+    if kind.is_numeric and (column.storage.kind.is_numeric or column.date_format):
+        texts = collect_value_texts(engine, engine.tally(frame, [name], {}).tuples, bound)
+    counts: dict[str, int] = {}
+    for text, records in zip(texts, tally.sizes.tolist(), strict=True):
+        if text is not None:
+            counts[text] = counts.get(text, 0) + records
+    return ColumnValues(bound, counts)
+
+
+def try_hierarchy(values: ColumnValues, spec: HierarchySpec | None) -> Hierarchy:
+    """Return the hierarchy of a spec over these values, flat without a spec; raise if it lacks some of them."""
+    texts = np.array(list(values.counts), object)
+    if spec is None:
+        return build_from_rows([(text,) for text in values.counts])
+    request = values.bound.request.model_copy(update={"hierarchy": spec})
+    bound = BoundColumn(values.bound.column, request, values.bound.kind, "generalize")
+    hierarchy = build_hierarchy(bound, texts)
+    locate_values(bound, hierarchy, texts)
+    return hierarchy
+
+
+def parse_hierarchy(name: str, keys: Any) -> HierarchySpec:
+    """Return the hierarchy that the keys of a column define; raise `PolicyError` with the key of every problem."""
+    column = {"role": str(Role.QUASI), "hierarchy": keys}
+    spec = Policy.parse({"privacy": {"k": 2}, "columns": {name: column}}).columns[name].hierarchy
+    assert spec is not None  # noqa: S101  the column has one
+    return spec

@@ -1,0 +1,249 @@
+"""The keys of a policy as keyword arguments of functions, as a JSON schema for editors, and as a table for the docs.
+
+Types, choices, limits and defaults are those of `model.Policy`. The descriptions are in policy_keys.toml. Conditions on
+two keys at once, such as `levels` and `name`, are not in the schema; kinfold checks them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from pydantic import BaseModel
+
+from kinfold.errors import PolicyError, Problem
+from kinfold.policy.model import EngineSection, HierarchySpec, Method, Output, Policy, Privacy, Report, Source
+from kinfold.policy.registry import list_method_names
+from kinfold.policy.toml_text import KeyPath
+from kinfold.tables.schema import ROLE_SYNONYMS, Role
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+ROLE_KEYWORDS = {"quasi": Role.QUASI, "confidential": Role.CONFIDENTIAL, "identifier": Role.IDENTIFIER}
+SECTION_MODELS: dict[str, type[BaseModel]] = {
+    "privacy": Privacy,
+    "method": Method,
+    "output": Output,
+    "report": Report,
+    "source": Source,
+    "engine": EngineSection,
+}
+# keys that have the name of their section as keyword
+NAME_KEYWORDS = {("method", "name"): "method", ("engine", "name"): "engine"}
+
+
+def build_policy(policy: Any, request: Mapping[str, Any]) -> Policy:
+    """Return the given policy, or one from keywords; refuse both together."""
+    if policy is not None and not request:
+        return Policy.of(policy)
+    if policy is not None:
+        what = f"a policy and {', '.join(request)} were given"
+        raise PolicyError(what, fix="put them into the policy, or leave the policy out")
+    return Policy.parse(collect_policy_values(request))
+
+
+def collect_policy_values(request: Mapping[str, Any], base: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Add keywords to the sections of a policy: quasi=, confidential=, identifier=, k=, t=, method=, others=, ...
+
+    A column that a keyword names loses its keys in `base`.
+    """
+    keys: dict[KeyPath, Any] = {}
+    for key, value in request.items():
+        if key in NAME_KEYWORDS.values():
+            keys[key, "name"] = value
+        elif key not in ROLE_KEYWORDS:  # an unknown key goes into [privacy], so that its check reports it
+            section = next((name for name, model in SECTION_MODELS.items() if key in model.model_fields), "privacy")
+            keys[section, key] = value
+    lists = {role: _column_names(key, request[key]) for key, role in ROLE_KEYWORDS.items() if key in request}
+    columns = add_roles({}, lists).get("columns", {})
+    keys |= {("columns", name): column for name, column in columns.items()}
+    return override_keys({"privacy": {}} if base is None else base, keys)
+
+
+def override_keys(values: dict[str, Any], keys: Mapping[KeyPath, Any]) -> dict[str, Any]:
+    """Set keys in the values of a policy, each by its path, and return the values."""
+    for path, value in keys.items():
+        section = values
+        for part in path[:-1]:
+            section = _get_section(section, part)
+        section[path[-1]] = value
+    return values
+
+
+def add_roles(values: dict[str, Any], roles: Mapping[Role, Iterable[str]]) -> dict[str, Any]:
+    """Set the roles of columns in the values of a policy, and return the values; refuse a column with another role."""
+    problems = []
+    for role, names in roles.items():
+        for name in names:
+            column = _get_section(_get_section(values, "columns"), name)
+            previous = column.setdefault("role", str(role))
+            if ROLE_SYNONYMS.get(str(previous), previous) != role:
+                what = f"column '{name}' is given as {previous} and as {role}"
+                problems.append(Problem(what, "give each column one role"))
+    if problems:
+        raise PolicyError(problems)
+    return values
+
+
+def _get_section(values: dict[str, Any], key: str) -> dict[str, Any]:
+    section = values.setdefault(key, {})
+    if not isinstance(section, dict):
+        raise PolicyError(f"'{key}' in the policy is not a section", fix=f"write it as a section of keys: [{key}]")
+    return section
+
+
+def _column_names(key: str, given: Any) -> list[str]:
+    """Return a list of column names from one name or several."""
+    names: list[Any] = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [None]
+    if isinstance(given, bytes | Mapping) or not all(isinstance(name, str) for name in names):
+        what = f"{key} is given as {type(given).__name__}, but must be a list of column names"
+        raise PolicyError(what, fix=f'write {key}=["age", "zip"]')
+    return names
+
+
+def add_policy_keywords(*more: Any, sections: Sequence[str] = tuple(SECTION_MODELS)) -> Callable[[Function], Function]:
+    """Return a decorator that adds the keywords of a policy to the signature of a function with `**` keywords.
+
+    `more` are dataclasses whose fields are added as well.
+    """
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        names = {each.name for each in own}
+        further = [_keyword_parameter(field.name, field.default) for each in more for field in fields(each)]
+        added = (*further, *_policy_parameters(sections))
+        unique = list({each.name: each for each in reversed(added) if each.name not in names}.values())[::-1]
+        function.__signature__ = signature.replace(parameters=[*own, *unique])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def _policy_parameters(sections: Sequence[str]) -> Iterator[inspect.Parameter]:
+    yield from (_keyword_parameter(name, ()) for name in ROLE_KEYWORDS if "privacy" in sections)
+    for section in sections:
+        for name, field in SECTION_MODELS[section].model_fields.items():
+            default = None if field.is_required() else field.default
+            yield _keyword_parameter(NAME_KEYWORDS.get((section, name), name), default)
+
+
+def _keyword_parameter(name: str, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+
+
+JsonSchema: TypeAlias = dict[str, Any]
+
+SCHEMA_DIALECT = "http://json-schema.org/draft-07/schema#"  # TOML editors support this one
+KEY_PATHS = {"columns": "columns.NAME", "hierarchy": "columns.NAME.hierarchy", "rules": "rules[]"}
+SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
+    "Source": "source",
+    "EngineSection": "engine",
+    "Privacy": "privacy",
+    "Method": "method",
+    "ColumnPolicy": "columns",
+    "HierarchySpec": "hierarchy",
+    "Output": "output",
+    "Report": "report",
+    "Rule": "rules",
+}
+LIMIT_KEYWORDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
+
+
+@cache
+def read_key_descriptions() -> Mapping[str, Mapping[str, str]]:
+    """Return the description of each key by section; the empty key describes the section."""
+    return tomllib.loads(Path(__file__).with_name("policy_keys.toml").read_text("utf-8"))
+
+
+def build_policy_schema() -> JsonSchema:
+    """Return the JSON schema of a policy file."""
+    schema = Policy.model_json_schema(ref_template="#/definitions/{model}")
+    parts, words = schema.pop("$defs"), read_key_descriptions()
+    definitions = {name: _build_section(parts[name], words[section]) for name, section in SECTION_KEYS.items()}
+    definitions["ColumnPolicy"]["properties"]["role"]["enum"] = [*Role, *ROLE_SYNONYMS]
+    definitions["ColumnPolicy"]["properties"]["type"]["enum"] = parts["Kind"]["enum"]
+    definitions["Method"]["properties"]["name"]["enum"] = list(list_method_names())
+    definitions["HierarchySpec"]["oneOf"] = [{"required": [form]} for form in HierarchySpec.FORMS]
+    sections = {key: _simplify(value) | {"description": words[key][""]} for key, value in schema["properties"].items()}
+    return {
+        "$schema": SCHEMA_DIALECT,
+        "title": "Policy of kinfold",
+        "description": "What each column of a table is, what the release promises, and how it is made.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": schema["required"],
+        "properties": sections,
+        "definitions": definitions,
+    }
+
+
+def format_schema() -> str:
+    """Return the schema as the text of a file."""
+    return json.dumps(build_policy_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _build_section(schema: JsonSchema, words: Mapping[str, str]) -> JsonSchema:
+    keys = {key: _simplify(value) | {"description": words[key]} for key, value in schema["properties"].items()}
+    required = {"required": schema["required"]} if "required" in schema else {}
+    return {"description": words[""], "type": "object", "additionalProperties": False, **required, "properties": keys}
+
+
+def _simplify(value: Any) -> Any:
+    """Return a part without titles and nulls, which TOML lacks, and with the limits of JSON schema."""
+    if isinstance(value, list):
+        return [_simplify(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "$ref" in value:
+        name = value["$ref"].rsplit("/", 1)[1]
+        return {"$ref": value["$ref"]} if name in SECTION_KEYS else {"type": "string"}
+    choices = [each for each in value.get("anyOf", ()) if each != {"type": "null"}]
+    kept = {key: each for key, each in value.items() if key not in ("title", "anyOf", "format")}
+    if kept.get("default", 0) in (None, {}, []) or isinstance(kept.get("default"), dict):
+        del kept["default"]
+    if len(choices) == 1:
+        return _simplify(choices[0] | kept)
+    if choices:
+        kept["anyOf"] = choices
+    if kept.get("type") == "object" and "minLength" in kept:
+        kept["minProperties"] = kept.pop("minLength")
+    return {LIMIT_KEYWORDS.get(key, key): _simplify(each) for key, each in kept.items()}
+
+
+def describe_keys() -> Iterator[tuple[str, str, str, str]]:
+    """Yield path, type, default and description of every key of a policy."""
+    schema = build_policy_schema()
+    for name, section in SECTION_KEYS.items():
+        part, path = schema["definitions"][name], KEY_PATHS.get(section, section)
+        for key, value in part["properties"].items():
+            default = f"`{json.dumps(value['default'])}`" if value.get("default") is not None else ""
+            default = "required" if key in part.get("required", ()) else default
+            yield f"{path}.{key}", _describe_type(value), default, value["description"]
+
+
+def _describe_type(value: JsonSchema) -> str:
+    if "anyOf" in value:
+        return ", or ".join(dict.fromkeys(_describe_type(each) for each in value["anyOf"]))
+    if "enum" in value:
+        roles = Role.QUASI in value["enum"]
+        return ", ".join(f"`{each}`" for each in value["enum"] if not (roles and each in ROLE_SYNONYMS))
+    if "$ref" in value:
+        return "a section of keys"
+    kind = value.get("type")
+    if kind == "array":
+        item = _describe_type(value.get("items", {}))
+        plurals = {"text": "texts", "number": "numbers"}
+        return f"list of {plurals.get(item, item if item.startswith('list') else 'texts, numbers')}"
+    if kind == "object":
+        return "keys and values"
+    names = {"integer": "whole number", "number": "number", "string": "text", "boolean": "`true`, `false`"}
+    bounds = {"minimum": "from {} up", "exclusiveMinimum": "above {}", "maximum": "to {}"}
+    limits = [text.format(f"{value[key]:g}") for key, text in bounds.items() if key in value]
+    return " ".join([names.get(str(kind), "anything"), *limits])

@@ -1,0 +1,120 @@
+"""A table in an engine with its bound policy: distinct tuples and records as arrays, read once, on first use.
+
+Generalization uses the tuples and never reads records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.models.terms import Terms
+from kinfold.policy.binding import BoundColumn, BoundPolicy
+from kinfold.policy.encoding import Attribute, CategoricalAttribute, encode
+from kinfold.policy.terms import build_scopes, collect_confidential, number_people
+from kinfold.tables.engine import Engine
+from kinfold.tables.queries import label_rows
+from kinfold.tables.recoding import Recoding
+from kinfold.tables.regions import ValueCodes
+from kinfold.tables.schema import Column, Role
+from kinfold.tables.tally import Scopes, Spread, Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """Distinct tuples of quasi-identifiers: encoded, counted with spreads, and as a frame of the engine."""
+
+    attributes: tuple[Attribute, ...]
+    tally: Tally
+    frame: Any
+    forget_counts: Callable[[], None] = lambda: None  # frees the counts of the engine
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table in an engine, with its bound policy and terms."""
+
+    engine: Engine
+    frame: Any
+    policy: BoundPolicy
+    terms: Terms
+    rule_frame: Any = None  # the rows on which edit rules are counted, if not `frame`
+
+    @cached_property
+    def tuples(self) -> Tuples:
+        """The distinct tuples of the quasi-identifiers."""
+        columns = self.policy.with_role(Role.QUASI)
+        frame = self.engine.tally(self.frame, [column.name for column in columns], {}).tuples
+        tally = self.engine.tally(self.frame, self.terms.quasi, {})
+        tally = replace(tally, spreads=Spreads(self.engine, self.frame, self.terms))
+        return Tuples(encode(self.engine, frame, columns), tally, frame, partial(self.engine.close, only_counts=True))
+
+    @cached_property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The quasi-identifiers of every record."""
+        return encode(self.engine, self.frame, self.policy.with_role(Role.QUASI))
+
+    def encode_categories(self, bound: BoundColumn) -> tuple[CategoricalAttribute, ValueCodes]:
+        """Return a column of categories by its distinct values, and the code of each on its scale."""
+        values = self.engine.tally(self.frame, [bound.name], {}).tuples
+        attribute = encode(self.engine, values, [bound])[0]
+        assert isinstance(attribute, CategoricalAttribute)  # noqa: S101  the caller checks the type
+        return attribute, ValueCodes(bound.name, values, attribute.codes)
+
+    def collect_column(self, some: Any, how: Column | ValueCodes) -> NDArray[np.float64]:
+        """Return a column of some rows as numbers or codes."""
+        if isinstance(how, ValueCodes):
+            values = label_rows(self.engine, some, Recoding(how.codes.astype(np.int32), {}, how.values)).labels
+        else:
+            values = self.engine.collect(some, {how.name: how}).column(0).to_numpy(zero_copy_only=False)
+        return values.astype(np.float64, copy=False)
+
+    def encode_rows(self, some: Any) -> tuple[Attribute, ...]:
+        """Return the quasi-identifiers of some rows, on the scales of the whole table."""
+        attributes: list[Attribute] = []
+        for bound in self.policy.with_role(Role.QUASI):
+            if bound.kind.is_numeric and not bound.suppressed:
+                attributes += encode(self.engine, some, [bound])
+            else:
+                known, how = self.encode_categories(bound)
+                attributes.append(replace(known, codes=self.collect_column(some, how).astype(np.int32)))
+        return tuple(attributes)
+
+    @cached_property
+    def confidential(self) -> Mapping[str, NDArray[Any]]:
+        """The confidential columns of every record."""
+        return collect_confidential(self.engine, self.frame, self.terms)
+
+    @cached_property
+    def person(self) -> NDArray[np.int64] | None:
+        """The number of the person of each record, if the policy counts people."""
+        return number_people(self.engine, self.frame, self.policy)
+
+    @cached_property
+    def scopes(self) -> Scopes | None:
+        """People and joint columns, if promises count them in addition to the rows of each class."""
+        return build_scopes(self.engine, self.frame, self.terms, self.person)
+
+
+class Spreads(Mapping[str, Spread]):
+    """The spreads of the tuples of a table, counted by the engine on each access: they may be very large."""
+
+    def __init__(self, engine: Engine, frame: Any, terms: Terms) -> None:
+        self._engine, self._frame, self._quasi = engine, frame, terms.quasi
+        self._columns = {column.name: column for column in terms.confidential}
+
+    def __getitem__(self, name: str) -> Spread:
+        column = self._columns[name]
+        tally = self._engine.tally(self._frame, self._quasi, {name: column.reading})
+        return column.sort_spread(tally.spreads[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)

@@ -1,0 +1,204 @@
+"""Terms: the promises of a bound policy as models and confidential columns, by which a release is judged.
+
+A promise that cannot be enforced is an error; it is never ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import DataError, PolicyError, Problem, Unreachable, call_all, plural
+from kinfold.hierarchies import Hierarchy
+from kinfold.models import AlphaK, KAnonymity, LDiversity, Model, PSensitive, TCloseness
+from kinfold.models.terms import ConfidentialColumn, Terms
+from kinfold.policy.binding import BoundColumn, BoundPolicy, bind
+from kinfold.policy.encoding import build_hierarchy, encode, locate_values, require_known_categories
+from kinfold.policy.model import Policy
+from kinfold.tables.engine import Engine
+from kinfold.tables.schema import AS_TEXT, Kind, OrderedReading, Role, normalize_category
+from kinfold.tables.tally import Scopes, encode_values
+from kinfold.tables.text_values import quote_formula, unquote_formula
+
+
+def quote_terms(terms: Terms) -> Terms:
+    """Return the terms for a release whose formulas are quoted."""
+    confidential = []
+    for column in terms.confidential:
+        order = None if column.order is None else tuple(map(quote_formula, column.order))
+        confidential.append(replace(column, order=order, hierarchy=_quote_labels(column.hierarchy)))
+    models = [
+        replace(model, hierarchy=_quote_labels(model.hierarchy)) if isinstance(model, TCloseness) else model
+        for model in terms.models
+    ]
+    return replace(terms, confidential=tuple(confidential), models=tuple(models))
+
+
+def _quote_labels(hierarchy: Hierarchy | None) -> Hierarchy | None:
+    """Quote the labels of all levels, so that equal labels of two levels stay equal."""
+    if hierarchy is None:
+        return None
+    return Hierarchy(np.array([[quote_formula(label) for label in row] for row in hierarchy.labels.tolist()], object))
+
+
+def build_terms(
+    policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = False, released: bool = False
+) -> Terms:
+    """Return the terms of a bound policy; `quoted` means that formulas in the rows are quoted.
+
+    For a source, problems of confidential columns are raised together with those of quasi-identifiers.
+    """
+    builders = [
+        partial(_build_confidential, column, engine, frame, quoted) for column in policy.with_role(Role.CONFIDENTIAL)
+    ]
+    try:
+        confidential = tuple(call_all(builders))
+    except (PolicyError, DataError):
+        if released:
+            raise
+        columns = policy.with_role(Role.QUASI)
+        tuples = engine.tally(frame, [column.name for column in columns], {}).tuples
+        everything: list[Callable[[], Any]] = [*builders, partial(encode, engine, tuples, columns)]
+        call_all(everything)  # adds the problems of quasi-identifiers
+        raise
+    privacy = policy.request.privacy
+    joint = privacy.joint and len(confidential) > 1
+    models = _build_models(policy, confidential)
+    roles = (Role.QUASI, Role.OTHER, Role.IDENTIFIER)
+    quasi, other, removed = (tuple(column.name for column in policy.with_role(role)) for role in roles)
+    return Terms(quasi, confidential, other, removed, models, joint, privacy.unit)
+
+
+def build_release_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
+    """Return the terms of a release: identifiers are absent, quasi-identifiers may be labels."""
+    schema = engine.schema(frame)
+    removed = tuple(name for name, column in policy.columns.items() if column.role is Role.IDENTIFIER)
+    kept = {name: column for name, column in policy.columns.items() if column.role is not Role.IDENTIFIER}
+    output = policy.output.model_copy(update={"others": "release"})
+    rows = policy.privacy.model_copy(update={"unit": None})  # a release cannot count people
+    columns = {name: column for name, column in kept.items() if name in schema}
+    request = policy.model_copy(update={"columns": columns, "output": output, "privacy": rows})
+    bound = bind(request, schema, released=True)
+    terms = build_terms(bound, engine, frame, quoted=policy.output.spreadsheet_safe, released=True)
+    absent = tuple(name for name in kept if name not in schema)
+    unnamed = tuple(name for name in terms.other if name not in policy.columns)
+    named = tuple(name for name in terms.other if name in kept)
+    dropped = unnamed if policy.output.others == "drop" else ()
+    released = unnamed if policy.output.others == "release" else ()
+    other, removed = (*named, *released, *absent), (*removed, *dropped)
+    terms = replace(terms, other=other, removed=removed, unit=policy.privacy.unit)
+    return quote_terms(terms) if policy.output.spreadsheet_safe else terms
+
+
+def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn]) -> tuple[Model, ...]:
+    privacy = policy.request.privacy
+    problems = [
+        Problem(f"'privacy.{key}' is set, but no column is confidential", "give a column the role confidential")
+        for key in ("t", "l", "p", "alpha")
+        if getattr(privacy, key) is not None and not confidential
+    ]
+    models: list[Model] = [KAnonymity(privacy.k)]
+    for column in confidential:
+        try:
+            models += _build_column_models(policy, column)
+        except PolicyError as error:
+            problems += error.problems
+    if problems:
+        raise PolicyError(problems)
+    return tuple(models)
+
+
+def _build_column_models(policy: BoundPolicy, column: ConfidentialColumn) -> Iterator[Model]:
+    privacy, own = policy.request.privacy, policy[column.name].request
+    t, l = own.t or privacy.t, own.l or privacy.l
+    if t is not None:
+        yield TCloseness(t, column.name, column.distance, column.hierarchy)  # type: ignore[arg-type]
+    if l is not None:
+        yield LDiversity(l, column.name, privacy.l_kind, privacy.c or 1.0)
+    if privacy.p is not None:
+        yield PSensitive(privacy.p, column.name)
+    if privacy.alpha is not None:
+        yield AlphaK(privacy.alpha, column.name)
+
+
+def collect_confidential(engine: Engine, frame: Any, terms: Terms) -> dict[str, NDArray[Any]]:
+    """Return the confidential columns as sortable values: positions in their order (NaN for null), or text."""
+    values = {}
+    for column in terms.confidential:
+        array = engine.collect(frame, {column.name: column.reading}).column(0).to_numpy(zero_copy_only=False)
+        if column.order is not None:
+            order = column.positions
+            array = np.array([np.nan if t is None else order.get(normalize_category(t), np.nan) for t in array])
+        values[column.name] = array
+    return values
+
+
+def number_people(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[np.int64] | None:
+    """Return the number of the person of each row, if the policy counts people; rows without a unit are one person."""
+    name = policy.request.privacy.unit
+    if name is None:
+        return None
+    numbers = _number_texts(engine, frame, name, AS_TEXT)
+    people, k = len(np.unique(numbers)), policy.request.privacy.k
+    if people < k:
+        what = f"k is {k}, but '{name}' names only {plural(people, 'person', 'people')}"
+        raise Unreachable(what, fix="lower k, or use a table with more people")
+    return numbers
+
+
+def build_scopes(engine: Engine, frame: Any, terms: Terms, person: NDArray[np.int64] | None) -> Scopes | None:
+    """Return the people and joint columns that promises count in addition to rows; None if there are none."""
+    if person is None and not terms.joint:
+        return None
+    columns = {name: encode_values(values) for name, values in collect_confidential(engine, frame, terms).items()}
+    return Scopes(columns, person, {name: _number_texts(engine, frame, name) for name in columns if terms.joint})
+
+
+def _number_texts(engine: Engine, frame: Any, name: str, how: OrderedReading | None = None) -> NDArray[np.int64]:
+    """Number the texts of a column; 0 for null."""
+    texts = engine.collect(frame, {name: how}).column(0).combine_chunks().dictionary_encode()
+    return np.asarray(texts.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64) + 1
+
+
+def list_texts(engine: Engine, frame: Any, name: str) -> NDArray[Any]:
+    """Return the distinct texts of a column in order, without null."""
+    texts = engine.tally(frame, [name], {}).keys[name]
+    return np.array([text for text in texts if text is not None], object)
+
+
+def _build_confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool) -> ConfidentialColumn:
+    hierarchy, distance = None, _choose_distance(column)
+    if column.request.hierarchy or column.request.order:
+        texts = list_texts(engine, frame, column.name)
+        texts = np.array([unquote_formula(text) for text in texts], object) if quoted else texts
+        require_known_categories(column, texts)
+        texts = np.array(sorted({*map(normalize_category, texts)}), object)
+    if distance == "hierarchical":
+        hierarchy = build_hierarchy(column, texts)
+        leaves = {*map(normalize_category, hierarchy.values)}
+        locate_values(column, hierarchy, np.array([text for text in texts if text not in leaves], object))
+    return _confidential_column(column, distance, hierarchy)
+
+
+def _confidential_column(column: BoundColumn, distance: str, hierarchy: Hierarchy | None) -> ConfidentialColumn:
+    order, date_format = column.request.order, column.column.date_format if column.kind is Kind.DATE else None
+    return ConfidentialColumn(column.name, str(column.kind), distance, order, hierarchy, date_format)
+
+
+def get_reading(column: BoundColumn) -> OrderedReading:
+    """Return how the values of a confidential column are compared and ordered."""
+    distance = _choose_distance(column)
+    return AS_TEXT if distance == "hierarchical" else _confidential_column(column, distance, None).reading
+
+
+def _choose_distance(column: BoundColumn) -> str:
+    if column.request.distance:
+        return column.request.distance
+    if column.kind is not Kind.NOMINAL:
+        return "ordered"
+    return "hierarchical" if column.request.hierarchy else "equal"

@@ -1,1 +1,0 @@
-"""What is asked, checked against the table: the policy, its columns bound, hierarchies, terms, encoded attributes."""

@@ -1,1 +1,0 @@
-"""Where rows live: engines, frames, schemas, tallies, recodings, records as points."""

@@ -1,0 +1,272 @@
+"""Routes of the policy: set keys, replace the text, undo and redo, save it as a project.
+
+Every change of a policy goes through `apply_policy_text`: it checks the text, adds it to the history, and reads the
+table again if the reading options changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from kinfold.errors import KinfoldError, PolicyError, Problem
+from kinfold.hierarchies import read_arx
+from kinfold.hierarchies.editing import get_label_rows
+from kinfold.policy.model import Policy
+from kinfold.policy.toml_text import KeyPath, edit_text, parse_policy_text
+from kinfold.studio.guard import Call, route
+from kinfold.studio.history import describe_changes
+from kinfold.studio.refusals import PolicyTextError, Refusal
+from kinfold.studio.sessions import StudioSession
+from kinfold.studio.table_jobs import HIERARCHY_FOLDER
+from kinfold.studio.table_loading import reopen
+
+SERVER_SECTIONS = ("engine",)  # sections that only the command may set
+MAX_NESTING = 40  # levels of nested values
+MAX_STEP_LENGTH = 40
+HIERARCHY_PATH = re.compile(rf"{HIERARCHY_FOLDER}/[^/\\]+\.csv")
+
+
+def check_policy(session: StudioSession, text: str) -> tuple[Policy, dict[str, Any]]:
+    """Return the policy of a text and its keys; refuse files outside the session's folder."""
+    if len(text.encode("utf-8", "replace")) > session.limits.text_bytes:
+        what = f"the policy is longer than {session.limits.text_bytes:,} bytes"
+        raise Refusal(413, what, "put hierarchies into files")
+    try:
+        policy, values = _read_policy(text)
+        problems = [
+            Problem(f"the policy: [{name}] is for the command; the studio sets it", "leave it out", key=(name,))
+            for name in SERVER_SECTIONS
+            if name in values
+        ]
+        problems += [*_find_outside_files(policy, session.folder), *_find_deep_nesting(values)]
+        if problems:
+            raise PolicyError(problems)
+    except KinfoldError as error:
+        raise PolicyTextError(error, text, session.columns) from None
+    return policy, values
+
+
+@lru_cache(maxsize=128)
+def _read_policy(text: str) -> tuple[Policy, dict[str, Any]]:
+    return parse_policy_text(text)
+
+
+def _find_outside_files(policy: Policy, folder: Path) -> list[Problem]:
+    """Return a problem for each hierarchy file that is not in the session's folder."""
+    files = {name: column.hierarchy.file for name, column in policy.columns.items() if column.hierarchy}
+    return [
+        Problem(
+            f"the policy: the hierarchy of '{name}' is in a file that is not here",
+            "import it",
+            key=("columns", name, "hierarchy", "file"),
+        )
+        for name, file in files.items()
+        if file is not None and not (HIERARCHY_PATH.fullmatch(file.as_posix()) and (folder / file).is_file())
+    ]
+
+
+def _find_deep_nesting(value: Any, left: int = MAX_NESTING) -> list[Problem]:
+    """Return a problem if values are nested too deeply for a page."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    if inner and not left:
+        return [Problem("the policy is nested too deeply", "reduce the nesting")]
+    return next((problems for each in inner if (problems := _find_deep_nesting(each, left - 1))), [])
+
+
+async def decide(session: StudioSession, changes: Mapping[KeyPath, Any], what: str = "") -> int:
+    """Set some keys of the policy as one decision."""
+    async with session.policy_lock:
+        text = await asyncio.to_thread(edit_policy_text, session.history.text, changes)
+        return await apply_policy_text(session, text, what or describe_changes(changes), "form")
+
+
+def edit_policy_text(text: str, changes: Mapping[KeyPath, Any]) -> str:
+    """Return the text of a policy with some keys set; refuse keys that cannot be set."""
+    try:
+        return edit_text(text, changes)
+    except (TypeError, ValueError, KeyError) as error:
+        if isinstance(error, KinfoldError):
+            raise
+        fix = "a key is a path, a value is a text, number, list or object"
+        raise Refusal(400, "these keys cannot be set", fix) from None
+
+
+async def replace_policy(session: StudioSession, text: str, what: str, by: str) -> int:
+    """Replace the text of the policy, and drop a draft."""
+    async with session.policy_lock:
+        version = await apply_policy_text(session, text, what, by)
+        if session.draft is None:
+            return version
+        session.draft = None
+        return session.mark_changed()
+
+
+def require_current_policy(session: StudioSession, page_text: Any = None) -> None:
+    """Refuse to run a policy that the page does not show: there is a draft, or another tab changed the text."""
+    if session.draft is not None:
+        line = next((f" (line {each['line']})" for each in session.draft["problems"] if each.get("line")), "")
+        what = f"the policy text is not valid{line}, and the last valid policy is not what the page shows"
+        raise Refusal(409, what, "correct the text, or go back to the last valid policy")
+    if page_text is not None and page_text != session.history.text:
+        raise Refusal(409, "the policy was changed, possibly in another tab", "check it, then run again")
+
+
+async def apply_policy_text(session: StudioSession, text: str, what: str, by: str, *, detect: bool = False) -> int:
+    """Check a text and make it the policy; read the table again if its reading options changed."""
+    await asyncio.to_thread(check_policy, session, text)
+    if session.history.decide(text, what, by) or detect:
+        reopen(session, get_policy(session)[1].get("source", {}), detect=detect)
+        session.mark_changed()
+    return session.version
+
+
+def get_policy(session: StudioSession, text: str | None = None) -> tuple[Policy, dict[str, Any]]:
+    """Return the policy of a session, or of a text, and its keys; refuse if no table is open."""
+    if not session.history.text:
+        raise Refusal(409, "no table is open", "open one first")
+    return _read_policy(session.history.text if text is None else text)
+
+
+def get_usable_policy(session: StudioSession) -> Policy:
+    """Return the policy with absolute paths of its hierarchy files."""
+    return get_policy(session)[0].resolve_paths(session.folder)
+
+
+async def query_table(session: StudioSession, question: Any, key: Any = None) -> Any:
+    """Answer a question about the open table, read as the policy says."""
+    form = get_policy(session)[0].source.form
+    return await session.sessions.open_tables.query(session, session.table.path, form, question, key)
+
+
+@route("/api/step", "POST")
+async def save_step(call: Call) -> Any:
+    """Save the step that the page shows."""
+    call.session.step = str(call.body.get("step", ""))[:MAX_STEP_LENGTH]
+    return {"version": call.session.mark_changed()}
+
+
+@route("/api/decision", "POST")
+async def change_policy(call: Call) -> Any:
+    """Set and remove keys of the policy."""
+    get_policy(call.session)
+    return {"version": await decide(call.session, read_changes(call.body))}
+
+
+@route("/api/policy", "PUT")
+async def replace_text(call: Call) -> Any:
+    """Replace the text; keep an invalid text as a draft, which blocks runs."""
+    session, text = call.session, _get_text(call)
+    try:
+        return {"version": await replace_policy(session, text, "edited the text", "text")}
+    except PolicyTextError as error:
+        session.draft = {"text": text, "problems": error.problems}
+        session.mark_changed()
+        raise
+
+
+@route("/api/policy/draft", "DELETE")
+async def drop_draft(call: Call) -> Any:
+    """Drop the draft: the page shows the last valid policy again."""
+    call.session.draft = None
+    return {"version": call.session.mark_changed()}
+
+
+@route("/api/policy/check", "POST")
+async def find_text_problems(call: Call) -> Any:
+    """Return the problems of a text without changing the policy."""
+    try:
+        check_policy(call.session, _get_text(call))
+    except PolicyTextError as error:
+        return {"problems": error.problems}
+    return {"problems": []}
+
+
+def _get_text(call: Call) -> str:
+    get_policy(call.session)
+    text = call.body.get("text")
+    if not isinstance(text, str):
+        raise Refusal(400, "there is no text", 'send {"text": "…"}')
+    return text.replace("\r\n", "\n")
+
+
+@route("/api/undo", "POST")
+@route("/api/redo", "POST")
+async def undo_or_redo(call: Call) -> Any:
+    """Undo the last decision, or redo it."""
+    session = call.session
+    get_policy(session)
+    async with session.policy_lock:
+        session.history.undo_or_redo(call.request.url.path.rpartition("/")[2])
+        await asyncio.to_thread(check_policy, session, session.history.text)
+        reopen(session, get_policy(session)[1].get("source", {}))
+        return {"version": session.mark_changed()}
+
+
+@route("/api/project")
+async def download_project(call: Call) -> Response:
+    """Download the policy with the log of decisions."""
+    session = call.session
+    text = session.history.write_project(inline_hierarchies(session, session.history.text))
+    return make_download(text, f"{session.table.name.rpartition('.')[0] or 'table'}.toml")
+
+
+@route("/api/project", "POST")
+async def open_project(call: Call) -> Any:
+    """Open a project: a policy with a log of decisions."""
+    text = _get_text(call)
+    check_policy(call.session, text)
+    policy = call.session.history.read_project(text)
+    return {"version": await replace_policy(call.session, policy, "opened a project", "project")}
+
+
+def read_changes(body: Mapping[str, Any]) -> dict[KeyPath, Any]:
+    """Return the keys to set, with None for keys to remove; a path is a list, or a text with dots."""
+    values = body.get("set", {})
+    pairs = list(values.items()) if isinstance(values, Mapping) else values
+    removed = body.get("unset", [])
+    if not _is_list(pairs) or not _is_list(removed) or not all(_is_list(pair, 2) for pair in pairs):
+        raise Refusal(400, "this is not a decision", 'send {"set": {"privacy.k": 5}, "unset": ["privacy.t"]}')
+    changes = {_parse_key(key): value for key, value in pairs} | {_parse_key(key): None for key in removed}
+    if not changes:
+        raise Refusal(400, "the decision is empty", 'send {"set": {"privacy.k": 5}}')
+    return changes
+
+
+def _is_list(value: Any, length: int | None = None) -> bool:
+    return isinstance(value, list | tuple) and (length is None or len(value) == length)
+
+
+def _parse_key(key: Any) -> KeyPath:
+    parts = key.split(".") if isinstance(key, str) else key
+    if not _is_list(parts) or not 1 <= len(parts) <= 6 or not all(isinstance(part, str) for part in parts):
+        raise Refusal(400, "a key is not a path", 'write "section.key", or ["columns", "a.b", "role"]')
+    return tuple(parts)
+
+
+def inline_hierarchies(session: StudioSession, text: str) -> str:
+    """Return the text of a policy with the contents of its hierarchy files."""
+    files = {
+        name: column.hierarchy.file
+        for name, column in get_policy(session, text)[0].columns.items()
+        if column.hierarchy and column.hierarchy.file
+    }
+    levels: dict[KeyPath, Any] = {}
+    for name, file in files.items():
+        rows = get_label_rows(read_arx(session.folder / file))
+        levels["columns", name, "hierarchy"] = {"levels": [list(row) for row in rows]}
+    return edit_text(text, levels) if levels else text
+
+
+def make_download(content: str | bytes, name: str, kind: str = "application/toml") -> Response:
+    """Return a file download; the file name is escaped for the header."""
+    ascii_name = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "_" for char in name)
+    disposition = f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(content, media_type=kind, headers={"content-disposition": disposition})

@@ -1,0 +1,276 @@
+"""Routes of the session: its state, its events, longer jobs, and texts for the choices of a policy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from kinfold import __version__
+from kinfold.policy.binding import AVERAGES
+from kinfold.policy.model import ColumnPolicy, Method, Output, Policy, Privacy
+from kinfold.policy.registry import AUTO, NEED_TEXTS, list_methods
+from kinfold.release.report.page import ROLE_TEXTS
+from kinfold.release.report.sentences import LIMITS, explain_model
+from kinfold.release.report.wording import format_share
+from kinfold.studio.guard import Call, route
+from kinfold.studio.job_queue import Job
+from kinfold.studio.policy_routes import get_policy, require_current_policy
+from kinfold.studio.refusals import Refusal
+from kinfold.studio.runs import describe_run, start_inspection
+from kinfold.studio.sessions import StudioSession, read_json
+from kinfold.studio.table_loading import get_read_options
+
+TYPE_TEXTS = {
+    "continuous": "Numbers with differences and means.",
+    "ordinal": "Categories with an order.",
+    "nominal": "Categories without an order.",
+    "date": "Days or points in time.",
+}
+MISSING_TEXTS = {
+    "refuse": "The run stops, so that you can decide.",
+    "separate": "Records that lack the same values form their own classes.",
+    "mean": "Missing values are released as the mean of their class, and the report says so.",
+    "drop": "Records with a missing value are dropped.",
+}
+AVERAGE_TEXTS = {
+    "mean": "The mean of the class.",
+    "median": "The middle value of the class.",
+    "convex-median": "The middle value, weighted so that the spread of an ordered scale is kept.",
+    "mode": "The most frequent value of the class.",
+    "generalize": "The narrowest true statement about the whole class.",
+    "suppress": "The value if the whole class has it; otherwise it is missing.",
+}
+OTHERS_TEXTS = {
+    "refuse": "A column that the policy does not name stops the run.",
+    "release": "Columns that the policy does not name are released unchanged.",
+    "drop": "Columns that the policy does not name are dropped.",
+}
+REMAINING_RISK = {
+    "k": "An attacker who knows a person's quasi-identifiers finds the record with a chance of at most 1 in k. A value "
+    "that all records of a class share is still disclosed.",
+    "l": "A confidential value is not disclosed with certainty. A value that is frequent in a class is still likely.",
+    "t": "The release discloses little more about a person than about everyone.",
+    "unit": "The promises hold for people, even if a person has several rows.",
+    "refine": "Keeps the promises and loses less information; takes the given number of seconds.",
+    "prove": "Seconds after the run for a proof of how far the loss can be above the minimum: the bound in the curve "
+    "of the search.",
+    "suppression": "This many records, or this share, may be suppressed if they would cost the others too much.",
+}
+POLICY_SECTIONS = (Privacy, Method, ColumnPolicy, Output)
+METHOD_KEYS = ("name", "family", "summary", "page", "needs", "objectives", "keys")
+INSPECTION_KINDS = ("lattice", "outliers")
+HEARTBEAT_SECONDS = 15.0
+
+
+def list_choices() -> dict[str, list[Any]]:
+    """Return the allowed texts of the keys of a policy that have a fixed set of them.
+
+    >>> list_choices()["others"]
+    ['refuse', 'release', 'drop']
+    """
+    choices: dict[str, list[Any]] = {}
+    for section in POLICY_SECTIONS:
+        for name, field in section.model_fields.items():
+            if texts := [each for each in _find_literals(field.annotation) if isinstance(each, str)]:
+                choices[name] = texts
+    return choices
+
+
+def _find_literals(kind: Any) -> list[Any]:
+    if get_origin(kind) is Literal:
+        return list(get_args(kind))
+    return [each for part in get_args(kind) for each in _find_literals(part)]
+
+
+def describe_promises(policy: Policy) -> dict[str, dict[str, str]]:
+    """Return a sentence for each promise of a policy and for its method, and the remaining risk."""
+    privacy = policy.privacy
+    risk = REMAINING_RISK["k"].replace("1 in k.", f"1 in {privacy.k}, {format_share(1 / privacy.k)}.")
+    promises = {"k": {"sentence": explain_model("k", f"{privacy.k:g}"), "leaves": risk}}
+    for name, kind, level in (("l", privacy.l_kind, privacy.l), ("t", "t", privacy.t)):
+        if level is not None:
+            promises[name] = {"sentence": explain_model(kind, f"{level:g}"), "leaves": REMAINING_RISK[name]}
+    method = list_methods().get(policy.method.name)
+    summary = method.summary if method else describe_choices()["methods"][0]["sentence"]
+    return promises | {"method": {"sentence": summary, "leaves": ""}}
+
+
+@cache
+def describe_choices() -> dict[str, Any]:
+    """Return every choice of a policy with a sentence."""
+    methods: list[Any] = [
+        {"name": AUTO, "family": None, "sentence": "the method that suits the table best", "needs": []}
+    ]
+    for each in list_methods().values():
+        needs = [NEED_TEXTS[need] for need in each.needs]
+        methods.append({"name": each.name, "family": each.family, "sentence": each.summary, "needs": needs})
+    return {
+        "roles": {name: {"title": title, "sentence": sentence} for name, (title, sentence) in ROLE_TEXTS.items()},
+        "types": TYPE_TEXTS,
+        "models": {
+            name: {"sentence": explain_model(kind, name), "leaves": REMAINING_RISK[name]}
+            for name, kind in (("k", "k"), ("l", "distinct"), ("t", "t"))
+        },
+        "l_kinds": {kind: explain_model(kind, "l") for kind in ("distinct", "entropy", "recursive")},
+        "keys": {name: REMAINING_RISK[name] for name in ("unit", "refine", "prove", "suppression")},
+        "methods": methods,
+        "missing": MISSING_TEXTS,
+        "average": AVERAGE_TEXTS,
+        "averages_by_type": {str(kind): list(names) for kind, names in AVERAGES.items()},
+        "others": OTHERS_TEXTS,
+        "choices": list_choices(),
+        "not_promised": list(LIMITS),
+    }
+
+
+def describe_state(session: StudioSession) -> dict[str, Any]:
+    """Return the state of a session as JSON values."""
+    limits, table, warmup = session.limits, session.source, session.sessions.warmup_job
+    facts = table.facts if table else {}
+    policy = get_policy(session)[0] if session.history.text else None
+    return {
+        "version": session.version,
+        "kinfold": __version__,
+        "state": "empty" if table is None else table.state,
+        "step": session.step,
+        "limits": {key: getattr(limits, key) for key in ("upload_bytes", "upload_seconds", "runs", "waiting")},
+        "workspace": str(session.sessions.workspace),
+        "compiling": warmup is not None and not warmup.is_over,
+        "source": _describe_source(session),
+        "columns": [_describe_column(column, policy) for column in facts.get("columns", ())] if policy else [],
+        "combinations": facts.get("combinations", []),
+        "policy": _describe_policy(session, policy),
+        **session.history.to_dict(),
+        "runs": [describe_run(session, run, brief=True) for run in session.runs.values()],
+        "methods": [{key: getattr(each, key) for key in METHOD_KEYS} for each in list_methods().values()],
+    }
+
+
+def _describe_source(session: StudioSession) -> dict[str, Any] | None:
+    table = session.source
+    if table is None:
+        return None
+    values: dict[str, Any] = {"name": table.name, "kind": table.kind, "problems": table.problems, "progress": None}
+    if table.state == "opening" and table.job is not None:
+        values["progress"] = {"stage": table.job.stage, "share": table.job.share}
+    values |= {"tables": list(table.tables), "address": table.address, "reading": get_read_options(table)}
+    values["options"] = {key: table.read_options.get(key) for key in values["reading"]}
+    if facts := table.facts:
+        values |= {key: facts[key] for key in ("rows", "options", "readings", "warnings", "unit", "sampling_weights")}
+        values |= {"form": facts["source"], "bytes": table.size}
+    return values
+
+
+def _describe_column(column: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
+    """Return a column with its role and type in the policy."""
+    named = policy.columns.get(column["name"])
+    if named is None:
+        return {**column, "role": None, "type": None, "declared": {}}
+    declared = named.model_dump(mode="json", exclude_unset=True)
+    kind = declared.get("type") or ("ordinal" if declared.get("order") else column["kind"])
+    return {**column, "role": str(named.role), "type": kind, "declared": declared}
+
+
+def _describe_policy(session: StudioSession, policy: Policy | None) -> dict[str, Any] | None:
+    if policy is None:
+        return None
+    values = policy.model_dump(mode="json", exclude_unset=True)  # as in the TOML text, dates as texts
+    complete = policy.model_dump(mode="json")
+    return {"text": session.history.text, "values": values, "complete": complete, "draft": session.draft}
+
+
+@route("/api/session")
+async def show_state(call: Call) -> Any:
+    """Return the state, unless the page has this version; it is rendered once for each version."""
+    session = call.session
+    if call.request.query_params.get("since") == str(session.version):
+        return Response(status_code=304)
+    if session.cached_state is None or session.cached_state[0] != session.version:
+        session.cached_state = session.version, json.dumps(describe_state(session), allow_nan=False).encode()
+    return Response(session.cached_state[1], media_type="application/json")
+
+
+@route("/api/events")
+async def stream_events(call: Call) -> Any:
+    """Stream the events of the session."""
+    return EventStream(call.session)
+
+
+@route("/api/words")
+async def describe_current_choices(call: Call) -> Any:
+    """Return the choices of a policy with a sentence each, and the promises of the current policy."""
+    promises = describe_promises(get_policy(call.session)[0]) if call.session.history.text else {}
+    return {**describe_choices(), "now": promises}
+
+
+@route("/api/invitation", "POST")
+async def invite(call: Call) -> Any:
+    """Return an address for another browser."""
+    return {"address": f"http://{call.request.headers['host']}/?token={call.session.sessions.invite()}"}
+
+
+@route("/api/jobs", "POST")
+async def begin(call: Call) -> Any:
+    """Queue a job."""
+    kind = call.body.get("kind")
+    if kind not in INSPECTION_KINDS:
+        raise Refusal(400, "there is no such job", f"there are {', '.join(INSPECTION_KINDS)}")
+    require_current_policy(call.session)
+    return JSONResponse({"id": start_inspection(call.session, kind, {}).ident}, 202)
+
+
+@route("/api/jobs/{job}")
+async def show(call: Call) -> Any:
+    """Return the progress of a job, and its result."""
+    job = _get_job(call)
+    result = read_json(job.folder / "result.json") if job.state == "done" else None
+    return {**job.describe_progress(), "kind": job.kind, "problems": job.problems, "result": result}
+
+
+@route("/api/jobs/{job}/cancel", "POST")
+async def cancel(call: Call) -> Any:
+    """Cancel a job."""
+    job = _get_job(call)
+    await call.session.sessions.jobs.cancel(job)
+    return {"state": job.state}
+
+
+class EventStream(StreamingResponse):
+    """Events of a session, until the page closes the connection."""
+
+    def __init__(self, session: StudioSession) -> None:
+        self._session, self._reader = session, session.subscribe()
+        super().__init__(_stream_events(session, self._reader), media_type="text/event-stream")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events, and end the subscription with the connection."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._session.unsubscribe(self._reader)
+
+
+async def _stream_events(session: StudioSession, reader: asyncio.Queue[tuple[str, Any]]) -> AsyncIterator[str]:
+    yield "retry: 1000\n\n"
+    name, data = "session", {"version": session.version}
+    while True:
+        yield f"event: {name}\ndata: {json.dumps(data)}\n\n" if name else ": still here\n\n"
+        if name == "gone":
+            return
+        try:
+            name, data = await asyncio.wait_for(reader.get(), HEARTBEAT_SECONDS)
+        except TimeoutError:
+            name = ""
+
+
+def _get_job(call: Call) -> Job:
+    jobs, ident = call.session.inspections, call.request.path_params["job"]
+    if ident not in jobs:
+        raise Refusal(404, "there is no such job in this session", "start one")
+    return jobs[ident]

@@ -1,0 +1,73 @@
+// Texts of the page for keys of the policy and stages of a run. Texts about the table come from the server.
+
+export const STEPS = [
+  { id: "open", name: "Open" },
+  { id: "generalize", name: "Generalize" },
+  { id: "protect", name: "Protect" },
+  { id: "explore", name: "Explore" },
+  { id: "release", name: "Release" },
+];
+
+export const ROLES = [
+  { id: "identifier", name: "identifier", letter: "i", means: "identifies a person; removed" },
+  {
+    id: "quasi-identifier",
+    name: "quasi-identifier",
+    letter: "q",
+    means: "others may know it; changed until no record is unique",
+  },
+  { id: "confidential", name: "confidential", letter: "c", means: "must not be disclosed about a person" },
+  { id: "other", name: "other", letter: "o", means: "released unchanged" },
+];
+
+export const TYPES = ["continuous", "ordinal", "nominal", "date"];
+
+/** Units of the calendar, and encodings of files. */
+export const CALENDAR = ["day", "month", "quarter", "year", "decade"];
+export const ENCODINGS = ["utf-8", "utf-16", "latin-1", "windows-1252"];
+
+export const STATES = { queued: "waiting", running: "running", done: "done", failed: "failed", cancelled: "cancelled" };
+
+/** Stages of a run; a stage that is not listed is part of planning. */
+const STAGES = {
+  queued: "waiting in the queue",
+  compile: "compiling, once for this machine",
+  read: "reading the table",
+  bind: "checking the policy against the table",
+  plan: "searching for the best classes",
+  cut: "cutting the table into blocks",
+  blocks: "searching for the best classes, block by block",
+  borders: "grouping across blocks",
+  repair: "repairing classes that break a promise",
+  refine: "improving the classes",
+  apply: "recoding",
+  verify: "verifying the release",
+  measure: "measuring risk and loss",
+  write: "writing the release",
+  report: "writing the reports",
+  check: "verifying the written file",
+  explain: "preparing the results",
+};
+
+/** Describe a stage. */
+export function describeStage(stage) {
+  return STAGES[stage] ?? STAGES.plan;
+}
+
+const MAX_NAME_LENGTH = 40; // characters of a name in a sentence
+const MAX_NAMES = 8; // in a sentence
+
+/** Shorten a very long name for a sentence. */
+export function shortenName(name) {
+  const letters = [...name];
+  return letters.length > MAX_NAME_LENGTH ? `${letters.slice(0, MAX_NAME_LENGTH - 1).join("")}…` : name;
+}
+
+/** Join names for a sentence: a, b and c; of many only the first and the number of the others. */
+export function joinNames(names) {
+  const long = names.length > MAX_NAMES + 1;
+  const first = long ? [...names.slice(0, MAX_NAMES), `${names.length - MAX_NAMES} more`] : names;
+  const short = first.map(shortenName);
+  if (short.length < 2) return short.join("");
+  return `${short.slice(0, -1).join(", ")} and ${short.at(-1)}`;
+}

@@ -1,0 +1,1 @@
+"""Tables: schema, tally, recoding, points, frames, and the engines that hold the rows."""

@@ -1,0 +1,289 @@
+"""Names of columns: which names are refused, whether a header is a record, and what a name hints at.
+
+The first line of a CSV file can be a record instead of a header; a record must not appear in a message. A field of the
+first line looks like a value of its column, not like its name, in these cases:
+
+    digits      it is a number, a date or a telephone number (digits and no letter), and so are most values below it;
+                years in even steps above other values than years are the columns of a wide table
+    codes       it has two digits or more, or an @, and all values below it have the same form: P00123 above P00124
+    repeated    it occurs again below, in two columns, or in one if the table has at most two columns
+
+Without such a field the line is a header. With one it is a header only if the policy names one of its fields.
+
+Hints from names are weaker evidence than values. A word stands alone (`age` is not part of `agency`), with a star
+after it as a prefix (`educ*`: EDUC1, education), before it as a suffix (`*nummer`: Kundennummer), or with both as any
+part of a name, as scripts without spaces need. Accents, case and punctuation are ignored: `PatientId`, `patient-id` and
+`PATIENT ID` are equal.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+from functools import cache
+from itertools import pairwise
+
+from kinfold.errors import DataError, Problem
+from kinfold.tables.resources import check_column_count
+from kinfold.tables.schema import Schema
+
+YEAR_RANGE = range(1800, 2200)  # numbers that may be years
+MAX_SHOWN_COLUMNS = 5  # in a message
+
+
+def check_column_names(names: Sequence[str], where: str) -> None:
+    """Refuse missing names, names that a file cannot hold, and equal names; case is ignored.
+
+    Messages give positions instead of names: a first line with a repeated name may be a record.
+    """
+    check_column_count(len(names), where)
+    problems = []
+    positions: dict[str, list[int]] = {}
+    for position, name in enumerate(names, 1):
+        if not name.strip():
+            problems.append(Problem(f"{where}: column {position} has no name", "name every column"))
+        problems += [
+            Problem(f"{where}: the name of column {position} {what}", "rename it")
+            for what, applies in (
+                ("has a NUL character", "\0" in name),
+                ("has a carriage return", "\r" in name),  # readers of CSV disagree on where such a header ends
+                ("begins with a byte order mark", name.startswith("\ufeff")),  # first in a file it would be the file's
+            )
+            if applies
+        ]
+        positions.setdefault(name.casefold(), []).append(position)
+    for name, shared in positions.items():
+        if name.strip() and len(shared) > 1:
+            *first, last = map(str, shared)
+            what = f"{where}: columns {', '.join(first)} and {last} have the same name"
+            problems.append(Problem(what, "rename all but one of them"))
+    if problems:
+        raise DataError(problems)
+
+
+def require_header(schema: Schema, known: Collection[str] = ()) -> None:
+    """Refuse a table whose first line is a record, without showing it; a line with a known name is a header."""
+    if schema.value_positions and not set(schema.names) & set(known):
+        raise build_header_error(schema.value_positions)
+
+
+def build_header_error(positions: Sequence[int]) -> DataError:
+    """Return the error that says where the first line looks like a record."""
+    some = ", ".join(map(str, positions[:MAX_SHOWN_COLUMNS])) + (", ..." if len(positions) > MAX_SHOWN_COLUMNS else "")
+    columns = f"column {some} looks" if len(positions) == 1 else f"columns {some} look"
+    return DataError(
+        f"the first line does not look like a header: {columns} like a value of the lines below",
+        fix="set source.header = 0 (--header 0) if the file has no header, source.header = 1 if this line is one, or "
+        "the number of the line that is; rename columns such as 2019 (to year_2019), or name a column in the policy",
+    )
+
+
+def find_values_in_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[int, ...]:
+    """Return the positions, from 1, where the first line of a file looks like a record.
+
+    >>> find_values_in_header(["34", "f", "flu"], [["51", "m", "flu"], ["47", "f", "cold"]])
+    (1, 2, 3)
+    >>> find_values_in_header(["age", "sex", "disease"], [["51", "m", "flu"], ["47", "f", "cold"]])
+    ()
+    """
+    fields = [field.strip() for field in first]
+    others = [row for row in rows if list(row) != list(first) or len(fields) == 1]  # joined files repeat the header
+    below = [[row[i].strip() for row in others if len(row) > i] for i in range(len(fields))]
+    filled = [[value for value in column if value] for column in below]
+    values = {i for i, field in enumerate(fields) if _looks_like_value(field, filled[i])}
+    if _are_year_columns([fields[i] for i in sorted(values)], [filled[i] for i in sorted(values)]):
+        return ()
+    repeated = {i for i, field in enumerate(fields) if field and field in filled[i]}
+    if len(repeated) >= min(2, (len(fields) + 1) // 2) or values:
+        values |= repeated
+    return tuple(i + 1 for i in sorted(values))
+
+
+def _looks_like_value(field: str, below: Sequence[str]) -> bool:
+    """Whether a field is digits among digits, or a code above codes of the same form."""
+    if _is_digits(field) and 2 * sum(map(_is_digits, below)) >= max(len(below), 1):
+        return True
+    if "@" not in field and sum(c.isdigit() for c in field) < 2:
+        return False
+    return bool(below) and all(_get_shape(value) == _get_shape(field) for value in below)
+
+
+def _is_digits(field: str) -> bool:
+    """Whether a text is digits and signs; 1e5 and NaN count too."""
+    if re.fullmatch(r"(?i)[+-]?(nan|inf|infinity|[\d.]+e[+-]?\d+)", field):
+        return True
+    return any(c.isdigit() for c in field) and not any(c.isalpha() for c in field)
+
+
+def _get_shape(text: str) -> str:
+    """Return the form of a text: each run of digits or letters as one character.
+
+    >>> _get_shape("P00123"), _get_shape("ann.lee@x.org"), _get_shape("3 Jan 2024")
+    ('A9', 'a.a@a.a', '9 Aa 9')
+    """
+    kinds = ("9" if c.isdigit() else "A" if c.isupper() else "a" if c.isalpha() else c for c in text)
+    return re.sub(r"(.)\1+", r"\1", "".join(kinds))
+
+
+def _are_year_columns(names: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the names are years in even steps and most values below are not years."""
+    if len(names) < 2 or not all(map(_is_year, names)):
+        return False
+    steps = {int(after) - int(before) for before, after in pairwise(names)}
+    values = [value for column in below for value in column]
+    return len(steps) == 1 and min(steps) > 0 and 2 * sum(map(_is_year, values)) < len(values)
+
+
+def _is_year(text: str) -> bool:
+    return re.fullmatch(r"\d{4}", text) is not None and int(text) in YEAR_RANGE
+
+
+# What a name hints at, in several languages; see the module's docstring for the stars.
+HINT_WORDS = {
+    "number": """
+        id ids identifier* identif* uuid guid ssn passport* iban mrn pid hid hhid nhs nino bsn cpf dni nif insurance_no
+        insuranceno *nummer *nummern kennung* matric* personal*nr *nr lfdnr serial* idx rownum expediente numero_de
+        *番号* *编号* *番號* *번호* *номер* *идентиф*""",
+    "person": """
+        name *name nom prenom nombre apellido* cognome nome sobrenome naam *naam nazwisko imie navn namn
+        e_mail* email* mail phone* *phone telefon* telephone* tel mobile handy* address* adress* direccion* indirizzo*
+        endereco* adres street* strasse* rue calle ip *氏名* *姓名* *名前* *住所* *電話* *имя* *фамилия*
+        lat lon lng latitude longitude gps* account* konto* *konto""",
+    "household": """
+        hid hhid household* haushalt* hogar* menage* foyer* huishouden* famiglia* familia* family* hushall* hh
+        *世帯*""",
+    "weight": """
+        weight* *weight *weights wgt* *wgt wt wts w gewicht* *gewicht *gewichte hochrechnung* poids* ponder* peso* pesi
+        fexp* expansion* factor_exp* vikt waga vaha *ウェイト* *権重* *权重* *加权*""",
+    "sampling": """
+        sampl* *wgt* ponder* hochrechnung* fexp* factor_exp* expansion* design* survey* stichprobe* echantillon* muestr*
+        amostr* campion* steekproef* calib* final* *標本* *抽样*""",
+    "body": "body* birth* koerper* korper* geburt* corp* naissance* nacer* kg lb lbs bmi gross* net*",
+    "age": "age ages *_age alter lebensalter edad eta idade leeftijd wiek alder ika yas *年齢* *年龄* *나이* *возраст*",
+    "birth": "birth* dob geburt* naiss* nacim* nascit* nascim* geboorte* urodz* fodsel* *生年* *出生* *рожд*",
+    "sex": """
+        sex gender geschlecht sexe sexo sesso genero genre geslacht kon kjonn plec sukupuoli *性別* *性别* *성별*
+        пол""",
+    "country": """
+        country* nation* citizen* staatsang* pays pais paese herkunft* native* kraj *国籍* *国家* *страна*""",
+    "place": """
+        region* zip* postal* postcode* post_code plz postleit* code_postal codepostal cp cap city* town* stadt* ort
+        *wohnort
+        gemeinde* commune* ville* ciudad* municip* comune* citta cidade* county* provinc* provinz* state bundesland*
+        land kreis* district* distri* canton* kanton* prefect* departement* urb* rural* residen* wohn* gewest
+        *郵便* *都道府県* *地域* *住居* *地区* *邮编* *省* *市* *регион* *город*""",
+    "marital": """
+        marit* marst* *civil *civil_status civil_status familienstand* zivilstand* etat_civil estado_civil stato_civile
+        burgerlijk* burgerstand stan_cywilny *婚姻* *配偶*""",
+    "education": """
+        educ* bildung* schul* *schulung ausbildung* school* isced* degree* diplom* etude* estudio* istruz* opleiding*
+        escolar* onderwijs* wykszt* utbildning* *学歴* *教育* *学历* *образов*""",
+    "origin": "race ethni* etni* rasse caste migration* ancestry *民族* *人種*",
+    "work": """
+        occup* occu* job* profession* profesion* profiss* beruf* *beruf metier* isco* workclass* employ* industr* nace
+        ocupac* puesto cargo branche* sector* beroep* zawod* yrke* arbeit* *職業* *职业* *професс*""",
+    "family": """
+        hhsize hh_size *size children* *kinder kinder* enfants hijos figli filhos kinderen relat* relation* lien
+        dependents* *人数*""",
+    "health": """
+        disease* diagnos* condition* icd* krank* maladie* enfermedad* malatt* doenca* ziekte* therap* hiv* drug* medic*
+        symptom* disab* handicap* behinder* pathol* treatment* behandl* choroba* *病* *診断* *诊断* *диагноз*""",
+    "money": """
+        income* salary* wage* debt* charge* cost* *costs expend* saving* asset* tax* wealth* money* amount* payment*
+        pension* benefit* earning* *einkommen einkommen* gehalt* *lohn lohn* schulden* vermogen* vermoegen* *kosten
+        kosten* steuer* ausgaben* *miete miete revenu* salaire* dette* depense* impot* cout* montant* ingreso* sueldo*
+        salario* deuda* gasto* renta* ahorro* reddito* stipendi* debito* costo* spesa* renda* divida* inkomen* loon
+        schuld* uitgaven* bedrag* *所得* *収入* *年収* *給与* *費用* *费用* *收入* *工资* *доход* *зарплат*""",
+    "belief": """
+        religio* politi* partei* vote* voting confession* konfession* glaube* sexual* orientation* crime* convict*
+        straf* criminal* union_member* gewerksch* *宗教* *政治*""",
+    "text": """
+        remark* comment* note notes bemerk* notiz* anmerk* description* remarque* observa* kommentar* opmerk* freitext*
+        text* *備考* *备注*""",
+}  # fmt: skip
+
+
+class Hint(StrEnum):
+    """What the name of a column may hint at."""
+
+    NUMBER = "number"
+    PERSON = "person"
+    HOUSEHOLD = "household"
+    WEIGHT = "weight"
+    SAMPLING = "sampling"
+    BODY = "body"
+    AGE = "age"
+    BIRTH = "birth"
+    SEX = "sex"
+    COUNTRY = "country"
+    PLACE = "place"
+    MARITAL = "marital"
+    EDUCATION = "education"
+    ORIGIN = "origin"
+    WORK = "work"
+    FAMILY = "family"
+    HEALTH = "health"
+    MONEY = "money"
+    BELIEF = "belief"
+    TEXT = "text"
+
+    @property
+    def phrase(self) -> str:
+        """The hint as a phrase in a sentence."""
+        full = {"marital": "marital status", "family": "the household", "belief": "beliefs or offences"}
+        return full.get(self.value, self.value)
+
+
+YEAR_WORDS = "year* jahr* annee* anio* ano anno jaar* rok aar *年* *год*"
+
+
+# What other people may know about a person, the best known first.
+PUBLICLY_KNOWN_HINTS = (
+    Hint.AGE, Hint.BIRTH, Hint.SEX, Hint.PLACE, Hint.COUNTRY, Hint.MARITAL, Hint.EDUCATION, Hint.ORIGIN, Hint.WORK,
+    Hint.FAMILY,
+)  # fmt: skip
+SENSITIVE_HINTS = (Hint.HEALTH, Hint.MONEY, Hint.BELIEF)
+IDENTIFYING_HINTS = (Hint.NUMBER, Hint.PERSON)
+
+
+def find_hints(name: str) -> frozenset[Hint]:
+    """Return what a name hints at.
+
+    >>> sorted(find_hints("PatientId")), sorted(find_hints("Geburtsdatum")), sorted(find_hints("archive_box"))
+    ([<Hint.NUMBER: 'number'>], [<Hint.BIRTH: 'birth'>, <Hint.BODY: 'body'>], [])
+    """
+    plain = _normalize_name(name)
+    return frozenset(Hint(meaning) for meaning in HINT_WORDS if _build_hint_pattern(meaning).search(plain))
+
+
+def mentions(name: str, words: str) -> bool:
+    """Whether a name contains one of these words.
+
+    >>> mentions("Home-State", "state region"), mentions("estate", "state")
+    (True, False)
+    """
+    return re.search("|".join(map(_build_word_pattern, words.split())), _normalize_name(name)) is not None
+
+
+# Accents of scripts with capitals. The marks of kana make other letters, and stay.
+ACCENTS = dict.fromkeys(range(768, 880))
+
+
+def _normalize_name(name: str) -> str:
+    split = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{6})(?=ID$)", "_", name)  # PatientId, PATIENTID; not COVID
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", split).translate(ACCENTS)).casefold()
+    return re.sub(r"[\W\d_]+", "_", plain)
+
+
+@cache
+def _build_hint_pattern(meaning: str) -> re.Pattern[str]:
+    return re.compile("|".join(map(_build_word_pattern, HINT_WORDS[meaning].split())))
+
+
+def _build_word_pattern(word: str) -> str:
+    inside = re.escape(word.strip("*")).replace(r"\*", "[a-z]*")
+    before = "" if word.startswith("*") else r"(?<![^\W_])"
+    after = "" if word.endswith("*") else r"(?![^\W_])"
+    return f"{before}{inside}{after}"

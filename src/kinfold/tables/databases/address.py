@@ -1,0 +1,167 @@
+"""Addresses of databases: which system, how to connect, and which rows: a table or a query.
+
+    postgresql://user@host:5432/name?table=schema.table
+    sqlite:///folder/file.db?table=name           a relative path; an absolute path has four slashes
+
+Any other text with `://` is refused. kinfold reads the parameters `table` and `query`; the driver gets the others. Only
+the driver gets the password. An address that cannot be parsed is not quoted in a message, because it may contain one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from kinfold.errors import DataError, PolicyError
+
+POSTGRESQL, SQLITE = "postgresql", "sqlite"
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # one letter is a drive; `Path` removes one of two slashes
+HOST = r"(?:[\w.%~-]+|\[[0-9A-Fa-f:.%]+\])?(?::[0-9]+)?"
+SERVER = re.compile(
+    rf"postgresql://(?:(?P<user>[^:@/?#\s]*)(?::(?P<password>[^@/?#\s]*))?@)?"
+    rf"(?P<hosts>{HOST}(?:,{HOST})*)(?:/(?P<name>[^/?#\s]*))?"
+)
+PART = r'"(?:[^"]|"")+"|[^".]+'
+TABLE = re.compile(rf"(?:({PART})\.)?({PART})")
+ADDRESS_HINT = "write postgresql://user@host/name?table=NAME or sqlite:///file.db?table=NAME"
+ROW_PARAMETERS = ("table", "query")  # the others are for the driver
+
+
+@dataclass(frozen=True)
+class TableName:
+    """The name of a table, and of its schema if given; case-sensitive."""
+
+    table: str
+    schema: str | None = None
+
+    @property
+    def sql(self) -> str:
+        """The name as SQL."""
+        return ".".join('"' + part.replace('"', '""') + '"' for part in (self.schema, self.table) if part)
+
+    def __str__(self) -> str:
+        return ".".join(map(_quote_part, (self.schema, self.table) if self.schema else (self.table,)))
+
+
+@dataclass(frozen=True)
+class DatabaseAddress:
+    """The address of rows in a database; as text it has no password."""
+
+    system: str
+    place: str  # for messages, without the password
+    uri: str = field(repr=False)  # for the driver
+    table: TableName | None = None
+    query: str | None = None
+
+    def __str__(self) -> str:
+        rows = {"table": str(self.table) if self.table else None, "query": self.query}
+        parameters = "&".join(f"{key}={quote(value, safe='')}" for key, value in rows.items() if value)
+        return self.place + (("&" if "?" in self.place else "?") + parameters if parameters else "")
+
+    @property
+    def name(self) -> str:
+        """The name of the rows."""
+        return str(self.table) if self.table else "query"
+
+    @property
+    def description(self) -> str:
+        """The rows, for messages."""
+        return f"table '{self.table}'" if self.table else "the query"
+
+
+def select_rows(source: Path | DatabaseAddress, table: str | None, query: str | None) -> Path | DatabaseAddress:
+    """Return the address of these rows in the same database."""
+    if table is None and query is None:
+        return source
+    if isinstance(source, Path):
+        raise PolicyError("--table and --query need a database, but the source is a file", fix="leave them out")
+    if source.table or source.query:
+        what = "the rows are named twice"
+        raise PolicyError(what, fix="name a table or a query once, in the address or as an option")
+    return _check_rows(replace(source, table=_parse_table(table), query=_parse_query(query)))
+
+
+def parse_source(source: str | Path) -> Path | DatabaseAddress:
+    """Return a path, or the address of a database; refuse any other address."""
+    text = str(source)
+    scheme = SCHEME.match(text)
+    if isinstance(source, str) and scheme and text.startswith(f"{scheme[1]}://") and scheme[1] in (POSTGRESQL, SQLITE):
+        return _parse_address(text, scheme[1])
+    path = Path(source)
+    try:
+        exists = path.exists()
+    except OSError as error:  # a name that is too long
+        raise DataError(f"the path cannot be used: {error.strerror}", fix="check the path") from None
+    if scheme is None or exists:
+        return path
+    raise DataError(f"no such file: '{scheme[1]}://…'", fix=f"give a path; or, for a database, {ADDRESS_HINT}")
+
+
+def parse_table_address(text: str) -> DatabaseAddress:
+    """Return the address of a table in a database; refuse anything else."""
+    address = parse_source(text)
+    if isinstance(address, DatabaseAddress) and address.table:
+        return address
+    raise PolicyError("this is not the address of a table in a database", fix=ADDRESS_HINT)
+
+
+def _parse_address(text: str, system: str) -> DatabaseAddress:
+    base, _, parameters = text.partition("?")
+    given = [part.partition("=")[::2] for part in parameters.split("&") if part]
+    rows = {key: unquote(value) for key, value in given if key in ROW_PARAMETERS}
+    others = [(key, value) for key, value in given if key not in ROW_PARAMETERS]
+    address = (_parse_server if system == POSTGRESQL else _parse_file)(base, others)
+    return _check_rows(replace(address, table=_parse_table(rows.get("table")), query=_parse_query(rows.get("query"))))
+
+
+def _parse_server(base: str, parameters: list[tuple[str, str]]) -> DatabaseAddress:
+    server = SERVER.fullmatch(base)
+    if server is None or not all(value and "@" not in value for _, value in parameters):
+        fix = f"{ADDRESS_HINT}; write @ / : ? in a user or password as %40 %2F %3A %3F"
+        raise PolicyError("the address of the database cannot be read", fix=fix)
+    user = f"{server['user']}@" if server["user"] else ""
+    place = f"postgresql://{user}{server['hosts']}" + (f"/{server['name']}" if server["name"] else "")
+    public = "&".join(f"{key}={value}" for key, value in parameters if "password" not in key.lower())
+    private = "&".join(f"{key}={value}" for key, value in parameters)
+    uri = base + (f"?{private}" if private else "")
+    return DatabaseAddress(POSTGRESQL, place + (f"?{public}" if public else ""), uri)
+
+
+def _parse_file(base: str, parameters: list[tuple[str, str]]) -> DatabaseAddress:
+    if not base.startswith("sqlite:///") or not base.removeprefix("sqlite:///"):
+        raise PolicyError("the address of the database names no file", fix="write sqlite:///file.db?table=NAME")
+    if parameters:
+        what = f"unknown parameter '{parameters[0][0]}' in the address of the database"
+        raise PolicyError(what, fix="use only table= or query=")
+    path = unquote(base.removeprefix("sqlite:///"))
+    return DatabaseAddress(SQLITE, f"sqlite:///{quote(path)}", path)
+
+
+def _parse_table(text: str | None) -> TableName | None:
+    if text is None:
+        return None
+    match = TABLE.fullmatch(text.strip())
+    if match is None:
+        raise PolicyError("the name of the table cannot be read", fix='write table, schema.table or "a.table"')
+    schema, table = (part and _unquote_part(part) for part in match.groups())
+    return TableName(str(table), schema)
+
+
+def _parse_query(text: str | None) -> str | None:
+    return text.strip().rstrip(";").strip() if text else None
+
+
+def _check_rows(address: DatabaseAddress) -> DatabaseAddress:
+    if address.table and address.query is not None:
+        raise PolicyError("both a table and a query are named", fix="name one of them")
+    return address
+
+
+def _unquote_part(part: str) -> str:
+    return part[1:-1].replace('""', '"') if part.startswith('"') else part
+
+
+def _quote_part(part: str) -> str:
+    return '"' + part.replace('"', '""') + '"' if re.search(r'["./\s]', part) else part

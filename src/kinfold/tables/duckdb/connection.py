@@ -1,0 +1,330 @@
+"""Connections to DuckDB: instances, queries that can be interrupted, and the tables of a run.
+
+A run of a large table has an instance of its own. All small tables of a process share one, because starting an instance
+takes longer than all queries about a small table. In the shared instance every run has its own in-memory database,
+which is detached when the run closes. The shared instance has one thread and does not spill.
+
+A query that exceeds the default memory limit runs again with all the memory that is free. A signal interrupts the
+query, and its handler runs right after; DuckDB alone would finish the query first, or lose the handler's exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
+from itertools import count
+from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol, TypeAlias, TypeVar
+from weakref import WeakSet
+
+import duckdb
+import pyarrow as pa
+
+from kinfold.disk import folders
+from kinfold.disk.journal import defer_signals
+from kinfold.errors import Cancelled, PolicyError, Unreachable
+from kinfold.tables.resources import DEFAULT_RESOURCES, Resources, format_mebibytes, get_reachable_memory
+
+LOCKED_SETTINGS = {  # no extension is downloaded, and no Python variable is read as a table
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+}
+FATAL_ERRORS = (duckdb.FatalException, duckdb.InternalException)  # an instance is unusable after these
+STARTUP_SQL = """
+SET enable_progress_bar_print = false;
+SET enable_progress_bar = true;  -- for query_progress()
+SET GLOBAL TimeZone = 'UTC';  -- a day is the same day on every machine
+PRAGMA disable_checkpoint_on_shutdown;  -- its file is never read again
+SET allowed_configs = ['memory_limit'];  -- the default limit can be raised
+SET lock_configuration = true
+"""
+TEMPORARY_PREFIX = "kinfold-"
+MIN_MEMORY_GROWTH = 1.25  # raise the memory limit only by at least this factor: less hardly helps a query
+DISK_FULL_MESSAGES = ("No space left on device", "disk full", "Could not write all bytes")
+QUESTIONS_PER_QUERY = 50  # the cost of a query grows faster than its length
+MAX_SHORT_ROWS = 10_000  # planning a query on so few rows takes as long as running it: ask as few queries as possible
+
+OpenConnection: TypeAlias = tuple[duckdb.DuckDBPyConnection, Callable[[], None]]  # and the function that closes it
+Result = TypeVar("Result")
+
+_database_numbers = count()
+_instance_lock = RLock()  # reentrant: the garbage collector can close an engine at any moment, in this thread too
+_shared_instances: list[duckdb.DuckDBPyConnection] = []  # at most one: the instance of small tables
+_current_watch: ContextVar[QueryWatch | None] = ContextVar("watched", default=None)
+
+
+def start_instance(path: str, settings: dict[str, Any]) -> OpenConnection:
+    """Start an instance for one run."""
+    connection = duckdb.connect(path, config={**LOCKED_SETTINGS, **settings})
+    connection.execute(STARTUP_SQL)
+    return connection, connection.close
+
+
+def open_shared_database() -> OpenConnection:
+    """Open a database in the instance that small tables share."""
+    name = f"run{next(_database_numbers)}"
+    with _instance_lock:
+        if not _shared_instances:
+            _shared_instances.append(start_instance(":memory:", {"threads": "1", "temp_directory": ""})[0])
+        instance = _shared_instances[0]
+        connection = instance.cursor()
+    connection.execute(f"ATTACH ':memory:' AS {name}; USE {name}")
+    return connection, partial(_detach, instance, connection, name)
+
+
+def forget_broken_instance(error: duckdb.Error) -> None:
+    """Forget the shared instance if an error ended it: the next small table starts another."""
+    if isinstance(error, FATAL_ERRORS):
+        with _instance_lock:
+            _shared_instances.clear()
+
+
+def _detach(instance: duckdb.DuckDBPyConnection, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    connection.close()
+    with _instance_lock, suppress(*FATAL_ERRORS):  # the instance may have failed before
+        instance.cursor().execute(f"DETACH DATABASE IF EXISTS {name}")
+
+
+class InterruptibleQuery(Protocol):
+    """A query that can be interrupted and reports its progress."""
+
+    def interrupt(self) -> None:
+        """Stop the running query."""
+
+    def share(self) -> float:
+        """Return the finished share of the running query, 0 to 1."""
+
+
+class QueryWatch:
+    """The connections that are opened while the watch is active, in any thread of the same context."""
+
+    def __init__(self) -> None:
+        self.connections: WeakSet[InterruptibleQuery] = WeakSet()
+
+    def interrupt(self) -> None:
+        """Interrupt every running query."""
+        for connection in tuple(self.connections):
+            connection.interrupt()
+
+    @contextmanager
+    def closing_on_error(self) -> Iterator[None]:
+        """Close every connection if the block fails; call it in the thread that uses the connections."""
+        try:
+            yield
+        except BaseException:
+            for connection in tuple(self.connections):
+                if isinstance(connection, Connection):  # others, such as a Spark session, outlive a run
+                    connection.close()
+            raise
+
+    def share(self) -> float:
+        """Return the finished share of the running query, 0 to 1; 0 if none runs."""
+        return max((connection.share() for connection in tuple(self.connections)), default=0.0)
+
+
+@contextmanager
+def watch_queries() -> Iterator[QueryWatch]:
+    """Watch the connections that are opened inside the block."""
+    watch = QueryWatch()
+    token = _current_watch.set(watch)
+    try:
+        yield watch
+    finally:
+        _current_watch.reset(token)
+
+
+def add_to_watch(connection: InterruptibleQuery) -> None:
+    """Add a connection to the active watch, if there is one."""
+    if (watch := _current_watch.get()) is not None:
+        watch.connections.add(connection)
+
+
+class DiskFull(Unreachable):
+    """A disk has no space left."""
+
+
+class Connection:
+    """A database in memory or on disk with its own temporary folder; closing it removes both."""
+
+    def __init__(self, resources: Resources = DEFAULT_RESOURCES) -> None:
+        self.folder = _make_temporary_folder(resources.spill)
+        path = str(self.folder / "rows.duckdb") if resources.on_disk else ":memory:"
+        limit = resources.engine_bytes
+        self._limit = limit if resources.memory is None and not resources.small else None  # None: never raised
+        settings: dict[str, Any] = {"temp_directory": str(self.folder), **resources.build_settings(limit)}
+        try:
+            with _translate_errors():
+                self._inner, self._close = open_shared_database() if resources.small else start_instance(path, settings)
+        except BaseException:
+            folders.remove_scratch(self.folder)
+            raise
+        self.register, self.unregister = self._inner.register, self._inner.unregister
+        add_to_watch(self)
+
+    def share(self) -> float:
+        """Return the finished share of the running query, 0 to 1; 0 if none runs."""
+        with suppress(duckdb.Error):
+            return min(max(self._inner.query_progress() / 100, 0.0), 1.0)
+        return 0.0
+
+    def interrupt(self) -> None:
+        """Interrupt the running query, in whatever thread it runs."""
+        with suppress(duckdb.Error):  # the connection may be closed already
+            self._inner.interrupt()
+
+    def close(self) -> None:
+        """Drop every row and remove every temporary file."""
+        self._close()
+        folders.remove_scratch(self.folder)
+
+    def execute(self, query: str, *parameters: Any) -> Connection:
+        """Run a query."""
+        with self._interruptible():
+            self._retry(lambda: self._inner.execute(query, *parameters))
+        return self
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return all rows of the last query."""
+        with self._interruptible():
+            rows: list[tuple[Any, ...]] = self._inner.fetchall()
+        return rows
+
+    def arrow(self, query: str) -> pa.Table:
+        """Run a query and return its rows as Arrow."""
+        with self._interruptible():
+            return self._retry(lambda: self._inner.sql(query).to_arrow_table())
+
+    def reader(self, query: str, rows: int) -> pa.RecordBatchReader:
+        """Run a query and return a reader of its rows in batches; run nothing else until it is read."""
+        with self._interruptible():
+            return self._inner.sql(query).to_arrow_reader(rows)
+
+    def _retry(self, run: Callable[[], Result]) -> Result:
+        """Run a query; run it again if only the default memory limit was too small."""
+        try:
+            return run()
+        except duckdb.OutOfMemoryException:
+            if not self._raise_limit():
+                raise
+        return run()
+
+    def _raise_limit(self) -> bool:
+        """Raise the default memory limit to what the process can have now; return whether that is worth a retry."""
+        reachable = None if self._limit is None else get_reachable_memory()
+        if self._limit is None or reachable is None or reachable < MIN_MEMORY_GROWTH * self._limit:
+            return False
+        self._limit = reachable
+        self._inner.execute(f"SET memory_limit = '{format_mebibytes(reachable)}'")
+        return True
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        with defer_signals(self._inner.interrupt), _translate_errors():
+            yield
+
+
+def _make_temporary_folder(parent: Path | None) -> Path:
+    try:
+        folders.sweep_scratch(TEMPORARY_PREFIX, parent)
+        return folders.make_scratch(TEMPORARY_PREFIX, parent)
+    except OSError as error:
+        fix = "free some space, or set TMPDIR to a folder that you can write to"
+        if parent is not None:
+            fix = "name an existing folder that you can write to: engine.spill, --spill"
+        raise PolicyError(f"cannot make a temporary folder: {error.strerror}", fix=fix) from None
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    """Raise kinfold's errors for those of the database."""
+    try:
+        yield
+    except duckdb.InterruptException:  # and the handler of the signal raised nothing
+        raise Cancelled("stopped in the middle of a query") from None
+    except duckdb.OutOfMemoryException:
+        what = "there is not enough memory for this table, nor space to spill to disk"
+        fix = "give it more memory (engine.memory), or a disk with more space (engine.spill, or TMPDIR)"
+        raise Unreachable(what, fix=fix) from None
+    except duckdb.Error as error:
+        forget_broken_instance(error)
+        if not any(message in str(error) for message in DISK_FULL_MESSAGES):
+            raise
+        what = "the disk that rows are spilled to is full"
+        raise DiskFull(what, fix="free some space, or name a disk with more space: engine.spill") from None
+
+
+class Database:
+    """The tables of a run: each has a number as its name."""
+
+    def __init__(self, resources: Resources) -> None:
+        self.connection = Connection(resources)
+        self.folder = self.connection.folder
+        self.numbers = count()
+        self._rows: dict[str, int] = {}  # row counts of tables, known from their creation
+
+    def table(self, query: str) -> str:
+        """Create a table from a query and return its name."""
+        name = f"t{next(self.numbers)}"
+        ((self._rows[name],),) = self.connection.execute(f"CREATE TABLE {name} AS {query}").fetchall()
+        return name
+
+    def append(self, table: str, other: str) -> None:
+        """Append the rows of another table."""
+        ((added,),) = self.connection.execute(f"INSERT INTO {table} SELECT * FROM {other}").fetchall()
+        self._rows[table] += added
+
+    def view(self, query: str) -> str:
+        """Create a view of a query and return its name."""
+        name = f"t{next(self.numbers)}"
+        self.connection.execute(f"CREATE VIEW {name} AS {query}")
+        return name
+
+    def drop(self, table: str) -> None:
+        """Drop a table."""
+        self.connection.execute(f"DROP TABLE {table}")
+
+    def types(self, table: str) -> tuple[str, ...]:
+        """Return the SQL types of the columns of a table, in order."""
+        return tuple(row[1] for row in self.connection.execute(f"DESCRIBE {table}").fetchall())
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table or a view."""
+        return self._rows[table] if table in self._rows else int(self.row(f"SELECT count(*) FROM {table}")[0])
+
+    def is_short(self, table: str) -> bool:
+        """Whether this is a table with few rows; False for a view, whose rows are not counted."""
+        return self._rows.get(table, MAX_SHORT_ROWS + 1) <= MAX_SHORT_ROWS
+
+    def answers(self, questions: Sequence[str], rows: str) -> Iterator[Any]:
+        """Yield the values of many aggregates over the same rows, computed in several queries."""
+        for batch in split_questions(questions):
+            yield from self.row(f"SELECT {', '.join(batch)} FROM {rows}")
+
+    def row(self, query: str) -> tuple[Any, ...]:
+        """Return the only row of a query."""
+        (row,) = self.connection.execute(query).fetchall()  # fetch all, or the connection stays busy
+        return tuple(row)
+
+    def arrow(self, query: str) -> pa.Table:
+        """Return the rows of a query as Arrow."""
+        return self.connection.arrow(query)
+
+    @contextmanager
+    def registered(self, arrow: pa.Table | pa.RecordBatchReader) -> Iterator[str]:
+        """Let queries inside the block read an Arrow table under the name that is returned."""
+        name = f"v{next(self.numbers)}"
+        self.connection.register(name, arrow)
+        try:
+            yield name
+        finally:
+            self.connection.unregister(name)
+
+
+def split_questions(questions: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Split questions into batches of one query each."""
+    return (questions[start : start + QUESTIONS_PER_QUERY] for start in range(0, len(questions), QUESTIONS_PER_QUERY))

@@ -1,0 +1,143 @@
+"""Writing: a table as a file or as batches for a database, and a checksum of rows that does not depend on order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from kinfold.errors import DataError, PolicyError, Problem, plural
+from kinfold.tables.duckdb.connection import Database, DiskFull
+from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame, quote_identifier, quote_path, quote_string
+from kinfold.tables.duckdb.tallies import decimal_sql, digits_sql
+from kinfold.tables.readers.normalization import csv_value_sql
+from kinfold.tables.schema import Column, Schema, Storage
+
+MIN_ROWS_TO_COUNT = 200_000  # below, counting equal rows before sorting saves no time
+MIN_ROWS_PER_DISTINCT = 3  # with fewer equal rows on average, counting takes longer than sorting
+ROWS_PER_BATCH = 65_536
+
+
+def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
+    """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
+    if path.suffix == ".parquet":
+        values, options = [typed_sql(db, frame, name, schema.get(name)) for name in frame.names], "FORMAT parquet"
+    else:
+        _refuse_nul_characters(db, frame)
+        values = [csv_value_sql(frame, name) for name in frame.names]
+        options = f"FORMAT csv, HEADER, DELIMITER {quote_string(frame.separator)}"
+        if len(values) == 1:  # a null alone on its line is an empty line, which many readers skip
+            values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
+    select = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(values, frame.names, strict=True))
+    rows = f"SELECT {select} FROM {frame.table}"
+    in_order = f"{rows} ORDER BY {'ALL' if ordered else frame.order}"
+    query = (_sort_by_counting(db, rows) if ordered else None) or in_order
+    try:
+        db.connection.execute(f"COPY ({query}) TO {quote_path(path)} ({options})")
+    except (duckdb.IOException, DiskFull):
+        what = f"cannot write '{path.name}' into '{path.parent}'"
+        raise PolicyError(what, fix="check the permissions of the folder and the free space") from None
+
+
+def _refuse_nul_characters(db: Database, frame: Frame) -> None:
+    """Refuse texts with a NUL character, which no text file can hold; a table read from a text file has none."""
+    names = [name for name in frame.names if frame.typed and frame.sql_type(name) == "VARCHAR"]
+    counts = db.answers([frame.count_where_sql(f"contains({frame.at(name)}, chr(0))") for name in names], frame.table)
+    fix = 'remove it from the values, or write Parquet: output.format = "parquet" (--format parquet)'
+    problems = [
+        Problem(f"column '{name}': {plural(rows, 'value')} with a NUL character", fix)
+        for name, rows in zip(names, counts, strict=True)
+        if rows
+    ]
+    if problems:
+        raise DataError(problems)
+
+
+def _sort_by_counting(db: Database, rows: str) -> str | None:
+    """Return SQL that sorts rows by all their values faster, by counting equal rows first; None if it is not faster.
+
+    Tables with floating columns are left out: 0.0 and -0.0 are equal, but are written differently.
+    """
+    described = db.connection.execute(f"DESCRIBE {rows}").fetchall()
+    if any(row[1] in FLOAT_TYPES for row in described):
+        return None
+    names = [quote_identifier(row[0]) for row in described]
+    keys = ", ".join(f"w{i}" for i in range(len(names)))
+    renamed = f"SELECT {', '.join(f'{name} AS w{i}' for i, name in enumerate(names))} FROM ({rows})"
+    count, distinct = db.row(f"SELECT count(*), approx_count_distinct(hash({keys})) FROM ({renamed})")
+    if count < MIN_ROWS_TO_COUNT or distinct * MIN_ROWS_PER_DISTINCT > count:
+        return None
+    table = db.table(f"SELECT *, count(*) AS n FROM ({renamed}) GROUP BY ALL ORDER BY {keys}")
+    repeated = f"SELECT {keys}, unnest(range(n)) FROM {table}"
+    return f"SELECT {', '.join(f'w{i} AS {name}' for i, name in enumerate(names))} FROM ({repeated})"
+
+
+def typed_sql(db: Database, frame: Frame, name: str, column: Column | None) -> str:
+    """Return SQL for a column in the type of its values, for formats that have types."""
+    c = frame.at(name)
+    is_text = frame.sql_type(name) == "VARCHAR" and not frame.knows_type(name)
+    if not is_text or column is None or name in frame.labelled:
+        return c
+    typed = _cast_to_storage(db, frame, column)
+    changed = f"SELECT count(*) FILTER (WHERE CAST({typed} AS VARCHAR) IS DISTINCT FROM {c}) FROM {frame.table}"
+    return c if column.literal and db.row(changed)[0] else typed
+
+
+def _cast_to_storage(db: Database, frame: Frame, column: Column) -> str:
+    c = frame.at(column.name)
+    if column.storage is Storage.INTEGER:
+        return f"CAST(trim({c}) AS BIGINT)"
+    if column.storage in (Storage.DATE, Storage.TIMESTAMP):
+        return f"CAST(strptime(trim({c}), '{column.date_format}') AS {column.storage.upper()})"
+    if column.storage is not Storage.NUMBER:
+        return c
+    double = f"CAST(trim({c}) AS DOUBLE)"
+    texts, doubles = db.row(f"SELECT count(DISTINCT trim({c})), count(DISTINCT {double}) FROM {frame.table}")
+    if texts == doubles:  # no two texts become one number
+        return double
+    _, _, exponents, before, after = db.row(f"SELECT {digits_sql(c)} FROM {frame.table}")
+    return decimal_sql(c, exponents, before, after) or c
+
+
+class ExportedRows(NamedTuple):
+    """Rows for a database: the names and types of the columns, the rows in batches, and the checksum of all rows."""
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: pa.RecordBatchReader
+    checksum: str
+
+
+def export_rows(
+    db: Database, frame: Frame, schema: Schema, fit_type: Callable[[str], str], *, ordered: bool
+) -> ExportedRows:
+    """Return the rows in types that a database takes: the one that `fit_type` names if no value changes, else text."""
+    values = [typed_sql(db, frame, name, schema.get(name)) for name in frame.names]
+    select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values))
+    kinds = [row[1] for row in db.connection.execute(f"DESCRIBE SELECT {select} FROM {frame.table}").fetchall()]
+    types = [_check_type(db, frame, value, kind, fit_type(kind)) for value, kind in zip(values, kinds, strict=True)]
+    cast = [f"CAST({value} AS {kind})" for value, kind in zip(values, types, strict=True)]
+    columns = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(cast, frame.names, strict=True))
+    order = "ORDER BY ALL" if ordered else f"ORDER BY {frame.order}"
+    checksum = compute_row_checksum(db, cast, frame.table)
+    rows = db.connection.reader(f"SELECT {columns} FROM {frame.table} {order}", ROWS_PER_BATCH)
+    return ExportedRows(frame.names, tuple(types), rows, checksum)
+
+
+def _check_type(db: Database, frame: Frame, value: str, kind: str, wanted: str) -> str:
+    if wanted in (kind, "VARCHAR"):
+        return wanted
+    cast_back = f"TRY_CAST(TRY_CAST({value} AS {wanted}) AS {kind})"
+    (changed,) = db.row(f"SELECT count(*) FILTER (WHERE {cast_back} IS DISTINCT FROM {value}) FROM {frame.table}")
+    return "VARCHAR" if changed else wanted
+
+
+def compute_row_checksum(db: Database, values: Sequence[str], rows: str) -> str:
+    """Return the number of rows and the sum of the MD5 of each row's text: it detects accidents, not forgery."""
+    texts = [f"CAST({value} AS VARCHAR)" for value in values]
+    fields = " || ".join(f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
+    count, total = db.row(f"SELECT count(*), sum(CAST(md5_number_lower({fields}) AS HUGEINT)) FROM {rows}")
+    return f"{count}-{int(total or 0):x}"

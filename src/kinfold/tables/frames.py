@@ -1,0 +1,326 @@
+"""Frames of other libraries: pandas, polars and pyarrow in, the same kind out.
+
+A pandas index is a column like any other. If the policy does not name it, `output.others` decides: it is refused,
+dropped (and replaced by a range) or released as the index. An index that the policy names becomes a column, as with
+`reset_index`. Only a plain range is not a column: an unnamed `RangeIndex`, or whole numbers from 0 without gaps. It is
+numbered again in the release, because gaps would show which records were dropped. An index without a name, or with the
+name of a column, is called `index` (or `level_0`, ... if that name is used).
+
+A frame is copied before it is read (see `Snapshot`). The engine reads the copy, and columns that are released unchanged
+come from it, so no later change of the caller's frame reaches a release. After planning, only the unchanged columns of
+the copy stay in memory.
+
+Unchanged columns have the caller's values, bit for bit. Replaced columns are converted back to their type if their new
+values fit it. Both are copies (see `column_copies`) without attributes, metadata or unused categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from typing import Any, Literal, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kinfold.errors import DataError, Problem
+from kinfold.tables import column_copies
+from kinfold.tables.column_names import check_column_names
+from kinfold.tables.recoding import Drop, Keep, Recoding, Replace
+from kinfold.tables.text_values import QUOTE, quote_formula
+
+Library: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+
+ARROW_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)  # raised if Arrow cannot convert a value
+
+
+def is_frame(source: Any) -> bool:
+    """Whether the source is a frame of a supported library."""
+    try:
+        return isinstance(nw.from_native(source, eager_only=True, pass_through=True), nw.DataFrame)
+    except nw.exceptions.DuplicateError:
+        what = "the frame has more than one column of the same name"
+        raise DataError(what, fix="rename all but one of them") from None
+
+
+def is_spark(source: Any) -> bool:
+    """Whether the source is a Spark frame; Spark itself is not imported."""
+    kind = type(source)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
+
+
+def is_lazy(source: Any) -> bool:
+    """Whether the source is a lazy frame."""
+    return isinstance(nw.from_native(source, pass_through=True), nw.LazyFrame)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A private copy of the columns of a frame; the levels of an index that is not a plain range come first."""
+
+    library: Library
+    columns: Mapping[str, Any]  # series of pandas or polars, chunked arrays of pyarrow
+    index: Mapping[str, Any]  # columns that were levels of the index, and the names of the levels
+    required: frozenset[str] = frozenset()  # columns of a pyarrow table that are declared without nulls
+    module: str = ""  # of the class of the caller's frame
+
+    @classmethod
+    def from_frame(cls, source: Any) -> Snapshot:
+        """Copy a frame with the memory of its values, which other objects may share and change."""
+        frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
+        native, known, required = frame.to_native(), frame.implementation, frozenset[str]()
+        _check_columns(frame)
+        library: Library = "pandas" if known.is_pandas() else "pyarrow" if known.is_pyarrow() else "polars"
+        levels: dict[str, Any] = {}
+        if library == "pandas":
+            native = native.copy(deep=False)  # later changes of its rows or columns do not reach the copy
+            levels = dict(zip(get_index_names(native), native.index.names, strict=False))
+            native = _reset_index(native)
+        elif library == "pyarrow":
+            required = frozenset(field.name for field in native.schema if not field.nullable)
+        try:
+            columns = column_copies.copy_columns(library, native)
+        except ARROW_ERRORS:  # their messages may quote a value
+            raise DataError(_list_conversion_problems(native)) from None
+        if len({len(column) for column in columns.values()}) > 1:
+            what = "the frame was changed while it was read"
+            raise DataError(what, fix="do not change it meanwhile, or give a copy of it")
+        return cls(library, columns, levels, required, type(source).__module__)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as Arrow."""
+        return _as_arrow(self.build_native(self.columns), self.library, tuple(self.index))
+
+    def build_native(self, columns: Mapping[str, Any]) -> Any:
+        """Return columns as a frame of the caller's library, without a copy."""
+        if self.library == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(dict(columns), copy=False)
+        if self.library == "polars":
+            import polars as pl
+
+            return pl.DataFrame([series.alias(name) for name, series in columns.items()])
+        fields = [
+            pa.field(name, column.type, name not in self.required or column.null_count > 0)
+            for name, column in columns.items()
+        ]
+        return pa.table([*columns.values()], schema=pa.schema(fields))
+
+    def reduce_to(self, recoding: Recoding) -> Snapshot:
+        """Return the part that a release needs: the columns that it keeps, and the types of those that it replaces."""
+        columns = {}
+        for name, treatment in recoding.columns.items():
+            if not isinstance(treatment, Drop):
+                column = self.columns[name]
+                columns[name] = column if isinstance(treatment, Keep) else column_copies.copy_empty(column)
+        return replace(self, columns=columns)
+
+    def recode(
+        self,
+        released: pa.Table,
+        recoding: Recoding,
+        index: Sequence[str] = (),
+        changed: Mapping[str, bool] | None = None,
+    ) -> Any:
+        """Return the caller's frame after a recoding; `released` has the recoded rows as Arrow.
+
+        `index` columns become the index again. `changed` are columns whose values already differ from the caller's
+        (words for missing became null, values were recoded); False if the new values do not fit the column's type.
+        """
+        rows, columns = np.flatnonzero(recoding.kept), {}
+        rewritten = _get_rewritten_columns(recoding, released, changed or {})
+        restore = {"pandas": _restore_pandas, "polars": _restore_polars, "pyarrow": _restore_pyarrow}[self.library]
+        for name, treatment in recoding.columns.items():
+            if isinstance(treatment, Drop):
+                continue
+            column, as_stored = self.columns[name], rewritten.get(name)
+            if as_stored is None:
+                columns[name] = column_copies.copy_rows(column, rows)
+            else:
+                columns[name] = restore(column, released.column(name), as_stored, treatment.quotes != 0)
+        frame, levels = self.build_native(columns), [name for name in index if name in columns]
+        if not levels:
+            return frame
+        return frame.set_index(levels).rename_axis(index=[self.index[name] for name in levels])
+
+
+def to_arrow(source: Any) -> pa.Table:
+    """Return the rows of a frame as Arrow, the index first if it is not a plain range."""
+    frame: nw.DataFrame[Any] = nw.from_native(source, eager_only=True)
+    _check_columns(frame)
+    pandas, native = frame.implementation.is_pandas(), frame.to_native()
+    return _as_arrow(_reset_index(native), "pandas", get_index_names(native)) if pandas else _as_arrow(native, "polars")
+
+
+def _check_columns(frame: nw.DataFrame[Any]) -> None:
+    """Refuse names that other libraries cannot handle."""
+    if not all(isinstance(name, str) for name in frame.columns):
+        raise DataError("the frame has columns whose names are not text", fix="rename them: frame.columns = [...]")
+    if not frame.columns:
+        raise DataError("the frame has no columns", fix="give a table with at least one column")
+    check_column_names(frame.columns, "the frame")
+
+
+def _as_arrow(native: Any, library: Library, index: Sequence[str] = ()) -> pa.Table:
+    """Convert a frame to Arrow; `index` are the columns that were its index."""
+    if index:
+        native = native.assign(**{name: _convert_index_level(native[name]) for name in index})
+    try:
+        table = pa.Table.from_pandas(native, preserve_index=False) if library == "pandas" else native
+        table = table if isinstance(table, pa.Table) else nw.from_native(native, eager_only=True).to_arrow()
+    except ARROW_ERRORS:  # their messages quote a value
+        raise DataError(_list_conversion_problems(native)) from None
+    return _require_known_types(table)
+
+
+def _list_conversion_problems(native: Any) -> list[Problem]:
+    """List the columns that Arrow cannot convert: mixed types, huge integers, Python objects."""
+    fix = "give each column one type, or convert it to text: frame[column].astype(str)"
+    problems = []
+    for name in native.columns:
+        try:
+            pa.Array.from_pandas(native[name])
+        except ARROW_ERRORS:
+            what = f"column '{name}' of the frame has mixed values, or values that no table can store"
+            problems.append(Problem(what, fix))
+    return problems or [Problem("the frame has a column of mixed values", fix)]
+
+
+def _require_known_types(table: pa.Table) -> pa.Table:
+    """Return the table, or raise if a column has a type that only pandas knows: a period or an interval."""
+    types = {field.name: field.type for field in table.schema}
+    types = {name: kind.value_type if pa.types.is_dictionary(kind) else kind for name, kind in types.items()}
+    problems = [
+        Problem(f"column '{name}' of the frame holds {kind.extension_name}", "convert it to dates or text")
+        for name, kind in types.items()
+        if isinstance(kind, pa.BaseExtensionType) and kind.extension_name.startswith("pandas.")
+    ]
+    if problems:
+        raise DataError(problems)
+    return table
+
+
+def get_index_names(source: Any) -> tuple[str, ...]:
+    """Return the column names of a frame's index; none if it is a plain range."""
+    if isinstance(source, Snapshot):
+        return tuple(source.index)
+    frame = nw.from_native(source, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or not frame.implementation.is_pandas():
+        return ()
+    index = frame.to_native().index
+    if _is_plain_range(index):
+        return ()
+    used = {str(name).casefold() for name in frame.columns}
+    names = []
+    for name in index.names:
+        if not isinstance(name, str) or not name.strip() or name.casefold() in used:
+            name = next(free for free in chain(["index"], (f"level_{i}" for i in count())) if free not in used)
+        names.append(name)
+        used.add(name.casefold())
+    return tuple(names)
+
+
+def _is_plain_range(index: Any) -> bool:
+    if index.nlevels > 1 or index.name is not None:
+        return False
+    if type(index).__name__ == "RangeIndex":
+        return True
+    return bool(index.dtype.kind in "iu" and (np.asarray(index) == np.arange(len(index))).all())
+
+
+def _reset_index(frame: Any) -> Any:
+    """Return a pandas frame whose index is columns, unless it is a plain range."""
+    names = get_index_names(frame)
+    return frame.reset_index(names=list(names)) if names else frame
+
+
+def _convert_index_level(level: Any) -> Any:
+    """Convert a level of an index to text if only pandas knows its type; it may be dropped, so do not refuse it."""
+    try:
+        kind = pa.array(level).type
+    except ARROW_ERRORS:
+        return level.astype(str)
+    known = (pa.types.is_primitive, pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
+    single = pa.types.is_decimal(kind) or any(is_kind(kind) for is_kind in known)
+    return level if single and not pa.types.is_duration(kind) else level.astype(str)
+
+
+def _get_replaced_columns(recoding: Recoding) -> dict[str, Replace]:
+    return {name: treatment for name, treatment in recoding.columns.items() if isinstance(treatment, Replace)}
+
+
+def _get_rewritten_columns(recoding: Recoding, released: pa.Table, changed: Mapping[str, bool]) -> dict[str, bool]:
+    """Return the columns whose values differ from the caller's, and whether they are converted back to their type."""
+    kept = {name: t for name, t in recoding.columns.items() if isinstance(t, Keep)}
+    rewritten = {n: True for n, t in kept.items() if n in changed or (t.quotes and _has_quotes(released.column(n)))}
+    rewritten |= {name: treatment.as_stored for name, treatment in _get_replaced_columns(recoding).items()}
+    return {name: as_stored and changed.get(name, True) for name, as_stored in rewritten.items()}
+
+
+def _has_quotes(column: pa.ChunkedArray) -> bool:
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return False
+    return bool(pc.any(pc.starts_with(column, QUOTE)).as_py())
+
+
+def _quote_categories(categories: Sequence[Any], are_quoted: bool) -> list[Any]:
+    return [quote_formula(each) if are_quoted and isinstance(each, str) else each for each in categories]
+
+
+def _restore_pyarrow(
+    column: pa.ChunkedArray, released: pa.ChunkedArray, as_stored: bool, are_quoted: bool
+) -> pa.ChunkedArray:
+    if not as_stored:
+        return released
+    order = None
+    if pa.types.is_dictionary(column.type):
+        names = _quote_categories(column_copies.get_categories(column).to_pylist(), are_quoted)
+        order = pa.array(names, column.type.value_type)
+    return column_copies.cast_arrow(released, column.type, order)
+
+
+def _restore_pandas(column: Any, released: pa.ChunkedArray, as_stored: bool, are_quoted: bool) -> Any:
+    import pandas as pd
+
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype) and are_quoted:
+        kind = pd.CategoricalDtype(_quote_categories(kind.categories.tolist(), are_quoted), kind.ordered)
+    new = _convert_to_pandas_type(released, kind) if as_stored else released.to_pandas()
+    return column_copies.copy_rows(new, np.arange(len(new)))
+
+
+def _convert_to_pandas_type(column: pa.ChunkedArray, kind: Any) -> Any:
+    """Convert a column to its old type; integers and booleans with nulls to a nullable type."""
+    import pandas as pd
+
+    if not column.null_count or not isinstance(kind, np.dtype) or kind.kind not in "iub":
+        return column.to_pandas().astype(kind)
+    nullable = {"i": "Int", "u": "UInt", "b": "boolean"}[kind.kind]
+    name = nullable if kind.kind == "b" else f"{nullable}{8 * kind.itemsize}"
+    return pd.Series(pd.array(column.to_pylist(), dtype=name))  # without a conversion to doubles
+
+
+def _restore_polars(column: Any, released: pa.ChunkedArray, as_stored: bool, are_quoted: bool) -> Any:
+    """Return a column without its name, because polars reads `*` and `^x$` as patterns."""
+    import polars as pl
+
+    kind = column.dtype
+    if kind == pl.Enum:
+        kind = pl.Enum(_quote_categories(kind.categories.to_list(), are_quoted))
+    new = pl.Series("values", released)
+    return column_copies.copy_rows(new.cast(kind) if as_stored else new, np.arange(len(new)))
+
+
+def number_classes(recoding: Recoding) -> NDArray[np.int64]:
+    """Return the class number of each released row: rows with equal released values have equal numbers."""
+    columns = [treatment.values for treatment in _get_replaced_columns(recoding).values()]
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        code = column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        number = np.unique(number * (code.max() + 2) + code + 1, return_inverse=True)[1]
+    return number[recoding.labels[recoding.kept]]

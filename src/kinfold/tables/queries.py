@@ -1,0 +1,85 @@
+"""Questions about tables that follow from the verbs of an engine, written once for all engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.tables.engine import ClassLabels, Engine, NumericPair, ReleasedColumns, StoredValues
+from kinfold.tables.recoding import Recoding
+from kinfold.tables.schema import Column, OrderStats, Schema
+
+MAX_PAGE_TEXT = 200  # characters of a cell on a page of rows
+
+
+def count_unique_rows(engine: Engine, frame: Any, names: Sequence[str]) -> int:
+    """Count the rows whose combination of values in these columns occurs once; null equals null."""
+    return dict(engine.count_classes(frame, names)).get(1, 0)
+
+
+def count_value_pairs(engine: Engine, frame: Any, one: str, other: str) -> tuple[int, int]:
+    """Count the distinct pairs of values of two columns, and the values of the first column in them."""
+    present = (one, other)
+    pairs, values = (engine.count_classes(frame, by, present=present) for by in (present, (one,)))
+    return sum(classes for _, classes in pairs), sum(classes for _, classes in values)
+
+
+def count_new_pairs(engine: Engine, original: Any, released: Any, pairs: Sequence[tuple[str, str]]) -> list[int]:
+    """Count, for each pair of columns, the released rows whose pair of values does not occur in the original."""
+    counts = []
+    for pair in pairs:
+        before, after = (engine.tally(frame, pair, {}) for frame in (original, released))
+        known = {*zip(*(before.keys[name].tolist() for name in pair), strict=True)}
+        released_pairs = zip(*(after.keys[name].tolist() for name in pair), strict=True)
+        new = np.array([each not in known for each in released_pairs], np.bool_)
+        counts.append(int(after.sizes[new].sum()))
+    return counts
+
+
+def count_equal_rows(engine: Engine, frame: Any, by: Sequence[str], some: Any) -> NDArray[np.int64]:
+    """Count the rows of `frame` that equal each row of `some`, which was taken, in these columns."""
+    counted = engine.tally(frame, by, {}, among=some)
+    numbers = Recoding(np.arange(len(counted.sizes), dtype=np.int32), {}, counted.tuples)
+    return np.asarray(counted.sizes[label_rows(engine, some, numbers).labels])
+
+
+def compute_order_stats(engine: Engine, frame: Any, column: Column) -> OrderStats:
+    """Count where the value of a column changes or rises from row to row."""
+    order = engine.profile(frame, [column], ordered=True)[column.name].order
+    assert order is not None  # noqa: S101  asked for
+    return order
+
+
+def sum_squared_errors(
+    engine: Engine, original: Any, released: Any, columns: Sequence[NumericPair], recoding: Recoding
+) -> list[float]:
+    """Sum the squared errors of each column over all rows; the mean stands for a value that is not released."""
+    if not columns:
+        return []
+    wanted = {each.before.name: each.before for each in columns}
+    count, _, squares = engine.moments(original, wanted, released=ReleasedColumns(released, columns, recoding))
+    return [count * float(square) for square in np.diag(squares)]
+
+
+def label_rows(engine: Engine, frame: Any, recoding: Recoding) -> Recoding:
+    """Return the recoding with a label for each row, instead of each tuple or labels held by the engine."""
+    if recoding.tuples is None and recoding.engine_labels is None:
+        return recoding
+    labels = engine.collect(frame, {"label": ClassLabels(recoding)}).column(0).to_numpy()
+    return replace(recoding, labels=labels.astype(np.int32), tuples=None, engine_labels=None)
+
+
+def collect_rows(engine: Engine, frame: Any, schema: Schema | None = None) -> Any:
+    """Return every column as Arrow: as stored, or, given a schema, in the type of its values."""
+    return engine.collect(frame, {name: StoredValues(schema.get(name) if schema else None) for name in frame.names})
+
+
+def read_page(engine: Engine, frame: Any, start: int, count: int) -> list[list[str | None]]:
+    """Return rows as text, from `start` on in their order; long texts are cut."""
+    columns = engine.collect(frame, dict.fromkeys(frame.names), rows=(int(start), int(start) + int(count)))
+    rows = zip(*(column.to_pylist() for column in columns.columns), strict=True)
+    return [[cell and cell[:MAX_PAGE_TEXT] for cell in row] for row in rows]

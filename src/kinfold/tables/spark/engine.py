@@ -1,0 +1,307 @@
+"""The Spark engine: the verbs of the engine protocol on rows in Spark.
+
+Questions about distinct values are answered from their tally in the embedded engine (see `counting`), by the same code
+as there, so both engines give the same answers. Tuples are stored there too.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from kinfold.errors import PolicyError
+from kinfold.tables.databases.address import DatabaseAddress
+from kinfold.tables.databases.transfer import TargetTable
+from kinfold.tables.duckdb import recoding as recoding_sql
+from kinfold.tables.duckdb.columns import compute_order_stats
+from kinfold.tables.duckdb.engine import DuckDB
+from kinfold.tables.duckdb.expressions import Frame
+from kinfold.tables.engine import ClassLabels, ColumnRequest, ReleasedColumns, StoredValues
+from kinfold.tables.readers.normalization import plan_normalization
+from kinfold.tables.recoding import RecodedValues, Recoding, ValueRecoding
+from kinfold.tables.regions import Regions, RequestedColumns, Route
+from kinfold.tables.resources import Resources
+from kinfold.tables.schema import Column, OrderedReading, Schema, ValueStats
+from kinfold.tables.source_form import DEFAULT_FORM, SourceForm
+from kinfold.tables.spark import counting, joins, reading
+from kinfold.tables.spark.blocks import SparkRegions, route_rows, run_in_executors
+from kinfold.tables.spark.counting import SparkTallies, compute_frame_moments, compute_squared_errors
+from kinfold.tables.spark.frame import SparkFrame
+from kinfold.tables.spark.session import JobSession
+from kinfold.tables.tally import Tally
+
+
+class Spark:
+    """One run in a session of Spark. Close it, or use it in a `with` block, to free what it caches in memory."""
+
+    def __init__(self, spark: Any, resources: Resources) -> None:
+        self._session = JobSession(spark)
+        self._duckdb = DuckDB(replace(resources, on_disk=True))
+        self._db = self._duckdb.database
+        self._tallies = SparkTallies(self._session, self._db)
+        self._numbers = count()
+        self._schemas: dict[str, Schema] = {}
+        self._recoded: dict[str, recoding_sql.RecodedTable] = {}
+        self._files: list[tuple[Path, SourceForm, str | None]] = []  # with the checksum of each
+        self._cached: list[Any] = []
+        self._discard = weakref.finalize(self, _unpersist, self._cached)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self, *, only_counts: bool = False) -> None:
+        """Drop every row, as the garbage collector does, or only cached counts; the session stays."""
+        self._duckdb.close(only_counts=only_counts)
+        if not only_counts:
+            self._discard()
+
+    def _make_name(self) -> str:
+        return f"s{next(self._numbers)}"
+
+    # Reading
+
+    def read(self, source: Any, missing: Sequence[str] = (), form: SourceForm = DEFAULT_FORM) -> SparkFrame:
+        """Read files, an Arrow table or a Spark frame; the texts in `missing` become null."""
+        if isinstance(source, DatabaseAddress):
+            what = "engine.name: Spark cannot read the rows of a database here"
+            raise PolicyError(what, fix="use engine duckdb; or read them with spark.read.jdbc, and give that frame")
+        if isinstance(source, pa.Table) or (isinstance(source, Path) and not reading.is_parquet(source, form)):
+            local = self._duckdb.read(source, missing, form)
+            return reading.send_table(self._session, self._db, local, self._make_name())
+        if isinstance(source, Path):
+            frame = reading.read_parquet(self._session, source, form, self._make_name())
+            self._cached.append(frame.rows)
+            self._files.append((source, form, frame.layout.checksum))
+        else:
+            frame = reading.read_frame(self._session, source, self._make_name())
+        layout = replace(frame.layout, form=form.complete(frame.layout.form))
+        return self._normalize(replace(frame, layout=layout), missing)
+
+    def _normalize(self, frame: SparkFrame, missing: Sequence[str]) -> SparkFrame:
+        """Replace words for missing values by null, and write numbers plainly."""
+        layout, values = plan_normalization(frame.layout, missing, partial(self._count_texts, frame))
+        if not values:
+            return replace(frame, layout=layout)
+        normalized = frame.rewrite(values, layout.types, self._make_name(), layout)
+        self._cached.append(normalized.rows.persist())
+        return normalized
+
+    def _count_texts(self, frame: SparkFrame, questions: Mapping[str, Sequence[str]]) -> Any:
+        """Yield counts of columns of text, given as SQL, by their distinct values or, if they are many, by rows."""
+        if self._tallies.count_rows(frame) > counting.MAX_VALUES_DESCRIBED:
+            yield from self._tallies.sum_counts(frame, [each for counts in questions.values() for each in counts])
+            return
+        for c, counts in questions.items():
+            tally = self._tallies.get(frame, [frame.layout.names[int(c[1:])]])
+            yield from self._db.row(f"SELECT {', '.join(counts)} FROM (SELECT c0 AS {c} FROM {tally.table})")
+
+    # Columns
+
+    def schema(self, frame: SparkFrame | Frame) -> Schema:
+        """Return what every column is, by its distinct values; each table is queried once."""
+        if isinstance(frame, Frame):
+            return self._duckdb.schema(frame)
+        table = frame.layout.table
+        if table not in self._schemas:
+            recoded, rows = self._recoded.get(table), self._tallies.count_rows(frame)
+            describe = partial(self._describe, frame)
+            of_rows = recoded.schema(rows, self._duckdb.schema, describe) if recoded else describe(frame.layout.names)
+            self._schemas[table] = of_rows
+        return self._schemas[table]
+
+    def _describe(self, frame: SparkFrame, names: Sequence[str]) -> Schema:
+        columns = [self._describe_column(frame, name) for name in names]
+        return Schema.from_columns(columns, self._tallies.count_rows(frame), frame.layout.doubtful, frame.layout.notes)
+
+    def _describe_column(self, frame: SparkFrame, name: str) -> Column:
+        column = self._duckdb.schema(self._tallies.sample(frame, name))[name]
+        rows = self._tallies.count_rows(frame)
+        if column.rows == rows:
+            return column
+        filled, distinct = self._tallies.count_values(frame, name)  # the column is described by a sample
+        share = filled / max(column.rows - column.nulls, 1)
+        scaled = {key: round(getattr(column, key) * share) for key in ("numbers", "not_finite", "formulas")}
+        return replace(column, rows=rows, nulls=rows - filled, distinct=max(column.distinct, distinct), **scaled)
+
+    def profile(self, frame: SparkFrame, columns: Sequence[Column], *, ordered: bool = False) -> dict[str, ValueStats]:
+        """Return statistics on the values of columns, by name; `ordered` adds how they follow from row to row."""
+        stats: dict[str, ValueStats] = {}
+        for column in columns:
+            stats |= self._duckdb.profile(self._get_tally(frame, [column.name]), [column])
+            if ordered:
+                order = compute_order_stats(self._db, self._collect(frame, [column.name]), column)
+                stats[column.name] = replace(stats[column.name], order=order)
+        return stats
+
+    # Counting
+
+    def count_classes(
+        self, frame: SparkFrame, by: Sequence[str], *, present: Sequence[str] = ()
+    ) -> list[tuple[int, int]]:
+        """Return (rows, classes) ascending, of the rows that have a value in every column of `present`."""
+        if by and not present and not self._tallies.has_tally(frame, by):
+            return self._tallies.sizes(frame, by)
+        tally = self._get_tally(frame, list(dict.fromkeys((*by, *present))))
+        return self._duckdb.count_classes(tally, by, present=present)
+
+    def tally(
+        self,
+        frame: SparkFrame | Frame,
+        by: Sequence[str],
+        of: Mapping[str, OrderedReading | Column],
+        *,
+        among: Frame | None = None,
+    ) -> Tally:
+        """Count classes, and the values of columns in them, one column at a time; `among`: only its classes."""
+        if isinstance(frame, Frame):
+            return self._duckdb.tally(frame, by, of, among=among)
+        if among is not None:
+            own = self._duckdb.tally(among, by, {})
+            counts = joins.count_tuples(self._session, self._db, frame, own.tuples)
+            return replace(own, sizes=counts.astype(np.int64))
+        spreads = {
+            name: self._duckdb.tally(self._get_tally(frame, [*by, name]), by, {name: reading}).spreads[name]
+            for name, reading in of.items()
+        }
+        return replace(self._duckdb.tally(self._get_tally(frame, by), by, {}), spreads=spreads)
+
+    def moments(
+        self, frame: SparkFrame | Frame, columns: Mapping[str, Column], *, released: ReleasedColumns | None = None
+    ) -> tuple[int, Any, Any]:
+        """Return how many records have a number in every column, and their means and covariances: see `Engine`."""
+        if released is not None and isinstance(frame, SparkFrame):
+            sums = compute_squared_errors(self._session, frame, released.frame, released.columns)
+            records = self._tallies.count_rows(frame)
+            return records, np.array([each.mean for each in released.columns]), np.diag(np.array(sums) / records)
+        if isinstance(frame, Frame) or self._tallies.count_rows(frame) <= counting.MAX_ROWS_TALLIED_WHOLE:
+            return self._duckdb.moments(self._collect(frame, [*columns]), columns, released=released)
+        return compute_frame_moments(self._session, frame, [*columns.values()])
+
+    def _get_tally(self, frame: SparkFrame | Frame, names: Sequence[str]) -> Frame:
+        return frame if isinstance(frame, Frame) else self._tallies.get(frame, names)
+
+    # Rows
+
+    def _collect(self, frame: SparkFrame | Frame, names: Sequence[str] | None = None) -> Frame:
+        """Return some columns, or all, as a DuckDB table."""
+        if isinstance(frame, Frame):
+            return frame
+        wanted = frame.layout.names if names is None else tuple(dict.fromkeys(names))
+        return joins.collect_columns(self._session, self._db, frame, wanted)
+
+    def collect(
+        self, frame: SparkFrame | Frame, columns: Mapping[str, ColumnRequest], *, rows: tuple[int, int] | None = None
+    ) -> pa.Table:
+        """Return columns as Arrow, in the order of the rows; `rows` is a range (start, stop) of them."""
+        if isinstance(frame, Frame):
+            return self._duckdb.collect(frame, columns, rows=rows)
+        labels = {name: how for name, how in columns.items() if isinstance(how, ClassLabels)}
+        arrays = {name: self._collect_labels(frame, how.recoding) for name, how in labels.items()}
+        others = {name: how for name, how in columns.items() if name not in labels}
+        if others:
+            if any(isinstance(how, StoredValues) for how in others.values()):
+                self._require_unchanged()
+            if rows is not None:
+                start, end = rows[0], min(frame.end, rows[1])
+                frame = replace(frame, rows=frame.rows.where(f"place >= {start} AND place < {end}"), end=end)
+            local = self._collect(frame, [*others])
+            table = self._duckdb.collect(local, others)
+            self._db.drop(local.table)
+            arrays |= dict(zip(others, table.columns, strict=True))
+        return pa.table({name: arrays[name] for name in columns})
+
+    def _collect_labels(self, frame: SparkFrame, recoding: Recoding) -> Any:
+        if recoding.engine_labels is not None:
+            return joins.collect_labels(self._session, recoding, self._tallies.count_rows(frame))
+        if recoding.tuples is None:
+            return recoding.labels
+        return joins.label_rows(self._session, self._db, frame, recoding)
+
+    def map_blocks(self, jobs: Any, pool: Any) -> Any:
+        """Run jobs on blocks in the executors."""
+        return run_in_executors(self._session, jobs, pool)
+
+    def regions(self, frame: SparkFrame | Frame, columns: RequestedColumns, route: Route) -> Regions:
+        """Route every row to its region, in the executors."""
+        if isinstance(frame, Frame):
+            return self._duckdb.regions(frame, columns, route)
+        rows = route_rows(self._session, self._db, frame, columns, route)
+        return SparkRegions(self._session, rows, self._cached)
+
+    def take(self, frame: SparkFrame | Frame, places: Any, recoding: Recoding | None = None) -> tuple[Frame, Any]:
+        """Return the rows at some places as a DuckDB table, and the indexes of the places that have a row."""
+        if isinstance(frame, Frame):
+            return self._duckdb.take(frame, places, recoding)
+        rows, present = joins.collect_rows_at(self._session, self._db, frame, places)
+        return self._duckdb.remember_schema(rows, self.schema(frame)), present
+
+    # Recoding
+
+    def recode(self, frame: SparkFrame, how: Mapping[str, ValueRecoding], schema: Schema) -> RecodedValues:
+        """Recode single values of some columns, and count what changed."""
+        recoded = recoding_sql.make_value_sql(self._db, frame.layout, how, schema)
+        changes: dict[str, list[int]] = {}
+        kinds = dict(zip(frame.layout.names, frame.layout.types, strict=True))
+        for name in recoded:
+            tally = self._tallies.get(frame, [name])
+            own = recoding_sql.make_value_sql(self._db, tally, {name: how[name]}, schema)
+            changes |= recoding_sql.count_changes(self._db, tally, own)
+            table = self._db.table(f"SELECT {own[name].value} AS c0 FROM {tally.table} LIMIT 0")
+            kinds[name] = self._db.types(table)[0]
+            self._db.drop(table)
+        values = {frame.layout.at(name): each.value for name, each in recoded.items()}
+        rewritten = frame.rewrite(values, tuple(kinds.values()), self._make_name(), frame.layout)
+        self._cached.append(rewritten.rows.persist())
+        return recoding_sql.make_recoded(rewritten, recoded, changes)
+
+    def apply(self, frame: SparkFrame | Frame, recoding: Recoding, schema: Schema) -> SparkFrame | Frame:
+        """Apply a recoding: a new table without the dropped columns and rows, in the same order."""
+        if isinstance(frame, Frame):
+            return self._duckdb.apply(frame, recoding, schema)
+        release = joins.plan_columns(self._db, frame, recoding, schema)
+        join = joins.join_by_place if recoding.tuples is None else joins.join_by_tuple
+        with self._session.job():
+            rows = join(self._session, self._db, frame, recoding, release)
+            released = joins.select_release_columns(frame, rows, release, self._make_name())
+        self._cached.append(released.rows)
+        layout, values = released.layout, {name: release.values[name] for name in release.new_types}
+        classes = recoding_sql.make_released_classes(self._db, replace(layout, order="rowid"), recoding, values)
+        self._recoded[layout.table] = recoding_sql.RecodedTable(layout, schema, release.columns, classes)
+        return released
+
+    # Writing
+
+    def write(
+        self, frame: SparkFrame | Frame, target: Path | TargetTable, schema: Schema, *, ordered: bool
+    ) -> str | None:
+        """Write one file or a new table; the rows are collected on disk, one part at a time."""
+        local = self._collect(frame)
+        self._require_unchanged()
+        checksum = self._duckdb.write(local, target, schema, ordered=ordered)
+        if isinstance(frame, SparkFrame):
+            self._db.drop(local.table)
+        return checksum
+
+    def _require_unchanged(self) -> None:
+        for source in self._files:
+            reading.require_unchanged(self._session, *source)
+
+
+def _unpersist(cached: list[Any]) -> None:
+    """Free the memory of cached rows; a frame derived from them can still be computed."""
+    for rows in cached:
+        with suppress(Exception):  # the session may be gone
+            rows.unpersist()
+    cached.clear()

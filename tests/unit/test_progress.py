@@ -1,0 +1,135 @@
+"""Work in a thread: every event reaches the callback, and an exception of the callback ends the work."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from kinfold import progress
+from kinfold.errors import Cancelled
+from kinfold.progress import StageProgress, report_cost, run_in_thread, watch_cost
+
+LONG = 60.0  # seconds; no test waits so long
+
+
+def test_every_event_reaches_the_calling_thread_in_order() -> None:
+    events, callers = [], set()
+
+    def callback(stage: str, done: int, total: int) -> None:
+        events.append((stage, done, total))
+        callers.add(threading.get_ident())
+
+    def work(report: StageProgress) -> str:
+        for done in range(50):
+            report("one", done, 50)
+        report("two", 1, 1)
+        return "result"
+
+    assert run_in_thread(work, callback) == "result"
+    assert list(dict.fromkeys(events)) == [*(("one", done, 50) for done in range(50)), ("two", 1, 1)]
+    assert callers == {threading.get_ident()}
+
+
+def test_an_exception_of_the_work_is_raised_to_the_caller() -> None:
+    def work(report: StageProgress) -> None:
+        raise ValueError("as it is")
+
+    with pytest.raises(ValueError, match="as it is"):
+        run_in_thread(work, lambda *_: None)
+
+
+def test_the_last_event_repeats_while_the_work_reports_nothing() -> None:
+    free = threading.Event()
+
+    def work(report: StageProgress) -> None:
+        report("sorting", 0, 1)
+        assert free.wait(LONG)
+
+    times = []
+
+    def callback(stage: str, done: int, total: int) -> None:
+        times.append((stage, done, total))
+        if len(times) == 3:
+            free.set()
+
+    run_in_thread(work, callback)
+    assert times[:3] == [("sorting", 0, 1)] * 3
+
+
+def test_the_callback_ends_work_that_reports_nothing_more() -> None:
+    ended = threading.Event()
+
+    def work(report: StageProgress) -> None:
+        report("sorting", 0, 1)
+        ended.wait(LONG)
+
+    def stop(stage: str, done: int, total: int) -> None:
+        raise Cancelled("enough")
+
+    start = time.monotonic()
+
+    class Query:
+        def interrupt(self) -> None:
+            ended.set()
+
+        def share(self) -> float:
+            return 0.0
+
+    with pytest.raises(Cancelled):
+        run_in_thread(work, stop, Query())
+    assert ended.is_set()
+    assert time.monotonic() - start < LONG / 2
+
+
+def test_cancelled_work_ends_at_its_next_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "STOP_GRACE_SECONDS", LONG)
+    reports = []
+
+    def work(report: StageProgress) -> None:
+        for done in range(10**9):
+            reports.append(done)
+            report("counting", done, 10**9)
+            time.sleep(0.01)
+
+    def stop(stage: str, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_in_thread(work, stop)
+    count = len(reports)
+    time.sleep(0.05)
+    assert len(reports) == count  # the work has ended
+
+
+def test_the_share_of_a_query_is_the_progress_of_a_stage_that_reports_none() -> None:
+    free, events = threading.Event(), []
+
+    class Query:
+        def interrupt(self) -> None:
+            """Never called."""
+
+        def share(self) -> float:
+            return 0.25 * len(events)
+
+    def work(report: StageProgress) -> None:
+        report("reading", 0, 1)
+        assert free.wait(LONG)
+
+    def callback(stage: str, done: int, total: int) -> None:
+        events.append((stage, done / total))
+        if len(events) == 4:
+            free.set()
+
+    run_in_thread(work, callback, Query())
+    assert events[:4] == [("reading", 0.0), ("reading", 0.125), ("reading", 0.25), ("reading", 0.375)]
+
+
+def test_a_watcher_gets_costs_within_its_block_only() -> None:
+    costs: list[float] = []
+    with watch_cost(costs.append):
+        report_cost(2.0)
+        report_cost(1.0)
+    report_cost(0.5)
+    assert costs == [2.0, 1.0]
