@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 SITE := .venv/.site
-WORKERS ?= 2
+# Three workers on two cores: some tests wait for a browser, for Spark or for a process.
+WORKERS ?= 3
 # The locks are complete, so they are installed with --no-deps: pip's resolver would prefer a newer release of a package
 # that another one asks for with an extra (coverage[toml]), and then refuse it, because the lock has no hash of it.
 # Hundreds of tests start the command anew: let Python keep what it compiled, whatever the environment says.

@@ -33,7 +33,7 @@ TESTS = {
     ),
     "verification": (
         "tests/unit/test_verification_limits.py",
-        "tests/faces/test_verify.py",
+        "tests/interfaces/test_verify.py",
         "tests/unit/test_certificates.py",
         "tests/property/test_planted_errors.py",
     ),

@@ -11,8 +11,8 @@ exact arithmetic:
     alpha   the largest share of one value of a confidential column in a class
 
 An empty field is a missing value. It counts as a value: first in an order, with its own branch in a hierarchy. Numbers
-have a decimal comma if the certificate says so. The exit code is 0 if all promises hold and the certificate states the
-same figures, else 5.
+have a decimal comma, and formulas an apostrophe before them, if the certificate says so. The exit code is 0 if all
+promises hold and the certificate states the same figures, else 5.
 """
 
 from __future__ import annotations
@@ -41,6 +41,12 @@ CODE_PATTERN = re.compile(r"[+-]?0[0-9].*")  # leading zero: a code such as a zi
 MOMENT_PATTERN = re.compile(
     r"([0-9]{4,6})-([0-9]{1,2})-([0-9]{1,2})( \(BC\))?(?:[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?"
     r"(?: ?(?:Z|([+-])([0-9]{2}):?([0-9]{2})?))?( \(BC\))?"
+)
+SPACES, SIGNS = "\t\n\x0b\x0c\r \u00a0\u200b\u3000\ufeff", "=+@\uff1d\uff0b\uff20\uff0d\\-"
+FORMULA_PATTERN = re.compile(f"(?s)'+[{SPACES}]*[{SIGNS}].*")  # of a spreadsheet, after an apostrophe
+PLAIN_PATTERN = re.compile(  # a number or only signs: such a text is not quoted
+    f"'+[{SPACES}]*[+-]?(([0-9]+([.,][0-9]*)*|[.,][0-9]+)([eE][+-]?[0-9]+)?%?|(?i:nan|inf|infinity))[{SPACES}]*"
+    f"|'+[{SPACES}{SIGNS}]*"
 )
 
 
@@ -274,7 +280,14 @@ def read_table(path: Path, certificate: Mapping[str, Any]) -> dict[str, Fields]:
     table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, certificate["release"])
     if sorted(table) != sorted(c["name"] for c in certificate["columns"] if c["role"] != "identifier"):
         raise InvalidTable("the table has other columns than the certificate names")
+    if certificate.get("release", {}).get("quoted"):
+        return {name: [text and unquote(text) for text in fields] for name, fields in table.items()}
     return table
+
+
+def unquote(text: str) -> str:
+    """Return a text without the apostrophe that was written before a formula."""
+    return text[1:] if FORMULA_PATTERN.fullmatch(text) and not PLAIN_PATTERN.fullmatch(text) else text
 
 
 def _read_csv(path: Path, release: Mapping[str, Any]) -> dict[str, Fields]:

@@ -26,7 +26,6 @@ from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import TablePair, encode_quasi, pair_tables
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS, CheckpointStore
 from kinfold.methods.plan import Chooser, Plan, Task, plan
-from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import bind
 from kinfold.policy.encoding import encode
@@ -36,7 +35,7 @@ from kinfold.policy.preparation import PreparedTable, prepare
 from kinfold.policy.rule_checks import count_violations, describe_rule_counts
 from kinfold.policy.schema import add_policy_keywords, build_policy, collect_policy_values
 from kinfold.policy.table import Table
-from kinfold.policy.terms import build_release_terms, build_scopes, build_terms, quote_terms
+from kinfold.policy.terms import build_release_terms, build_scopes, build_terms
 from kinfold.progress import Progress, StageProgress, nested_progress, run_in_thread
 from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
@@ -47,7 +46,7 @@ from kinfold.tables.column_names import require_header
 from kinfold.tables.databases.address import DatabaseAddress, parse_source
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import label_rows
-from kinfold.tables.recoding import Recoding, build_unquote_recoding
+from kinfold.tables.recoding import Recoding
 from kinfold.tables.schema import Role, Schema
 from kinfold.tables.source_form import SourceForm
 from kinfold.verification import judge_people
@@ -129,24 +128,20 @@ def anonymize(
     checkpoints = open_checkpoints(saved, request_policy, original.checksum)
     planned = _plan(table, prepared, report, ask, checkpoints)  # how to recode each row and column
     report("apply", 0, 1)
-    recoded = engine.apply(prepared.frame, planned.recoding, schema)  # frame: the rows that are measured
-    terms, released = table.terms, recoded
-    if request_policy.output.spreadsheet_safe:  # formulas are quoted in the file, but measured without quotes
-        planned, terms = replace(planned, recoding=planned.recoding.with_quotes()), quote_terms(terms)
-        released = engine.apply(prepared.frame, planned.recoding, schema)  # frame: the rows that are written
+    released = engine.apply(prepared.frame, planned.recoding, schema)  # frame: the rows of the release
     report("verify", 0, 1)
-    verdict = check(engine, released, terms)  # save() checks again, on the written file
-    verdict = _add_people_findings(verdict, table, released, planned, terms).require()
+    verdict = check(engine, released, table.terms)  # save() checks again, on the written file
+    verdict = _add_people_findings(verdict, table, released, planned).require()
     report("measure", 0, 1)
-    tables = pair_tables(table, original, recoded, planned.recoding, large=planned.large, dominated=planned.dominated)
+    tables = pair_tables(table, original, released, planned.recoding, large=planned.large, dominated=planned.dominated)
     measures = _measure(tables, table, prepared, verdict, planned)  # risk and loss
-    rules = count_violations(table.policy, engine, prepared.mapped, recoded)  # edit rules, before and after
+    rules = count_violations(table.policy, engine, prepared.mapped, released)  # edit rules, before and after
     report("done", 1, 1)
     return Release(
         verdict=verdict,
         measures=measures,
         policy=table.policy,
-        terms=terms,
+        terms=table.terms,
         plan=planned.prepend_notes(*describe_rule_counts(rules)),
         schema=schema,
         seconds=time.perf_counter() - started,
@@ -211,11 +206,11 @@ def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: 
     return measures.with_risk("minimality", {"belief": belief.posterior, "by_class": belief.prior}, note)
 
 
-def _add_people_findings(verdict: Verdict, table: Table, released: Any, planned: Plan, terms: Terms) -> Verdict:
+def _add_people_findings(verdict: Verdict, table: Table, released: Any, planned: Plan) -> Verdict:
     """Add the findings about people, counted on the released rows with the person of each row."""
     if table.person is None or verdict.problems:
         return verdict
-    engine, person = table.engine, table.person[planned.recoding.kept]
+    engine, terms, person = table.engine, table.terms, table.person[planned.recoding.kept]
     tuples = engine.tally(released, terms.quasi, {}).tuples
     classes = label_rows(engine, released, Recoding(np.arange(verdict.classes, dtype=np.int32), {}, tuples)).labels
     scopes = build_scopes(engine, released, terms, person)
@@ -246,7 +241,8 @@ def verify(
         return check_folder(Path(source), recipient, **options).verdict
     request_policy = build_policy(policy, request)
     rows = resolve_source(source)
-    form = replace(request_policy.source.form, encoding=None, header=None, skip=0)  # as releases are written
+    quoted = _is_quoted(request_policy, rows)
+    form = replace(request_policy.source.form, encoding=None, header=None, skip=0, quoted=quoted)  # of a release
     with open_engine(request_policy, rows) as engine:
         frame = engine.read(rows, form=form)
         terms = build_release_terms(request_policy, engine, frame)
@@ -281,13 +277,11 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         sources.append(options.population)
     with open_engine(request_policy, *sources) as engine:
         before = engine.read(sources[0], MISSING_TEXTS, request_policy.source.form)
-        after = engine.read(sources[1], MISSING_TEXTS, request_policy.source.form.for_other_file())
+        form = replace(request_policy.source.form.for_other_file(), quoted=_is_quoted(request_policy, sources[1]))
+        after = engine.read(sources[1], MISSING_TEXTS, form)
         prepared = prepare(engine, before, request_policy, index)
         bound = bind(request_policy, engine.schema(prepared.frame), index=index)
         require_header(engine.schema(after), request_policy.columns)
-        if request_policy.output.spreadsheet_safe:
-            schema = engine.schema(after)
-            after = engine.apply(after, build_unquote_recoding(schema.names, schema.rows), schema)
         after, warnings = drop_identifiers(engine, after, bound)
         verdict = check(engine, after, build_terms(bound, engine, prepared.frame))
         verdict.require_columns()
@@ -306,8 +300,7 @@ def attack(release: Release) -> dict[str, Any]:
     """Return the success of a linkage attack with the most telling columns alone, and with the unchanged columns."""
     with release.lock:
         engine, bound, prepared = release.engine, release.policy, release.prepared
-        released = engine.apply(prepared.frame, release.plan.recoding.with_quotes(0), release.schema)
-        tables = TablePair(engine, release.original, released, np.flatnonzero(release.recoding.kept))
+        tables = TablePair(engine, release.original, release.released, np.flatnonzero(release.recoding.kept))
         quasi = encode(engine, prepared.frame, bound.with_role(Role.QUASI))
         pair = tables.pair(restore_original_values(engine, release.original, quasi, prepared.changed))
         risk = MeasureTable("risk")
@@ -457,6 +450,11 @@ def resolve_source(source: Any) -> Any:
     if frames.is_lazy(source):
         raise PolicyError(f"the {kind} is lazy: its rows are not computed yet", fix="collect it first: frame.collect()")
     raise PolicyError(f"{kind} is not a table", fix="give a path, or a pandas, polars, pyarrow or Spark table")
+
+
+def _is_quoted(policy: Policy, released: Any) -> bool:
+    """Whether formulas are quoted in a release: not in a table of a database, which no spreadsheet opens."""
+    return policy.output.spreadsheet_safe and not isinstance(released, DatabaseAddress)
 
 
 def _parse_text(source: Any) -> Any:

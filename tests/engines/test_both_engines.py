@@ -37,7 +37,7 @@ from kinfold.tables.recoding import Drop, Keep, Recoding, Replace
 from kinfold.tables.regions import Labelling, RegionAndSeam, ValueCodes
 from kinfold.tables.resources import Resources
 from kinfold.tables.schema import AS_TEXT, OrderedReading
-from kinfold.tables.source_form import SourceForm
+from kinfold.tables.source_form import ReleasedForm, SourceForm
 
 ENGINES = ("duckdb", "spark", "spark, grouped there")
 MISSING = ("",)
@@ -176,7 +176,7 @@ def test_a_recoding_by_place_and_by_tuple_are_one(engine: Any) -> None:
     keys = engine.collect(tuples, {"a": None, "b": None}).to_pylist()
     label = {(row["a"], row["b"]): i % 3 - 1 for i, row in enumerate(keys)}
     rows = engine.collect(frame, {"a": None, "b": None}).to_pylist()
-    columns = {"a": Replace(pa.array(["one", "two"]), as_stored=False), "b": Drop(), "c": Keep(quotes=1)}
+    columns = {"a": Replace(pa.array(["one", "two"]), as_stored=False), "b": Drop(), "c": Keep()}
     by_tuple = Recoding(np.array([label[row["a"], row["b"]] for row in keys], np.int32), columns, tuples)
     by_place = Recoding(np.array([label[row["a"], row["b"]] for row in rows], np.int32), columns)
     assert label_rows(engine, frame, by_tuple).labels.tolist() == by_place.labels.tolist()
@@ -186,8 +186,22 @@ def test_a_recoding_by_place_and_by_tuple_are_one(engine: Any) -> None:
     kept = [place for place, each in enumerate(by_place.labels) if each >= 0]
     assert found.column("a").to_pylist() == [["one", "two"][by_place.labels[place]] for place in kept]
     texts = [table.column("c")[place].as_py() for place in kept]
-    assert found.column("c").to_pylist() == ["'=1" if text == "=1" else text for text in texts]
+    assert found.column("c").to_pylist() == texts
     assert engine.schema(one) == engine.schema(other)
+
+
+@either
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_formulas_are_quoted_in_a_file_and_read_back(engine: Any, form: str, tmp_path: Path) -> None:
+    table, file = pa.table({"a": ["=1", "'=1", "'", "-5", None, "'-x", "'-5"]}), tmp_path / f"t.{form}"
+    frame = engine.read(table, MISSING)
+    engine.write(frame, file, engine.schema(frame), ordered=False, quoted=True)
+    written = ["'=1", "''=1", "'", "-5", None, "''-x", "'-5"]
+    assert collect_rows(engine, engine.read(file)).column("a").to_pylist() == written
+    back = engine.read(file, form=ReleasedForm(separator=",", quoted=True))
+    assert collect_rows(engine, back).column("a").to_pylist() == table.column("a").to_pylist()
+    assert back.formulas == (("a", 0),)
+    assert engine.read(table, form=ReleasedForm(quoted=True)).formulas == (("a", 1),)
 
 
 def people(records: int = 400, seed: int = 3) -> pa.Table:

@@ -79,6 +79,7 @@ MOMENTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [(), ("%Y%m%d",), ("%d.%m.%y", "on %d.%m.%Y")])
 def test_dates_are_found_without_asking_for_formats_whose_marks_no_value_has(
     declared: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -98,6 +98,7 @@ def test_runs_are_stopped_one_at_a_time() -> None:
         assert collect_rows(other, frame)["x"].to_pylist() == [1, 2]
 
 
+@pytest.mark.slow
 def test_many_at_once_release_what_each_releases_alone() -> None:
     table = pa.table({"age": [31, 32, 33, 34, 51, 52, 53, 54] * 4, "illness": ["flu", "cold"] * 16})
 

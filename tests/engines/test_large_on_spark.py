@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import kinfold
-from far_tables import nothing_is_near, people, policy
 from kinfold.measures import table_counts as value_counts
 from kinfold.tables.spark import counting
+from large_tables import lower_memory_limits, people, policy
 from sparks import watch_driver
 
 SAMPLE = 250
@@ -17,7 +17,7 @@ SAMPLE = 250
 
 @pytest.fixture(autouse=True)
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing_is_near(monkeypatch, region=700, sample=SAMPLE)
+    lower_memory_limits(monkeypatch, region=700, sample=SAMPLE)
     monkeypatch.setattr(counting, "MAX_ROWS_TALLIED_WHOLE", 0)  # of a short table all columns are tallied at once
     monkeypatch.setattr(counting, "MAX_VALUES_DESCRIBED", SAMPLE)
     monkeypatch.setattr(value_counts, "MAX_DISTINCT_COUNTED", SAMPLE)

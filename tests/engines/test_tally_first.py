@@ -125,6 +125,7 @@ def test_moments_in_the_engine_are_those_of_arrays() -> None:
     np.testing.assert_allclose(covariances, np.cov(x.T, bias=True), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 1_000])
 def test_what_was_forgotten_is_counted_again(room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = policy("lattice", privacy={"k": 25, "l": 2})

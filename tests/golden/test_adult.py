@@ -130,6 +130,7 @@ def test_cell_level_reaches_the_granularity_that_was_measured(table, others, lea
 # Adult with eight quasi-identifiers: how few cells have to be left empty.
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(("k", "least", "most"), [(3, 22_245, 24_898), (5, 28_546, 31_919)])
 def test_cells_left_empty(k, least, most):

@@ -18,6 +18,7 @@ from reference.public_data import census, found
 QUOTED = [(int(row["k"]), float(row["census"])) for row in read_table("000", "literature")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "loss"), QUOTED)
 def test_the_release_loses_what_the_literature_says(k: int, loss: float, tmp_path: Path) -> None:
     names = found("census.csv").read_text().splitlines()[0]

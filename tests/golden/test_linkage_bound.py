@@ -41,6 +41,7 @@ def check(risk: Any) -> None:
     assert risk["linkage_untouched"]["linkage"] > 1 / K
 
 
+@pytest.mark.slow
 def test_of_the_first_records_of_adult_at_most_one_in_five_is_linked(tmp_path: Path) -> None:
     check(attacked(tmp_path, 2000))
 

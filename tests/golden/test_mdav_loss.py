@@ -69,6 +69,7 @@ def test_the_plain_way_agrees_on_eia(k):
     np.testing.assert_array_equal(mdav(x, k), mdav_plain(Points.from_array(x), k, no_progress))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "k"), [("census", 4), ("census", 6), ("tarragona", 4), ("tarragona", 6)])
 def test_the_twin_agrees_where_the_literature_is_silent(name, k):
     x = table(name)

@@ -82,6 +82,7 @@ def _policy(source: Path, quasi: int, k: int) -> str:
     return "\n".join([*head, *columns])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", first(EXACT_ROWS, 2), ids=str)
 def test_table_2_comes_out_of_the_command_to_every_printed_digit(measured: Any, row: tuple[int, int]) -> None:
     loss = measured(*row)["loss"]

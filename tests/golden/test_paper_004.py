@@ -121,6 +121,7 @@ def test_no_class_exceeds_t_after_repair_on_any_column(census):
     sweep(census, names, (2, 5, 10), (0.05, 0.13, 0.25), (1080, 1001))
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("method", [t_merge, k_first])
 def test_the_other_two_algorithms_keep_t_on_census(census, method):

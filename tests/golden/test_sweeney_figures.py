@@ -4,8 +4,8 @@ import pytest
 
 from kinfold.measures.formulas.categorical_loss import prec
 from kinfold.methods.generalize.datafly import datafly
-from kinfold.methods.generalize.generalization import Generalization, count_generalizations, is_below
 from kinfold.methods.generalize.lattice import Lattice
+from kinfold.methods.generalize.levels import Generalization, count_generalizations, is_below
 from kinfold.methods.generalize.mingen import mingen
 from kinfold.methods.generalize.mu_argus import Ranks, find_outliers, list_combinations, mu_argus
 from kinfold.models import KAnonymity

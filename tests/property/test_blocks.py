@@ -97,6 +97,7 @@ def test_every_method_keeps_its_promises_in_blocks(method: str, kind: str) -> No
     assert any(f"in {release.plan.blocks} blocks" in told for told in release.plan.public_notes)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("more", [{}, {"refine_steps": 50}, {"t": 0.15}, {"t": 0.15, "refine_steps": 500}])
 @pytest.mark.parametrize("kind", first(["mixed", "plain", "nulls"]))
@@ -124,6 +125,7 @@ def counting(pools: list[int]) -> Callable[[int], ThreadPoolExecutor]:
     return opened
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("more", [{}, {"t": 0.2}], ids=["k", "t"])
 @pytest.mark.parametrize("kind", ["plain", "mixed"])

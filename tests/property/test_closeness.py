@@ -38,6 +38,7 @@ def test_t_first_gives_the_same_labels_as_its_twin(start):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 300, 50))
 def test_t_first_from_trees_gives_the_same_labels_as_the_plain_way(start):
     for seed in range(start, start + 50):

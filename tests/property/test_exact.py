@@ -194,6 +194,7 @@ def test_the_steps_that_are_recorded_repeat_it() -> None:
     assert (again.labels == release.labels).all()
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_it_never_loses_more_than_refinement_by_size() -> None:
     table = numbers(6, 90)
@@ -205,6 +206,7 @@ def test_it_never_loses_more_than_refinement_by_size() -> None:
     assert losses[2] < losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_the_same_steps_give_the_same_classes_whatever_the_clock_says() -> None:
     x = np.random.default_rng(7).normal(size=(60, 2))

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ledger import cases, tally_up
-from releases.court import Judge, released, tried
 from releases.expected import expected
+from releases.judged_releases import Judge, released, tried
 from releases.requests import Request, request
 
 pytestmark = pytest.mark.slow

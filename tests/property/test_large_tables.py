@@ -16,12 +16,12 @@ import pytest
 
 import kinfold
 from everyday import first
-from far_tables import nothing_is_near, people, policy
 from kinfold import checker
 from kinfold.errors import DataError, PolicyError
 from kinfold.methods.blocks import routing
 from kinfold.tables.sampling import sample_positions
 from kinfold.tables.schema import normalize_category
+from large_tables import lower_memory_limits, people, policy
 from ledger import cases
 from reference import definitions
 
@@ -32,9 +32,10 @@ PROMISES: dict[str, dict[str, Any]] = {"t-first": {"t": 0.3}, "k-first": {"t": 0
 
 @pytest.fixture(autouse=True)
 def far(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing_is_near(monkeypatch)
+    lower_memory_limits(monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", first(KINDS, 2))
 def test_every_class_has_k_records_and_their_averages(kind: str) -> None:
     table = people(kind)
@@ -86,7 +87,7 @@ def test_regions_and_seams_lose_hardly_more_than_blocks(monkeypatch: pytest.Monk
     table = pa.table({f"x{i}": column for i, column in enumerate(x.T)})
     asked = {"privacy": {"k": 10}, "method": {"name": "mdav", "block": 2_000}}
     asked["columns"] = {name: {"role": "quasi"} for name in table.column_names}
-    nothing_is_near(monkeypatch, region=8_000, sample=4_000)
+    lower_memory_limits(monkeypatch, region=8_000, sample=4_000)
     apart = _lost(table, kinfold.anonymize(table, asked))
     monkeypatch.setattr(routing, "MAX_RECORDS_IN_MEMORY", 10**9)
     assert apart < 1.01 * _lost(table, kinfold.anonymize(table, asked))

@@ -14,9 +14,9 @@ from kinfold.hierarchies import Hierarchy, build_from_rows
 from kinfold.measures.formulas.arrays import group_rows
 from kinfold.methods.generalize import lattice_search as lattice_cuts
 from kinfold.methods.generalize.domain import Domain
-from kinfold.methods.generalize.generalization import OBJECTIVES, CellLoss, Generalization
 from kinfold.methods.generalize.lattice import Lattice, lattice
 from kinfold.methods.generalize.lattice_search import CutSearch
+from kinfold.methods.generalize.levels import OBJECTIVES, CellLoss, Generalization
 from kinfold.methods.generalize.mingen import mingen
 from kinfold.methods.generalize.mingen_cell import generalize_classes, lower_bound, mingen_cell
 from kinfold.methods.generalize.result import find_strongest_belief
@@ -210,6 +210,7 @@ def test_a_level_that_may_be_a_random_one_proves_nothing() -> None:
     assert measured == pytest.approx([0.375] * 8)  # nothing is above the top: always the same level
 
 
+@pytest.mark.slow
 def test_levels_are_raised_at_random_by_a_secret_seed() -> None:
     table = pa.table({"zip": list("aabbccdd"), "disease": list("fgfgfgfg")})
     tree = {"levels": [["a", "x", "*"], ["b", "x", "*"], ["c", "y", "*"], ["d", "y", "*"]]}
@@ -273,6 +274,7 @@ def _attacked(villages: list[str], diseases: list[str], models: list[object], le
     return float((held / held.sum(axis=1, keepdims=True))[split].max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODEL_OF)
 def test_what_is_measured_is_what_the_attack_finds(kind: str) -> None:
     random, compared = np.random.default_rng(7), 0

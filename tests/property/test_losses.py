@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinfold
-from flow_tables import Case, usable
 from kinfold.measures.formulas import attribute_disclosure as inference
 from kinfold.measures.formulas import global_risk as disclosure
 from kinfold.measures.formulas import numeric_loss as continuous
@@ -27,6 +26,7 @@ from kinfold.measures.formulas.numeric_loss import Moments
 from kinfold.measures.formulas.probabilistic_loss import pil
 from kinfold.measures.formulas.utility import summarize
 from ledger import tally_up
+from pipeline_tables import Case, usable
 from reference import overall_loss as plain
 
 ORDER = ["low", "mid", "high", "top"]

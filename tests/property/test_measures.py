@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import kinfold
 from everyday import first
-from flow_tables import Case, usable
 from kinfold.measures.formulas import NotApplicable
 from kinfold.measures.formulas import attackers as attacker
 from kinfold.measures.formulas import attribute_disclosure as dominance
@@ -36,6 +35,7 @@ from kinfold.measures.formulas.linkage import LinkageRecords, linkage, linkage_c
 from kinfold.measures.formulas.probabilistic_loss import pil
 from kinfold.measures.formulas.utility import propensity_mse
 from kinfold.measures.measure_table import CATALOGUE
+from pipeline_tables import Case, usable
 from reference import measures_plain as plain
 
 # multiples of 1/4: sums are exact, so that a constant column is constant for both sides

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import kinfold
 from command import content, run
 from everyday import first
-from flow_tables import Case, case
 from kinfold import Release, VerifyError
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.policy.registry import METHOD_MODULES
 from kinfold.tables.duckdb.engine import DuckDB
+from pipeline_tables import Case, case
 
 EXAMPLES = settings(max_examples=10, deadline=None)
 cases = st.integers(0, 10**6).map(case)
@@ -169,6 +169,7 @@ def test_the_same_table_gives_the_same_bytes_twice(drawn: Case, tmp_path_factory
     assert files[:2] == files[2:]
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_what_was_saved_holds_what_was_promised(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:

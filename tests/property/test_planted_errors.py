@@ -85,9 +85,9 @@ def test_a_record_of_one_class_with_a_value_of_another(tmp_path: Path, monkeypat
 def writing(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
     real = DuckDB.write
 
-    def wrong(engine: DuckDB, frame: Frame, path: Path, schema: Any, *, ordered: bool) -> None:
+    def wrong(engine: DuckDB, frame: Frame, path: Path, schema: Any, **form: bool) -> None:
         changed = engine.read(edit(collect_rows(engine, frame)))
-        real(engine, changed, path, schema, ordered=ordered)
+        real(engine, changed, path, schema, **form)
 
     monkeypatch.setattr(DuckDB, "write", wrong)
 

@@ -89,6 +89,7 @@ def told(release: Any) -> int:
     return sum(int(match[1].replace(",", "")) for match in found if match)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", first(PARTITIONERS, 3))
 def test_no_table_with_missing_values_is_refused(method: str) -> None:
     for seed, promise in enumerate(PROMISES):

@@ -90,6 +90,7 @@ def gone(release: kinfold.Release) -> int:
     return RECORDS - len(shown) + (0 if starred.all() and len(shown) == RECORDS else int(starred.sum()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(
     seed=st.integers(0, 10**6),
@@ -118,6 +119,7 @@ def test_no_more_records_are_suppressed_than_the_policy_allows(
     assert release.verdict.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["drop", "star"])
 @pytest.mark.parametrize(("method", "seed"), [("lattice", 1), ("datafly", 1), ("mu-argus", 1), ("levels", 0)])
 def test_the_records_that_fill_a_class_are_within_the_limit(method: str, seed: int, how: str) -> None:
@@ -246,6 +248,7 @@ def test_a_few_records_lose_as_few_cells_as_by_exhaustion(seed, rows, k, weights
     assert min(Counter(written(found)).values()) >= k
 
 
+@pytest.mark.slow
 def test_the_search_finds_the_fewest_cells_of_most_small_tables():
     """It was the optimum for 177 of 200 such tables, and 1.6 % above it in all."""
     best = total = least = 0
@@ -331,6 +334,7 @@ def test_no_records_or_fewer_than_k_cannot_be_released():
             local_suppression(domain_table(1, rows), MODELS["k"])
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(("columns", "models", "cells"), [(20, "k", 3015), (20, "l", 3230), (70, "k", 11859)])
 def test_wide_tables_take_seconds_and_lose_no_more(columns, models, cells):

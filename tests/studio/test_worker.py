@@ -31,6 +31,7 @@ os._exit(0)  # as workers end: libraries are not unloaded
 """
 
 
+@pytest.mark.slow
 def test_a_worker_loads_nothing_large_for_its_first_jobs(tmp_path: Path) -> None:
     write_demo_table(tmp_path / "p.csv")
     (tmp_path / "p.toml").write_text(read_demo_policy(), "utf-8")

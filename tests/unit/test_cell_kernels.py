@@ -16,7 +16,7 @@ from kinfold.methods.generalize.cell_classes import (
     find_nearest_classes,
     merge_classes,
 )
-from kinfold.methods.generalize.generalization import CellLoss
+from kinfold.methods.generalize.levels import CellLoss
 from kinfold.methods.generalize.mingen_cell import generalize_classes, subset_costs
 from kinfold.methods.generalize.patterns import concatenate_patterns, hash_cells
 from kinfold.models import KAnonymity, LDiversity, TCloseness

@@ -11,14 +11,14 @@ from kinfold.errors import PolicyError, Unreachable
 from kinfold.hierarchies import build_from_intervals, build_from_mask, build_from_rows, build_from_tree
 from kinfold.methods.generalize.datafly import Weights, datafly
 from kinfold.methods.generalize.domain import MAX_ROWS_WITHOUT_KERNEL, Domain, number_keys
-from kinfold.methods.generalize.generalization import (
+from kinfold.methods.generalize.lattice import Lattice, lattice
+from kinfold.methods.generalize.levels import (
     Generalization,
     complete_starred_class,
     count_generalizations,
     leaf_losses,
     suppression_limit,
 )
-from kinfold.methods.generalize.lattice import Lattice, lattice
 from kinfold.methods.generalize.mingen import mingen, preferred
 from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.methods.generalize.mu_argus import Ranks, count_outliers, mu_argus

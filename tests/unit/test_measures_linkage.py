@@ -99,6 +99,7 @@ def test_on_census_columns_released_untouched_are_not_bounded_by_1_over_k():
     assert linkage(linkage_credit(LinkageRecords.from_arrays(x), LinkageRecords.from_arrays(y))) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("k", [2, 5, 25])
 def test_on_adult_the_attack_finds_at_most_1_in_k(k):

@@ -117,6 +117,7 @@ def test_an_engine_may_take_a_quarter_of_what_is_free(limits: Resources, monkeyp
         assert limit_of(engine) == "1.0 GiB"
 
 
+@pytest.mark.slow
 def test_a_default_limit_never_makes_a_query_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"x": [f"{i:09}" for i in range(400_000)]})
     monkeypatch.setattr(resources, "get_free_memory", lambda *_: 0)

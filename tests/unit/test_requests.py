@@ -163,6 +163,15 @@ def test_a_node_that_suppresses_more_than_is_allowed_is_unreachable_and_says_how
     assert len(kinfold.anonymize(ZIP_TABLE, levels_policy({"zip": 0, "sex": 0}, suppression=5)).frame) == 2
 
 
+@pytest.mark.parametrize("method", ["lattice", "mingen-cell", "auto"])
+def test_the_top_of_every_hierarchy_suppresses_no_record(method: str) -> None:
+    """All records have only stars, which is one class; of some records it would be suppression."""
+    table = pa.table({"zip": ["02138", "02138", "99999", "11111"]})
+    column = {"role": "quasi", "hierarchy": {"mask": 5}, "average": "generalize"}
+    request = {"privacy": {"k": 2}, "columns": {"zip": column}, "method": {"name": method, "suppression": 0}}
+    assert kinfold.anonymize(table, request).frame["zip"].to_pylist() == ["*"] * 4
+
+
 def test_suppression_may_be_a_share() -> None:
     assert len(kinfold.anonymize(ZIP_TABLE, levels_policy({"zip": 1, "sex": 1}, suppression=0.15)).frame) == 6
     with pytest.raises(Unreachable):

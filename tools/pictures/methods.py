@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import kinfold
 from kinfold.methods.generalize.datafly import datafly as datafly_of
-from kinfold.methods.generalize.generalization import Generalization
+from kinfold.methods.generalize.levels import Generalization
 from kinfold.methods.generalize.mingen import mingen as mingen_of
 from kinfold.methods.generalize.mingen import preferred
 from kinfold.methods.generalize.mingen_cell import mingen_cell

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kinfold.cli.terminal import escape_unprintable, format_number, out
 from kinfold.errors import plural
-from kinfold.release.report.wording import format_percent, format_share
+from kinfold.release.report.wording import format_percent, format_share, summarize_loss
 
 if TYPE_CHECKING:
     from kinfold.comparison import Comparison
@@ -80,6 +80,8 @@ def _print_loss_and_risk(facts: Mapping[str, Any]) -> None:
         more = [f"{len(parts) - MAX_COLUMNS_IN_LINE + 1} more"] if len(parts) > MAX_COLUMNS_IN_LINE else []
         parts_in_line = parts[: MAX_COLUMNS_IN_LINE - 1] + more if more else parts
         out.print(Text(f"  information lost: {format_share(loss['overall'])} ({', '.join(parts_in_line)})"))
+    if summary := summarize_loss(facts):
+        out.print(f"  {summary}")
     if loss["sse_ratio"] is not None:
         out.print(f"  variation of the numbers lost (SSE/SST): {format_percent(loss['sse_ratio'])}")
     risks = [(side["prosecutor_max"], side["prosecutor_mean"]) for side in (before, after)]

@@ -225,6 +225,8 @@ def measure_release(
     classes = find_confidential(tables, tables.released, policy, lambda: any_order().masked[any_order().kept])
     suppressed, recorded = max(policy.rows - verdict.records, 0), tables.recorded
     loss = measure_loss(pair, sizes, suppressed, recorded.get("loss", {}), every=options.all_measures)
+    columns = [tables.engine.schema(frame).names for frame in (tables.original, tables.released)]
+    loss.write("removed_columns", lambda: len({*columns[0]} - {*columns[1]}))
     seed, k = policy.request.method.seed, policy.request.privacy.k
     risk = measure_risk(known, ClassView(sizes, classes), k, options, seed, recorded.get("risk", {}))
     if tables.sample is not None:
@@ -236,6 +238,7 @@ def measure_release(
     # the original comes last: the engine keeps only the latest of large counts
     before = measure_original_risk(_view_original(tables, policy, any_order))
     values = {
+        "columns": len(columns[0]),
         "records": policy.rows,
         "released": verdict.records,
         "suppressed": policy.rows - verdict.records,
@@ -251,8 +254,8 @@ def measure_release(
         "notes": [*warnings, *plausibility_notes, *collect_notes(risk, before, loss)],
     }
     by_record = partial(compute_record_risk, known(), tables.rows) if tables.is_paired and not tables.sample else None
-    columns = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
-    return Measures(values, compute_statistics(tables, columns), warnings, by_record)
+    kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
+    return Measures(values, compute_statistics(tables, kept), warnings, by_record)
 
 
 def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> ClassView:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable, plural
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS, CheckpointStore, JobRunner, run_in_threads
-from kinfold.methods.generalize.generalization import suppression_limit
+from kinfold.methods.generalize.levels import suppression_limit
 from kinfold.methods.generalize.result import Belief
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness

@@ -17,8 +17,8 @@ from kinfold.hierarchies import Hierarchy, build_from_mask, build_from_rows
 from kinfold.measures.formulas.categorical_loss import prec
 from kinfold.methods.generalize.datafly import DataflyResult, FrequencyList, datafly
 from kinfold.methods.generalize.domain import Domain
-from kinfold.methods.generalize.generalization import Generalization, count_generalizations
 from kinfold.methods.generalize.lattice import Lattice
+from kinfold.methods.generalize.levels import Generalization, count_generalizations
 from kinfold.methods.generalize.mingen import mingen
 from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.methods.generalize.mu_argus import Ranks, find_outliers, list_combinations, mu_argus

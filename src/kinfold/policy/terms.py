@@ -23,39 +23,14 @@ from kinfold.policy.model import Policy
 from kinfold.tables.engine import Engine
 from kinfold.tables.schema import AS_TEXT, Kind, OrderedReading, Role, normalize_category
 from kinfold.tables.tally import Scopes, encode_values
-from kinfold.tables.text_values import quote_formula, unquote_formula
 
 
-def quote_terms(terms: Terms) -> Terms:
-    """Return the terms for a release whose formulas are quoted."""
-    confidential = []
-    for column in terms.confidential:
-        order = None if column.order is None else tuple(map(quote_formula, column.order))
-        confidential.append(replace(column, order=order, hierarchy=_quote_labels(column.hierarchy)))
-    models = [
-        replace(model, hierarchy=_quote_labels(model.hierarchy)) if isinstance(model, TCloseness) else model
-        for model in terms.models
-    ]
-    return replace(terms, confidential=tuple(confidential), models=tuple(models))
-
-
-def _quote_labels(hierarchy: Hierarchy | None) -> Hierarchy | None:
-    """Quote the labels of all levels, so that equal labels of two levels stay equal."""
-    if hierarchy is None:
-        return None
-    return Hierarchy(np.array([[quote_formula(label) for label in row] for row in hierarchy.labels.tolist()], object))
-
-
-def build_terms(
-    policy: BoundPolicy, engine: Engine, frame: Any, *, quoted: bool = False, released: bool = False
-) -> Terms:
-    """Return the terms of a bound policy; `quoted` means that formulas in the rows are quoted.
+def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bool = False) -> Terms:
+    """Return the terms of a bound policy.
 
     For a source, problems of confidential columns are raised together with those of quasi-identifiers.
     """
-    builders = [
-        partial(_build_confidential, column, engine, frame, quoted) for column in policy.with_role(Role.CONFIDENTIAL)
-    ]
+    builders = [partial(_build_confidential, column, engine, frame) for column in policy.with_role(Role.CONFIDENTIAL)]
     try:
         confidential = tuple(call_all(builders))
     except (PolicyError, DataError):
@@ -84,15 +59,14 @@ def build_release_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
     columns = {name: column for name, column in kept.items() if name in schema}
     request = policy.model_copy(update={"columns": columns, "output": output, "privacy": rows})
     bound = bind(request, schema, released=True)
-    terms = build_terms(bound, engine, frame, quoted=policy.output.spreadsheet_safe, released=True)
+    terms = build_terms(bound, engine, frame, released=True)
     absent = tuple(name for name in kept if name not in schema)
     unnamed = tuple(name for name in terms.other if name not in policy.columns)
     named = tuple(name for name in terms.other if name in kept)
     dropped = unnamed if policy.output.others == "drop" else ()
     released = unnamed if policy.output.others == "release" else ()
     other, removed = (*named, *released, *absent), (*removed, *dropped)
-    terms = replace(terms, other=other, removed=removed, unit=policy.privacy.unit)
-    return quote_terms(terms) if policy.output.spreadsheet_safe else terms
+    return replace(terms, other=other, removed=removed, unit=policy.privacy.unit)
 
 
 def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn]) -> tuple[Model, ...]:
@@ -171,11 +145,10 @@ def list_texts(engine: Engine, frame: Any, name: str) -> NDArray[Any]:
     return np.array([text for text in texts if text is not None], object)
 
 
-def _build_confidential(column: BoundColumn, engine: Engine, frame: Any, quoted: bool) -> ConfidentialColumn:
+def _build_confidential(column: BoundColumn, engine: Engine, frame: Any) -> ConfidentialColumn:
     hierarchy, distance = None, _choose_distance(column)
     if column.request.hierarchy or column.request.order:
         texts = list_texts(engine, frame, column.name)
-        texts = np.array([unquote_formula(text) for text in texts], object) if quoted else texts
         require_known_categories(column, texts)
         texts = np.array(sorted({*map(normalize_category, texts)}), object)
     if distance == "hierarchical":

@@ -95,6 +95,7 @@ class _CertificateRelease(_CertificateFile):
     order: Literal["sorted", "kept"]
     separator: Annotated[str, Field(pattern=r"^[,;|:^~!#&\t ]$")] | None = None
     decimal: Literal[","] | None = None
+    quoted: Literal[True] | None = None  # formulas are, with an apostrophe
     records: Count
     classes: Count
     people: _CertificatePeople | None = None
@@ -219,7 +220,8 @@ def read_terms(certificate: Certificate) -> Terms:
 
 def read_form(entry: Mapping[str, Any]) -> ReleasedForm:
     """Return the format of a released file from its entry in the certificate."""
-    return ReleasedForm(separator=entry.get("separator"), decimal=entry.get("decimal", "."))
+    quoted = entry.get("quoted", False)
+    return ReleasedForm(separator=entry.get("separator"), decimal=entry.get("decimal", "."), quoted=quoted)
 
 
 def read_policy_values(certificate: Certificate) -> dict[str, Any]:

@@ -120,7 +120,8 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
     file = public / f"release.{output.format}"
     with release.lock:
         report("write", 0, 1)
-        release.engine.write(release.released, file, release.output_schema, ordered=output.order == "sorted")
+        ordered, quoted = output.order == "sorted", output.spreadsheet_safe
+        release.engine.write(release.released, file, release.output_schema, ordered=ordered, quoted=quoted)
         report("report", 0, 1)
         _write_reports(release, public, internal)
         report("check", 0, 1)
@@ -137,7 +138,7 @@ def _certify_file(release: Release, file: Path, public: Path, *, twice: bool) ->
     """Read the written file, certify it, and check the public folder as a recipient would."""
     from kinfold.tables.duckdb.engine import DuckDB
 
-    form = read_form(_describe_separators(release) if file.suffix == ".csv" else {})
+    form = read_form(_describe_form(release))
     limits = release.policy.request.engine.resources.for_sources(file)
     release.engine.close(only_counts=True)  # frees memory: the check counts again
     with DuckDB(limits) as engine:
@@ -155,7 +156,7 @@ def _build_certificate(release: Release, engine: Engine, frame: Any, report: Pat
         raise VerifyError(what, fix="nothing was released; please report this")
     output, plan = release.policy.request.output, release.plan
     entry: dict[str, Any] = {"file": f"release.{output.format}", "sha256": frame.checksum, "order": output.order}
-    entry |= _describe_separators(release) if output.format == "csv" else {}
+    entry |= _describe_form(release)
     if release.verdict.people:
         unit = release.policy.request.privacy.unit
         figures = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
@@ -169,10 +170,13 @@ def _build_certificate(release: Release, engine: Engine, frame: Any, report: Pat
     return certify(release.policy, replace(release.terms, confidential=confidential), verdict, files, plan.method)
 
 
-def _describe_separators(release: Release) -> dict[str, str]:
-    """Return the field separator of a CSV file, and its decimal mark if it is not a point."""
-    decimal = release.released.form.decimal
-    return {"separator": release.released.separator} | ({"decimal": decimal} if decimal != "." else {})
+def _describe_form(release: Release) -> dict[str, Any]:
+    """Return the separator of a CSV file, its decimal mark if it is not a point, and whether formulas are quoted."""
+    form, output = release.released.form, release.policy.request.output
+    entry: dict[str, Any] = {}
+    if output.format == "csv":
+        entry = {"separator": release.released.separator} | ({"decimal": form.decimal} if form.decimal != "." else {})
+    return entry | ({"quoted": True} if output.spreadsheet_safe else {})
 
 
 def _restrict_to_released(column: ConfidentialColumn, engine: Engine, frame: Any) -> ConfidentialColumn:

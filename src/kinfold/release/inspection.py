@@ -26,7 +26,7 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.readers.files import hash_file
 from kinfold.tables.recoding import ValueLimits, ValueMap, ValueRecoding
 from kinfold.tables.schema import Column, Kind, Role, Storage
-from kinfold.tables.text_values import warn_of_formulas
+from kinfold.tables.text_values import describe_formulas
 from kinfold.verification import verify
 
 RecipientPolicy: TypeAlias = Callable[[Certificate], Policy]
@@ -61,10 +61,13 @@ def check_folder(
     entry = certificate.content["release"]
     file = public / entry["file"]
     with DuckDB(Resources().for_sources(file)) as engine:
-        frame = engine.read(file, form=read_form(entry))
+        form = read_form(entry)
+        frame = engine.read(file, form=form)
         verdict, terms = _check_rows(public, certificate, engine, frame, twice=twice), read_terms(certificate)
         if policy is not None:
             own_policy = policy(certificate)
+            if own_policy.output.spreadsheet_safe and not form.quoted:
+                frame = engine.read(file, form=replace(form, quoted=True))
             own_terms = build_release_terms(own_policy, engine, frame)
             require_people |= own_terms.unit is not None and terms.unit is None
             verdict = verdict.merge(verify(engine, frame, own_terms))
@@ -101,7 +104,7 @@ def check_table(source: Any, frame: Any, verdict: Verdict, terms: Terms) -> None
     if verdict.problems:
         return
     release: dict[str, Any] = {"separator": form.field_separator, "decimal": form.decimal}
-    release |= {"records": verdict.records, "classes": verdict.classes}
+    release |= {"records": verdict.records, "classes": verdict.classes, "quoted": form.quoted}
     content = {**describe_terms(terms, verdict), "release": release}
     require_agreement(verdict, checker.check_table(Path(source), content))
 
@@ -116,9 +119,9 @@ def check_output_keys(verdict: Verdict, engine: Engine, frame: Any, policy: Poli
                 if count := engine.recode(frame, {name: recoding}, schema).changed[name]:
                     what = f"column '{name}' holds {plural(count, 'value')} that columns.{name}.{key} recodes"
                     problems.append(Problem(what, "do not use this file"))
-    if policy.output.spreadsheet_safe:
-        formulas = warn_of_formulas(engine, frame, safe=False)
-        problems += [Problem(warning, "do not open this file in a spreadsheet") for warning in formulas]
+    for name, count in frame.formulas:  # in a file that should not have any
+        warnings = describe_formulas(replace(schema[name], formulas=count))
+        problems += [Problem(warning, "do not open this file in a spreadsheet") for warning in warnings]
     return replace(verdict, problems=(*verdict.problems, *problems))
 
 

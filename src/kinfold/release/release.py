@@ -29,6 +29,7 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import collect_rows, label_rows
 from kinfold.tables.recoding import Recoding
 from kinfold.tables.schema import AS_TEXT, Schema
+from kinfold.tables.text_values import quote_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +58,19 @@ class Release(Displayable):
 
         Each access returns a new copy of the verified rows. Changes to the source or to earlier copies have no effect.
         """
+        quoted = self.policy.request.output.spreadsheet_safe
+        quote = quote_columns if quoted else lambda rows: rows
         with self.lock:
             if frames.is_spark(self.source):
-                return self.released.to_spark()
+                return self.released.to_spark(quoted=quoted)
             if isinstance(self.source, Path | DatabaseAddress):
-                return collect_rows(self.engine, self.released, self.output_schema)
-            rows = collect_rows(self.engine, self.released)
+                return quote(collect_rows(self.engine, self.released, self.output_schema))
+            rows = quote(collect_rows(self.engine, self.released))
             unnamed = [name for name in self.source.index if not self.policy[name].in_policy]
             # the check counted the values of confidential columns, nulls included
             blanked = {c.name: True for c in self.terms.confidential if c.name in self.original.blanked}
-            return self.source.recode(rows, self.recoding, unnamed, {**blanked, **self.prepared.changed})
+            changed = {**blanked, **self.prepared.changed}
+            return self.source.recode(rows, self.recoding, unnamed, changed, quoted=quoted)
 
     @property
     def output_schema(self) -> Schema:

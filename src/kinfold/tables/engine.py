@@ -7,6 +7,7 @@ Rows stay in the engine. `read` returns a frame. These attributes of it are publ
     checksum    the SHA-256 of the file, or a checksum of the rows of a database; None for a frame
     blanked     the columns in which a word for a missing value became null
     separator   the field separator of a CSV file of this table
+    formulas    (column, number of formulas without quotes), if its form says that formulas are quoted
 
 Questions that follow from these verbs are functions in `kinfold.tables.queries`.
 """
@@ -115,8 +116,13 @@ class Engine(Protocol):
     def apply(self, frame: Any, recoding: Recoding, schema: Schema) -> Any:
         """Carry out a recoding, by row or by tuple."""
 
-    def write(self, frame: Any, target: Path | TargetTable, schema: Schema, *, ordered: bool) -> Any:
-        """Write a file, in the format of its ending, or a new table; `ordered` sorts by all values."""
+    def write(
+        self, frame: Any, target: Path | TargetTable, schema: Schema, *, ordered: bool, quoted: bool = False
+    ) -> Any:
+        """Write a file, in the format of its ending, or a new table; `ordered` sorts by all values.
+
+        In a `quoted` file an apostrophe stands before each text that looks like a formula.
+        """
 
     def close(self, *, only_counts: bool = False) -> None:
         """Drop every row and remove every temporary file; or only cached counts, which can be counted again."""

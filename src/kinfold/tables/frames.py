@@ -126,14 +126,17 @@ class Snapshot:
         recoding: Recoding,
         index: Sequence[str] = (),
         changed: Mapping[str, bool] | None = None,
+        *,
+        quoted: bool = False,
     ) -> Any:
-        """Return the caller's frame after a recoding; `released` has the recoded rows as Arrow.
+        """Return the caller's frame after a recoding; `released` has the recoded rows as Arrow, with formulas `quoted`.
 
         `index` columns become the index again. `changed` are columns whose values already differ from the caller's
         (words for missing became null, values were recoded); False if the new values do not fit the column's type.
         """
         rows, columns = np.flatnonzero(recoding.kept), {}
-        rewritten = _get_rewritten_columns(recoding, released, changed or {})
+        with_quotes = {name: True for name in released.column_names if quoted and _has_quotes(released.column(name))}
+        rewritten = _get_rewritten_columns(recoding, {**with_quotes, **(changed or {})})
         restore = {"pandas": _restore_pandas, "polars": _restore_polars, "pyarrow": _restore_pyarrow}[self.library]
         for name, treatment in recoding.columns.items():
             if isinstance(treatment, Drop):
@@ -142,7 +145,7 @@ class Snapshot:
             if as_stored is None:
                 columns[name] = column_copies.copy_rows(column, rows)
             else:
-                columns[name] = restore(column, released.column(name), as_stored, treatment.quotes != 0)
+                columns[name] = restore(column, released.column(name), as_stored, quoted)
         frame, levels = self.build_native(columns), [name for name in index if name in columns]
         if not levels:
             return frame
@@ -254,10 +257,9 @@ def _get_replaced_columns(recoding: Recoding) -> dict[str, Replace]:
     return {name: treatment for name, treatment in recoding.columns.items() if isinstance(treatment, Replace)}
 
 
-def _get_rewritten_columns(recoding: Recoding, released: pa.Table, changed: Mapping[str, bool]) -> dict[str, bool]:
+def _get_rewritten_columns(recoding: Recoding, changed: Mapping[str, bool]) -> dict[str, bool]:
     """Return the columns whose values differ from the caller's, and whether they are converted back to their type."""
-    kept = {name: t for name, t in recoding.columns.items() if isinstance(t, Keep)}
-    rewritten = {n: True for n, t in kept.items() if n in changed or (t.quotes and _has_quotes(released.column(n)))}
+    rewritten = {name: True for name, t in recoding.columns.items() if isinstance(t, Keep) and name in changed}
     rewritten |= {name: treatment.as_stored for name, treatment in _get_replaced_columns(recoding).items()}
     return {name: as_stored and changed.get(name, True) for name, as_stored in rewritten.items()}
 

@@ -16,7 +16,7 @@ rows itself, `labels` is empty. A column is kept, dropped, or replaced by the va
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -67,9 +67,7 @@ NO_CLASS = -1  # label of a row that is dropped
 
 @dataclass(frozen=True)
 class Keep:
-    """Release the column unchanged, except for `quotes`: 1 quotes texts that look like formulas, -1 unquotes them."""
-
-    quotes: int = 0
+    """Release the column unchanged."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,6 @@ class Replace:
 
     values: Any
     as_stored: bool = True
-    quotes: int = 0  # as in Keep
 
 
 Treatment: TypeAlias = Keep | Drop | Replace
@@ -102,11 +99,6 @@ class Recoding:
     tuples: Any = None  # the engine's frame of tuples
     engine_labels: Any = None  # the engine's frame of the labels of rows, if it holds them; `labels` is then empty
 
-    def with_quotes(self, quotes: int = 1) -> Recoding:
-        """Return the recoding that also quotes texts that look like formulas (1), or does not (0)."""
-        columns = {name: t if isinstance(t, Drop) else replace(t, quotes=quotes) for name, t in self.columns.items()}
-        return replace(self, columns=columns)
-
     @property
     def kept(self) -> NDArray[np.bool_]:
         """Marks of the rows, or tuples, that are released."""
@@ -116,8 +108,3 @@ class Recoding:
 def build_drop_recoding(dropped: Collection[str], names: Sequence[str], rows: int) -> Recoding:
     """Return the recoding that drops columns and changes nothing else."""
     return Recoding(np.zeros(rows, np.int32), {name: Drop() if name in dropped else Keep() for name in names})
-
-
-def build_unquote_recoding(names: Sequence[str], rows: int) -> Recoding:
-    """Return the recoding that unquotes formulas and changes nothing else."""
-    return Recoding(np.zeros(rows, np.int32), {name: Keep(quotes=-1) for name in names})

@@ -116,6 +116,7 @@ class SourceForm:
     header: int | None = None  # the line, or the row of a sheet, with the names: the first one; 0: no line has them
     skip: int = 0  # lines above the table
     parts: bool = False  # a path may be a folder, or a pattern of files
+    quoted: bool = False  # formulas have an apostrophe, as in a release with `output.spreadsheet_safe`
 
     def complete(self, detected: SourceForm) -> SourceForm:
         """Return the form with what was detected in the file."""

@@ -2,7 +2,7 @@
 
 A text looks like a formula if its first character after spaces is = + - @ (or a full-width form of these) and it is
 neither a number nor only signs. Quoting puts an apostrophe before such a text, and before one that already has an
-apostrophe, so two different texts never become equal and `unquote_formula` restores the original. The patterns match
+apostrophe, so two different texts never become equal and reading restores the original. The patterns match
 the whole text and mean the same in Python and in RE2, which databases use.
 
 Two values look alike if they are equal after Unicode compatibility composition (NFKC), case folding, and removal of
@@ -19,6 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kinfold.errors import plural
 
 if TYPE_CHECKING:
@@ -33,9 +36,10 @@ FORMULA_PATTERN = f"(?s)'*[{FORMULA_SPACES}]*[{FORMULA_SIGNS}].*"
 DIGITS_PATTERN = "([0-9]+([.,][0-9]*)*|[.,][0-9]+)([eE][+\\-]?[0-9]+)?%?"
 NUMBER_CELL_PATTERN = f"'*[{FORMULA_SPACES}]*[+\\-]?({DIGITS_PATTERN}|(?i:nan|inf|infinity))[{FORMULA_SPACES}]*"
 SIGNS_ONLY_PATTERN = f"'*[{FORMULA_SPACES}{FORMULA_SIGNS}]*"
+PLAIN_PATTERN = f"(?:{NUMBER_CELL_PATTERN})|(?:{SIGNS_ONLY_PATTERN})"
 
 _formula_regex = re.compile(FORMULA_PATTERN)
-_plain_regex = re.compile(f"(?:{NUMBER_CELL_PATTERN})|(?:{SIGNS_ONLY_PATTERN})")
+_plain_regex = re.compile(PLAIN_PATTERN)
 
 
 def is_formula(text: str) -> bool:
@@ -61,13 +65,16 @@ def quote_formula(text: str) -> str:
     return QUOTE + text if _is_quotable(text) else text
 
 
-def unquote_formula(text: str) -> str:
-    """Return the text before quoting.
-
-    >>> [unquote_formula(text) for text in ("'=1+1", "''=1+1", "'tis")]
-    ['=1+1', "'=1+1", "'tis"]
-    """
-    return text[1:] if text.startswith(QUOTE) and _is_quotable(text) else text
+def quote_columns(table: pa.Table) -> pa.Table:
+    """Return an Arrow table in which an apostrophe stands before each text that looks like a formula."""
+    formula, plain = (f"\\A(?:{pattern})\\z" for pattern in (FORMULA_PATTERN, PLAIN_PATTERN))
+    for i, column in enumerate(table.columns):
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            is_plain = pc.match_substring_regex(column, plain)
+            quotable = pc.and_not(pc.match_substring_regex(column, formula), is_plain)
+            quoted = pc.binary_join_element_wise(QUOTE, column, "")
+            table = table.set_column(i, table.schema.field(i), pc.if_else(quotable, quoted, column))
+    return table
 
 
 ZERO_WIDTH_CATEGORIES = frozenset({"Cc", "Cf"})

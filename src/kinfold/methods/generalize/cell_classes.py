@@ -34,7 +34,7 @@ from kinfold import kernels
 from kinfold.errors import Unreachable
 from kinfold.methods.annealing import Annealer, Budget, Refinement
 from kinfold.methods.generalize.domain import Codes, Domain, Floats, Mask
-from kinfold.methods.generalize.generalization import CellLoss, Models, mark_failing, required_k
+from kinfold.methods.generalize.levels import CellLoss, Models, mark_failing, required_k
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.tally import Ints, Spread, Tally
 

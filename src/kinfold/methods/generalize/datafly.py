@@ -28,7 +28,7 @@ import numpy as np
 
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.methods.generalize.domain import Domain, Levels, Mask
-from kinfold.methods.generalize.generalization import (
+from kinfold.methods.generalize.levels import (
     Generalization,
     Models,
     complete_starred_class,

@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, Problem, Unreachable
 from kinfold.methods.generalize.domain import Domain, Floats, Levels
-from kinfold.methods.generalize.generalization import Generalization, Models, Objective, count_generalizations
 from kinfold.methods.generalize.lattice_search import (
     LOSS_TOLERANCE,
     CutSearch,
@@ -43,6 +42,7 @@ from kinfold.methods.generalize.lattice_search import (
     nodes_above,
     to_levels,
 )
+from kinfold.methods.generalize.levels import Generalization, Models, Objective, count_generalizations
 from kinfold.methods.generalize.result import SearchResult, describe_levels, measure_minimality
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress

@@ -46,7 +46,7 @@ from typing import Any
 import numpy as np
 
 from kinfold.methods.generalize.domain import Domain, Floats, Levels, Mask, View
-from kinfold.methods.generalize.generalization import (
+from kinfold.methods.generalize.levels import (
     CellLoss,
     Loss,
     Models,

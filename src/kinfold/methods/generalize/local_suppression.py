@@ -35,7 +35,7 @@ from kinfold.measures.formulas.arrays import group_rows
 from kinfold.methods.annealing import Budget
 from kinfold.methods.generalize.cell_classes import MergedClasses, Trees, merge_classes
 from kinfold.methods.generalize.domain import Domain, Floats, Mask
-from kinfold.methods.generalize.generalization import CellLoss, Generalization, Models, required_k
+from kinfold.methods.generalize.levels import CellLoss, Generalization, Models, required_k
 from kinfold.methods.generalize.mingen_cell import (
     MAX_EXACT_RECORDS,
     divide_records,

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from kinfold.errors import Unreachable
 from kinfold.methods.generalize.domain import Domain
-from kinfold.methods.generalize.generalization import Generalization, Models
 from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.generalize.lattice_search import LOSS_TOLERANCE, Node
+from kinfold.methods.generalize.levels import Generalization, Models
 from kinfold.methods.generalize.result import SearchResult, describe_levels, measure_minimality
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress

@@ -36,7 +36,8 @@ from kinfold.methods.generalize.cell_classes import (
     rebuild_classes,
 )
 from kinfold.methods.generalize.domain import Codes, Domain, Floats
-from kinfold.methods.generalize.generalization import (
+from kinfold.methods.generalize.lattice import Lattice
+from kinfold.methods.generalize.levels import (
     CellLoss,
     Generalization,
     Models,
@@ -44,7 +45,6 @@ from kinfold.methods.generalize.generalization import (
     count_generalizations,
     mark_failing,
 )
-from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.generalize.result import SearchResult
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
@@ -140,7 +140,7 @@ def limit_suppression(task: Task, result: SearchResult) -> SearchResult:
     objective = method.objective if method.objective != "discernibility" else "granularity"
     nodes = Lattice(domain, task.models, allowed, objective, task.weights, method.seed, starred=task.starred)
     node = nodes.search(progress=task.progress)
-    if node.levels == domain.heights or method.limit:  # the lattice search has no limits on cells
+    if method.limit:  # the lattice search has no limits on cells
         what = f"{lost:,} of {plural(domain.records, 'record')} would have only stars as quasi-identifiers"
         raise Unreachable(f"{what}, and at most {allowed:,} may be suppressed", fix="allow more method.suppression")
     note = f"classes have one level per column, because otherwise {plural(lost, 'record')} would have only stars"

@@ -28,7 +28,7 @@ import numpy as np
 
 from kinfold.errors import PolicyError, Unreachable, plural
 from kinfold.methods.generalize.domain import Domain, Levels
-from kinfold.methods.generalize.generalization import Generalization, Models
+from kinfold.methods.generalize.levels import Generalization, Models
 from kinfold.methods.generalize.result import SearchResult
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress

@@ -36,7 +36,7 @@ import numpy as np
 from kinfold import kernels
 from kinfold.measures.formulas.arrays import group_rows
 from kinfold.methods.generalize.domain import MAX_KEY_SPACE, Codes, Domain, Floats, Mask, number_keys
-from kinfold.methods.generalize.generalization import Models, mark_failing, required_k
+from kinfold.methods.generalize.levels import Models, mark_failing, required_k
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.tally import Ints, Tally
 

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.methods.generalize.domain import Domain, Floats, Levels, Mask
-from kinfold.methods.generalize.generalization import Generalization, Models, mark_failing
 from kinfold.methods.generalize.lattice_search import nodes_below
+from kinfold.methods.generalize.levels import Generalization, Models, mark_failing
 from kinfold.models import Model
 from kinfold.tables.tally import Ints, Spread, Tally
 

@@ -1,7 +1,7 @@
 """Description: collect the facts of a release from its rows for the two report pages.
 
-The public page is computed from the released rows alone, including the edges of its charts, except for two numbers:
-how many records are suppressed, and the overall information loss.
+The public page is computed from the released rows alone, including the edges of its charts, except for three
+numbers: how many records and how many columns are removed, and the overall information loss.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ from kinfold.release.report.facts import (
     count_bins,
     count_shares,
 )
+from kinfold.release.report.wording import summarize_loss
 from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.queries import count_unique_rows
 from kinfold.tables.recoding import Drop, Keep, Replace
 from kinfold.tables.schema import AS_TEXT, Column, Kind, OrderedReading, Role
-from kinfold.tables.text_values import quote_formula, warn_of_formulas, warn_of_look_alikes
+from kinfold.tables.text_values import warn_of_formulas, warn_of_look_alikes
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 MAX_CORRELATIONS = 8  # rows of the table on the page; the audit has all
@@ -164,7 +165,7 @@ class ReleaseContents:
 
 
 def describe(contents: ReleaseContents, *, internal: bool) -> Facts:
-    """Collect the facts of a page; the public one has only two numbers about the original."""
+    """Collect the facts of a page; the public one has only three numbers about the original."""
     release = contents.release
     verdict, plan = release.verdict, release.plan
     columns = tuple(_describe_column(contents, column, internal) for column in release.policy.columns)
@@ -192,6 +193,7 @@ def describe(contents: ReleaseContents, *, internal: bool) -> Facts:
         warnings=() if internal else (*plan.public_notes, *_list_warnings(release)),
         internal=internal,
         lost=release.measures["loss"]["overall"],
+        loss_summary=summarize_loss(release.measures.values),
         starred=starred,
         **(_compare_with_original(release) if internal else {}),
     )
@@ -199,11 +201,11 @@ def describe(contents: ReleaseContents, *, internal: bool) -> Facts:
 
 def _list_warnings(release: Release) -> tuple[str, ...]:
     """Return warnings about the released rows for a recipient."""
-    engine, frame = release.engine, release.released
+    engine, frame, safe = release.engine, release.released, release.policy.request.output.spreadsheet_safe
     return (
         *check_k_alone(engine, frame, release.policy),
         *warn_of_look_alikes(engine, frame, release.policy.text_columns),
-        *warn_of_formulas(engine, frame, safe=False),
+        *(() if safe else warn_of_formulas(engine, frame, safe=False)),
     )
 
 
@@ -236,9 +238,6 @@ def _describe_column(contents: ReleaseContents, bound: BoundColumn, internal: bo
     after = contents.values(bound)
     texts = {value for side in (before, after) if isinstance(side, Counter) for value in side if value}
     order = order_labels(bound, texts)
-    if treatment.quotes:  # the charts show labels as they are written, on both sides
-        order = order and tuple(map(quote_formula, order))
-        before = _quote_labels(before) if isinstance(before, Counter) else before
     released, original = _count_distributions(bound, after, before, order)
     loss = contents.release.measures["loss"]
     return ColumnFacts(
@@ -264,13 +263,6 @@ def describe_treatment(bound: BoundColumn, treatment: Keep | Replace) -> str:
         how = "its hierarchy" if bound.request.hierarchy else "ranges"
         return f"replaced by the narrowest statement that is true of its whole class, by {how}"
     return f"replaced by the {bound.average.replace('-', ' ')} of its class"
-
-
-def _quote_labels(texts: Counter[str | None]) -> Counter[str | None]:
-    quoted: Counter[str | None] = Counter()
-    for value, records in texts.items():
-        quoted[value and quote_formula(value)] += records
-    return quoted
 
 
 def _count_distributions(

@@ -1,8 +1,8 @@
 """The facts of a release that a report page shows, and how the distributions of columns are counted.
 
 `original` distributions, measures and notes that compare with the original are for the internal page only. The public
-page is built from facts without them (`Facts.public`), so it cannot show them by mistake. Two numbers are on both
-pages: how many records are suppressed, and the overall information loss.
+page is built from facts without them (`Facts.public`), so it cannot show them by mistake. Three numbers are on
+both pages: how many records and how many columns are removed, and the overall information loss.
 """
 
 from __future__ import annotations
@@ -111,6 +111,7 @@ class Facts:
     correlation_changes: tuple[CorrelationChange, ...] = ()
     internal: bool = True
     lost: float | None = None  # overall information loss, 0 to 1: also on the public page
+    loss_summary: str = ""  # removed columns and the loss of the others: also on the public page
     starred: int = 0  # released records with * in every quasi-identifier
 
     def public(self) -> Facts:

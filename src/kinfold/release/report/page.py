@@ -49,7 +49,7 @@ GROUP_TEXTS = {
 }
 BEFORE_SUFFIX = "_before"  # of the group that is measured on the original alone
 SHOWN_ELSEWHERE = frozenset(
-    {"records", "released", "suppressed", "classes", "k", "l", "t", "p", "alpha"}
+    {"columns", "records", "released", "suppressed", "classes", "k", "l", "t", "p", "alpha"}
     | {"measures", "asked", "method", "start", "steps", "seconds", "notes"}
 )
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from kinfold.errors import plural
 
 NO_VALUE = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
@@ -162,3 +166,23 @@ def _measure_character(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def summarize_loss(measures: Mapping[str, Any]) -> str:
+    """Return how many columns were removed and how much the others lost; empty if every column is released.
+
+    >>> loss = {"removed_columns": 25, "overall": 0.004, "by_column": dict.fromkeys("abcdef", 0.004)}
+    >>> summarize_loss({"columns": 31, "loss": loss})
+    '25 of 31 columns removed; 0.4% of the information in the other 6 lost'
+    """
+    loss, columns = measures["loss"], measures["columns"]
+    removed, lost = loss["removed_columns"], loss["overall"]
+    if not removed:
+        return ""
+    text = f"{format_count(removed)} of {plural(columns, 'column')} removed"
+    if lost is None:
+        return text
+    measured, others = len(loss["by_column"]), f"the other {format_count(columns - removed)}"
+    if measured == columns - removed:
+        return f"{text}; {format_share(lost)} of the information in {others} lost"
+    return f"{text}; the {plural(measured, 'quasi-identifier')} among {others} lost {format_share(lost)}"

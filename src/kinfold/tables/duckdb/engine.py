@@ -322,10 +322,12 @@ class DuckDB:
 
     # Writing
 
-    def write(self, frame: Frame, target: Path | TargetTable, schema: Schema, *, ordered: bool) -> str | None:
+    def write(
+        self, frame: Frame, target: Path | TargetTable, schema: Schema, *, ordered: bool, quoted: bool = False
+    ) -> str | None:
         """Write a CSV or Parquet file, by its ending, or a new table, whose checksum is returned."""
         if isinstance(target, Path):
-            write_file(self._db, frame, target, schema, ordered=ordered)
+            write_file(self._db, frame, target, schema, ordered=ordered, quoted=quoted)
             return None
         exported = export_rows(self._db, frame, schema, target.fit_type, ordered=ordered)
         target.write(exported)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from kinfold.tables.recoding import Keep, Replace
 from kinfold.tables.schema import UTC_ZONE, Column, Storage
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, has_offset, has_time
 from kinfold.tables.text_values import FORMULA_PATTERN, NUMBER_CELL_PATTERN, QUOTE, SIGNS_ONLY_PATTERN
@@ -30,12 +29,19 @@ def is_formula_sql(value: str) -> str:
     return f"NOT starts_with({value}, {quote_string(QUOTE)}) AND {_is_quotable_sql(value)}"
 
 
-def requote_sql(value: str, quotes: int) -> str:
-    """Add an apostrophe before a text that looks like a formula (`quotes` > 0), or remove it."""
-    if quotes > 0:
-        return f"CASE WHEN {_is_quotable_sql(value)} THEN {quote_string(QUOTE)} || {value} ELSE {value} END"
-    is_quoted = f"starts_with({value}, {quote_string(QUOTE)}) AND {_is_quotable_sql(value)}"
-    return f"CASE WHEN {is_quoted} THEN substr({value}, 2) ELSE {value} END"
+def quote_formula_sql(value: str) -> str:
+    """Add an apostrophe before a text that looks like a formula."""
+    return f"CASE WHEN {_is_quotable_sql(value)} THEN {quote_string(QUOTE)} || {value} ELSE {value} END"
+
+
+def is_quoted_sql(value: str) -> str:
+    """Test whether a text is a quoted formula."""
+    return f"starts_with({value}, {quote_string(QUOTE)}) AND {_is_quotable_sql(value)}"
+
+
+def unquote_formula_sql(value: str) -> str:
+    """Remove the apostrophe before a quoted formula."""
+    return f"CASE WHEN {is_quoted_sql(value)} THEN substr({value}, 2) ELSE {value} END"
 
 
 def _is_quotable_sql(value: str) -> str:
@@ -75,6 +81,7 @@ class Frame:
     doubtful: tuple[int, ...] = ()  # columns whose header looks like a value
     zones: tuple[tuple[str, str], ...] = ()  # (column, time zone) as the source names it
     notes: tuple[str, ...] = ()  # for the holder, on how the source was read
+    formulas: tuple[tuple[str, int], ...] = ()  # (column, cells that are not quoted), if `form` says that they are
     weight: str | None = None  # the column with the count of each row, if equal rows are stored once
 
     @property
@@ -184,10 +191,3 @@ def stored_type_sql(value: str, held: pa.DataType, stored: str, column: Column) 
             return f"strftime({value}, '{form.removesuffix('%z')}') || '+00:00'"
         return f"strftime({value}, '{form}')"
     return f"CAST({value} AS {stored})"
-
-
-def is_text_after(treatment: Keep | Replace, stored: str) -> bool:
-    """Whether a column is text after its treatment."""
-    if isinstance(treatment, Replace) and not treatment.as_stored:
-        return bool(pa.types.is_string(treatment.values.type) or pa.types.is_large_string(treatment.values.type))
-    return stored == "VARCHAR"

@@ -15,7 +15,7 @@ import pyarrow as pa
 from kinfold.errors import DataError
 from kinfold.tables.duckdb import expressions
 from kinfold.tables.duckdb.connection import Database
-from kinfold.tables.duckdb.expressions import Frame, quote_string, requote_sql
+from kinfold.tables.duckdb.expressions import Frame, quote_string
 from kinfold.tables.readers.type_inference import MAX_DECIMALS
 from kinfold.tables.recoding import (
     Keep,
@@ -56,11 +56,8 @@ class RecodedTable:
 
     def _must_read_rows(self, column: Column, rows: int) -> bool:
         """Whether the number of formulas can have changed."""
-        how = self.treated[column.name]
-        kept, quotes = isinstance(how, Keep), getattr(how, "quotes", 0)
-        if kept and quotes < 0:
-            return True
-        return bool(column.formulas) and not (kept and not quotes and rows == self.source.rows)
+        kept = isinstance(self.treated[column.name], Keep)
+        return bool(column.formulas) and not (kept and rows == self.source.rows)
 
 
 def select_columns(db: Database, frame: Frame, names: Sequence[str]) -> Frame:
@@ -77,8 +74,6 @@ def make_treatment_sql(frame: Frame, treated: Mapping[str, Keep | Replace], sche
         value = f"n.v{replaced.index(name)}" if isinstance(treatment, Replace) else f"s.{frame.at(name)}"
         if isinstance(treatment, Replace) and treatment.as_stored:
             value = expressions.stored_type_sql(value, treatment.values.type, frame.sql_type(name), schema[name])
-        if treatment.quotes and expressions.is_text_after(treatment, frame.sql_type(name)):
-            value = requote_sql(value, treatment.quotes)
         values[name] = value
     return values
 

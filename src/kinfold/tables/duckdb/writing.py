@@ -11,7 +11,14 @@ import pyarrow as pa
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.tables.duckdb.connection import Database, DiskFull
-from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame, quote_identifier, quote_path, quote_string
+from kinfold.tables.duckdb.expressions import (
+    FLOAT_TYPES,
+    Frame,
+    quote_formula_sql,
+    quote_identifier,
+    quote_path,
+    quote_string,
+)
 from kinfold.tables.duckdb.tallies import decimal_sql, digits_sql
 from kinfold.tables.readers.normalization import csv_value_sql
 from kinfold.tables.schema import Column, Schema, Storage
@@ -21,16 +28,19 @@ MIN_ROWS_PER_DISTINCT = 3  # with fewer equal rows on average, counting takes lo
 ROWS_PER_BATCH = 65_536
 
 
-def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordered: bool) -> None:
-    """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their values."""
+def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordered: bool, quoted: bool) -> None:
+    """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their written values."""
     if path.suffix == ".parquet":
         values, options = [typed_sql(db, frame, name, schema.get(name)) for name in frame.names], "FORMAT parquet"
     else:
         _refuse_nul_characters(db, frame)
         values = [csv_value_sql(frame, name) for name in frame.names]
         options = f"FORMAT csv, HEADER, DELIMITER {quote_string(frame.separator)}"
-        if len(values) == 1:  # a null alone on its line is an empty line, which many readers skip
-            values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
+    if quoted:
+        kinds = _get_types(db, values, frame)
+        values = [quote_formula_sql(v) if kind == "VARCHAR" else v for v, kind in zip(values, kinds, strict=True)]
+    if path.suffix != ".parquet" and len(values) == 1:  # many readers skip the empty line of a null
+        values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
     select = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(values, frame.names, strict=True))
     rows = f"SELECT {select} FROM {frame.table}"
     in_order = f"{rows} ORDER BY {'ALL' if ordered else frame.order}"
@@ -40,6 +50,12 @@ def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordere
     except (duckdb.IOException, DiskFull):
         what = f"cannot write '{path.name}' into '{path.parent}'"
         raise PolicyError(what, fix="check the permissions of the folder and the free space") from None
+
+
+def _get_types(db: Database, values: Sequence[str], frame: Frame) -> list[str]:
+    """Return the SQL types of values of a table."""
+    select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values))
+    return [row[1] for row in db.connection.execute(f"DESCRIBE SELECT {select} FROM {frame.table}").fetchall()]
 
 
 def _refuse_nul_characters(db: Database, frame: Frame) -> None:
@@ -116,8 +132,7 @@ def export_rows(
 ) -> ExportedRows:
     """Return the rows in types that a database takes: the one that `fit_type` names if no value changes, else text."""
     values = [typed_sql(db, frame, name, schema.get(name)) for name in frame.names]
-    select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values))
-    kinds = [row[1] for row in db.connection.execute(f"DESCRIBE SELECT {select} FROM {frame.table}").fetchall()]
+    kinds = _get_types(db, values, frame)
     types = [_check_type(db, frame, value, kind, fit_type(kind)) for value, kind in zip(values, kinds, strict=True)]
     cast = [f"CAST({value} AS {kind})" for value, kind in zip(values, types, strict=True)]
     columns = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(cast, frame.names, strict=True))

@@ -1,5 +1,6 @@
 """Normalization: a source's own notation becomes plain text, and a CSV file is written in that notation again.
 
+quotes      in a release with `output.spreadsheet_safe` the apostrophe before a formula is removed
 missing     in every text column a word for a missing value becomes null; spaces around it do not count
 numbers     a text column in which every value is a number with the marks of `[source]` is stored with a decimal point
             and without thousands marks: "1.234,5" is stored as "1234.5"
@@ -15,13 +16,22 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kinfold.tables.duckdb.connection import Database
-from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame, quote_string
+from kinfold.tables.duckdb.expressions import (
+    FLOAT_TYPES,
+    Frame,
+    is_formula_sql,
+    is_quoted_sql,
+    quote_string,
+    unquote_formula_sql,
+)
 from kinfold.tables.source_form import SourceForm, build_mark_pattern, build_number_pattern
 
 
 class _TextCounts(NamedTuple):
-    """Counts of a text column: words for missing, other texts, numbers with the marks, and texts with each mark."""
+    """Counts of a text column: quoted and other formulas, words for missing, other texts, numbers, texts with marks."""
 
+    quoted: int
+    formulas: int
     missing: int
     filled: int
     fitting: int
@@ -51,16 +61,17 @@ def plan_normalization(
     """Return the normalized frame, and SQL for the columns to rewrite; `ask` computes aggregates by column."""
     form = frame.form
     texts = [c for c, kind in zip(frame.columns, frame.types, strict=True) if kind == "VARCHAR"]
-    if not texts or not (form.na or missing or form.has_marks):
+    if not texts or not (form.na or missing or form.has_marks or form.quoted):
         return frame, {}
-    values = {c: present_text_sql(c, form.na, missing) for c in texts}
+    plain = {c: unquote_formula_sql(c) if form.quoted else c for c in texts}
+    values = {c: present_text_sql(plain[c], form.na, missing) for c in texts}
     answers = ask({c: _questions(c, values[c], form) for c in texts})
     counts = {c: _TextCounts(*(next(answers) or 0 for _ in _TextCounts._fields)) for c in texts}
     marked = {c for c, count in counts.items() if count.numeric and (count.decimals or count.groups)}
     rewritten = {
         c: _plain_number_sql(values[c], form) if c in marked else values[c]
         for c in texts
-        if c in marked or counts[c].missing
+        if c in marked or counts[c].missing or counts[c].quoted
     }
     thousands = form.thousands if any(counts[c].groups for c in marked) else ""
     normalized = replace(
@@ -68,6 +79,7 @@ def plan_normalization(
         form=replace(form, thousands=thousands),
         numeric=_names(frame, {c for c in texts if counts[c].numeric}),
         blanked=_names(frame, {c for c in texts if counts[c].missing}),
+        formulas=tuple((n, counts[c].formulas) for n, c in zip(frame.names, frame.columns, strict=True) if c in counts),
     )
     return normalized, rewritten
 
@@ -101,14 +113,16 @@ def present_text_sql(c: str, words: Sequence[str], missing: Sequence[str] = ()) 
 
 def _questions(c: str, value: str, form: SourceForm) -> tuple[str, ...]:
     missing = f"count({c}) - count({value})"
+    tests = (is_quoted_sql(c), is_formula_sql(c)) if form.quoted else ()
+    quotes = tuple(f"count(*) FILTER (WHERE {test})" for test in tests) or ("0", "0")
     if not form.has_marks:
-        return missing, "0", "0", "0", "0"
+        return *quotes, missing, "0", "0", "0", "0"
     fitting = _fits_sql(value, build_number_pattern(form.decimal, form.thousands))
     decimals = f"contains({value}, {quote_string(form.decimal)})" if form.decimal != "." else "FALSE"
     marks = quote_string(build_mark_pattern(form.thousands))
     groups = f"regexp_matches({value}, {marks})" if form.thousands else "FALSE"
     counts = (f"count(*) FILTER (WHERE {condition})" for condition in (fitting, decimals, groups))
-    return missing, f"count({value})", *counts
+    return *quotes, missing, f"count({value})", *counts
 
 
 def _fits_sql(value: str, numbers: str) -> str:

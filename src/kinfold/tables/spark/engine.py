@@ -284,12 +284,18 @@ class Spark:
     # Writing
 
     def write(
-        self, frame: SparkFrame | Frame, target: Path | TargetTable, schema: Schema, *, ordered: bool
+        self,
+        frame: SparkFrame | Frame,
+        target: Path | TargetTable,
+        schema: Schema,
+        *,
+        ordered: bool,
+        quoted: bool = False,
     ) -> str | None:
         """Write one file or a new table; the rows are collected on disk, one part at a time."""
         local = self._collect(frame)
         self._require_unchanged()
-        checksum = self._duckdb.write(local, target, schema, ordered=ordered)
+        checksum = self._duckdb.write(local, target, schema, ordered=ordered, quoted=quoted)
         if isinstance(frame, SparkFrame):
             self._db.drop(local.table)
         return checksum

@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from kinfold.errors import DataError
-from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame
+from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame, quote_formula_sql
 from kinfold.tables.spark.session import MISFIT_MARKER, MisfitError, silence_pyspark
 
 PLACE = "place"
@@ -95,10 +95,19 @@ class SparkFrame:
     checksum = property(attrgetter("layout.checksum"))
     blanked = property(attrgetter("layout.blanked"))
     separator = property(attrgetter("layout.separator"))
+    formulas = property(attrgetter("layout.formulas"))
 
-    def to_spark(self) -> Any:
-        """Return the rows as a Spark frame, in their order, with their names."""
-        return self.rows.orderBy("place").drop("place").toDF(*self.names)
+    def to_spark(self, *, quoted: bool = False) -> Any:
+        """Return the rows as a Spark frame, in their order, with their names; formulas may be quoted."""
+        layout, rows = self.layout, self.rows
+        if quoted:
+            texts = {
+                c: quote_formula_sql(c)
+                for c, kind in zip(layout.columns, layout.types, strict=True)
+                if kind == "VARCHAR"
+            }
+            rows = self.rewrite(texts, layout.types, layout.table, layout).rows
+        return rows.orderBy("place").drop("place").toDF(*self.names)
 
     def keys(self, names: tuple[str, ...]) -> list[Any]:
         """Return the keys of some columns, as k0, k1, ..."""

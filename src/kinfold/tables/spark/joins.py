@@ -71,9 +71,7 @@ def join_by_tuple(
         arrow = db.arrow(f"SELECT {', '.join([*keys, *release.new_values])} {joined}")
     db.drop(tuples.table)
     kinds = {f"m{i}": kind for i, kind in enumerate(tuples.types)} | release.new_kinds
-    return _quote_kept_texts(frame, release).join(
-        send_map(session, arrow, kinds), _match_tuples(frame.layout, tuples), "inner"
-    )
+    return frame.rows.join(send_map(session, arrow, kinds), _match_tuples(frame.layout, tuples), "inner")
 
 
 def _number_columns(frame: Frame) -> list[tuple[int, str, str]]:
@@ -84,10 +82,9 @@ def join_by_place(
     session: JobSession, db: Database, frame: SparkFrame, recoding: Recoding, release: ReleaseColumns
 ) -> Any:
     """Join the rows with their classes and the values of these; if no row is dropped or changed, join nothing."""
-    rows = _quote_kept_texts(frame, release)
     if recoding.engine_labels is None and recoding.kept.all() and not release.new_types:
-        return rows
-    labelled = rows.join(_send_labels(session, frame, recoding), _expr(f"{PLACE} = at"), "inner")
+        return frame.rows
+    labelled = frame.rows.join(_send_labels(session, frame, recoding), _expr(f"{PLACE} = at"), "inner")
     if not release.new_types:
         return labelled
     with recoding_sql.report_misfits(), db.registered(recoding_sql.make_class_values(recoding)) as view:
@@ -150,17 +147,6 @@ def _join_labels(session: JobSession, db: Database, frame: SparkFrame, recoding:
     db.drop(tuples.table)
     kinds = {f"m{i}": kind for i, kind in enumerate(tuples.types)} | {"label": "INTEGER"}
     return frame.rows.join(send_map(session, arrow, kinds), _match_tuples(frame.layout, tuples), "inner")
-
-
-def _quote_kept_texts(frame: SparkFrame, release: ReleaseColumns) -> Any:
-    """Return the rows, with kept texts quoted if the release quotes them."""
-    layout = frame.layout
-    quoted = {
-        layout.at(name): release.values[name]
-        for name, t in release.columns.items()
-        if isinstance(t, Keep) and release.values[name] != f"s.{layout.at(name)}"
-    }
-    return frame.rewrite(quoted, layout.types, layout.table, layout).rows if quoted else frame.rows
 
 
 def send_map(session: JobSession, arrow: pa.Table, kinds: Mapping[str, str]) -> Any:

@@ -185,6 +185,7 @@ def test_dates_are_placed_without_regard_to_the_time_zone() -> None:
     assert picture.settings["encoding.x.scale"]["domain"] == [-86_400_000.0, 86_400_000.0]
 
 
+@pytest.mark.slow
 def test_a_time_axis_looks_the_same_everywhere_on_earth() -> None:
     code = (
         "from kinfold.release.report.chart import draw;"

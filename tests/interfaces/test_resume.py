@@ -15,8 +15,6 @@ import pytest
 import kinfold
 from command import content, run, text
 from kinfold.disk.checkpoints import CHECKPOINT_STATE, CheckpointFolder, get_checkpoint_path
-from kinfold.methods import classes
-from kinfold.methods.blocks import pool
 from processes import PATIENCE, Command, ending, gone, start
 
 pytestmark = [
@@ -29,26 +27,39 @@ RECORDS, BATCH = 700, 100
 ARGS = ("--quasi", "a,b", "--confidential", "wage", "-k", "4", "-t", "0.3", "--method", "mdav", "--others", "drop")
 BLOCKS = ("--set", "method.block=50", "--set", "method.refine_steps=12")
 
-# Blocks are saved one by one, rounds are small, and a step that is named never ends, once it is said that it has begun.
-SMALL = f"""
-import sys, threading, time
-from kinfold.methods import classes
-from kinfold.methods.blocks import pool
-from kinfold.methods.partition import block_search
-pool.BATCH_RECORDS, classes.MAX_TABLED_RECORDS = {BATCH}, 100
-block_search.RECORDS_UNDER_PROMISES, block_search.BLOCKS_PER_BATCH = 100, 4
+# Small batches, so that a table of a few hundred records is saved in several pieces.
+SIZES = {
+    "kinfold.methods.blocks.pool.BATCH_RECORDS": BATCH,
+    "kinfold.methods.classes.MAX_TABLED_RECORDS": 100,
+    "kinfold.methods.partition.block_search.RECORDS_UNDER_PROMISES": 100,
+    "kinfold.methods.partition.block_search.BLOCKS_PER_BATCH": 4,
+}
+# A process with these sizes announces each checkpoint and waits for ever once it has written COUNT of the stage STAGE.
+WAITING = """
+import importlib, sys, threading, time
+for name, size in {sizes}.items():
+    module, _, constant = name.rpartition(".")
+    setattr(importlib.import_module(module), constant, size)
 from kinfold.disk.checkpoints import CheckpointFolder
 put = CheckpointFolder.put
 saved, lock = [], threading.Lock()
-def slow(self, name, **arrays):
+def put_and_wait(self, name, **arrays):
     put(self, name, **arrays)
     with lock:
         saved.append(name)
         print("saved", len(saved), name, file=sys.stderr, flush=True)
-        while any(name.startswith(each) for each in STOPS) and len(saved) >= MANY:
+        while name.startswith({stage!r}) and len(saved) >= {count}:
             time.sleep(0.01)
+CheckpointFolder.put = put_and_wait
 """
-STOPPED = SMALL + "STOPS, MANY = {!r}, {}\nCheckpointFolder.put = slow\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_batches() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in SIZES.items():
+            patch.setattr(name, size)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +73,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     )
     text(folder, "table.csv", "a,b,wage\n" + "\n".join(lines) + "\n")
-    with ending(anonymize(folder, "whole", before=SMALL)) as command:
-        assert command.ended() == 0, command.said
+    run("anonymize", folder / "table.csv", *ARGS, *BLOCKS, "--out", folder / "whole").ok()
     return folder
 
 
@@ -75,79 +85,76 @@ def place(desk: Path) -> Iterator[Path]:
     shutil.rmtree(get_checkpoint_path(desk / "out"), ignore_errors=True)
 
 
-def anonymize(desk: Path, out: str, *args: str, before: str = SMALL) -> Command:
-    return start(desk, "anonymize", desk / "table.csv", *ARGS, *BLOCKS, "--out", desk / out, *args, before=before)
+def stop_at(desk: Path, stage: str, count: int) -> Command:
+    """Start a run that waits once it has written a number of checkpoints, the last of them of a stage."""
+    before = WAITING.format(sizes=SIZES, stage=stage, count=count)
+    args = ("anonymize", desk / "table.csv", *ARGS, *BLOCKS, "--out", desk / "out")
+    command = start(desk, *args, before=before)
+    command.until(f" {stage}")
+    command.until(f"saved {count} ")
+    return command
 
 
 def public(folder: Path) -> dict[str, bytes]:
-    return {name: held for name, held in content(folder / "public").items() if name != "report.html"}
+    return {name: data for name, data in content(folder / "public").items() if name != "report.html"}
+
+
+@pytest.fixture
+def saved(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The checkpoints that runs in this process write."""
+    names, put = set(), CheckpointFolder.put
+
+    def record(self: CheckpointFolder, name: str, **arrays: np.ndarray) -> None:
+        names.add(name)
+        put(self, name, **arrays)
+
+    monkeypatch.setattr(CheckpointFolder, "put", record)
+    return names
+
+
+def resume(desk: Path, place: Path, stage: str, saved: set[str]) -> None:
+    """Resume, and compare with the run that was not interrupted."""
+    kept = {path.stem for path in get_checkpoint_path(place).glob("*.npz")}
+    assert any(name.startswith(stage) for name in kept)
+    run("anonymize", desk / "table.csv", *ARGS, *BLOCKS, "--out", place, "--resume").ok()
+    assert not saved & (kept - {"refinement"})  # finished work is not repeated
+    assert public(place) == public(desk / "whole")
+    assert not get_checkpoint_path(place).exists()
 
 
 @pytest.mark.parametrize(
-    ("stops", "many", "number"),
-    [
-        pytest.param(("blocks",), 1, signal.SIGTERM, marks=pytest.mark.slow),
-        (("blocks",), 3, signal.SIGINT),
-        pytest.param(("borders",), 1, signal.SIGHUP, marks=pytest.mark.slow),
-        (("refinement",), 1, signal.SIGTERM),
-    ],
-    ids=["first block", "some blocks", "borders", "refinement"],
+    ("stage", "count", "number"),
+    [("blocks", 3, signal.SIGINT), ("borders", 1, signal.SIGHUP), ("refinement", 1, signal.SIGTERM)],
 )
 def test_a_run_that_is_stopped_goes_on_and_ends_the_same(
-    desk: Path, place: Path, stops: tuple[str, ...], many: int, number: signal.Signals
+    desk: Path, place: Path, stage: str, count: int, number: signal.Signals, saved: set[str]
 ) -> None:
-    with ending(anonymize(desk, "out", before=STOPPED.format(stops, many))) as command:
-        command.until(f" {stops[0]}")
-        command.until(f"saved {many} ")
+    with ending(stop_at(desk, stage, count)) as command:
         command.process.send_signal(number)
         assert command.ended() == 128 + number
     assert f"stopped; {CHECKPOINT_STATE}" in command.said
     assert command.left == []
     assert not place.exists()
     assert get_checkpoint_path(place).stat().st_mode & 0o777 == 0o700
-    goes_on(desk, place, stops)
+    resume(desk, place, stage, saved)
 
 
-def goes_on(desk: Path, place: Path, stops: tuple[str, ...]) -> None:
-    """Resume, and compare with the run that nobody stopped."""
-    kept = {path.stem for path in get_checkpoint_path(place).glob("*.npz")}
-    assert any(name.startswith(stops) for name in kept)
-    with ending(anonymize(desk, "out", "--resume", before=STOPPED.format((), 0))) as command:
-        assert command.ended() == 0, command.said
-    again = {line.split()[2] for line in command.said.splitlines() if line.startswith("saved")}
-    assert not again & {name for name in kept if name != "refinement"}  # what was done is not done again
-    assert public(place) == public(desk / "whole")
-    assert not get_checkpoint_path(place).exists()
-    assert command.left == []
-
-
-@pytest.mark.parametrize("whom", [pytest.param("run", marks=pytest.mark.slow), "command"])
-def test_a_run_that_is_killed_goes_on_and_ends_the_same(desk: Path, place: Path, whom: str) -> None:
-    with ending(anonymize(desk, "out", before=STOPPED.format(("blocks",), 2))) as command:
-        command.until("saved 2")
+@pytest.mark.parametrize(("whom", "count"), [("run", 1), ("command", 2)])
+def test_a_run_that_is_killed_goes_on_and_ends_the_same(
+    desk: Path, place: Path, whom: str, count: int, saved: set[str]
+) -> None:
+    with ending(stop_at(desk, "blocks", count)) as command:
         child = command.run()
         os.kill(child if whom == "run" else command.process.pid, signal.SIGKILL)
         command.ended()
         assert gone(child)
-    goes_on(desk, place, ("blocks",))
+    resume(desk, place, "blocks", saved)
 
 
-@pytest.mark.slow
-def test_a_run_that_begins_anew_does_not_look_at_what_was_kept(desk: Path, place: Path) -> None:
-    with ending(anonymize(desk, "out", before=STOPPED.format(("borders",), 1))) as command:
-        command.until(" borders")
-        command.process.send_signal(signal.SIGTERM)
-        command.ended()
-    with ending(anonymize(desk, "out", before=STOPPED.format((), 0))) as command:
-        assert command.ended() == 0, command.said
-    assert "blocks-0" in command.said
-    assert public(place) == public(desk / "whole")
-    assert not get_checkpoint_path(place).exists()
-
-
-def test_another_input_or_policy_is_refused_with_the_reason(desk: Path, place: Path, tmp_path: Path) -> None:
-    with ending(anonymize(desk, "out", before=STOPPED.format(("borders",), 1))) as command:
-        command.until(" borders")
+def test_another_input_or_policy_is_refused_and_a_new_run_ignores_the_checkpoints(
+    desk: Path, place: Path, tmp_path: Path, saved: set[str]
+) -> None:
+    with ending(stop_at(desk, "borders", 1)) as command:
         command.process.send_signal(signal.SIGTERM)
         command.ended()
     held = content(get_checkpoint_path(place))
@@ -155,11 +162,16 @@ def test_another_input_or_policy_is_refused_with_the_reason(desk: Path, place: P
     run("anonymize", other, *ARGS, *BLOCKS, "--out", place, "--resume").fails(
         2, "cannot resume: the stopped run read another input"
     )
-    run("anonymize", desk / "table.csv", *ARGS, *BLOCKS, "--seed", "5", "--out", place, "--resume").fails(
+    args = ("anonymize", desk / "table.csv", *ARGS, *BLOCKS, "--out", place)
+    run(*args, "--seed", "5", "--resume").fails(
         2, "cannot resume: the stopped run had another policy", "leave out --resume"
     )
     assert content(get_checkpoint_path(place)) == held
     assert not place.exists()
+    run(*args).ok()
+    assert "blocks-0" in saved
+    assert public(place) == public(desk / "whole")
+    assert not get_checkpoint_path(place).exists()
 
 
 def test_a_run_that_can_never_be_met_leaves_nothing(desk: Path, place: Path) -> None:
@@ -204,11 +216,7 @@ def test_a_listener_that_raises_ends_the_run_and_it_can_be_resumed(desk: Path, t
 
 
 @pytest.mark.parametrize("stage", ["cut", "blocks", "borders", "refine", "verify"])
-def test_a_run_that_a_listener_ends_leaves_no_thread_at_work(
-    desk: Path, stage: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pool, "BATCH_RECORDS", BATCH)
-    monkeypatch.setattr(classes, "MAX_TABLED_RECORDS", 100)
+def test_a_run_that_a_listener_ends_leaves_no_thread_at_work(desk: Path, stage: str) -> None:
     before, asked = threading.active_count(), {"method": "mdav", "block": 50}
 
     def listen(name: str, done: int, total: int) -> None:

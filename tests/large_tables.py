@@ -1,4 +1,4 @@
-"""Tables that count as far: as if no place held more than some hundred records. For tests on either engine."""
+"""Small tables that count as large, because the limits on records in memory are lowered. For tests on either engine."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kinfold.measures import pairing as drawn_records
+from kinfold.measures import pairing
 from kinfold.methods.blocks import routing
 
 MISSING = ("drop", "mean", "separate")
 
 
-def nothing_is_near(patch: pytest.MonkeyPatch, *, region: int = 700, sample: int = 400) -> None:
-    """Let tables of more than some records be far, parted into regions of about so many."""
+def lower_memory_limits(patch: pytest.MonkeyPatch, *, region: int = 700, sample: int = 400) -> None:
+    """Make tables of more than `region` records count as large, split into regions of about that size."""
     patch.setattr(routing, "MAX_RECORDS_IN_MEMORY", region)
     patch.setattr(routing, "REGION_RECORDS", region)
     patch.setattr(routing, "SAMPLE_RECORDS", sample)
     patch.setattr(routing, "SAMPLE_RECORDS_PER_REGION", sample // 10)
-    patch.setattr(drawn_records, "SAMPLE_RECORDS", sample)
+    patch.setattr(pairing, "SAMPLE_RECORDS", sample)
 
 
 def people(kind: str, records: int = 2_000, seed: int = 1) -> pa.Table:

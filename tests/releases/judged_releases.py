@@ -1,4 +1,4 @@
-"""The court: requests are made into saved releases, each for a judge in a process that nothing of kinfold enters."""
+"""Releases made from requests, each judged by a process that imports nothing of kinfold."""
 
 import json
 import shutil

@@ -185,6 +185,7 @@ def test_a_sorted_release_is_measured_by_the_audit_beside_it(tmp_path: Path) -> 
     assert measured(tmp_path)["loss"]["overall"] is None  # another file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suppressed", ["drop", "star"])
 @pytest.mark.parametrize("method", ["lattice", "datafly"])
 def test_a_sorted_release_of_statements_is_matched_by_its_classes(tmp_path: Path, method: str, suppressed: str) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from command import run
 from reference.public_data import found
-from unprepared import TABLES, hospital, with_nulls
+from unprepared_tables import TABLES, hospital, with_nulls
 
 pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
