@@ -122,7 +122,7 @@ def anonymize(
     rows = resolve_source(source)
     engine = open_engine(request_policy, rows)
     report("read", 0, 1)
-    original = engine.read(rows, MISSING_TEXTS, request_policy.source.form)  # frame: the rows of the source
+    original = engine.read(rows, MISSING_TEXTS, request_policy.form)  # frame: the rows of the source
     del rows
     prepared, schema, table = bind_table(engine, original, request_policy, frames.get_index_names(source))
     checkpoints = open_checkpoints(saved, request_policy, original.checksum)
@@ -242,7 +242,7 @@ def verify(
     request_policy = build_policy(policy, request)
     rows = resolve_source(source)
     quoted = _is_quoted(request_policy, rows)
-    form = replace(request_policy.source.form, encoding=None, header=None, skip=0, quoted=quoted)  # of a release
+    form = replace(request_policy.source.form, encoding=None, header=None, skip=0, skip_totals=False, quoted=quoted)
     with open_engine(request_policy, rows) as engine:
         frame = engine.read(rows, form=form)
         terms = build_release_terms(request_policy, engine, frame)
@@ -276,8 +276,8 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         options = replace(options, population=resolve_source(options.population))
         sources.append(options.population)
     with open_engine(request_policy, *sources) as engine:
-        before = engine.read(sources[0], MISSING_TEXTS, request_policy.source.form)
-        form = replace(request_policy.source.form.for_other_file(), quoted=_is_quoted(request_policy, sources[1]))
+        before = engine.read(sources[0], MISSING_TEXTS, request_policy.form)
+        form = replace(request_policy.form.for_other_file(), quoted=_is_quoted(request_policy, sources[1]))
         after = engine.read(sources[1], MISSING_TEXTS, form)
         prepared = prepare(engine, before, request_policy, index)
         bound = bind(request_policy, engine.schema(prepared.frame), index=index)
@@ -333,7 +333,7 @@ def _open_task(source: Any, policy: Policy, method: str) -> Iterator[Task]:
     policy = policy.model_copy(update={"method": policy.method.model_copy(update={"name": method})})
     rows = resolve_source(source)
     with open_engine(policy, rows) as engine:
-        table = bind_table(engine, engine.read(rows, MISSING_TEXTS, policy.source.form), policy)[2]
+        table = bind_table(engine, engine.read(rows, MISSING_TEXTS, policy.form), policy)[2]
         yield Task(table.policy, table.terms.models, table)
 
 
@@ -353,7 +353,7 @@ def build_hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     policy = Policy.of(policy)
     rows = resolve_source(source)
     with open_engine(policy, rows) as engine:
-        frame = prepare(engine, engine.read(rows, MISSING_TEXTS, policy.source.form), policy).frame
+        frame = prepare(engine, engine.read(rows, MISSING_TEXTS, policy.form), policy).frame
         bound = bind(policy, engine.schema(frame))
         if column not in policy.columns or policy.columns[column].hierarchy is None:
             raise PolicyError(f"the policy has no hierarchy for a column '{column}'", fix="add one to [columns]")

@@ -10,6 +10,7 @@ import operator
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from numbers import Real
 from pathlib import Path
@@ -41,9 +42,10 @@ from kinfold.policy.validation import (
     suggest_name,
     wrap_in_list,
 )
+from kinfold.tables.column_names import is_pattern, match_patterns
 from kinfold.tables.resources import Resources, check_memory, parse_memory
-from kinfold.tables.schema import ROLE_SYNONYMS, Kind, Role
-from kinfold.tables.source_form import SourceForm
+from kinfold.tables.schema import ROLE_SYNONYMS, Kind, Role, normalize_category
+from kinfold.tables.source_form import ColumnForm, SourceForm
 
 MIN_SECRET_SEED = 10**11  # smaller seeds can be guessed
 LONG_KEY_PATTERN = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
@@ -100,6 +102,12 @@ def _check_method(value: Any) -> Any:
     raise ValueError(f"there is no method {value!r}{hint}; known methods are {', '.join(known)}")
 
 
+def _to_codes(value: Any) -> Any:
+    """Return codes for missing values as texts; a number has the text that all its notations share."""
+    codes = _to_texts(wrap_in_list(value))
+    return [normalize_category(code) if isinstance(code, str) else code for code in codes] if codes else codes
+
+
 TomlScalar: TypeAlias = str | float | bool  # a category in TOML
 Texts = Annotated[tuple[str, ...], BeforeValidator(_to_texts, json_schema_input_type=tuple[TomlScalar, ...])]
 Integer = Annotated[StrictInt, BeforeValidator(_to_integer)]
@@ -111,6 +119,7 @@ ValueMap = Annotated[
     dict[str, str], BeforeValidator(_to_value_map, json_schema_input_type=dict[str, TomlScalar]), Field(min_length=1)
 ]
 ScalarOrList: TypeAlias = TomlScalar | tuple[TomlScalar, ...]
+Codes = Annotated[tuple[str, ...], BeforeValidator(_to_codes, json_schema_input_type=ScalarOrList)]
 
 
 class _Section(BaseModel):
@@ -217,7 +226,13 @@ class ColumnPolicy(_Section):
     """[columns.NAME]: role, type and treatment of one column."""
 
     role: Annotated[Role, BeforeValidator(lambda given: ROLE_SYNONYMS.get(str(given), given))]
+    reason: str | None = None  # why the column has its role, such as why it is removed
     type: Kind | None = None
+    na: Codes = ()  # values of this column that mean missing; numbers are compared as numbers
+    unit: Annotated[
+        tuple[Annotated[str, Field(pattern=r"\S")], ...],
+        BeforeValidator(wrap_in_list, json_schema_input_type=str | tuple[str, ...]),
+    ] = ()  # before or after each number of the source; released without it
     missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
     missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: records with a rare pattern
     order: Texts | None = None
@@ -231,6 +246,11 @@ class ColumnPolicy(_Section):
     bottom: Limit | None = None
     round_to: Positive | None = None  # values become multiples of it
     map: ValueMap | None = None  # old values to new ones; order and hierarchy name the new ones
+
+    @property
+    def removed(self) -> bool:
+        """Whether the column is not released; sampling weights are released only if they are rounded."""
+        return self.role in (Role.IDENTIFIER, Role.REMOVE) or (self.role is Role.WEIGHT and self.round_to is None)
 
 
 class Output(_Section):
@@ -275,6 +295,7 @@ class Source(_Section):
     sheet: str | Annotated[Integer, Field(ge=1)] | None = None
     header: Annotated[Integer, Field(ge=0)] | None = None  # the line of the column names; 0: none
     skip: Annotated[Integer, Field(ge=0)] = 0  # lines above the table to skip
+    skip_totals: StrictBool = False  # leave out rows of totals, and rows in which only the first cell has a value
     parts: bool = False  # read a folder or a pattern of files as one table
 
     @property
@@ -345,6 +366,26 @@ class Policy(_Section):
         except ValidationError as error:
             raise PolicyError(describe_problems(error, cls, where, options or {})) from None
         return policy.resolve_paths(where.parent) if where else policy
+
+    @property
+    def form(self) -> SourceForm:
+        """How the table and its columns are written, as a value for the engine."""
+        columns = {name: ColumnForm(column.na, column.unit) for name, column in self.columns.items()}
+        return replace(self.source.form, columns=tuple((name, each) for name, each in columns.items() if any(each)))
+
+    @property
+    def sampling_weights(self) -> str | None:
+        """The column with the number of people that each record stands for, if there is one."""
+        weights = (name for name, column in self.columns.items() if column.role is Role.WEIGHT)
+        return self.report.sampling_weights or next(weights, None)
+
+    def for_columns(self, names: Sequence[str]) -> Policy:
+        """Return the policy in which the columns of a table replace the patterns that match them."""
+        if all(name in names or not is_pattern(name) for name in self.columns):
+            return self
+        matches = match_patterns(self.columns, names)
+        columns = {name: column for key, column in self.columns.items() for name in matches.get(key, (key,))}
+        return self.model_copy(update={"columns": columns})
 
     def resolve_paths(self, folder: Path) -> Policy:
         """Return the policy with absolute paths of its hierarchy files, which are relative to a folder."""

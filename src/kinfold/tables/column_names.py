@@ -25,7 +25,7 @@ from enum import StrEnum
 from functools import cache
 from itertools import pairwise
 
-from kinfold.errors import DataError, Problem
+from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.tables.resources import check_column_count
 from kinfold.tables.schema import Schema
 
@@ -61,6 +61,35 @@ def check_column_names(names: Sequence[str], where: str) -> None:
             problems.append(Problem(what, "rename all but one of them"))
     if problems:
         raise DataError(problems)
+
+
+def is_pattern(key: str) -> bool:
+    """Whether the key of a column may stand for several: `*` is any text, `?` any character."""
+    return "*" in key or "?" in key
+
+
+def match_patterns(keys: Collection[str], names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns that each pattern matches; a column that a key names exactly is not matched.
+
+    >>> match_patterns(["L1", "L*"], ["id", "L1", "L2", "L3"])
+    {'L*': ['L2', 'L3']}
+    """
+    regexes = {}
+    for key in keys:
+        if is_pattern(key) and key not in names:
+            regexes[key] = re.compile(re.escape(key).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+    matches: dict[str, list[str]] = {}
+    problems = []
+    for name in names:
+        matching = [key for key, regex in regexes.items() if name not in keys and regex.fullmatch(name)]
+        if len(matching) > 1:
+            what = f"column '{name}' matches {' and '.join(map(repr, matching))} in [columns]"
+            problems.append(Problem(what, f"add [columns.{name}], or change a pattern"))
+        for key in matching:
+            matches.setdefault(key, []).append(name)
+    if problems:
+        raise PolicyError(problems)
+    return matches
 
 
 def require_header(schema: Schema, known: Collection[str] = ()) -> None:

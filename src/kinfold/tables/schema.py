@@ -49,6 +49,8 @@ class Role(StrEnum):
     QUASI = "quasi-identifier"
     CONFIDENTIAL = "confidential"
     OTHER = "other"
+    WEIGHT = "weight"
+    REMOVE = "remove"
 
 
 # Names of the roles in other tools.

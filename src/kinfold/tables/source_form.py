@@ -16,11 +16,12 @@ such a column is not declared, or is declared as what the column seems to hold, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from kinfold.errors import Problem
+from kinfold.errors import PolicyError, Problem
+from kinfold.tables.column_names import match_patterns
 from kinfold.tables.schema import Column, LikelyType
 
 NUMERIC_DATES = ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
@@ -100,6 +101,13 @@ APOSTROPHES = "'\u2019"
 EXPONENT_PATTERN = "([eE][+-]?[0-9]{1,9})?"
 
 
+class ColumnForm(NamedTuple):
+    """How one column is written: its own codes for missing values, and units before or after its numbers."""
+
+    na: tuple[str, ...] = ()  # texts, and numbers as `normalize_category` writes them
+    unit: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class SourceForm:
     """The keys of `[source]`, completed by detection; None is not yet detected."""
@@ -115,8 +123,10 @@ class SourceForm:
     sheet: str | int | None = None
     header: int | None = None  # the line, or the row of a sheet, with the names: the first one; 0: no line has them
     skip: int = 0  # lines above the table
+    skip_totals: bool = False  # leave out rows of totals, and rows in which only the first cell has a value
     parts: bool = False  # a path may be a folder, or a pattern of files
     quoted: bool = False  # formulas have an apostrophe, as in a release with `output.spreadsheet_safe`
+    columns: tuple[tuple[str, ColumnForm], ...] = ()  # by name or pattern
 
     def complete(self, detected: SourceForm) -> SourceForm:
         """Return the form with what was detected in the file."""
@@ -124,8 +134,18 @@ class SourceForm:
         return replace(self, **{key: getattr(detected, key) or getattr(self, key) for key in keys})
 
     def for_other_file(self) -> SourceForm:
-        """Return the form of another file whose values are written in the same way."""
-        return replace(self, encoding=None, separator=None, sheet=None, header=None, skip=0, parts=False)
+        """Return the form of another file whose values are written in the same way.
+
+        Codes and units of single columns are left out: a release has neither, and an average may equal a code.
+        """
+        form = replace(self, encoding=None, separator=None, sheet=None, header=None, skip=0, parts=False)
+        return replace(form, skip_totals=False, columns=())
+
+    def get_columns(self, names: Sequence[str]) -> dict[str, ColumnForm]:
+        """Return the forms of columns of a table, by name."""
+        keys = dict(self.columns)
+        matches = match_patterns(keys, names)
+        return {name: form for key, form in self.columns for name in matches.get(key, (key,)) if name in names}
 
     @property
     def lines_above(self) -> int:
@@ -147,8 +167,15 @@ class SourceForm:
         dates = self.dates[0] if len(self.dates) == 1 else list(self.dates)
         keys = {"separator": self.separator, "encoding": self.encoding, "sheet": self.sheet, "na": list(self.na)}
         keys |= {"decimal": self.decimal if self.decimal != "." else None, "thousands": self.thousands, "dates": dates}
-        keys |= {"header": self.header, "skip": self.skip or None, "parts": self.parts or None}
+        keys |= {"header": self.header, "skip": self.skip or None}
+        keys |= {"skip_totals": self.skip_totals or None, "parts": self.parts or None}
         return {key: value for key, value in keys.items() if value or value == 0}
+
+
+def refuse_totals() -> None:
+    """Raise if rows of a frame or a database should be left out: their number must not change."""
+    what = "source.skip_totals is for files, but the table is a frame or in a database"
+    raise PolicyError(what, fix="leave out its rows of totals before, and remove source.skip_totals")
 
 
 class ReleasedForm(SourceForm):

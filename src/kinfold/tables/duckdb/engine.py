@@ -33,7 +33,7 @@ from kinfold.tables.recoding import NO_CLASS, Drop, RecodedValues, Recoding, Rep
 from kinfold.tables.regions import LocalRegions, RequestedColumns, Route, ValueCodes
 from kinfold.tables.resources import DEFAULT_RESOURCES, Resources
 from kinfold.tables.schema import AS_TEXT, Column, ExactColumn, OrderedReading, Schema, ValueStats, normalize_category
-from kinfold.tables.source_form import DEFAULT_FORM, SourceForm
+from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, refuse_totals
 from kinfold.tables.tally import Spread, Tally
 
 TableSource: TypeAlias = Path | pa.Table | DatabaseAddress | DatabaseRows
@@ -83,6 +83,8 @@ class DuckDB:
         return normalize(self._db, replace(frame, form=form.complete(frame.form)), missing if frame.typed else ())
 
     def _read_source(self, source: TableSource, form: SourceForm) -> Frame:
+        if form.skip_totals and not isinstance(source, Path):
+            refuse_totals()
         if isinstance(source, pa.Table):
             return read_arrow(self._db, source)
         if isinstance(source, DatabaseAddress | DatabaseRows):

@@ -1,7 +1,9 @@
 """Normalization: a source's own notation becomes plain text, and a CSV file is written in that notation again.
 
 quotes      in a release with `output.spreadsheet_safe` the apostrophe before a formula is removed
-missing     in every text column a word for a missing value becomes null; spaces around it do not count
+missing     in every text column a word for a missing value becomes null; spaces around it do not count. A column may
+            have codes of its own, such as -9: a number among them is compared as a number
+units       the unit of a column, before or after its numbers, is left out: "$254.82" and "1.234 EUR"
 numbers     a text column in which every value is a number with the marks of `[source]` is stored with a decimal point
             and without thousands marks: "1.234,5" is stored as "1234.5"
 writing     in a CSV file such columns, and all numeric ones, have the decimal mark again
@@ -11,6 +13,7 @@ A release has no thousands marks; without them normalization is exact: different
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -24,7 +27,15 @@ from kinfold.tables.duckdb.expressions import (
     quote_string,
     unquote_formula_sql,
 )
-from kinfold.tables.source_form import SourceForm, build_mark_pattern, build_number_pattern
+from kinfold.tables.readers.type_inference import WHOLE_TYPES
+from kinfold.tables.schema import NUMBER_PATTERN
+from kinfold.tables.source_form import (
+    THOUSANDS_SPACES,
+    ColumnForm,
+    SourceForm,
+    build_mark_pattern,
+    build_number_pattern,
+)
 
 
 class _TextCounts(NamedTuple):
@@ -59,29 +70,75 @@ def plan_normalization(
     frame: Frame, missing: Sequence[str], ask: Callable[[Mapping[str, Sequence[str]]], Iterator[Any]]
 ) -> tuple[Frame, dict[str, str]]:
     """Return the normalized frame, and SQL for the columns to rewrite; `ask` computes aggregates by column."""
-    form = frame.form
-    texts = [c for c, kind in zip(frame.columns, frame.types, strict=True) if kind == "VARCHAR"]
-    if not texts or not (form.na or missing or form.has_marks or form.quoted):
-        return frame, {}
+    form, own = frame.form, {frame.at(name): each for name, each in frame.form.get_columns(frame.names).items()}
+    kinds = dict(zip(frame.columns, frame.types, strict=True))
+    everywhere = form.na or missing or form.has_marks or form.quoted
+    texts = [c for c, kind in kinds.items() if kind == "VARCHAR" and (everywhere or c in own)]
     plain = {c: unquote_formula_sql(c) if form.quoted else c for c in texts}
-    values = {c: present_text_sql(plain[c], form.na, missing) for c in texts}
-    answers = ask({c: _questions(c, values[c], form) for c in texts})
-    counts = {c: _TextCounts(*(next(answers) or 0 for _ in _TextCounts._fields)) for c in texts}
+    values = {c: _present_sql(plain[c], form, own.get(c, ColumnForm()), missing) for c in texts}
+    values |= {c: _present_typed_sql(c, kinds[c], each.na) for c, each in own.items() if each.na and c not in values}
+    if not values:
+        return frame, {}
+    answers = ask({c: _questions(c, value, form, text=c in texts) for c, value in values.items()})
+    counts = {c: _TextCounts(*(next(answers) or 0 for _ in _TextCounts._fields)) for c in values}
     marked = {c for c, count in counts.items() if count.numeric and (count.decimals or count.groups)}
     rewritten = {
-        c: _plain_number_sql(values[c], form) if c in marked else values[c]
-        for c in texts
-        if c in marked or counts[c].missing or counts[c].quoted
+        c: _plain_number_sql(value, form) if c in marked else value
+        for c, value in values.items()
+        if c in marked or counts[c].missing or counts[c].quoted or (c in texts and c in own and own[c].unit)
     }
     thousands = form.thousands if any(counts[c].groups for c in marked) else ""
     normalized = replace(
         frame,
         form=replace(form, thousands=thousands),
         numeric=_names(frame, {c for c in texts if counts[c].numeric}),
-        blanked=_names(frame, {c for c in texts if counts[c].missing}),
+        blanked=_names(frame, {c for c, count in counts.items() if count.missing}),
         formulas=tuple((n, counts[c].formulas) for n, c in zip(frame.names, frame.columns, strict=True) if c in counts),
+        notes=(*frame.notes, *_describe_codes(frame, counts)),
     )
     return normalized, rewritten
+
+
+def _describe_codes(frame: Frame, counts: Mapping[str, _TextCounts]) -> Iterator[str]:
+    for name, own in frame.form.get_columns(frame.names).items():
+        if own.na:
+            missing = counts[frame.at(name)].missing
+            read = f"{missing:,} value{' is' if missing == 1 else 's are'} read as missing"
+            yield f"'{name}': {read} ({', '.join(own.na)})"
+
+
+_WORDS_FOR_TOTAL = """
+    total, totals, subtotal, subtotals, sub-total, grand total, sum, gesamt, insgesamt, summe, zwischensumme,
+    gesamtsumme, endsumme, gesamtergebnis, somme, sous-total, total g\u00e9n\u00e9ral, suma, total general, totale,
+    subtotale, totaal, subtotaal, soma, summa, razem, og\u00f3\u0142em
+"""
+TOTAL_PATTERN = "|".join(word.strip() for word in _WORDS_FOR_TOTAL.split(","))
+MIN_COLUMNS_OF_FOOTER = 3  # with fewer columns a row with one value may be a record
+
+
+def leave_out_totals(db: Database, frame: Frame, name: str, short: int = 0) -> Frame:
+    """Return the table without rows of totals and footers, and with a note that counts them with `short` lines."""
+    kept = f"SELECT * FROM {frame.table} WHERE NOT ({is_total_sql(frame.columns)}) ORDER BY {frame.order}"
+    table = db.table(kept)
+    rows = db.count(frame.table) - db.count(table) + short
+    db.drop(frame.table)
+    left = f"{rows:,} row{' of totals or footers is' if rows == 1 else 's of totals or footers are'} left out"
+    return replace(frame, table=table, notes=(*frame.notes, f"'{name}': {left} (source.skip_totals)"))
+
+
+def is_total_sql(columns: Sequence[str]) -> str:
+    """Return SQL that tests for a row of totals or a footer.
+
+    The first cell with a value is a word for a total, with or without a colon; or it starts or ends with one, and some
+    cell is empty; or no cell but the first has a value, if there are at least three columns.
+    """
+    cells = [f"nullif(trim(CAST({c} AS VARCHAR)), '')" for c in columns]
+    first, word = f"lower(coalesce({', '.join(cells)}, ''))", f"({TOTAL_PATTERN})"
+    gaps = " OR ".join(f"{cell} IS NULL" for cell in cells)
+    tests = [_fits_sql(first, f"{word} *:?"), f"({_fits_sql(first, f'{word}[ :].*|.* {word} *:?')} AND ({gaps}))"]
+    if len(cells) >= MIN_COLUMNS_OF_FOOTER:
+        tests.append("(" + " AND ".join(f"{cell} IS NULL" for cell in cells[1:]) + ")")
+    return " OR ".join(tests)
 
 
 def csv_value_sql(frame: Frame, name: str) -> str:
@@ -104,18 +161,47 @@ def _names(frame: Frame, columns: set[str]) -> frozenset[str]:
     return frozenset(name for name, c in zip(frame.names, frame.columns, strict=True) if c in columns)
 
 
-def present_text_sql(c: str, words: Sequence[str], missing: Sequence[str] = ()) -> str:
-    """Return SQL that is null for a word for a missing value, else the text."""
+def present_text_sql(c: str, words: Sequence[str], missing: Sequence[str] = (), value: str = "") -> str:
+    """Return SQL that is null for a word for a missing value, else the text, or another `value`."""
     tests = [f"{c} IN ({', '.join(map(quote_string, missing))})"] if missing else []
     tests += [f"trim({c}) IN ({', '.join(quote_string(word.strip(' ')) for word in words)})"] if words else []
-    return f"CASE WHEN NOT ({' OR '.join(tests)}) THEN {c} END" if tests else c
+    return f"CASE WHEN NOT ({' OR '.join(tests)}) THEN {value or c} END" if tests else value or c
 
 
-def _questions(c: str, value: str, form: SourceForm) -> tuple[str, ...]:
+def _present_sql(c: str, form: SourceForm, own: ColumnForm, missing: Sequence[str]) -> str:
+    """Return SQL that is null for a missing value, else the text without the unit of its column."""
+    bare = _strip_unit_sql(c, own.unit, form) if own.unit else c
+    codes = [code for code in own.na if re.fullmatch(NUMBER_PATTERN, code)]
+    if not codes:
+        return present_text_sql(c, (*form.na, *own.na), missing, bare)
+    plain = f"trim({_plain_number_sql(bare, form)})"
+    is_code = f"{_fits_sql(plain, NUMBER_PATTERN)} AND try_cast({plain} AS DOUBLE) IN ({', '.join(codes)})"
+    value = f"CASE WHEN NOT ({is_code}) THEN {bare} END"
+    return present_text_sql(c, (*form.na, *own.na), missing, value)
+
+
+def _present_typed_sql(c: str, kind: str, codes: Sequence[str]) -> str:
+    """Return SQL that is null for a code of a missing value in a column of numbers, dates or truth values."""
+    numeric = kind in (*FLOAT_TYPES, *WHOLE_TYPES) or kind.startswith("DECIMAL")
+    if not numeric:
+        return f"CASE WHEN CAST({c} AS VARCHAR) NOT IN ({', '.join(map(quote_string, codes))}) THEN {c} END"
+    numbers = [code for code in codes if re.fullmatch(NUMBER_PATTERN, code)]
+    return f"CASE WHEN {c} NOT IN ({', '.join(numbers)}) THEN {c} END" if numbers else c
+
+
+def _strip_unit_sql(c: str, units: Sequence[str], form: SourceForm) -> str:
+    """Return SQL for the number of a text with a unit before or after it; another text is unchanged."""
+    unit = f"(?:{'|'.join(re.escape(each.strip()) for each in units)})?"
+    gap, number = f"[{THOUSANDS_SPACES}]*", build_number_pattern(form.decimal, form.thousands)
+    pattern = f"^{gap}([+-]?){gap}{unit}{gap}({number}){gap}{unit}{gap}$"
+    return f"regexp_replace({c}, {quote_string(pattern)}, '\\1\\2')"
+
+
+def _questions(c: str, value: str, form: SourceForm, *, text: bool) -> tuple[str, ...]:
     missing = f"count({c}) - count({value})"
-    tests = (is_quoted_sql(c), is_formula_sql(c)) if form.quoted else ()
+    tests = (is_quoted_sql(c), is_formula_sql(c)) if form.quoted and text else ()
     quotes = tuple(f"count(*) FILTER (WHERE {test})" for test in tests) or ("0", "0")
-    if not form.has_marks:
+    if not form.has_marks or not text:
         return *quotes, missing, "0", "0", "0", "0"
     fitting = _fits_sql(value, build_number_pattern(form.decimal, form.thousands))
     decimals = f"contains({value}, {quote_string(form.decimal)})" if form.decimal != "." else "FALSE"

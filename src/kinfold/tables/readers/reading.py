@@ -9,6 +9,7 @@ cluster programs write such files. On every engine parts are ordered by folder, 
 
 from __future__ import annotations
 
+import csv
 import glob
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ from kinfold.tables.duckdb.writing import ROWS_PER_BATCH
 from kinfold.tables.readers import type_inference, typed_files
 from kinfold.tables.readers.csv_files import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
 from kinfold.tables.readers.files import GLOB_CHARACTERS, Format, detect_format, hash_file, make_plain_path, unpack
-from kinfold.tables.readers.normalization import present_text_sql
+from kinfold.tables.readers.normalization import is_total_sql, leave_out_totals, present_text_sql
 from kinfold.tables.readers.statistics_files import read_statistics
 from kinfold.tables.readers.workbooks import SheetCells, read_sheet
 from kinfold.tables.schema import UTC_ZONE
@@ -70,6 +71,11 @@ def _read_plain(db: Database, path: Path, kind: Format, form: SourceForm, name: 
         return _read_csv(db, path, form, name)
     if kind is Format.WORKBOOK:
         return _read_workbook(db, read_sheet(path, form), form, name)
+    frame = _read_with_types(db, path, kind, form, name)
+    return leave_out_totals(db, frame, name) if form.skip_totals else frame
+
+
+def _read_with_types(db: Database, path: Path, kind: Format, form: SourceForm, name: str) -> Frame:
     if kind is Format.STATISTICS:
         table = read_statistics(path, form.encoding)
         return _load_arrow(db, table, f"'{name}'", ordered_only=False)
@@ -101,11 +107,12 @@ def _read_csv(db: Database, path: Path, form: SourceForm, name: str) -> Frame:
     dialect = find_dialect(path, form, name)
     if dialect.above or dialect.encoding not in ("utf-8", "utf-8-sig"):
         with _write_copy(db, path, Format.CSV, lambda copy: transcode(path, dialect, copy)) as copy:
-            return _load_csv(db, copy, dialect, name)
-    return _load_csv(db, make_plain_path(path, db.folder, next(db.numbers)), dialect, name)
+            return _load_csv(db, copy, dialect, name, totals=form.skip_totals)
+    plain = make_plain_path(path, db.folder, next(db.numbers))
+    return _load_csv(db, plain, dialect, name, totals=form.skip_totals)
 
 
-def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
+def _load_csv(db: Database, path: Path, dialect: Dialect, name: str, *, totals: bool) -> Frame:
     fields = "{" + ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.header))) + "}"
     options = (
         f"auto_detect=false, columns={fields}, header={dialect.has_header}, skip={dialect.blank}, "
@@ -117,9 +124,26 @@ def _load_csv(db: Database, path: Path, dialect: Dialect, name: str) -> Frame:
     except duckdb.Error:  # its message quotes the line
         what = f"'{name}' cannot be read as CSV: quotes or line endings are wrong"
         raise DataError(what, fix="check that quotes are closed and that all lines have the same ending") from None
+    short = _drop_short_totals(db, dialect) if totals else 0
     _refuse_rejects(db, name, dialect.above)
     form = SourceForm(separator=dialect.separator, encoding=dialect.encoding)
-    return Frame(table, dialect.header, db.types(table), typed=False, form=form, doubtful=dialect.doubtful)
+    frame = Frame(table, dialect.header, db.types(table), typed=False, form=form, doubtful=dialect.doubtful)
+    return leave_out_totals(db, frame, name, short) if totals else frame
+
+
+def _drop_short_totals(db: Database, dialect: Dialect) -> int:
+    """Accept rejected lines that have fewer fields than the header and are totals or footers; return their number."""
+    is_short = "SELECT line FROM reject_errors GROUP BY line HAVING bool_and(error_type = 'MISSING COLUMNS')"
+    query = f"SELECT DISTINCT line, csv_line FROM reject_errors WHERE line IN ({is_short})"
+    lines = dict(db.connection.execute(query).fetchall())
+    names = [f"c{i}" for i in range(len(dialect.header))]
+    fields = [next(csv.reader([text], delimiter=dialect.separator), []) for text in lines.values()]
+    cells = {c: pa.array([dict(enumerate(row)).get(i) for row in fields], pa.string()) for i, c in enumerate(names)}
+    with db.registered(pa.table({"line": pa.array([*lines], pa.int64()), **cells})) as view:
+        totals = db.connection.execute(f"SELECT line FROM {view} WHERE {is_total_sql(names)}").fetchall()
+    for (line,) in totals:
+        db.connection.execute(f"DELETE FROM reject_errors WHERE line = {line}")
+    return len(totals)
 
 
 def _refuse_rejects(db: Database, name: str, above: int) -> None:
@@ -144,7 +168,10 @@ def _read_workbook(db: Database, sheet: SheetCells, form: SourceForm, name: str)
     frame = _load_arrow(db, sheet.cells.rename_columns(list(sheet.header)), f"'{name}'", ordered_only=True)
     doubtful = () if form.header is not None else doubtful
     frame = replace(frame, typed=False, doubtful=doubtful, form=SourceForm(sheet=sheet.title), notes=sheet.notes)
-    present = {f"c{i}": present_text_sql(f"c{i}", form.na) for i in sheet.numbers}
+    frame = leave_out_totals(db, frame, name) if form.skip_totals else frame
+    own = form.get_columns(sheet.header)
+    words = {i: (*form.na, *own[sheet.header[i]].na) if sheet.header[i] in own else form.na for i in sheet.numbers}
+    present = {f"c{i}": present_text_sql(f"c{i}", words[i]) for i in sheet.numbers}
     questions = [f"bool_and({v} IS NULL OR regexp_full_match({v}, '{CELL_NUMBER_PATTERN}'))" for v in present.values()]
     numbers = [c for c, fits in zip(present, db.answers(questions, frame.table), strict=True) if fits]
     is_whole = "count(*) FILTER (WHERE {0} LIKE '%.%' OR length({0}) > 18) = 0"
@@ -388,7 +415,7 @@ def read_parts(db: Database, path: Path, read: Callable[[PartFile], Frame]) -> F
         db.append(whole.table, part.table)
         db.drop(part.table)
         sums.append((entry.name, part.checksum))
-        whole = replace(whole, mixed=whole.mixed | part.mixed)
+        whole = replace(whole, mixed=whole.mixed | part.mixed, notes=(*whole.notes, *part.notes))
     refuse_empty(db, whole.table, f"'{path.name}'")
     return replace(whole, checksum=combine_checksums(sums))
 

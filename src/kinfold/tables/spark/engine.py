@@ -31,7 +31,7 @@ from kinfold.tables.recoding import RecodedValues, Recoding, ValueRecoding
 from kinfold.tables.regions import Regions, RequestedColumns, Route
 from kinfold.tables.resources import Resources
 from kinfold.tables.schema import Column, OrderedReading, Schema, ValueStats
-from kinfold.tables.source_form import DEFAULT_FORM, SourceForm
+from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, refuse_totals
 from kinfold.tables.spark import counting, joins, reading
 from kinfold.tables.spark.blocks import SparkRegions, route_rows, run_in_executors
 from kinfold.tables.spark.counting import SparkTallies, compute_frame_moments, compute_squared_errors
@@ -77,7 +77,8 @@ class Spark:
         if isinstance(source, DatabaseAddress):
             what = "engine.name: Spark cannot read the rows of a database here"
             raise PolicyError(what, fix="use engine duckdb; or read them with spark.read.jdbc, and give that frame")
-        if isinstance(source, pa.Table) or (isinstance(source, Path) and not reading.is_parquet(source, form)):
+        local_file = isinstance(source, Path) and (form.skip_totals or not reading.is_parquet(source, form))
+        if isinstance(source, pa.Table) or local_file:
             local = self._duckdb.read(source, missing, form)
             return reading.send_table(self._session, self._db, local, self._make_name())
         if isinstance(source, Path):
@@ -85,6 +86,8 @@ class Spark:
             self._cached.append(frame.rows)
             self._files.append((source, form, frame.layout.checksum))
         else:
+            if form.skip_totals:
+                refuse_totals()
             frame = reading.read_frame(self._session, source, self._make_name())
         layout = replace(frame.layout, form=form.complete(frame.layout.form))
         return self._normalize(replace(frame, layout=layout), missing)
