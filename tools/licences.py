@@ -40,7 +40,7 @@ def problems(packages: dict[str, str]) -> list[str]:
     for name, text in packages.items():
         binds = any(word in text.upper() for word in BINDING)
         if binds and name not in EXPLAINED:
-            found.append(f"{name}: {text} binds whoever uses kinfold")
+            found.append(f"{name}: {text} restricts users of kinfold")
         if not any(word in text.upper() for word in FREE):
             found.append(f"{name}: {text or 'no licence in its metadata'} is not known")
     return found
@@ -55,7 +55,7 @@ def page(packages: dict[str, Distribution]) -> str:
             "# Licences",
             "",
             "What kinfold needs at run time (with its extras), as its metadata say; made by `make licences`,",
-            "which fails where one is unknown or binds whoever uses kinfold. kinfold itself is under the MIT licence.",
+            "which fails if one is unknown or restricts users of kinfold. kinfold itself is under the MIT licence.",
             "What is installed on your machine says it, too:",
             "",
             *("```python", ">>> from importlib.metadata import metadata"),

@@ -26,7 +26,7 @@ LIMITS = {
     18: "Background knowledge can rule out records.",
     20: "Columns released as they are stay as they are.",
     21: "A small or complete population is hidden less.",
-    22: "The certificate tells accidents, not forgers.",
+    22: "Checksums detect accidental changes, not tampering.",
     29: "Someone who knows the method can conclude more from what it chose than the classes show.",
 }
 
