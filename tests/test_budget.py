@@ -40,7 +40,7 @@ BUDGET = {
     "tables": (16, 2_850),
     "tables/databases": (6, 1_030),
     "tables/duckdb": (8, 2_020),
-    "tables/readers": (10, 2_290),
+    "tables/readers": (10, 2_320),
     "tables/spark": (8, 1_810),
 }
 ENGINE_VERBS = 14

@@ -278,7 +278,7 @@ def _parse_with_format(text: str, form: str) -> timedelta:
 def read_table(path: Path, certificate: Mapping[str, Any]) -> dict[str, Fields]:
     """Return the columns of a released table as text; raise if the certificate names other columns."""
     table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, certificate["release"])
-    if sorted(table) != sorted(c["name"] for c in certificate["columns"] if c["role"] != "identifier"):
+    if sorted(table) != sorted(c["name"] for c in certificate["columns"] if c["role"] not in ("identifier", "remove")):
         raise InvalidTable("the table has other columns than the certificate names")
     if certificate.get("release", {}).get("quoted"):
         return {name: [text and unquote(text) for text in fields] for name, fields in table.items()}

@@ -40,7 +40,7 @@ from kinfold.progress import Progress, StageProgress, nested_progress, run_in_th
 from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
 from kinfold.release.release import Release
-from kinfold.release.row_pairs import PairSources, drop_identifiers, pair_rows
+from kinfold.release.row_pairs import PairSources, drop_removed, pair_rows
 from kinfold.tables import frames
 from kinfold.tables.column_names import require_header
 from kinfold.tables.databases.address import DatabaseAddress, parse_source
@@ -281,12 +281,11 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         after = engine.read(sources[1], MISSING_TEXTS, form)
         prepared = prepare(engine, before, request_policy, index)
         bound = bind(request_policy, engine.schema(prepared.frame), index=index)
-        require_header(engine.schema(after), request_policy.columns)
-        after, warnings = drop_identifiers(engine, after, bound)
+        require_header(engine.schema(after), bound.request.columns)
+        after, warnings = drop_removed(engine, after, bound)
         verdict = check(engine, after, build_terms(bound, engine, prepared.frame))
         verdict.require_columns()
-        everything = [column for column in bound.columns if column.role is not Role.IDENTIFIER]
-        measured = everything if options.columns == "all" else bound.with_role(Role.QUASI)
+        measured = bound.released if options.columns == "all" else bound.with_role(Role.QUASI)
         attributes = encode(engine, prepared.frame, measured)
         attributes = restore_original_values(engine, before, attributes, prepared.changed)
         origins = PairSources(_parse_text(original), _parse_text(released), prepared.frame)

@@ -92,12 +92,12 @@ def _confidential_names(terms: Terms) -> tuple[str, ...]:
 
 def _find_column_problems(names: Sequence[str], terms: Terms) -> list[Problem]:
     expected = [*terms.quasi, *_confidential_names(terms), *terms.other]
-    identifiers = [name for name in terms.removed if name in names]
+    kept = [name for name in terms.removed if name in names]
     absent = [name for name in expected if name not in names]
     unknown = [name for name in names if name not in {*expected, *terms.removed}]
     fix = "name it in the policy, or remove it"
     return [
-        *(Problem(f"the identifier '{name}' is in the release", "remove that column") for name in identifiers),
+        *(Problem(f"the column '{name}' is in the release, but must be removed", "remove it") for name in kept),
         *(Problem(f"the column '{name}' is not in the release", "check the file") for name in absent),
         *(Problem(f"the column '{name}' is in the release, but not in the policy", fix) for name in unknown),
     ]

@@ -22,6 +22,7 @@ from pyarrow import parquet
 import kinfold
 from kinfold.errors import DataError
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS
+from kinfold.policy.model import Policy
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.engine import NumericPair
 from kinfold.tables.queries import (
@@ -38,6 +39,7 @@ from kinfold.tables.regions import Labelling, RegionAndSeam, ValueCodes
 from kinfold.tables.resources import Resources
 from kinfold.tables.schema import AS_TEXT, OrderedReading
 from kinfold.tables.source_form import ReleasedForm, SourceForm
+from reference import plain_reading
 
 ENGINES = ("duckdb", "spark", "spark, grouped there")
 MISSING = ("",)
@@ -507,3 +509,32 @@ def in_pairs(rows: pa.Table, _: Any) -> Labelling:
     told = f"seam {' '.join(map(str, sorted(rows.column('number').to_pylist())))}"
     assert rows.column("label").to_pylist() == [1, 1]
     return Labelling(np.zeros(2, np.int32), 1, told.encode(), np.full(2, -1))
+
+
+FORMS = {
+    "amount": (
+        ["$1,254.50", "12", "1,000 EUR", "-9", "-$3", "999", "k.A. "],
+        {"na": [-9, "999.0", "k.A."], "unit": ["$", "EUR"]},
+    ),
+    "age": ([30, -9, 41, 99, None, 5, 6], {"na": [-9, 99]}),
+    "rate": ([0.5, -9.0, 41.0, 99.5, None, 5.0, 6.0], {"na": ["-9"]}),
+}
+
+
+@pytest.mark.parametrize("kind", ["parquet", "frame"])
+def test_codes_and_units_of_a_column_are_read_the_same(engine: Any, tmp_path: Path, kind: str) -> None:
+    table = pa.table({name: values for name, (values, _) in FORMS.items()})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    columns = {name: {"role": "other", **keys} for name, (_, keys) in FORMS.items()}
+    form = Policy.parse({"privacy": {"k": 2}, "source": {"thousands": ","}, "columns": columns}).form
+    frame = engine.read(tmp_path / "t.parquet" if kind == "parquet" else table, MISSING, form)
+    found = collect_rows(engine, frame).to_pydict()
+    for name, (values, keys) in FORMS.items():
+        expected = [_read_plainly(value, keys) for value in values]
+        assert [None if v is None else Decimal(str(v)) for v in found[name]] == expected
+    assert "'age': 2 values are read as missing (-9, 99)" in engine.schema(frame).notes
+
+
+def _read_plainly(value: Any, keys: dict[str, Any]) -> Any:
+    text = "" if value is None else str(value)
+    return plain_reading.read_cell(text, [*map(str, keys["na"])], keys.get("unit", ()), thousands=",")

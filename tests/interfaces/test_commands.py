@@ -89,7 +89,7 @@ def test_parquet_is_written_when_asked(desk: Path, tmp_path: Path) -> None:
 def test_any_table_is_verified_against_a_policy(desk: Path) -> None:
     policy, release = desk / "again/internal/policy.toml", desk / "again/public/release.csv"
     assert run("verify", release, "--policy", policy).code == 0
-    run("verify", desk / "t.csv", "--policy", policy).fails(5, "the identifier 'id' is in the release")
+    run("verify", desk / "t.csv", "--policy", policy).fails(5, "the column 'id' is in the release, but must be removed")
     stricter = run("verify", release, "--policy", policy, "--set", "privacy.k=9", "--json")
     stricter.fails(5, "9-anonymity does not hold: 3 found, 9 required")
     assert not stricter.json["holds"]
@@ -110,7 +110,7 @@ def test_measure_pairs_rows_by_position_or_says_why_not(desk: Path) -> None:
     assert reordered["loss"]["sse"] is None
     assert any("reordered" in note for note in reordered["notes"])
     itself = run("measure", table, table, "--policy", policy).ok()  # the baseline
-    assert "an identifier that a release must not hold" in itself.out
+    assert "a column that a release must not hold" in itself.out
     assert run("measure", table, table).code == 2
 
 

@@ -63,12 +63,11 @@ def test_a_report_of_sdcmicro_becomes_local_suppression(tmp_path: Path) -> None:
     assert policy["privacy"] == {"k": 2}
     assert "k = 2 is set" in said
     assert policy["method"]["name"] == "local-suppression"
-    assert policy["report"] == {"sampling_weights": "charge"}
     roles = {name: column["role"] for name, column in policy["columns"].items()}
     assert roles == {
         **dict.fromkeys(("sex", "education", "marital_status"), "quasi-identifier"),
         "disease": "confidential",
-        "charge": "identifier",
+        "charge": "weight",
         "name": "identifier",
     }
     options = ("--policy", tmp_path / "study/policy.toml", "--others", "drop", "--out", tmp_path / "out")

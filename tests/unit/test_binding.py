@@ -47,7 +47,7 @@ def test_columns_that_nobody_named_are_released_or_dropped_as_asked() -> None:
     released = bound({"age": {"role": "key"}})
     dropped = bound({"age": {"role": "key"}}, others="drop")
     assert [c.role for c in released.columns] == [Role.QUASI, Role.OTHER, Role.OTHER, Role.OTHER]
-    assert [c.role for c in dropped.columns] == [Role.QUASI, Role.IDENTIFIER, Role.IDENTIFIER, Role.IDENTIFIER]
+    assert [c.role for c in dropped.columns] == [Role.QUASI, Role.REMOVE, Role.REMOVE, Role.REMOVE]
 
 
 def test_columns_that_nobody_named_stop_the_run_all_at_once() -> None:

@@ -186,7 +186,7 @@ def test_wrong_keywords_are_refused(policy: str | None, keywords: dict[str, Any]
 @pytest.mark.parametrize("section", [*Policy.model_fields])
 def test_the_known_keys_are_those_of_the_section(section: str) -> None:
     written = {"columns": {"role": {"kk": 1}}, "rules": [{"kk": 1}]}.get(section, {"kk": 1})
-    known = {"columns": "role, type, ", "rules": "check, repair"}.get(section)
+    known = {"columns": "role, reason, type, ", "rules": "check, repair"}.get(section)
     keys = known or ", ".join(type(getattr(Policy(privacy=Privacy(k=2)), section)).model_fields)
     with pytest.raises(PolicyError, match=rf"\.kk'[^\n]*\n  fix: known keys there: {keys}"):
         Policy.parse({"privacy": {"k": 2}, section: written})

@@ -77,6 +77,7 @@ SOURCE_OPTIONS = {  # the keys of [source]
     "sheet": _make_option(str, "Sheet of a workbook: its name or its number.", panel=SOURCE_PANEL),
     "header": _make_option(int, "Line of the column names; 0 if there is none.", panel=SOURCE_PANEL),
     "skip": _make_option(int, "Number of lines above the table.", panel=SOURCE_PANEL),
+    "skip_totals": _make_option(bool, "Leave out rows of totals and footers.", panel=SOURCE_PANEL),
     "parts": _make_option(bool, "The table is a folder, or a pattern of files.", panel=SOURCE_PANEL),
 }
 DATABASE_OPTIONS = {

@@ -36,7 +36,7 @@ DELETED_HEADING = "(direct identifying) variables have been deleted"
 ARGUMENT_KEYS: Mapping[str, Mapping[str, Any]] = {  # by argument; the first one that names a column counts
     "excludeVars": {"role": Role.IDENTIFIER},
     "hhId": {"role": Role.IDENTIFIER},
-    "weightVar": {"role": Role.IDENTIFIER},
+    "weightVar": {"role": Role.WEIGHT},
     "sensibleVar": {"role": Role.CONFIDENTIAL, "l": 2},
     "keyVars": {"role": Role.QUASI, "type": Kind.NOMINAL},
     "numVars": {"role": Role.QUASI, "type": Kind.CONTINUOUS},
@@ -101,8 +101,6 @@ def read_sdc_micro(text: str, where: str) -> TableDescription:
         notes.insert(0, f"there is no k of kAnon, localSuppression or microaggregation: k = {MIN_K} is set")
     method = "auto" if chosen.get("numVars") else "local-suppression"  # which suppresses cells, as sdcMicro does
     sections: dict[str, dict[str, Any]] = {"privacy": {"k": max(sizes)}, "method": {"name": method}}
-    if chosen.get("weightVar"):
-        sections["report"] = {"sampling_weights": chosen["weightVar"][0]}
     return TableDescription("sdcMicro", columns, sections, comments, tuple(notes))
 
 

@@ -212,7 +212,7 @@ def measure_release(
     options: MeasureOptions | None = None,
 ) -> Measures:
     """Measure a release; `attributes` are the original columns over which losses are measured."""
-    options = (options or MeasureOptions()).complete(policy.request.report)
+    options = (options or MeasureOptions()).complete(policy.request)
     quasi = [column.name for column in policy.with_role(Role.QUASI)]
     sizes = tables.engine.tally(tables.released, quasi, {}).sizes
     pair = compute_once(lambda: tables.pair(attributes))
@@ -254,8 +254,7 @@ def measure_release(
         "notes": [*warnings, *plausibility_notes, *collect_notes(risk, before, loss)],
     }
     by_record = partial(compute_record_risk, known(), tables.rows) if tables.is_paired and not tables.sample else None
-    kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
-    return Measures(values, compute_statistics(tables, kept), warnings, by_record)
+    return Measures(values, compute_statistics(tables, policy.released), warnings, by_record)
 
 
 def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> ClassView:
@@ -280,7 +279,7 @@ def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> 
 def _measure_plausibility(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> Plausibility:
     if tables.sample is not None:
         return check_large_plausibility(tables, pair())
-    others = [c.name for c in policy.columns if c.role in (Role.CONFIDENTIAL, Role.OTHER) and not c.kind.is_numeric]
+    others = [c.name for c in policy.released if c.role is not Role.QUASI and not c.kind.is_numeric]
     try:
         return check_plausibility(tables, pair(), others)
     except NotApplicable as error:
@@ -297,6 +296,6 @@ def _collect_warnings(tables: TablePair, policy: BoundPolicy, known: PairSource)
                 yield from describe_dominance(name, *counts)
     elif tables.is_paired:
         yield from check_dominance(known())
-    yield from check_singling_out(tables, quasi, [column.name for column in policy.with_role(Role.OTHER)])
+    yield from check_singling_out(tables, quasi, [column.name for column in policy.columns if column.unprotected])
     yield from warn_of_look_alikes(engine, tables.original, policy.text_columns)
     yield from warn_of_formulas(engine, tables.released, policy.request.output.spreadsheet_safe)

@@ -69,14 +69,14 @@ def compute_journalist_risk(pair: Pair, engine: Any, people: Any) -> Floats:
 def read_sampling_weights(tables: TablePair, name: str) -> tuple[Floats, int]:
     """Return the sampling weights of the released records, and the number of missing ones.
 
-    The column may be in the release or in the original. Missing weights are replaced by the mean of the others.
+    They are those of the original if its rows are paired, else those of the release. Missing weights are replaced by
+    the mean of the others.
     """
-    for frame, rows in ((tables.released, None), (tables.original, tables.rows)):
+    sides = [(tables.original, tables.rows), (tables.released, None)]
+    for frame, rows in sides[isinstance(tables.rows, str) :]:
         column = tables.engine.schema(frame).get(name)
         if column is None:
             continue
-        if isinstance(rows, str):
-            raise NotApplicable(rows)
         if column.storage.kind is not Kind.CONTINUOUS:
             raise DataError(f"the sampling weights '{name}' are not all numbers", fix="give every record a weight")
         weights = tables.engine.collect(frame, {name: column}).column(0).to_numpy(zero_copy_only=False)
@@ -85,6 +85,8 @@ def read_sampling_weights(tables: TablePair, name: str) -> tuple[Floats, int]:
         if missing.all():
             raise NotApplicable("every sampling weight is missing")
         return np.where(missing, weights[~missing].mean(), weights), int(missing.sum())
+    if isinstance(tables.rows, str) and name in tables.engine.schema(tables.original):
+        raise NotApplicable(tables.rows)
     what = f"no column '{name}' for the sampling weights"
     raise DataError(what, fix="name a column of the release or of the original")
 
@@ -258,12 +260,11 @@ def add_optional_measures(
         k = int(np.bincount(pair().masked[pair().kept]).min())
         risks.write("linkage_subsets", lambda: link_subsets(_require_pair(tables, pair), risks, k, seed))
     if options.linkage_untouched:
-        names = [c.name for c in policy.columns if c.role in (Role.CONFIDENTIAL, Role.OTHER)]
+        names = [c.name for c in policy.released if c.role is not Role.QUASI]
         paired = partial(_require_pair, tables, pair)
         risks.write("linkage_untouched", lambda: link_untouched(paired(), risks, tables, names, seed))
     if options.task is not None:
-        kept = [column for column in policy.columns if column.role is not Role.IDENTIFIER]
-        losses.write("task", lambda: fit_task(_pair_all_columns(tables, kept), *options.parse_task()))
+        losses.write("task", lambda: fit_task(_pair_all_columns(tables, policy.released), *options.parse_task()))
 
 
 def _pair_all_columns(tables: TablePair, columns: Sequence[BoundColumn]) -> Pair:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, require_regular_file
 from kinfold.measures.formulas.global_risk import WeightMatrix
-from kinfold.policy.model import Report
+from kinfold.policy.model import Policy
 
 MEASURE_SETS = ("standard", "all")
 TASK_KINDS = ("regression", "classification")
@@ -67,10 +67,10 @@ class MeasureOptions:
         options = {key: value for key, value in keywords.items() if key in known}
         return cls(**options), {key: value for key, value in keywords.items() if key not in known}
 
-    def complete(self, report: Report) -> MeasureOptions:
+    def complete(self, policy: Policy) -> MeasureOptions:
         """Return the options with the defaults of the policy."""
-        weights = self.sampling_weights or (report.sampling_weights if self.population is None else None)
-        return replace(self, measures=self.measures or report.measures, sampling_weights=weights)
+        weights = self.sampling_weights or (policy.sampling_weights if self.population is None else None)
+        return replace(self, measures=self.measures or policy.report.measures, sampling_weights=weights)
 
     @property
     def all_measures(self) -> bool:

@@ -383,8 +383,8 @@ def pair_tables(
     dominated: Mapping[str, tuple[int, int]] = MappingProxyType({}),
 ) -> TablePair:
     """Return both tables with their pairing; a `large` table by a sample, with its `dominated` classes."""
-    engine, report = table.engine, table.policy.request.report
-    every = report.measures == "all" or bool(report.sampling_weights)
+    engine, request = table.engine, table.policy.request
+    every = request.report.measures == "all" or bool(request.sampling_weights)
     quasi = [column.name for column in table.policy.with_role(Role.QUASI)]
     if large and not every:
         sample = draw_sample(engine, LargeTable(original, table.frame, released, recoding, dominated), quasi)

@@ -124,13 +124,9 @@ class Task:
         return limit - (rows - kept)
 
     def treat_columns(self, replaced: Mapping[str, Treatment]) -> dict[str, Treatment]:
-        """Return what to do to each column: replace quasi-identifiers, drop identifiers, keep the others."""
+        """Return what to do to each column: replace quasi-identifiers, drop removed columns, keep the others."""
         return {
-            column.name: replaced[column.name]
-            if column.role is Role.QUASI
-            else Drop()
-            if column.role is Role.IDENTIFIER
-            else Keep()
+            column.name: replaced[column.name] if column.role is Role.QUASI else Drop() if column.removed else Keep()
             for column in self.policy.columns
         }
 

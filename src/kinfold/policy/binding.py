@@ -49,6 +49,16 @@ class BoundColumn:
         return self.request.role
 
     @property
+    def removed(self) -> bool:
+        """Whether the column is not released."""
+        return self.request.removed
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether the column is released and nothing is promised about it."""
+        return self.role in (Role.OTHER, Role.WEIGHT) and not self.removed
+
+    @property
     def suppressed(self) -> bool:
         """Whether cells are released unchanged or not at all."""
         return self.average == "suppress"
@@ -71,6 +81,11 @@ class BoundPolicy:
     def with_role(self, role: Role) -> tuple[BoundColumn, ...]:
         """Return the columns of a role."""
         return tuple(column for column in self.columns if column.role is role)
+
+    @property
+    def released(self) -> tuple[BoundColumn, ...]:
+        """The columns of the release."""
+        return tuple(column for column in self.columns if not column.removed)
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -96,6 +111,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     `released`: the table is a release, whose quasi-identifiers may hold labels, so their values are not checked.
     `index` names the columns that are the index of a frame: they get a message of their own.
     """
+    policy = policy.for_columns(schema.names)
     require_header(schema, policy.columns)
     unknown = [f"no column '{name}'{suggest_name(name, schema.names)}" for name in policy.columns if name not in schema]
     problems = [Problem(what, "edit [columns] in the policy") for what in unknown]
@@ -108,7 +124,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     columns = tuple(_bind_column(column, policy) for column in schema)
     checked = tuple(c for c in columns if c.in_policy and not (released and c.role is Role.QUASI))
     problems += [problem for column in checked for problem in _find_conflicts(column)]
-    released_names = [column.name for column in columns if column.role is not Role.IDENTIFIER]
+    released_names = [column.name for column in columns if not column.removed]
     for name in released_names if policy.output.spreadsheet_safe else ():
         if is_formula(name):  # a cell can be quoted, but not the name of a column
             what = f"output.spreadsheet_safe: the name of the column '{name}' starts like a formula"
@@ -124,7 +140,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
 def _bind_column(column: Column, policy: Policy) -> BoundColumn:
     request = policy.columns.get(column.name)
     if request is None:
-        role = Role.IDENTIFIER if policy.output.others == "drop" else Role.OTHER
+        role = Role.REMOVE if policy.output.others == "drop" else Role.OTHER
         return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", in_policy=False)
     kind = request.type or (Kind.ORDINAL if request.order else column.kind)
     if kind is Kind.ORDINAL and not request.order and column.order:
@@ -163,21 +179,22 @@ def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
     if unit not in schema:
         what = f"privacy.unit: no column '{unit}'{suggest_name(unit, schema.names)}"
         yield Problem(what, "name the column that identifies people")
-    elif (policy.columns[unit].role if unit in policy.columns else policy.output.others) not in ("identifier", "drop"):
+    elif not (policy.columns[unit].removed if unit in policy.columns else policy.output.others == "drop"):
         what = f"privacy.unit: '{unit}' identifies people, and would be released"
         yield Problem(what, f"give [columns.{format_toml_key(unit)}] the role identifier")
 
 
 def _check_weights(policy: Policy, schema: Schema) -> Iterator[Problem]:
     name = policy.report.sampling_weights
-    if name is None:
-        return
-    column = schema.get(name)
-    if column is None:
+    if name is not None and name not in schema:
         what = f"report.sampling_weights: no column '{name}'{suggest_name(name, schema.names)}"
         yield Problem(what, "name the column with the number of people that each record stands for")
-    elif column.storage not in (Storage.INTEGER, Storage.NUMBER):
-        yield Problem(f"report.sampling_weights: '{name}' is not all numbers", "name a column of numbers")
+    weights = {key: f"columns.{key}" for key, column in policy.columns.items() if column.role is Role.WEIGHT}
+    weights |= {name: "report.sampling_weights"} if name is not None else {}
+    for column in schema:
+        if column.name in weights and column.storage not in (Storage.INTEGER, Storage.NUMBER):
+            what = f"{weights[column.name]}: '{column.name}' has sampling weights, but is not all numbers"
+            yield Problem(what, "name a column of numbers")
 
 
 def _find_conflicts(bound: BoundColumn) -> Iterator[Problem]:

@@ -42,6 +42,7 @@ class PreparedTable:
 def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str] = ()) -> PreparedTable:
     """Recode the values of a table; raise with all problems of the policy."""
     schema = engine.schema(original)
+    policy = policy.for_columns(schema.names)
     read_notes = schema.notes  # such as hidden cells of a workbook
     columns = {name: column for name, column in policy.columns.items() if name in schema}
     names = {name: ValueMap(column.map) for name, column in columns.items() if column.map}
@@ -61,6 +62,9 @@ def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str
         for name, unused in first.unused_names.items()
         if name in names and unused
     )
+    problems = [*_find_exact_weights(columns, second)]
+    if problems:
+        raise PolicyError(problems)
     changed = {**second.as_stored, **first.as_stored}
     return PreparedTable(second.frame, first.frame, changed, (*read_notes, *notes, *absent), public_notes)
 
@@ -84,6 +88,14 @@ def _describe_counts(column: ColumnPolicy, name: str, first: RecodedValues, seco
         parts = [f"{old} value{'s are' if old > 1 else ' is'} shown as {new} other{'s' if new > 1 else ''}", *parts]
     changed = first.changed.get(name, 0) + second.changed.get(name, 0)
     return f"{', '.join(parts)} ({changed:,} value{'' if changed == 1 else 's'} changed)"
+
+
+def _find_exact_weights(columns: Mapping[str, ColumnPolicy], limited: RecodedValues) -> Iterator[Problem]:
+    """Yield released sampling weights that rounding leaves as they are: exact weights can identify records."""
+    for name, column in columns.items():
+        if column.role is Role.WEIGHT and not column.removed and not limited.changed.get(name):
+            what = f"columns.{name}: round_to changes no weight, so that they would be released exactly"
+            yield Problem(what, "round to a larger number, or leave round_to out: the column is then removed")
 
 
 def _describe_limits(column: ColumnPolicy) -> list[str]:

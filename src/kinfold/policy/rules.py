@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from kinfold.errors import Problem
 from kinfold.policy.validation import suggest_name
-from kinfold.tables.schema import Kind, Role, Storage
+from kinfold.tables.schema import Kind, Storage
 
 if TYPE_CHECKING:
     from kinfold.policy.binding import BoundColumn
@@ -307,7 +307,7 @@ def _find_unknown_columns(tree: RulePart, known: Mapping[str, BoundColumn]) -> I
     for name in tree.columns:
         if name not in known:
             yield Problem(f"no column '{name}'{suggest_name(name, [*known])}", "correct the rule")
-        elif known[name].role is Role.IDENTIFIER:
+        elif known[name].removed:
             what = f"column '{name}' is removed, so that no release can be checked by this rule"
             yield Problem(what, "leave the rule out")
 

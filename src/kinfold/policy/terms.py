@@ -44,16 +44,18 @@ def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bo
     privacy = policy.request.privacy
     joint = privacy.joint and len(confidential) > 1
     models = _build_models(policy, confidential)
-    roles = (Role.QUASI, Role.OTHER, Role.IDENTIFIER)
-    quasi, other, removed = (tuple(column.name for column in policy.with_role(role)) for role in roles)
+    quasi = tuple(column.name for column in policy.with_role(Role.QUASI))
+    other = tuple(column.name for column in policy.columns if column.unprotected)
+    removed = tuple(column.name for column in policy.columns if column.removed)
     return Terms(quasi, confidential, other, removed, models, joint, privacy.unit)
 
 
 def build_release_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
-    """Return the terms of a release: identifiers are absent, quasi-identifiers may be labels."""
+    """Return the terms of a release: removed columns are absent, quasi-identifiers may be labels."""
     schema = engine.schema(frame)
-    removed = tuple(name for name, column in policy.columns.items() if column.role is Role.IDENTIFIER)
-    kept = {name: column for name, column in policy.columns.items() if column.role is not Role.IDENTIFIER}
+    policy = policy.for_columns(schema.names)
+    removed = tuple(name for name, column in policy.columns.items() if column.removed)
+    kept = {name: column for name, column in policy.columns.items() if not column.removed}
     output = policy.output.model_copy(update={"others": "release"})
     rows = policy.privacy.model_copy(update={"unit": None})  # a release cannot count people
     columns = {name: column for name, column in kept.items() if name in schema}

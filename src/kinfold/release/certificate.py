@@ -152,7 +152,7 @@ def certify(policy: BoundPolicy, terms: Terms, verdict: Verdict, files: Mapping[
         "release": {**files["release"], "records": verdict.records, "classes": verdict.classes},
         "method": method,
         **describe_terms(terms, verdict),
-        "columns": [_describe_column(column, terms) for column in policy.columns if column.role is not Role.IDENTIFIER],
+        "columns": [_describe_column(column, terms) for column in policy.released],
     }
     return Certificate(content)
 
@@ -210,8 +210,8 @@ def read_terms(certificate: Certificate) -> Terms:
     return Terms(
         quasi=tuple(c["name"] for c in columns if c["role"] == Role.QUASI),
         confidential=tuple(confidential.values()),
-        other=tuple(c["name"] for c in columns if c["role"] == Role.OTHER),
-        removed=tuple(c["name"] for c in columns if c["role"] == Role.IDENTIFIER),
+        other=tuple(c["name"] for c in columns if c["role"] in (Role.OTHER, Role.WEIGHT)),
+        removed=tuple(c["name"] for c in columns if c["role"] in (Role.IDENTIFIER, Role.REMOVE)),
         models=promises,
         joint=certificate.content["joint"],
         unit=people["counted_by"] if people else None,

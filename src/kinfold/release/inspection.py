@@ -112,6 +112,7 @@ def check_table(source: Any, frame: Any, verdict: Verdict, terms: Terms) -> None
 def check_output_keys(verdict: Verdict, engine: Engine, frame: Any, policy: Policy) -> Verdict:
     """Add a problem for values that the policy recodes to others, and for formulas in a spreadsheet-safe release."""
     schema = engine.schema(frame)
+    policy = policy.for_columns(schema.names)
     problems = []
     for name, keys in policy.columns.items():
         if name in schema:

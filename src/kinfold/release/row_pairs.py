@@ -55,13 +55,13 @@ class Pairing:
         return cls(f"{reason}: they cannot be paired", reason)
 
 
-def drop_identifiers(engine: Engine, released: Any, bound: BoundPolicy) -> tuple[Any, list[str]]:
-    """Return a table without the identifiers that it still holds, and a warning about them."""
+def drop_removed(engine: Engine, released: Any, bound: BoundPolicy) -> tuple[Any, list[str]]:
+    """Return a table without the removed columns that it still holds, and a warning about them."""
     schema = engine.schema(released)
-    names = [column.name for column in bound.with_role(Role.IDENTIFIER) if column.name in schema]
+    names = [column.name for column in bound.columns if column.removed and column.name in schema]
     if not names:
         return released, []
-    warning = f"{', '.join(map(repr, names))}: an identifier that a release must not hold; it is ignored"
+    warning = f"{', '.join(map(repr, names))}: a column that a release must not hold; it is ignored"
     return engine.apply(released, build_drop_recoding(names, schema.names, schema.rows), schema), [warning]
 
 
@@ -97,7 +97,7 @@ def pair_by_position(
         return Pairing.refuse("the rows of a database have no order")
     if isinstance(sources.released, Path) and is_sorted(sources.released):
         return Pairing.refuse("the certificate of the release says that its rows were reordered")
-    unchanged = [column for column in bound.columns if column.role in (Role.CONFIDENTIAL, Role.OTHER)]
+    unchanged = [column for column in bound.released if column.role is not Role.QUASI]
     quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
     kept = bound.request.output.order == "kept"
     order = detect_row_order(tables, sources.prepared, unchanged, quasi, kept=kept)
@@ -111,7 +111,7 @@ def pair_by_classes(
 ) -> TablePair:
     """Pair rows by class if the classes are unambiguous, else add the measures that the audit recorded."""
     quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
-    others = [column.name for column in bound.columns if column.role in (Role.CONFIDENTIAL, Role.OTHER)]
+    others = [column.name for column in bound.released if column.role is not Role.QUASI]
     rows = match_rows(tables, quasi, others)
     if rows is not None:
         return replace(tables, rows=rows)

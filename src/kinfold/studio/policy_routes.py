@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from kinfold.studio.refusals import PolicyTextError, Refusal
 from kinfold.studio.sessions import StudioSession
 from kinfold.studio.table_jobs import HIERARCHY_FOLDER
 from kinfold.studio.table_loading import reopen
+from kinfold.tables.column_names import match_patterns
 
 SERVER_SECTIONS = ("engine",)  # sections that only the command may set
 MAX_NESTING = 40  # levels of nested values
@@ -84,8 +86,18 @@ def _find_deep_nesting(value: Any, left: int = MAX_NESTING) -> list[Problem]:
 async def decide(session: StudioSession, changes: Mapping[KeyPath, Any], what: str = "") -> int:
     """Set some keys of the policy as one decision."""
     async with session.policy_lock:
+        changes = {**_copy_pattern_keys(session, changes), **changes}
         text = await asyncio.to_thread(edit_policy_text, session.history.text, changes)
         return await apply_policy_text(session, text, what or describe_changes(changes), "form")
+
+
+def _copy_pattern_keys(session: StudioSession, changes: Mapping[KeyPath, Any]) -> dict[KeyPath, Any]:
+    """Return the keys that columns to change have from patterns: a section of their own must repeat them."""
+    values = get_policy(session)[1].get("columns", {})
+    names = {key[1] for key in changes if key[0] == "columns" and len(key) > 1 and key[1] not in values}
+    matches = match_patterns(values, session.columns)
+    own = {name: values[pattern] for pattern, matching in matches.items() for name in matching if name in names}
+    return {("columns", name, key): value for name, keys in own.items() for key, value in keys.items()}
 
 
 def edit_policy_text(text: str, changes: Mapping[KeyPath, Any]) -> str:
@@ -129,10 +141,16 @@ async def apply_policy_text(session: StudioSession, text: str, what: str, by: st
 
 
 def get_policy(session: StudioSession, text: str | None = None) -> tuple[Policy, dict[str, Any]]:
-    """Return the policy of a session, or of a text, and its keys; refuse if no table is open."""
+    """Return the policy of a session, or of a text, and its keys; refuse if no table is open.
+
+    The columns of the table replace the patterns of the policy, unless a column matches two of them.
+    """
     if not session.history.text:
         raise Refusal(409, "no table is open", "open one first")
-    return _read_policy(session.history.text if text is None else text)
+    policy, values = _read_policy(session.history.text if text is None else text)
+    with suppress(PolicyError):  # /api/check reports it
+        policy = policy.for_columns(session.columns)
+    return policy, values
 
 
 def get_usable_policy(session: StudioSession) -> Policy:
@@ -142,7 +160,7 @@ def get_usable_policy(session: StudioSession) -> Policy:
 
 async def query_table(session: StudioSession, question: Any, key: Any = None) -> Any:
     """Answer a question about the open table, read as the policy says."""
-    form = get_policy(session)[0].source.form
+    form = get_policy(session)[0].form
     return await session.sessions.open_tables.query(session, session.table.path, form, question, key)
 
 
@@ -255,7 +273,7 @@ def inline_hierarchies(session: StudioSession, text: str) -> str:
     """Return the text of a policy with the contents of its hierarchy files."""
     files = {
         name: column.hierarchy.file
-        for name, column in get_policy(session, text)[0].columns.items()
+        for name, column in _read_policy(text)[0].columns.items()
         if column.hierarchy and column.hierarchy.file
     }
     levels: dict[KeyPath, Any] = {}

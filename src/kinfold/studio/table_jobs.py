@@ -90,9 +90,10 @@ def _unpack_project(source: Path, workspace: Path, policy: str | None) -> tuple[
 
 def _compute_risk(engine: Engine, frame: Any, policy: str) -> dict[str, Any]:
     """Return the risk that a page shows first, while the table is open."""
-    parsed = Policy.parse(parse_toml(policy))
+    names = engine.schema(frame).names
+    parsed = Policy.parse(parse_toml(policy)).for_columns(names)
     roles = {name: column.role for name, column in parsed.columns.items()}
-    quasi = [name for name in engine.schema(frame).names if roles.get(name) is Role.QUASI]
+    quasi = [name for name in names if roles.get(name) is Role.QUASI]
     return measure_column_risk(engine, frame, quasi, parsed.privacy.k)
 
 

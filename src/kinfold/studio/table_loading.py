@@ -22,8 +22,8 @@ MAX_NAME_LENGTH = 120
 DEFAULT_NAME = "table.csv"
 VALUE_OPTIONS = ("decimal", "thousands", "na", "dates")
 OPTIONS_BY_FORMAT = {
-    Format.CSV: ("separator", "encoding", "header", "skip", *VALUE_OPTIONS),
-    Format.WORKBOOK: ("sheet", "header", "skip", *VALUE_OPTIONS),
+    Format.CSV: ("separator", "encoding", "header", "skip", "skip_totals", *VALUE_OPTIONS),
+    Format.WORKBOOK: ("sheet", "header", "skip", "skip_totals", *VALUE_OPTIONS),
     Format.STATISTICS: ("encoding",),
 }
 MIN_ROWS_OPENED_EARLY = 100_000  # opening such a table takes seconds

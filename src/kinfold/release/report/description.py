@@ -231,7 +231,8 @@ def _describe_column(contents: ReleaseContents, bound: BoundColumn, internal: bo
     inferred = internal and bound.inferred  # the public page does not show how the policy was written
     facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": inferred}
     if isinstance(treatment, Drop) or column is None:
-        return ColumnFacts(**facts, treatment="removed")  # type: ignore[arg-type]
+        reason = bound.request.reason if bound.in_policy else "the policy does not name it"
+        return ColumnFacts(**facts, treatment=f"removed: {reason}" if reason else "removed")  # type: ignore[arg-type]
     recoded = bound.name in contents.release.prepared.changed
     compared = internal and (isinstance(treatment, Replace) or recoded)
     before = contents.values(bound, original=True) if compared else None

@@ -143,6 +143,8 @@ ROLE_TEXTS = {
     ),
     "confidential": ("Confidential columns", "What must not be learnt about a person."),
     "other": ("Other columns", "Released as they are; nothing is promised about them."),
+    "weight": ("Sampling weights", "How many people each record stands for. Rounded, or removed."),
+    "remove": ("Removed columns", "Not released."),
     "identifier": ("Identifiers", "What identifies a person. Removed."),
 }
 

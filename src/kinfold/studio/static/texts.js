@@ -18,6 +18,8 @@ export const ROLES = [
   },
   { id: "confidential", name: "confidential", letter: "c", means: "must not be disclosed about a person" },
   { id: "other", name: "other", letter: "o", means: "released unchanged" },
+  { id: "weight", name: "weight", letter: "w", means: "people per record, for risk measures; rounded or removed" },
+  { id: "remove", name: "remove", letter: "r", means: "not released" },
 ];
 
 export const TYPES = ["continuous", "ordinal", "nominal", "date"];

@@ -139,6 +139,6 @@ export function rolesKey() {
   );
   return [
     h("ul", { class: "plain roles-key" }, items),
-    h("p", { id: "roles-key" }, "One click, or one key while a column is in focus: i, q, c or o."),
+    h("p", { id: "roles-key" }, "One click, or one key while a column is in focus: i, q, c, o, w or r."),
   ];
 }

@@ -34,6 +34,8 @@ export function reading(source) {
     sheet: () => text("sheet", "Sheet, by name or number", options.sheet ?? ""),
     header: () => header(options.header),
     skip: () => number("skip", "Lines above the table", options.skip || null, 0, "none"),
+    skip_totals: () =>
+      flag("skip_totals", "Leave out totals", options.skip_totals, "Rows of totals, and footers with one value"),
     decimal: () => chosen("decimal", "Decimals", DECIMALS, options.decimal),
     thousands: () => chosen("thousands", "Thousands", THOUSANDS, options.thousands),
     na: () => listed("na", "Texts read as missing", options.na, "NA, n/a"),
@@ -66,6 +68,14 @@ function header(value) {
       h("input", { type: "checkbox", checked: none, on: { change } }),
     ),
   ];
+}
+
+function flag(key, label, value, hint) {
+  const change = (event) => decideReading(key, event.target.checked || null);
+  return field(
+    { id: `read-${key}`, label, hint, problems: getProblems("source", key) },
+    h("input", { type: "checkbox", checked: Boolean(value), on: { change } }),
+  );
 }
 
 function number(key, label, value, min, placeholder) {

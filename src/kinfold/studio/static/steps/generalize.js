@@ -17,7 +17,7 @@ let latest = 0; // a typed value is tried at once; only the last answer counts
 export function generalizeStep() {
   const { session } = app;
   if (session.state !== "ready") return [stepHead("generalize", "Generalize"), nothingOpen()];
-  const columns = session.columns.filter((column) => column.role !== "identifier");
+  const columns = session.columns.filter((column) => !["identifier", "weight", "remove"].includes(column.role));
   const quasi = columns.filter((column) => column.role === "quasi-identifier");
   const column = columns.find((one) => one.name === app.chosen) ?? quasi[0] ?? columns[0];
   if (!column)
