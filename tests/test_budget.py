@@ -32,7 +32,7 @@ BUDGET = {
     "models": (7, 850),
     "papers": (9, 2_420),
     "policy": (14, 3_280),
-    "profiling": (7, 1_130),
+    "profiling": (8, 1_230),
     "profiling/frameworks": (1, 220),
     "release": (7, 1_210),
     "release/report": (10, 2_010),

@@ -15,6 +15,7 @@ from typing import Any
 
 from kinfold.errors import plural
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy, propose_hierarchy
+from kinfold.profiling.questions import Question
 from kinfold.profiling.roles import RoleProposal, Unit, assign_roles, find_unit, find_weights
 from kinfold.profiling.shapes import Shape, detect_shape, find_scale, needs_order
 from kinfold.progress import Progress, no_progress
@@ -83,6 +84,7 @@ class Profile(Displayable):
     k: int = 5
     unit: Unit | None = None
     sampling_weights: str | None = None
+    questions: tuple[Question, ...] = ()  # that the steward has to answer before a release
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

@@ -6,7 +6,7 @@ Long tables of labels are written to files of their own, in a folder next to the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from tomlkit.items import Table
 from kinfold.hierarchies.grouping import Rows
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy
 from kinfold.profiling.profile import ColumnProfile, Profile
+from kinfold.profiling.questions import Question
 from kinfold.profiling.source_detection import select_source_keys
 from kinfold.tables.schema import Kind, Role
 
@@ -59,6 +60,8 @@ def write_starter_policy(
         comment = "how many people a record represents: for the risk in the population"
         _add_key(report, "sampling_weights", profile.sampling_weights, comment)
         document.add("report", report)
+    if profile.questions:
+        document.add("review", _write_review(profile.questions))
     columns = tomlkit.table(is_super_table=True)
     files = {} if folder is None else {name: f"{folder}/{file}" for name, file, _ in list_hierarchy_files(profile)}
     for column in profile.columns:
@@ -102,6 +105,18 @@ def _write_privacy(profile: Profile, keys: Mapping[str, Any]) -> Table:
     elif profile.unit is not None:
         table.add(tomlkit.comment(f"unit = {tomlkit.item(profile.unit.column).as_string()}  # {HOUSEHOLD_COMMENT}"))
     return table
+
+
+def _write_review(questions: Sequence[Question]) -> Table:
+    review = tomlkit.table(is_super_table=True)
+    for each in questions:
+        table = tomlkit.table()
+        for key in ("question", "seen", "sets", "proposed"):
+            table.add(key, getattr(each, key))
+        table.add("answers", list(each.answers))
+        _add_key(table, "answer", "", "write one of the answers, or delete this table to keep the proposal")
+        review.add(each.name, table)
+    return review
 
 
 def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str, Any]) -> Table:
