@@ -100,7 +100,8 @@ def test_measure_pairs_rows_by_position_or_says_why_not(desk: Path) -> None:
     table, policy = desk / "t.csv", desk / "kept/internal/policy.toml"
 
     def measured(name: str) -> Any:
-        return run("measure", table, desk / name / "public/release.csv", "--policy", policy, "--json").ok().json
+        options = ("--policy", policy, "--json", "--show-values")
+        return run("measure", table, desk / name / "public/release.csv", *options).ok().json
 
     for name in ("kept", "again"):
         audit = desk / name / "internal" / "audit.json"

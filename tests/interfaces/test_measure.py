@@ -105,7 +105,7 @@ def measured(folder: Path, *options: object) -> Any:
 
 
 def flat(values: dict[str, Any]) -> dict[str, Any]:
-    parts = {key: value for key, value in values.items() if isinstance(value, dict)}
+    parts = {key: flat(value) for key, value in values.items() if isinstance(value, dict)}
     inner = {f"{key}.{part}": value for key, held in parts.items() for part, value in held.items()}
     plain = {key: value for key, value in values.items() if key not in parts}
     return {key: "null" if value is None else value for key, value in (plain | inner).items()}
@@ -289,12 +289,15 @@ def test_roles_on_the_command_line_measure_like_a_policy_file(tmp_path: Path) ->
     anonymized(tmp_path, policy())
     both = (tmp_path / "table.csv", tmp_path / "out" / "public" / "release.csv")
     roles = ("--quasi", "age,zip,level", "--confidential", "disease")
-    ran = run("measure", *both, *roles, "-k", 3, "--json")
+    ran = run("measure", *both, *roles, "-k", 3, "--json", "--show-values")
     same = kinfold.measure(*both, quasi=["age", "zip", "level"], confidential=["disease"], k=3).to_dict()
     assert ran.code == 0, ran.err
     assert {key: ran.json[key] for key in ("k", "risk", "loss")} == {key: same[key] for key in ("k", "risk", "loss")}
     (tmp_path / "short.toml").write_text("[privacy]\nk = 3\n", "utf-8")
-    assert run("measure", *both, "--policy", tmp_path / "short.toml", *roles, "--json").json["loss"] == same["loss"]
+    assert (
+        run("measure", *both, "--policy", tmp_path / "short.toml", *roles, "--json", "--show-values").json["loss"]
+        == same["loss"]
+    )
     unnamed = run("measure", *both)
     assert (unnamed.code, "--quasi" in unnamed.err, "--policy" in unnamed.err) == (2, True, True)
     assert run("compare", both[0], "--methods", "mdav", "--k", 3, *roles, "--out", tmp_path / "compared").code == 0

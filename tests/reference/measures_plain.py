@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -255,3 +256,13 @@ def within_percent(classes, values, p):
 def ranked_class(classes, values, label):
     members = [abs(v) for c, v in zip(classes, values, strict=True) if c == label and not math.isnan(v)]
     return sorted(members, reverse=True)
+
+
+def moved_shares(before: list, after: list) -> list[tuple]:
+    """(value, share before, share after) of each category that moved by more than a fifth, in exact fractions."""
+    values = [*dict.fromkeys([*before, *after])]
+    shares = {v: (Fraction(before.count(v), len(before)), Fraction(after.count(v), len(after))) for v in values}
+    moved = [(v, p, q) for v, (p, q) in shares.items() if abs(q - p) > p / 5]
+    return sorted(
+        moved, key=lambda each: (-abs(each[2] - each[1]), -(abs(each[2] - each[1]) / each[1] if each[1] else math.inf))
+    )

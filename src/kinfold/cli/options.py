@@ -58,7 +58,7 @@ Data = Annotated[
 ]
 PolicyFile = _make_option(Path, "Policy file (TOML).", "--policy")
 Settings = _make_option(list[str], "Any key of the policy: method.refine=5", "--set")
-ShowValues = _make_flag("--show-values", "Show the categories concerned in error messages.")
+ShowValues = _make_flag("--show-values", "Name categories in errors and in what moved.")
 Json = _make_flag("--json", "Print one JSON object and nothing else.")
 IntoTable = _make_option(str, "Also write the release to this table of a database.")
 RowsOnly = _make_flag("--rows-only", "Ignore promises about people with several rows.")

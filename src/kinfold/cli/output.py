@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kinfold.cli.terminal import escape_unprintable, format_number, out
 from kinfold.errors import plural
-from kinfold.release.report.wording import format_percent, format_share, summarize_loss
+from kinfold.release.report.wording import describe_shift, format_percent, format_share, summarize_loss
 
 if TYPE_CHECKING:
     from kinfold.comparison import Comparison
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kinfold.release.release import Release
     from kinfold.tables.databases.address import DatabaseAddress
 
+MAX_SHIFTS = 4  # columns; the internal report has all
 MAX_COLUMNS_IN_LINE = 12  # more columns are summed up as "n more"
 
 
@@ -38,10 +39,10 @@ def make_table(*left: str, right: Sequence[str], no_wrap: bool = False) -> Table
     return table
 
 
-def summarize(release: Release) -> dict[str, Any]:
-    """Return a release in the JSON keys of the contract."""
+def summarize(release: Release, *, show_values: bool = False) -> dict[str, Any]:
+    """Return a release in the JSON keys of the contract; categories that moved are named with `show_values` only."""
     return {
-        **release.measures.to_dict(),
+        **get_measures(release.measures, show_values=show_values),
         "asked": release.policy.request.privacy.model_dump(exclude_none=True),
         "method": release.plan.method,
         "start": release.plan.start,
@@ -54,7 +55,18 @@ def summarize(release: Release) -> dict[str, Any]:
     }
 
 
-def print_release(release: Release, folder: Path, table: DatabaseAddress | None = None) -> None:
+def get_measures(measures: Measures, *, show_values: bool) -> dict[str, Any]:
+    """Return the measures; with `show_values` they name the categories that moved."""
+    values, shift = measures.to_dict(), measures["loss"]["shift"]
+    if not show_values:
+        counts = {name: {key: shift[name][key] for key in ("vanished", "moved", "most")} for name in shift}
+        values["loss"] = {**values["loss"], "shift": counts}
+    return values
+
+
+def print_release(
+    release: Release, folder: Path, table: DatabaseAddress | None = None, *, show_values: bool = False
+) -> None:
     """Print the promises, the loss and the risk, and where the files are."""
     verdict, facts = release.verdict, summarize(release)
     print_findings((*verdict.findings, *verdict.people))
@@ -62,6 +74,7 @@ def print_release(release: Release, folder: Path, table: DatabaseAddress | None 
     classes = f"{plural(facts['released'], 'record')} in {plural(facts['classes'], 'class', 'classes')}"
     out.print(f"  {classes}{suppressed}, by {release.method_summary}")
     _print_loss_and_risk(facts)
+    _print_shift(release.measures["loss"]["shift"], show_values=show_values)
     for name, distance in verdict.t.items():
         values = f"at least {plural(verdict.l[name], 'different value')} in each class"
         out.print(f"  {name}: {values}, distance to the whole table at most {format_number(distance)}")
@@ -90,6 +103,14 @@ def _print_loss_and_risk(facts: Mapping[str, Any]) -> None:
         out.print(f"  risk of a record: {released}; in the original {original}")
 
 
+def _print_shift(shift: Mapping[str, Any], *, show_values: bool) -> None:
+    """Print what moved in the distributions of the columns, the largest move first."""
+    for name in [*shift][:MAX_SHIFTS]:
+        out.print(Text(f"  moved: {escape_unprintable(describe_shift(name, shift[name], show_values=show_values))}"))
+    if len(shift) > MAX_SHIFTS:
+        out.print(f"  moved: {plural(len(shift) - MAX_SHIFTS, 'more column')}, see the internal report")
+
+
 def print_findings(findings: Sequence[Finding]) -> None:
     """Print each promise with the value found, the value required, and whether it holds."""
     for finding in findings:
@@ -111,10 +132,11 @@ def print_verdict(verdict: Verdict) -> None:
         out.print(Text(f"  note: {note}"))
 
 
-def print_measures(measures: Measures) -> None:
+def print_measures(measures: Measures, *, show_values: bool) -> None:
     """Print every measure that has a value, the reasons for missing ones, and statistics before and after."""
-    values = measures.to_dict()
+    values = {**measures.to_dict(), "loss": dict(measures["loss"])}
     _print_loss_and_risk(values)
+    _print_shift(values["loss"].pop("shift"), show_values=show_values)
     if "pairing" in values:
         out.print(Text(f"  rows: {values['pairing']}"))
     table = make_table("measure", right=["value"])

@@ -99,9 +99,10 @@ def anonymize(
             release.save(out_, force=how.force, into=table, progress=bar)
         bar.end()
         if how.json:
-            print_json({**output.summarize(release), "folder": str(out_)} | ({"table": str(table)} if table else {}))
+            summary = output.summarize(release, show_values=how.show_values)
+            print_json({**summary, "folder": str(out_)} | ({"table": str(table)} if table else {}))
         else:
-            output.print_release(release, out_, table)
+            output.print_release(release, out_, table, show_values=how.show_values)
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,7 @@ class MeasureArguments:
 
     policy: PolicyFile = None
     settings: Settings = None
+    show_values: ShowValues = False
     json: Json = False
 
 
@@ -190,9 +192,10 @@ def measure(
     request = _require_policy(how, roles, {**map_to_keys(keys), **source})
     measures = run(original, released, request, **measure_options)
     if how.json:
-        print_json({**measures.to_dict(), "statistics": measures.statistics.to_dict()})
+        values = output.get_measures(measures, show_values=how.show_values)
+        print_json({**values, "statistics": measures.statistics.to_dict()})
     else:
-        output.print_measures(measures)
+        output.print_measures(measures, show_values=how.show_values)
 
 
 @dataclass(frozen=True)

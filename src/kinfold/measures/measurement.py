@@ -6,6 +6,7 @@ Optional measures, and those of `measures = "all"`, have their own keys.
     numbers        mean, variance and quantiles of each continuous or date column, before and after
     correlations   of the columns that are numbers in both tables; null with a constant column
     frequencies    of each other column: the most frequent values of both tables, and the rest
+    shift          the categories and quantiles that moved by more than a fifth: `loss.shift`
 
 Statistics do not need paired rows. Dates are written as dates; their variance is in days².
 """
@@ -25,7 +26,7 @@ from kinfold.measures.formulas.arrays import Floats, NotApplicable, count_class_
 from kinfold.measures.formulas.global_risk import SizeCounts
 from kinfold.measures.formulas.utility import SUMMARY_QUANTILES, ColumnSummary, correlate, summarize
 from kinfold.measures.loss import add_exact_errors, measure_loss
-from kinfold.measures.measure_table import collect_notes, compute_once, evaluate, note_sample
+from kinfold.measures.measure_table import MeasureTable, collect_notes, compute_once, evaluate, note_sample
 from kinfold.measures.optional import add_optional_measures
 from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import Pair, PairSource, TablePair, TupleRows, sum_errors
@@ -41,6 +42,7 @@ from kinfold.measures.release_warnings import (
     select_amounts,
 )
 from kinfold.measures.risk import ClassView, find_confidential, measure_original_risk, measure_risk
+from kinfold.measures.shift import ColumnShift, compare_categories, compare_quantiles, rank_shifts
 from kinfold.measures.table_counts import NumberCounts, count_values
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
@@ -83,6 +85,8 @@ class Statistics:
     numbers: dict[str, dict[str, Any]]
     correlations: dict[str, Any]
     frequencies: dict[str, dict[str, Any]]
+    shift: dict[str, dict[str, Any]] = field(default_factory=dict)  # a loss: not repeated with the statistics
+    not_compared: tuple[str, ...] = ()  # columns whose released labels are not values of the original
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -93,18 +97,29 @@ def compute_statistics(tables: TablePair, columns: Sequence[BoundColumn]) -> Sta
     """Return the statistics of the columns of both tables."""
     numbers: dict[str, dict[str, Any]] = {}
     frequencies: dict[str, dict[str, Any]] = {}
+    shifts: dict[str, ColumnShift | None] = {}
     for bound in columns:
         before, after = (_count_values(tables, bound, original=original) for original in (True, False))
         if bound.kind.is_numeric and isinstance(before, NumberCounts):
-            numbers[bound.name] = {"before": _summarize_column(bound, before), "after": _summarize_column(bound, after)}
-        elif isinstance(before, Counter) and not bound.kind.is_numeric:
+            old, new = (_summarize_column(side) for side in (before, after))
+            numbers[bound.name] = {"before": _format_summary(bound, old), "after": _format_summary(bound, new)}
+            if old is not None and (new is not None or isinstance(after, Counter)):
+                shifts[bound.name] = compare_quantiles(old, new, partial(_format_number, bound)) if new else None
+        elif isinstance(before, Counter) and isinstance(after, Counter) and not bound.kind.is_numeric:
             frequencies[bound.name] = _list_frequencies(before, after)
+            shifts[bound.name] = compare_categories(before, after, {*(bound.request.map or {}).values()})
+    left_out = tuple(name for name, shift in shifts.items() if shift is None)
+    moved = rank_shifts({name: shift for name, shift in shifts.items() if shift is not None})
+    return Statistics(numbers, _correlate_both(tables, [*numbers]), frequencies, moved, left_out)
+
+
+def _correlate_both(tables: TablePair, names: Sequence[str]) -> dict[str, Any]:
     schemas = [tables.engine.schema(frame) for frame in (tables.original, tables.released)]
-    both = [name for name in numbers if all(s[name].storage.kind.is_numeric or s[name].date_format for s in schemas)]
+    both = [name for name in names if all(s[name].storage.kind.is_numeric or s[name].date_format for s in schemas)]
     if len(both) < 2:
-        return Statistics(numbers, NO_CORRELATIONS, frequencies)
+        return NO_CORRELATIONS
     old, new = (_correlation_matrix(tables.engine, frame, both) for frame in (tables.original, tables.released))
-    return Statistics(numbers, {"columns": both, "before": old, "after": new}, frequencies)
+    return {"columns": both, "before": old, "after": new}
 
 
 def _count_values(tables: TablePair, bound: BoundColumn, *, original: bool) -> NumberCounts | Counter[str | None]:
@@ -113,24 +128,29 @@ def _count_values(tables: TablePair, bound: BoundColumn, *, original: bool) -> N
     return count_values(tables.engine, frame, bound, sample)
 
 
-def _summarize_column(bound: BoundColumn, values: NumberCounts | Counter[str | None]) -> dict[str, Any] | None:
+def _summarize_column(values: NumberCounts | Counter[str | None]) -> ColumnSummary | None:
     if not isinstance(values, NumberCounts):
         return None  # the release has ranges
     try:
-        summary: ColumnSummary = evaluate(lambda: summarize(values.finite, weight=values.records))
+        return evaluate(lambda: summarize(values.finite, weight=values.records))
     except NotApplicable:
         return None
 
-    def format_number(number: float) -> float | str:
-        return format_value(bound, number) if bound.kind is Kind.DATE else number
 
+def _format_number(bound: BoundColumn, number: float) -> float | str:
+    return format_value(bound, number) if bound.kind is Kind.DATE else number
+
+
+def _format_summary(bound: BoundColumn, summary: ColumnSummary | None) -> dict[str, Any] | None:
+    if summary is None:
+        return None
     shares = zip(SUMMARY_QUANTILES, summary.quantiles, strict=True)
     return {
         "count": summary.count,
         "missing": summary.missing,
-        "mean": format_number(summary.mean),
+        "mean": _format_number(bound, summary.mean),
         "variance": summary.variance,
-        "quantiles": {f"{share:g}": format_number(value) for share, value in shares},
+        "quantiles": {f"{share:g}": _format_number(bound, value) for share, value in shares},
     }
 
 
@@ -237,6 +257,8 @@ def measure_release(
     plausibility, plausibility_notes = _measure_plausibility(tables, policy, any_order)
     # the original comes last: the engine keeps only the latest of large counts
     before = measure_original_risk(_view_original(tables, policy, any_order))
+    statistics = compute_statistics(tables, policy.released)
+    _add_shift(loss, statistics)
     values = {
         "columns": len(columns[0]),
         "records": policy.rows,
@@ -254,7 +276,14 @@ def measure_release(
         "notes": [*warnings, *plausibility_notes, *collect_notes(risk, before, loss)],
     }
     by_record = partial(compute_record_risk, known(), tables.rows) if tables.is_paired and not tables.sample else None
-    return Measures(values, compute_statistics(tables, policy.released), warnings, by_record)
+    return Measures(values, statistics, warnings, by_record)
+
+
+def _add_shift(loss: MeasureTable, statistics: Statistics) -> None:
+    loss.write("shift", lambda: statistics.shift)
+    if statistics.not_compared:
+        columns = ", ".join(f"'{name}'" for name in statistics.not_compared)
+        loss.add_note("shift", f"ranges and labels of a hierarchy cannot be compared with single values: {columns}")
 
 
 def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> ClassView:

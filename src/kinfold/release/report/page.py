@@ -50,7 +50,7 @@ GROUP_TEXTS = {
 BEFORE_SUFFIX = "_before"  # of the group that is measured on the original alone
 SHOWN_ELSEWHERE = frozenset(
     {"columns", "records", "released", "suppressed", "classes", "k", "l", "t", "p", "alpha"}
-    | {"measures", "asked", "method", "start", "steps", "seconds", "notes"}
+    | {"measures", "asked", "method", "start", "steps", "seconds", "notes", "shift"}
 )
 
 
@@ -100,7 +100,7 @@ def _list_rows(
     measures: Mapping[str, Any], before: Mapping[str, Any], prefix: str, catalogue: Catalogue
 ) -> Iterator[MeasureRow]:
     for key, value in measures.items():
-        if _is_empty(value):
+        if _is_empty(value) or key in SHOWN_ELSEWHERE:
             continue
         entry = catalogue.get(prefix + key)
         title, meaning = _get_title(prefix, key, catalogue), entry.meaning if entry else ""
@@ -187,6 +187,7 @@ def write_page(facts: Facts, catalogue: Catalogue | None = None) -> str:
         sizes=_draw_class_sizes(visible),
         key_numbers=_list_key_numbers(visible),
         costs=_list_costs(visible),
+        shift=visible.measures.get("loss", {}).get("shift", {}),
         measures=group_measures(visible.measures, catalogue or {}),
         singled=_find_unique_columns(visible),
         limits=LIMITS,
@@ -303,6 +304,7 @@ def get_environment() -> Environment:
         "unbroken": keep_equations_whole,
         "value": format_value,
         "signed": format_signed,
+        "size": format_number,
     }
     environment.globals |= {"verdict": sentences, "apart": format_distinct, "plural": plural}
     return environment

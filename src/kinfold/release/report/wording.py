@@ -186,3 +186,42 @@ def summarize_loss(measures: Mapping[str, Any]) -> str:
     if measured == columns - removed:
         return f"{text}; {format_share(lost)} of the information in {others} lost"
     return f"{text}; the {plural(measured, 'quasi-identifier')} among {others} lost {format_share(lost)}"
+
+
+MAX_MOVES_IN_LINE = 3  # of a column, the largest; the internal report has more
+
+
+def describe_shift(name: str, shift: Mapping[str, Any], *, show_values: bool) -> str:
+    """Return a line about what moved in a column; only with `show_values` it names categories and quantiles.
+
+    >>> moves = [{"value": "CH", "before": 0.72, "after": 0.96}, {"value": "DE", "before": 0.05, "after": 0.0}]
+    >>> shift = {"vanished": 1, "moved": 1, "most": 0.24, "moves": moves}
+    >>> describe_shift("nationality", shift, show_values=False)
+    'nationality: 1 category vanished, 1 moved, the largest move is 24 points'
+    >>> describe_shift("nationality", shift, show_values=True)
+    'nationality: CH 72 -> 96 %, DE 5 -> 0 %'
+    """
+    moves, vanished, moved = shift["moves"], shift["vanished"], shift["moved"]
+    if show_values:
+        more = vanished + moved - MAX_MOVES_IN_LINE
+        parts = [*map(_describe_move, moves[:MAX_MOVES_IN_LINE]), *([f"{format_count(more)} more"] if more > 0 else [])]
+        return f"{make_visible(name)}: {', '.join(parts)}"
+    if "quantile" in moves[0]:
+        size = f"{format_number(shift['most'], 2)} standard deviations"
+        return f"{make_visible(name)}: {plural(moved, 'quantile')} moved, the largest move is {size}"
+    gone = [f"{plural(vanished, 'category', 'categories')} vanished"] if vanished else []
+    noun = "" if gone else " category" if moved == 1 else " categories"
+    parts = [*gone, *([f"{format_count(moved)}{noun} moved"] if moved else [])]
+    return f"{make_visible(name)}: {', '.join(parts)}, the largest move is {_format_points(shift['most'])} points"
+
+
+def _describe_move(move: Mapping[str, Any]) -> str:
+    if "quantile" in move:
+        return f"{100 * move['quantile']:g} % quantile {format_value(move['before'])} -> {format_value(move['after'])}"
+    value = "(missing)" if move["value"] is None else shorten(make_visible(move["value"]), 40)
+    return f"{value} {_format_points(move['before'])} -> {_format_points(move['after'])} %"
+
+
+def _format_points(share: float) -> str:
+    """Return a share in percent without the sign, with one decimal below 10."""
+    return _trim_zeros(f"{100 * share:.{0 if share >= 0.0995 else 1}f}")
