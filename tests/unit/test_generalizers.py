@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -154,6 +155,44 @@ def test_datafly_refuses_what_it_does_not_know(options, what):
         datafly(figure_4(), K2, **options)
 
 
+def test_frequency_lists_are_those_of_the_released_labels():
+    table = drawn_domain()
+    steps = datafly(table, [KAnonymity(4)], suppression=0, sets=[("zip",), ("zip", "age")]).steps
+    assert len(steps) > 2
+    for listed in (each for step in steps for each in step):
+        whole = Generalization.full_domain(table, listed.levels)
+        sequences = list(zip(*(whole.columns()[name] for name in listed.names), strict=True))
+        counts: dict[tuple[str, ...], int] = {}
+        for sequence in sequences:
+            counts[sequence] = counts.get(sequence, 0) + 1
+        assert dict(zip(zip(*listed.columns.values(), strict=True), listed.counts.tolist(), strict=True)) == counts
+        assert [{sequences[row] for row in rows} for rows in listed.rows] == [{sequence} for sequence in counts]
+        assert listed.distinct == {name: len(set(whole.columns()[name])) for name in listed.names}
+        assert listed.outliers == sum(count for count in counts.values() if count < 4)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [lambda table: datafly(table, K2, suppression=0), lambda table: mu_argus(table, 2)],
+    ids=["datafly", "mu-argus"],
+)
+def test_a_search_holds_no_object_for_each_tuple(method):
+    draw = np.random.default_rng(0)
+    codes = np.unique(draw.integers(0, 100, (30_000, 4)), axis=0).astype(np.int32)
+    tree = build_from_rows([[f"{v:02}", f"{v // 10}", "*"] for v in range(100)])
+    table = Domain(("a", "b", "c", "d"), (tree,) * 4, codes, Tally({}, np.ones(len(codes), np.int64)))
+    method(table)  # kernels and cached properties
+    tracemalloc.start()
+    try:
+        result = method(table)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert result.generalization.suppressed is not None
+    assert held < 50 * len(codes), "levels and numbers of patterns, but no list for each tuple"
+    assert peak < 200 * len(codes), "some arrays of numbers"
+
+
 # mu-Argus
 
 
@@ -274,7 +313,7 @@ def test_datafly_goes_on_where_it_would_suppress_every_record():
 # Where mu-Argus stands between its steps, against what it does when it is run.
 
 
-def domain() -> Domain:
+def drawn_domain() -> Domain:
     draw = np.random.default_rng(3)
     zips = np.array([f"0{n}" for n in draw.integers(2100, 2140, 60)], object)
     ages = np.array([str(n) for n in draw.integers(20, 60, 60)], object)
@@ -286,7 +325,7 @@ def domain() -> Domain:
 
 
 def test_each_choice_leads_where_it_was_said_to_lead() -> None:
-    table, choices = domain(), []
+    table, choices = drawn_domain(), []
     for _ in range(3):
         now = count_outliers(table, 3, choices)
         run = mu_argus(table, 3, holder=choices)

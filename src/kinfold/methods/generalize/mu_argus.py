@@ -18,7 +18,7 @@ this gives MT of Figure 15 exactly. A policy has no ranks: all its columns are I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from kinfold.errors import PolicyError, Unreachable, plural
-from kinfold.methods.generalize.domain import Domain, Levels
+from kinfold.methods.generalize.domain import Domain, Levels, Mask, number_keys
 from kinfold.methods.generalize.levels import Generalization, Models
 from kinfold.methods.generalize.result import SearchResult
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
+from kinfold.tables.tally import Ints
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
@@ -46,8 +47,6 @@ METHOD = Declaration(
 )
 
 Combination: TypeAlias = tuple[str, ...]
-Outliers: TypeAlias = tuple[tuple[Combination, ...], ...]  # the combinations of each row
-HolderChoice: TypeAlias = Callable[[Levels, Outliers], str | None]  # the attribute to generalize next, or None
 CombinationRule = Literal["all", "figure-12"]
 
 RANK_IDENTIFYING, RANK_MORE, RANK_MOST = 1, 2, 3
@@ -66,6 +65,40 @@ class Ranks:
     def rank(self, name: str) -> int:
         """Return 3 for most, 2 for more, 1 for identifying."""
         return RANK_MOST if name in self.most else RANK_MORE if name in self.more else RANK_IDENTIFYING
+
+
+@dataclass(frozen=True, eq=False)
+class Outliers:
+    """The outliers of each row: the combinations that are rare there. Rows with the same outliers share a pattern."""
+
+    patterns: tuple[tuple[Combination, ...], ...]
+    pattern: Ints  # of each row
+
+    def __len__(self) -> int:
+        return len(self.pattern)
+
+    def __getitem__(self, row: int) -> tuple[Combination, ...]:
+        return self.patterns[self.pattern[row]]
+
+    def __iter__(self) -> Iterator[tuple[Combination, ...]]:
+        return (self.patterns[i] for i in self.pattern)
+
+    def mark_rows(self, names: Combination | None = None) -> Mask:
+        """Mark the rows in which this combination, or any combination, is an outlier."""
+        marked = [bool(combos) if names is None else names in combos for combos in self.patterns]
+        return np.array(marked, np.bool_)[self.pattern]
+
+    def add(self, names: Combination, rare: Mask) -> Outliers:
+        """Return these outliers with one more combination in the marked rows."""
+        keys = self.pattern * 2 + rare
+        pattern, count = number_keys(keys, 2 * len(self.patterns))
+        key = np.empty(count, np.int64)
+        key[pattern] = keys
+        patterns = tuple((*self.patterns[i // 2], *((names,) if i % 2 else ())) for i in key.tolist())
+        return Outliers(patterns, pattern)
+
+
+HolderChoice: TypeAlias = Callable[[Levels, Outliers], str | None]  # the attribute to generalize next, or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,39 +164,39 @@ def count_outliers(domain: Domain, k: int, choices: Sequence[str]) -> MuArgusSta
     for name in choices:
         levels = _raise_level(domain, levels, name)
     outliers = find_outliers(domain, levels, k, tests)
-    counts = {names: _count_records(domain, [names in combos for combos in outliers]) for names in tests}
+    counts = {names: _count_records(domain, outliers.mark_rows(names)) for names in tests}
     after = {
-        name: _count_records(domain, find_outliers(domain, _raise_level(domain, levels, name), k, tests))
+        name: _count_records(domain, find_outliers(domain, _raise_level(domain, levels, name), k, tests).mark_rows())
         for name, level, height in zip(domain.names, levels, domain.heights, strict=True)
         if level < height
     }
     return MuArgusState(
         dict(zip(domain.names, levels, strict=True)),
         dict(zip(domain.names, domain.heights, strict=True)),
-        _count_records(domain, outliers),
+        _count_records(domain, outliers.mark_rows()),
         {names: n for names, n in sorted(counts.items(), key=lambda item: -item[1]) if n},
         after,
     )
 
 
-def _count_records(domain: Domain, marked: Sequence[object]) -> int:
-    """Return the number of records of the rows whose mark is true."""
-    return int(domain.tally.sizes[[bool(mark) for mark in marked]].sum())
+def _count_records(domain: Domain, marked: Mask) -> int:
+    """Return the number of records of the marked rows."""
+    return int(domain.tally.sizes[marked].sum())
 
 
 def _star_cells(domain: Domain, levels: Levels, outliers: Outliers, ranks: Ranks) -> MuArgusResult:
     """Star cells until each outlier has a starred value (step 6)."""
     released = Generalization.full_domain(domain, levels)
-    for row, combos in enumerate(outliers):
-        for name in choose_stars(combos, domain.names, ranks):
-            a = domain.names.index(name)
-            released.levels[row, a] = domain.heights[a]
+    stars = [choose_stars(combos, domain.names, ranks) for combos in outliers.patterns]
+    for a, name in enumerate(domain.names):
+        starred = np.array([name in chosen for chosen in stars], np.bool_)
+        released.levels[starred[outliers.pattern], a] = domain.heights[a]
     return MuArgusResult(released, levels, outliers, released.k)
 
 
 def estimate_seconds(domain: Domain) -> float:
     """Estimate the run time."""
-    return 6e-5 * len(domain)
+    return 3e-8 * len(domain) * (10 + len(list_combinations(domain.names, Ranks(domain.names))))
 
 
 def run(task: Task, domain: Domain) -> SearchResult:
@@ -211,7 +244,7 @@ def _make_holder_choice(task: Task, domain: Domain) -> HolderChoice | None:
         return None
 
     def decide(levels: Levels, outliers: Outliers) -> str | None:
-        return choose(dict(zip(domain.names, levels, strict=True)), _count_records(domain, outliers))
+        return choose(dict(zip(domain.names, levels, strict=True)), _count_records(domain, outliers.mark_rows()))
 
     return decide
 
@@ -231,17 +264,17 @@ def list_combinations(names: Sequence[str], ranks: Ranks, tested: CombinationRul
 
 def find_outliers(domain: Domain, levels: Levels, k: int, tests: Iterable[Combination]) -> Outliers:
     """Return for each row the combinations whose values occur fewer than k times."""
-    outliers: list[list[Combination]] = [[] for _ in range(len(domain))]
+    outliers = Outliers(((),), np.zeros(len(domain), np.int64))
     for names in tests:
         node = tuple(
             level if name in names else height
             for name, level, height in zip(domain.names, levels, domain.heights, strict=True)
         )
         into = domain.classes(node)
-        occurs = np.bincount(into, domain.tally.sizes)[into]
-        for row in np.flatnonzero(occurs < k):
-            outliers[row].append(names)
-    return tuple(tuple(combos) for combos in outliers)
+        rare = (np.bincount(into, domain.tally.sizes) < k)[into]
+        if rare.any():
+            outliers = outliers.add(names, rare)
+    return outliers
 
 
 def choose_stars(combos: Sequence[Combination], names: Sequence[str], ranks: Ranks) -> list[str]:
