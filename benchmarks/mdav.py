@@ -70,7 +70,7 @@ def against_the_plain_kernel() -> Iterator[Row]:
             x = Points.from_array(table(100_000, width))
             labels = []
             tree = seconds(lambda x=x, labels=labels: labels.append(mdav(x, 10)), times=2)
-            plain = seconds(lambda x=x, labels=labels: labels.append(mdav_compiled(x, 10, no_progress, "mdav_flat")))
+            plain = seconds(lambda x=x, labels=labels: labels.append(mdav_compiled(x, 10, no_progress, flat=True)))
             if not all((other == labels[0]).all() for other in labels):
                 raise AssertionError("the kernels differ")
             yield {

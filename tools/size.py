@@ -36,7 +36,7 @@ folder, load = sys.argv[1], kernels.load
 
 def load_counted(name):
     module = load(name)
-    return SimpleNamespace(**vars(module) | {"advance": counted(module.advance)}) if name == "mdav_tree" else module
+    return SimpleNamespace(**vars(module) | {"advance": counted(module.advance)}) if name == "mdav" else module
 
 def counted(kernel):
     def run(*args):

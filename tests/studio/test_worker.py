@@ -71,6 +71,6 @@ def test_a_run_that_compiles_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = RunReporter(lambda event: told.append(event["stage"]))
     heard.report_progress("plan", 1, 2)
     load("geometry")  # whose module brings others of the package
-    monkeypatch.setattr("kinfold.kernels._compiling", ["mdav_tree"])
+    monkeypatch.setattr("kinfold.kernels._compiling", ["mdav"])
     heard.report_progress("plan", 1, 2)
     assert told == ["plan", "compile"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from kinfold.kernels import descent, draws, exact_sums, groups, moves, plain_search, queries, univariate
+from kinfold.kernels import descent, draws, groups, moves, plain_search, queries, records, univariate
 from kinfold.kernels import geometry as distances
 from kinfold.kernels import geometry as means
 from kinfold.kernels import plain_search as paths
@@ -36,11 +36,11 @@ FLOATS = st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=30)
 
 def summed(values, gone=()):
     """The exact sum as plain Python; tests/property/test_mdav.py has it compiled."""
-    sums, digits = np.zeros((1, exact_sums.LIMBS), np.int64), np.zeros(exact_sums.DIGITS, np.int64)
+    sums, digits = np.zeros((1, records.LIMBS), np.int64), np.zeros(records.DIGITS, np.int64)
     for some, times in ((values, 1), (gone, -1)):
         for value in some:
-            uncompiled(exact_sums.add)(sums, 0, int(np.float64(value).view(np.int64)), times)
-    return uncompiled(exact_sums.rounded)(sums, 0, digits)
+            uncompiled(records.add_to_sum)(sums, 0, int(np.float64(value).view(np.int64)), times)
+    return uncompiled(records.round_sum)(sums, 0, digits)
 
 
 @settings(max_examples=200, deadline=None)
@@ -145,7 +145,7 @@ def test_the_trees_find_what_a_scan_of_those_left_finds(points, data):
     run = start_folded_run(points, data.draw(st.integers(1, 8))) if strata == 1 else start_unfolded_run(points)
     layers = [np.arange(s, len(points), strata, dtype=np.int32) for s in range(strata)]
     layers = [layer for layer in layers if len(layer)]
-    tree = grow_tree(run, points, lambda _: 8) if strata == 1 else grow_trees(run, points, layers, 8)
+    tree = grow_tree(run, points, 8) if strata == 1 else grow_trees(run, points, layers, 8)
     left = {p: np.flatnonzero(run.folded.point == p).tolist() for p in range(len(run.folded.head))}
     some = range(data.draw(st.integers(0, len(points) - 1)))
     gone = [left[data.draw(st.sampled_from([p for p in left if left[p]]))].pop(0) for _ in some]

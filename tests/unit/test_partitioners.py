@@ -105,17 +105,17 @@ def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, tmp_path):
     loaded = []
     monkeypatch.setattr(kernels, "machine_code", lambda: tmp_path)
     monkeypatch.setattr(kernels.importlib, "import_module", loaded.append)
-    monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav_flat", raising=False)
+    monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav", raising=False)
     with caplog.at_level(logging.INFO, "kinfold"):
-        kernels.load("mdav_flat")
-    assert "compiling mdav_flat" in caplog.text
-    assert loaded == ["kinfold.kernels.mdav_flat"]
+        kernels.load("mdav")
+    assert "compiling mdav" in caplog.text
+    assert loaded == ["kinfold.kernels.mdav"]
 
 
 @compiles
 def test_machine_code_older_than_a_source_is_thrown_away(tmp_path):
 
-    old, new = tmp_path / "mdav_flat.advance-1.py311.nbi", tmp_path / "mdav_tree.advance-1.py311.nbi"
+    old, new = tmp_path / "mdav.advance_flat-1.py311.nbi", tmp_path / "mdav.advance-1.py311.nbi"
     old.write_bytes(b"")
     new.write_bytes(b"")
     os.utime(old, (1, 1))
@@ -134,20 +134,20 @@ def test_a_kernel_that_does_not_compile_leaves_the_collector_on(monkeypatch, tmp
 
     monkeypatch.setattr(kernels, "machine_code", lambda: tmp_path)
     monkeypatch.setattr(kernels.importlib, "import_module", broken)
-    monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav_flat", raising=False)
+    monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav", raising=False)
     with pytest.raises(RuntimeError, match="no compiler"):
-        kernels.load("mdav_flat")
+        kernels.load("mdav")
     assert gc.isenabled()
 
 
 @compiles
 def test_an_inner_kernel_called_from_python_runs_as_plain_python():
-    from kinfold.kernels import exact_sums as exact
+    from kinfold.kernels import records as exact
 
-    assert type(exact.add).__name__ == "_Inner"
+    assert type(exact.add_to_sum).__name__ == "_Inner"
     sums, digits = np.zeros((1, exact.LIMBS), np.int64), np.zeros(exact.DIGITS, np.int64)
-    exact.add(sums, 0, int(np.float64(1.5).view(np.int64)), 1)
-    assert exact.rounded(sums, 0, digits) == 1.5
+    exact.add_to_sum(sums, 0, int(np.float64(1.5).view(np.int64)), 1)
+    assert exact.round_sum(sums, 0, digits) == 1.5
 
 
 # V-MDAV, univariate and approximate

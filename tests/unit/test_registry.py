@@ -96,7 +96,7 @@ def loads(path: Path) -> set[str]:
 
 def test_an_everyday_warm_up_is_what_the_plain_method_promises_and_the_measures_need() -> None:
     assert list_kernels("mdav") == (*list_methods()["mdav"].kernels, *measures.KERNELS)
-    assert set(list_kernels()) == {*list_kernels("mdav"), "promises", "repair", "settling"}
+    assert set(list_kernels()) == {*list_kernels("mdav"), "promises", "repair"}
     assert set(list_kernels("lattice")) < set(MODULES)
     with pytest.raises(PolicyError, match="no method 'mda'"):
         list_kernels("mda")

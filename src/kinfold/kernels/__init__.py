@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 # Modules with entry points, in the order in which a warm-up compiles them.
 MODULES = (
-    *("box_tree", "clustering", "mdav_tree", "mdav_flat", "vmdav", "t_first", "geometry", "univariate"),
-    *("draws", "promises", "plain_search", "promised_search", "repair", "settling"),
+    *("box_tree", "clustering", "mdav", "vmdav", "t_first", "geometry", "univariate"),
+    *("draws", "promises", "plain_search", "promised_search", "repair"),
     *("pricing", "t_merge", "k_first"),
     *("rollup", "statements", "cell_search", "opening", "linkage"),
 )

@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.kernels import records as mixed
-from kinfold.kernels.compiling import Flag, Int, Real, entry, inlined, lean
+from kinfold.kernels.compiling import Flag, Floats, Int, Ints, Real, Rows, entry, inlined, lean
 from kinfold.kernels.records import Folded, Mixed, make_unfolded
 
 FAN = 8  # children of a block: a cache line of doubles, two to four vectors
@@ -40,26 +39,26 @@ _SAMPLE_POINTS = 64  # by which the widest attribute is chosen
 class Tree(NamedTuple):
     """Blocks and leaves of points with a numbers and b codes. Nodes are the blocks of all trees, then the leaves."""
 
-    root: NDArray[np.int32]  # (trees,) the topmost block of each
-    child: NDArray[np.int32]  # (blocks,) the first child of a block
-    parent: NDArray[np.int32]  # (nodes,) 8 times the block above, plus which child of it; -1 at a root
-    home: NDArray[np.int32]  # (points,) the leaf of each point
-    hub: NDArray[np.float64]  # (a,)
-    ends: NDArray[np.float64]  # (blocks, 2a + 1, 8) low ends, high ends, reach: squared distance from the hub
-    codes: NDArray[np.int32]  # (blocks, 2b + 1, 8) first codes, last codes, lowest record
-    size: NDArray[np.int32]  # (leaves,) remaining points
-    x: NDArray[np.float64]  # (leaves, a, cap) their numbers
-    c: NDArray[np.int32]  # (leaves, b, cap) their codes
+    root: Rows  # (trees,) the topmost block of each
+    child: Rows  # (blocks,) the first child of a block
+    parent: Rows  # (nodes,) 8 times the block above, plus which child of it; -1 at a root
+    home: Rows  # (points,) the leaf of each point
+    hub: Floats  # (a,)
+    ends: Floats  # (blocks, 2a + 1, 8) low ends, high ends, reach: squared distance from the hub
+    codes: Rows  # (blocks, 2b + 1, 8) first codes, last codes, lowest record
+    size: Rows  # (leaves,) remaining points
+    x: Floats  # (leaves, a, cap) their numbers
+    c: Rows  # (leaves, b, cap) their codes
     held: Any  # (leaves, cap) of LEAF_POINT
 
 
 class Sort(NamedTuple):
     """The points to sort into trees, and room to sort them."""
 
-    order: NDArray[np.int32]  # the lowest remaining record of each point, tree by tree
-    first: NDArray[np.int64]  # (trees + 1,) where those of each tree start
-    key: NDArray[np.float64]  # as long as the order
-    spread: NDArray[np.float64]  # (a + b,) weight of each attribute when the widest is chosen
+    order: Rows  # the lowest remaining record of each point, tree by tree
+    first: Ints  # (trees + 1,) where those of each tree start
+    key: Floats  # as long as the order
+    spread: Floats  # (a + b,) weight of each attribute when the widest is chosen
 
 
 def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int) -> Tree:
@@ -86,7 +85,7 @@ def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int) -> Tree:
     )  # fmt: skip
 
 
-def _shape(halvings: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _shape(halvings: int) -> tuple[Ints, Ints]:
     """Return the first child of each block and the parent of each node of one tree, eight children a level."""
     fans = [FAN] * (halvings // 3)
     if halvings % 3 or not fans:
@@ -135,7 +134,7 @@ def _halve(m: Mixed, sort: Sort, begin: Int, end: Int, middle: Int) -> None:
 
 
 @inlined
-def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: Int, right: Int, rank: Int) -> None:
+def _select(key: Floats, order: Rows, left: Int, right: Int, rank: Int) -> None:
     """Quickselect: put smaller keys before the one of this rank, larger ones after; permute `order` alike."""
     while left < right:
         a, b, c = key[left], key[(left + right) >> 1], key[right]
@@ -161,7 +160,7 @@ def _select(key: NDArray[np.float64], order: NDArray[np.int32], left: Int, right
 
 
 @inlined
-def _fill_leaf(tree: Tree, m: Mixed, folded: Folded, leaf: Int, order: NDArray[np.int32]) -> None:
+def _fill_leaf(tree: Tree, m: Mixed, folded: Folded, leaf: Int, order: Rows) -> None:
     """Copy these points into a leaf."""
     tree.size[leaf] = order.size
     for i in range(order.size):
@@ -232,7 +231,7 @@ def _remove_point(tree: Tree, leaf: Int, slot: Int) -> None:
 
 
 @lean
-def shrink(tree: Tree, leaf: Int, up: Flag, room: NDArray[np.float64]) -> None:
+def shrink(tree: Tree, leaf: Int, up: Flag, room: Floats) -> None:
     """Measure the marked ends of a leaf's box, then (up) the boxes above, as room as they change."""
     changed = _measure_leaf(tree, leaf, room) and up
     block = tree.parent[tree.child.size + leaf] >> 3
@@ -242,7 +241,7 @@ def shrink(tree: Tree, leaf: Int, up: Flag, room: NDArray[np.float64]) -> None:
 
 
 @inlined
-def _measure_leaf(tree: Tree, leaf: Int, room: NDArray[np.float64]) -> Flag:
+def _measure_leaf(tree: Tree, leaf: Int, room: Floats) -> Flag:
     """Measure the marked ends of a leaf's box; return whether it changed."""
     above = tree.parent[tree.child.size + leaf]
     block, t = above >> 3, above & 7
@@ -283,7 +282,7 @@ def _measure_leaf(tree: Tree, leaf: Int, room: NDArray[np.float64]) -> Flag:
 
 
 @inlined
-def _reach(tree: Tree, leaf: Int, room: NDArray[np.float64]) -> Real:
+def _reach(tree: Tree, leaf: Int, room: Floats) -> Real:
     """Return the largest squared distance of a leaf's numbers from the hub; `room` is room for a leaf."""
     size = tree.size[leaf]
     for i in range(size):
@@ -334,7 +333,7 @@ def _measure_block(tree: Tree, block: Int) -> Flag:
 
 
 @inlined
-def measure_all(tree: Tree, room: NDArray[np.float64]) -> None:
+def measure_all(tree: Tree, room: Floats) -> None:
     """Measure every box, and its largest distance from the hub; `room` is room for a leaf."""
     for leaf in range(tree.size.size):
         above = tree.parent[tree.child.size + leaf]

@@ -23,13 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.kernels import statements
-from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
 from kinfold.kernels.draws import below, draw
-from kinfold.kernels.statements import Forest, joint_loss, statement_loss, widen
-
-Nodes = NDArray[np.int32]
-Rows = NDArray[np.int32]
-Ints = NDArray[np.int64]
+from kinfold.kernels.statements import Forest, Nodes, joint_loss, statement_loss, widen
 
 COST_ROUNDING = 1e-12
 MISS_PENALTY = 1e3  # for each record of a class that misses a promise: more than any statement can lose
@@ -335,7 +331,7 @@ def _replace_classes(c: CellClasses, p: Parts) -> None:
 
 
 @entry(_CLASSES, statements.example_forest(), _PARTS, np.zeros(1))
-def rebuild(c: CellClasses, f: Forest, p: Parts, temperatures: NDArray[np.float64]) -> float:
+def rebuild(c: CellClasses, f: Forest, p: Parts, temperatures: Floats) -> float:
     """Take a step at each temperature and return the change of cost; at a high one a step may cost more, at random."""
     change = 0.0
     for t in range(temperatures.size):

@@ -10,14 +10,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.kernels import records as mixed
 from kinfold.kernels.box_tree import Tree
-from kinfold.kernels.compiling import Int, entry, inlined
-from kinfold.kernels.exact_sums import Centroid, count, make_centroid
+from kinfold.kernels.compiling import Int, Rows, entry, inlined
 from kinfold.kernels.queries import Query, find_nearest, locate, make_query, remove
-from kinfold.kernels.records import Folded, Mixed, fold, make_place, make_unfolded, to_record
+from kinfold.kernels.records import (
+    Centroid,
+    Folded,
+    Mixed,
+    count_record,
+    fold,
+    make_centroid,
+    make_place,
+    make_unfolded,
+    to_record,
+)
 
 STATE = np.dtype(
     [
@@ -44,7 +52,7 @@ class Run(NamedTuple):
     folded: Folded
     centroid: Centroid
     query: Query
-    labels: NDArray[np.int32]  # (n,) -1 for a remaining record
+    labels: Rows  # (n,) -1 for a remaining record
     state: Any  # (1,) of STATE
 
 
@@ -63,10 +71,10 @@ def example_run() -> Run:
 
 
 @entry(mixed.example_records(), example_run().folded, example_run().centroid, np.zeros(1, np.int32))
-def fill(m: Mixed, folded: Folded, centroid: Centroid, table: NDArray[np.int32]) -> Int:
+def fill(m: Mixed, folded: Folded, centroid: Centroid, table: Rows) -> Int:
     """Fold the records (unless `table` is empty, see `fold`), count them, and return the number of points."""
     for record in range(m.numbers.shape[0]):
-        count(m, centroid, record, 1)
+        count_record(m, centroid, record, 1)
     return fold(m, centroid.bits, folded, table) if table.size > 0 else m.numbers.shape[0]
 
 
@@ -91,6 +99,6 @@ def take(tree: Tree, run: Run, many: Int) -> None:
     for i in range(many):
         record = run.query.nearest[i].record
         run.labels[record] = state.label
-        count(run.m, run.centroid, record, -1)
+        count_record(run.m, run.centroid, record, -1)
     state.records -= many
     state.points -= remove(tree, run.folded, run.query, many)

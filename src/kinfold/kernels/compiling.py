@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
 from numba import config, njit, typeof, types, version_info
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.registry import CPUDispatcher
+from numpy.typing import NDArray
 
 from kinfold.kernels import machine_code
 
@@ -26,6 +28,9 @@ Kernel: TypeAlias = Any
 Int: TypeAlias = Any
 Real: TypeAlias = Any
 Flag: TypeAlias = Any
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Rows: TypeAlias = NDArray[np.int32]  # records, groups or codes
 
 _NO_C: dict[str, Any] = {"no_cfunc_wrapper": True}  # no call through a pointer
 _NO_WAY_IN: dict[str, Any] = {"no_cpython_wrapper": True}  # slow to compile, and Python never calls

@@ -23,17 +23,15 @@ from __future__ import annotations
 
 import math
 
-from kinfold.kernels.compiling import lean
+from kinfold.kernels.compiling import Floats, Rows, lean
 from kinfold.kernels.draws import Stream, below, draw
 from kinfold.kernels.groups import (
     CHOSEN,
     RECORD,
     SECOND,
     Asked,
-    Floats,
     Groups,
     Kept,
-    Rows,
     distance_to_group,
     holds,
     join,

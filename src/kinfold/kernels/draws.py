@@ -7,11 +7,10 @@ and nothing overflows a signed 64-bit integer, compiled or not.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.compiling import Ints, entry, inner
 
-Stream = NDArray[np.int64]  # (2,) the two generators
+Stream = Ints  # (2,) the two generators
 
 
 def make_stream(seed: int) -> Stream:

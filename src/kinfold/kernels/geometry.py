@@ -6,13 +6,9 @@ Cost: O(n² a) time; O(n²) memory for a table, O(n) without.   Ties: the lowest
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import entry, inner
-from kinfold.kernels.exact_sums import DIGITS, LIMBS, add, rounded
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int32]
+from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
+from kinfold.kernels.records import DIGITS, LIMBS, add_to_sum, round_sum
 
 
 @inner
@@ -74,7 +70,7 @@ def find_nearest_rows(numbers: Floats, near: Rows) -> None:
 
 
 @entry(np.zeros((1, 1)), np.zeros(2, np.int64), np.zeros((1, 1)))
-def group_means(values: NDArray[np.float64], starts: NDArray[np.int64], means: NDArray[np.float64]) -> None:
+def group_means(values: Floats, starts: Ints, means: Floats) -> None:
     """Write the mean of rows starts[g] to starts[g + 1] into row g of `means`: an exact sum, rounded once."""
     bits = values.view(np.int64)
     sums, digits = np.zeros((1, LIMBS), np.int64), np.zeros(DIGITS, np.int64)
@@ -82,6 +78,6 @@ def group_means(values: NDArray[np.float64], starts: NDArray[np.int64], means: N
         begin, end = starts[group], starts[group + 1]
         for column in range(values.shape[1]):
             for row in range(begin, end):
-                add(sums, 0, bits[row, column], 1)
-            means[group, column] = rounded(sums, 0, digits) / (end - begin)
+                add_to_sum(sums, 0, bits[row, column], 1)
+            means[group, column] = round_sum(sums, 0, digits) / (end - begin)
             sums[:] = 0

@@ -27,15 +27,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import inlined, lean
+from kinfold.kernels.compiling import Floats, Ints, Rows, inlined, lean
 from kinfold.kernels.promises import measure_miss
 from kinfold.kernels.records import Mixed, code_gaps
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int32]
-Ints = NDArray[np.int64]
 Asked: TypeAlias = Any  # Mixed or None: the source of distances
 Kept: TypeAlias = Any  # Promises or None: what every group must keep
 

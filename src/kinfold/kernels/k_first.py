@@ -14,18 +14,13 @@ O(n log n + n k²) for other promises.   Ties: the nearest record of the lowest 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
 from kinfold.kernels.promises import Promises, example_promises, gather_codes, measure_miss, ordered_distance
-
-Rows = NDArray[np.int32]
-Positions = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @inner
-def sift(distances: Floats, heap: Positions, at: int, size: int) -> None:
+def sift(distances: Floats, heap: Ints, at: int, size: int) -> None:
     """Let the element at this place of the heap sink. Ties: the lower position."""
     item = heap[at]
     while True:
@@ -48,7 +43,7 @@ def is_nearer(distances: Floats, a: int, b: int) -> bool:
 
 
 @inner
-def gather_nearest(distances: Floats, heap: Positions, k: int) -> Positions:
+def gather_nearest(distances: Floats, heap: Ints, k: int) -> Ints:
     """Take the k nearest positions from a heap; the rest stays a heap."""
     size = heap.size
     for at in range(size // 2 - 1, -1, -1):
@@ -69,7 +64,7 @@ def count_table_records(p: Promises) -> float:
 
 
 @inner
-def evaluate_values(p: Promises, members: Rows, work: Floats, place: Positions) -> None:
+def evaluate_values(p: Promises, members: Rows, work: Floats, place: Ints) -> None:
     """Compute for each value the least work to the table after a record of that value replaces a member, and which one.
 
     The class without the member has B(v); the record adds 1 from its own value on. So the work of a value is
@@ -96,7 +91,7 @@ def evaluate_values(p: Promises, members: Rows, work: Floats, place: Positions) 
 
 
 @entry(example_promises(), np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32))
-def complete(limits: Promises, rows: Positions, distances: Floats, members: Rows) -> None:
+def complete(limits: Promises, rows: Ints, distances: Floats, members: Rows) -> None:
     """Choose the records of a cluster, from `rows` (ascending) and their distances to the seed, for any promises.
 
     An exchange is judged by how much the promises are missed.
@@ -123,7 +118,7 @@ def complete(limits: Promises, rows: Positions, distances: Floats, members: Rows
 
 
 @entry(example_promises(), np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32))
-def complete_ordered(limits: Promises, rows: Positions, distances: Floats, members: Rows) -> None:
+def complete_ordered(limits: Promises, rows: Ints, distances: Floats, members: Rows) -> None:
     """Choose what `complete` chooses, for one distance over ordered values, which is lowered as much as possible.
 
     The effect of an exchange depends on the value of the record alone. So after each exchange one pass evaluates all

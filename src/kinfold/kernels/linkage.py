@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.kernels import box_tree
 from kinfold.kernels.box_tree import Tree
-from kinfold.kernels.compiling import Int, Real, entry, inlined
+from kinfold.kernels.compiling import Floats, Int, Ints, Real, Rows, entry, inlined
 from kinfold.kernels.queries import Query, count_tied, make_query
 from kinfold.kernels.records import Mixed, Place, make_no_scales, make_unfolded
 
@@ -26,15 +25,15 @@ class Target(NamedTuple):
     points: Mixed
     tree: Tree
     query: Query
-    table: NDArray[np.int64]  # (b,) where the table of each code starts
-    width: NDArray[np.int64]  # (b,) how many released codes it has
+    table: Ints  # (b,) where the table of each code starts
+    width: Ints  # (b,) how many released codes it has
 
 
 def make_target(
-    numbers: NDArray[np.float64],
-    codes: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    tables: Sequence[NDArray[np.float64]],
+    numbers: Floats,
+    codes: Rows,
+    sizes: Ints,
+    tables: Sequence[Floats],
 ) -> Target:
     """Return distinct released points, each with its number of records, in a tree; one distance table for each code."""
     points = Mixed(numbers, codes, make_no_scales())
@@ -67,9 +66,7 @@ _NUMBERS, _CODES, _ONE = np.zeros((1, 1)), np.zeros((1, 0), np.int32), np.ones(1
 
 
 @entry(_NUMBERS, _CODES, _ONE, make_target(_NUMBERS, _CODES, _ONE, []))
-def credit(
-    numbers: NDArray[np.float64], codes: NDArray[np.int32], own: NDArray[np.int64], target: Target
-) -> NDArray[np.float64]:
+def credit(numbers: Floats, codes: Rows, own: Ints, target: Target) -> Floats:
     """Return for each record that the attacker knows 1 / the records nearest to it if its own point is, else 0."""
     shares, place = np.zeros(own.size), target.query.place
     for i in range(own.size):

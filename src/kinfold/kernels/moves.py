@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiling import inlined, lean
+from kinfold.kernels.compiling import Rows, inlined, lean
 from kinfold.kernels.draws import Stream, below, make_stream
 from kinfold.kernels.groups import (
     RECORD,
@@ -30,7 +30,6 @@ from kinfold.kernels.groups import (
     Asked,
     Groups,
     Kept,
-    Rows,
     admits,
     distance_to_group,
     distance_to_mean,

@@ -17,13 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import entry, inner
-
-Rows = NDArray[np.int32]
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
 
 GAIN_ROUNDING = 1e-9
 _KEYS, _INTS = np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
@@ -54,7 +49,7 @@ def example_groups() -> PatternGroups:
 
 
 @inner
-def _number_rows(keys: NDArray[np.int64], whole: Ints, hidden: Ints, groups: int, room: tuple[Ints, Ints, Ints]) -> int:
+def _number_rows(keys: Ints, whole: Ints, hidden: Ints, groups: int, room: tuple[Ints, Ints, Ints]) -> int:
     """Number the rows that are equal except in the hidden columns, from `groups` on, and return the next number.
 
     The number of each row is written to the first array of the room. The other two are a hash table: a number and its
@@ -86,7 +81,7 @@ def _make_room(rows: int) -> tuple[Ints, Ints, Ints]:
 
 
 @inner
-def _make_keys(keys: NDArray[np.int64]) -> Ints:
+def _make_keys(keys: Ints) -> Ints:
     """Return the key of each row with nothing hidden."""
     whole = np.zeros(keys.shape[0], np.int64)
     for row in range(keys.shape[0]):
@@ -96,7 +91,7 @@ def _make_keys(keys: NDArray[np.int64]) -> Ints:
 
 
 @entry(_KEYS, _INTS, _INTS, np.zeros((1, 1), np.int32), _INTS)
-def group_alike(keys: NDArray[np.int64], hidden: Ints, first: Ints, group: Rows, counts: Ints) -> int:
+def group_alike(keys: Ints, hidden: Ints, first: Ints, group: Rows, counts: Ints) -> int:
     """Number the rows that are equal under each pattern, all patterns together, and return the number of groups.
 
     Pattern p hides the columns `hidden[first[p] : first[p + 1]]`; `counts` receives the number of its groups.
@@ -112,7 +107,7 @@ def group_alike(keys: NDArray[np.int64], hidden: Ints, first: Ints, group: Rows,
 
 
 @entry(_KEYS, _INTS, 1, _INTS, _INTS, _INTS)
-def count_alike(keys: NDArray[np.int64], stands: Ints, k: int, hidden: Ints, first: Ints, counts: Ints) -> None:
+def count_alike(keys: Ints, stands: Ints, k: int, hidden: Ints, first: Ints, counts: Ints) -> None:
     """Count the records that are, under each pattern, equal to at least k in all."""
     whole, room, size = _make_keys(keys), _make_room(keys.shape[0]), np.zeros(keys.shape[0], np.int64)
     begun = 0

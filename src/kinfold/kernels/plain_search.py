@@ -19,9 +19,9 @@ import numpy as np
 
 from kinfold.kernels import descent, groups
 from kinfold.kernels import records as mixed
-from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.compiling import Floats, Rows, entry, inner
 from kinfold.kernels.draws import Stream, make_stream
-from kinfold.kernels.groups import Floats, Groups, Rows, example_groups
+from kinfold.kernels.groups import Groups, example_groups
 from kinfold.kernels.records import Mixed
 
 MIN_PATH_GAIN = 1e-12  # a gain below this is rounding

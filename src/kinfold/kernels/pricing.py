@@ -23,13 +23,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.compiling import Floats, Rows, entry, inner
 from kinfold.kernels.geometry import keep_nearest
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int32]
 
 PRICE_ROUNDING = 1e-9  # a reduced cost above minus this is rounding
 

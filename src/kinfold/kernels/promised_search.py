@@ -19,9 +19,9 @@ import math
 import numpy as np
 
 from kinfold.kernels import descent, promises
-from kinfold.kernels.compiling import entry
+from kinfold.kernels.compiling import Floats, Rows, entry
 from kinfold.kernels.draws import Stream, below, draw, make_stream
-from kinfold.kernels.groups import Floats, Groups, Rows, example_groups, fits, recount
+from kinfold.kernels.groups import Groups, example_groups, fits, recount
 from kinfold.kernels.moves import (
     EXAMPLE_SEARCH,
     Curves,

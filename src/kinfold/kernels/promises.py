@@ -16,12 +16,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import entry, lean
-
-Rows = NDArray[np.int32]
-Floats = NDArray[np.float64]
+from kinfold.kernels.compiling import Floats, Ints, Rows, entry, lean
 
 ORDERED, NESTED, SHARE, DISTINCT, EFFECTIVE, RECURSIVE = range(6)
 MAX_TABLED_SIZE = 64  # up to this class size a table holds the places where the table crosses the class
@@ -31,18 +27,18 @@ _RELATIVE_TOLERANCE = 1e-12  # relative, as in the models
 class Promises(NamedTuple):
     """What every class must keep, packed for the kernels."""
 
-    kind: NDArray[np.int64]  # (p,)
-    limit: NDArray[np.float64]  # (p,)
-    c: NDArray[np.float64]  # (p,) recursive
-    row: NDArray[np.int64]  # (p + 1,) first row of codes of each promise
-    codes: NDArray[np.int32]  # (rows, n)
-    start: NDArray[np.int64]  # (rows + 1,) where the values of a row start in the tables below
-    total: NDArray[np.float64]  # records with a value
-    below: NDArray[np.float64]  # records with a value or a lower one
-    area: NDArray[np.float64]  # (values + 1 for each row) running sums of `below`
-    turn: NDArray[np.int32]  # (rows, (MAX_TABLED_SIZE + 1)²) crossings, by size s and j
-    codes_held: NDArray[np.int32]  # (n,) room
-    heaps: NDArray[np.float64]  # (n,) room
+    kind: Ints  # (p,)
+    limit: Floats  # (p,)
+    c: Floats  # (p,) recursive
+    row: Ints  # (p + 1,) first row of codes of each promise
+    codes: Rows  # (rows, n)
+    start: Ints  # (rows + 1,) where the values of a row start in the tables below
+    total: Floats  # records with a value
+    below: Floats  # records with a value or a lower one
+    area: Floats  # (values + 1 for each row) running sums of `below`
+    turn: Rows  # (rows, (MAX_TABLED_SIZE + 1)²) crossings, by size s and j
+    codes_held: Rows  # (n,) room
+    heaps: Floats  # (n,) room
 
 
 def example_promises() -> Promises:
@@ -213,9 +209,7 @@ def measure_miss(p: Promises, members: Rows, leaving: int, arriving: int) -> flo
 
 
 @entry(example_promises(), np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(1))
-def measure_misses(
-    p: Promises, order: NDArray[np.int32], start: NDArray[np.int64], result: NDArray[np.float64]
-) -> None:
+def measure_misses(p: Promises, order: Rows, start: Ints, result: Floats) -> None:
     """Measure by how much each class misses its promises; class g is order[start[g]:start[g + 1]]."""
     for g in range(result.size):
         result[g] = measure_miss(p, order[start[g] : start[g + 1]], -1, -1)

@@ -20,10 +20,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.kernels.box_tree import FAN, NO_RECORD, Tree, find_slot, remove_record, shrink
-from kinfold.kernels.compiling import Flag, Int, Real, inlined, lean
+from kinfold.kernels.compiling import Flag, Floats, Int, Real, inlined, lean
 from kinfold.kernels.records import Folded, Place
 
 _STACK_SIZE = 128  # room on the stack: seven more nodes for each level, of which 2³¹ records have at most nine
@@ -50,10 +49,10 @@ class Query(NamedTuple):
     place: Place
     request: Any  # (1,) of REQUEST
     stack: Any  # (_STACK_SIZE,) of AHEAD: nodes to visit, with bounds and lowest records
-    bound: NDArray[np.float64]  # (8,) bounds of a block's boxes
-    product: NDArray[np.float64]  # (8,) their products with the hub
-    distance: NDArray[np.float64]  # (cap,) of a leaf's points
-    offset: NDArray[np.float64]  # (a,) place - hub
+    bound: Floats  # (8,) bounds of a block's boxes
+    product: Floats  # (8,) their products with the hub
+    distance: Floats  # (cap,) of a leaf's points
+    offset: Floats  # (a,) place - hub
     nearest: Any  # (k,) of NEIGHBOUR: the nearest records, ascending
 
 
@@ -68,7 +67,7 @@ def make_query(place: Place, k: int, cap: int) -> Query:
 
 
 @inlined
-def distances(tree: Tree, leaf: Int, place: Place, out: NDArray[np.float64]) -> None:
+def distances(tree: Tree, leaf: Int, place: Place, out: Floats) -> None:
     """Compute the squared distances of a leaf's points from the place, attribute by attribute.
 
     Inlined: passing so many arrays takes a quarter of the time of the distances.
@@ -99,7 +98,7 @@ def distances(tree: Tree, leaf: Int, place: Place, out: NDArray[np.float64]) -> 
 
 
 @inlined
-def _least(tree: Tree, block: Int, place: Place, bound: NDArray[np.float64]) -> None:
+def _least(tree: Tree, block: Int, place: Place, bound: Floats) -> None:
     """Bound the distances in each of a block's boxes from below."""
     ends, codes = tree.ends, tree.codes
     for t in range(FAN):
@@ -124,7 +123,7 @@ def _least(tree: Tree, block: Int, place: Place, bound: NDArray[np.float64]) -> 
 
 
 @lean
-def _least_gap(row: NDArray[np.float64], start: Int, first: Int, last: Int) -> Real:
+def _least_gap(row: Floats, start: Int, first: Int, last: Int) -> Real:
     """Return a lower bound on the distances of the codes from the first to the last."""
     if last - first > _MAX_CODES_SCANNED:
         return 0.0
@@ -234,7 +233,7 @@ def _comes_after(distance: Real, record: Int, nearest: Any, k: Int) -> Flag:
 
 
 @inlined
-def _count_within(distance: NDArray[np.float64], size: Int, limit: Real) -> Int:
+def _count_within(distance: Floats, size: Int, limit: Real) -> Int:
     """Count the points of a leaf within the limit; most leaves have none."""
     many = 0
     for i in range(size):

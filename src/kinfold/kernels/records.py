@@ -1,4 +1,4 @@
-"""Records as arrays: numbers and codes, scales of codes, squared distances, and equal records folded into points.
+"""Records as arrays: numbers and codes, squared distances, equal records folded into points, and their exact centre.
 
 The distance is that of `kinfold.tables.points`, summed attribute by attribute, numbers first.
 
@@ -9,16 +9,25 @@ as much as the codes of that ancestor, and no table of codes by codes is needed.
 Equal records are folded into one point, which a query visits once. The records of a point are removed in their order,
 because the lowest wins a tie, so the remaining ones are always the last of its list. Folding takes O(n d) time and a
 hash table of 4n to 8n bytes.
+
+Exact sums of doubles, from which summands can be removed again: a sum is a row of limbs, one for each 32 bits from the
+smallest denormal (2⁻¹⁰⁷⁴) up to 2⁵⁹⁰, a fixed-point number wide enough for every double up to 1e150. A double changes
+three limbs. No limb overflows before 2³⁰ summands, so the sum is exact; `round_sum` rounds it once, to nearest even:
+the result of `math.fsum`.
+
+The centre of the remaining records holds the mean of each number (its exact sum, rounded once, over the count), the
+lower median of each ordinal code and the mode of each nominal code, the lowest of equals.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import Flag, Int, Real, inlined, lean
+from kinfold.kernels.compiling import Flag, Floats, Int, Ints, Real, Rows, inlined, lean
 
 COLUMN = np.dtype(
     [
@@ -36,17 +45,17 @@ class Scales(NamedTuple):
     """The scales of the b code columns, one after the other."""
 
     column: Any  # (b + 1,) of COLUMN; the last one says where all end
-    gap: NDArray[np.float64]  # squared weighted distances by steps (ordinal; the last is null's) or levels
+    gap: Floats  # squared weighted distances by steps (ordinal; the last is null's) or levels
     span: Any  # of SPAN, for each ancestor of a code, level by level below the top
 
 
 class Place(NamedTuple):
     """The point that distances are measured from."""
 
-    numbers: NDArray[np.float64]  # (a,)
-    codes: NDArray[np.int32]  # (b,) -1 if the distances have no order
-    row: NDArray[np.float64]  # distances to every code, column by column
-    start: NDArray[np.int64]  # (b,) where each column starts in the row
+    numbers: Floats  # (a,)
+    codes: Rows  # (b,) -1 if the distances have no order
+    row: Floats  # distances to every code, column by column
+    start: Ints  # (b,) where each column starts in the row
 
 
 def make_no_scales() -> Scales:
@@ -106,8 +115,8 @@ def gap_between(scales: Scales, j: Int, one: Int, other: Int) -> Real:
 class Mixed(NamedTuple):
     """n records with a numbers and b codes."""
 
-    numbers: NDArray[np.float64]  # (n, a)
-    codes: NDArray[np.int32]  # (n, b)
+    numbers: Floats  # (n, a)
+    codes: Rows  # (n, b)
     scales: Scales
 
 
@@ -126,7 +135,7 @@ def code_gaps(m: Mixed, i: Int, l: Int) -> Real:
 
 
 @lean
-def centre_code(m: Mixed, j: Int, sorted_codes: NDArray[np.int32]) -> Int:
+def centre_code(m: Mixed, j: Int, sorted_codes: Rows) -> Int:
     """Return the lower median of ordinal codes, or the mode of nominal ones. Ties: the lowest code."""
     size = sorted_codes.size
     if m.scales.column[j].height == 0:
@@ -157,10 +166,10 @@ _MIX = np.int64(-7046029254386353131)  # 2^64 / golden ratio
 class Folded(NamedTuple):
     """The p points of n records."""
 
-    point: NDArray[np.int32]  # (n,) of each record
-    member: NDArray[np.int32]  # (n,) records point by point, ascending
-    start: NDArray[np.int32]  # (p + 1,) where the members of each point start
-    head: NDArray[np.int32]  # (p,) its first remaining member
+    point: Rows  # (n,) of each record
+    member: Rows  # (n,) records point by point, ascending
+    start: Rows  # (p + 1,) where the members of each point start
+    head: Rows  # (p,) its first remaining member
 
 
 def make_unfolded(sizes: NDArray[np.integer]) -> Folded:
@@ -171,7 +180,7 @@ def make_unfolded(sizes: NDArray[np.integer]) -> Folded:
 
 
 @inlined
-def fold(m: Mixed, bits: NDArray[np.int64], folded: Folded, table: NDArray[np.int32]) -> Int:
+def fold(m: Mixed, bits: Ints, folded: Folded, table: Rows) -> Int:
     """Fill `folded`, with points in the order of their first records, and return their number.
 
     `bits` are those of the numbers. `table` has a power of two of places, more than the records, all -1.
@@ -200,7 +209,7 @@ def fold(m: Mixed, bits: NDArray[np.int64], folded: Folded, table: NDArray[np.in
 
 
 @inlined
-def _hash(m: Mixed, bits: NDArray[np.int64], record: Int) -> Int:
+def _hash(m: Mixed, bits: Ints, record: Int) -> Int:
     mixed = np.int64(0)
     for j in range(bits.shape[1]):
         value = bits[record, j] if m.numbers[record, j] != 0.0 else np.int64(0)  # -0.0 equals 0.0
@@ -221,3 +230,111 @@ def _equal(m: Mixed, one: Int, other: Int) -> Flag:
     for j in range(m.codes.shape[1]):
         same &= m.codes[one, j] == m.codes[other, j]
     return same
+
+
+LIMBS = 52
+DIGITS = LIMBS + 2  # two zeros below the lowest limb
+_LOW = 0xFFFFFFFF
+_HIDDEN = 1 << 52
+_UNIT = -1074  # the exponent of the smallest denormal
+
+
+@lean
+def add_to_sum(sums: Ints, row: Int, bits: Int, times: Int) -> None:
+    """Add the double with these bits to a row of limbs, `times` times; a negative count removes it."""
+    place = (bits >> 52) & 0x7FF
+    digits = bits & (_HIDDEN - 1)
+    if place > 0:
+        digits |= _HIDDEN
+        place -= 1
+    if bits < 0:
+        times = -times
+    limb = place >> 5
+    shift = place & 31
+    low = (digits & _LOW) << shift
+    high = (digits >> 32) << shift
+    sums[row, limb] += times * (low & _LOW)
+    sums[row, limb + 1] += times * ((low >> 32) + (high & _LOW))
+    sums[row, limb + 2] += times * (high >> 32)
+
+
+@lean
+def round_sum(sums: Ints, row: Int, digits: Ints) -> Real:
+    """Return the double nearest to the sum, ties to even; `digits` is room for DIGITS integers."""
+    digits[0] = digits[1] = 0
+    sign, carry = 1, np.int64(0)
+    for i in range(LIMBS):  # the sum as digits of 32 bits, lowest first after two zeros
+        carry += sums[row, i]
+        digits[i + 2] = carry & _LOW
+        carry >>= 32
+    if carry < 0:  # two's complement: negate the digits
+        sign, carry = -1, np.int64(1)
+        for i in range(2, DIGITS):
+            carry += _LOW - digits[i]
+            digits[i] = carry & _LOW
+            carry >>= 32
+    top = DIGITS - 1
+    while top > 1 and digits[top] == 0:
+        top -= 1
+    if top == 1:
+        return 0.0
+    shift = 0
+    while digits[top] << shift <= _LOW >> 1:
+        shift += 1
+    first = (digits[top] << shift) | (digits[top - 1] >> (32 - shift))
+    second = ((digits[top - 1] << shift) & _LOW) | (digits[top - 2] >> (32 - shift))
+    rest = (second & 3) | ((digits[top - 2] << shift) & _LOW)
+    for i in range(top - 2):
+        rest |= digits[i]
+    # 62 leading bits, the last of which is also set if any bit follows: enough to round to 53 bits once
+    word = (first << 30) | (second >> 2) | (rest != 0)
+    return math.ldexp(float(sign * word), 32 * (top - 3) - shift + 2 + _UNIT)
+
+
+class Centroid(NamedTuple):
+    """What the centre is computed from, and its last numbers."""
+
+    bits: Ints  # (n, a) of the records' numbers
+    sums: Ints  # (a, LIMBS)
+    digits: Ints  # (DIGITS,) room to round a sum
+    counts: Ints  # records of each code, column by column
+    numbers: Floats  # (a,) the last means; at first those of numpy
+
+
+def make_centroid(m: Mixed) -> Centroid:
+    """Return the centre of these records before any is counted."""
+    wide = m.numbers.shape[1]
+    return Centroid(
+        m.numbers.view(np.int64), np.zeros((wide, LIMBS), np.int64), np.zeros(DIGITS, np.int64),
+        np.zeros(m.scales.column[-1].start, np.int64), m.numbers.mean(axis=0),
+    )  # fmt: skip
+
+
+@inlined
+def count_record(m: Mixed, centroid: Centroid, record: Int, times: Int) -> None:
+    """Add a record to the centre (times = 1) or remove it (-1)."""
+    for j in range(centroid.bits.shape[1]):
+        add_to_sum(centroid.sums, j, centroid.bits[record, j], times)
+    for j in range(m.codes.shape[1]):
+        centroid.counts[m.scales.column[j].start + m.codes[record, j]] += times
+
+
+@inlined
+def to_centre(left: Int, scales: Scales, centroid: Centroid, place: Place) -> None:
+    """Move the place to the centre of the `left` records that are counted."""
+    for j in range(place.numbers.size):
+        centroid.numbers[j] = round_sum(centroid.sums, j, centroid.digits) / left
+        place.numbers[j] = centroid.numbers[j]
+    for j in range(place.codes.size):
+        start, end = scales.column[j].start, scales.column[j + 1].start
+        code = start
+        if scales.column[j].height == 0:
+            counted = centroid.counts[start]
+            while 2 * counted < left:
+                code += 1
+                counted += centroid.counts[code]
+        else:
+            for other in range(start + 1, end):
+                if centroid.counts[other] > centroid.counts[code]:
+                    code = other
+        move(scales, place, j, code - start)

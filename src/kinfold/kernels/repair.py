@@ -1,4 +1,4 @@
-"""Repair: groups that miss their promises exchange records with others until they keep them.
+"""Repair: groups that miss their promises exchange records with others until they keep them; then records settle.
 
     for each group A that misses its promises, the worst first:
         predict the miss of A for each kind of record that may leave and each that may come
@@ -15,8 +15,18 @@ errors. Every step lowers the sum of all misses, so it ends.
 tie are one point of a tree: some of them are listed, different ones from place to place, and then the next points. So a
 list leads to other values, however many records have the same.
 
-Cost: kinds² measurements of A and a trial for each helpful pair of a member and a listed record, for each step.
-Ties: the first candidate, the nearest records of the lowest kind first.
+`settle` makes groups cheaper and keeps their promises. For each record i that is to settle:
+
+        of the groups of a few neighbours, drawn at random, B is the one that takes it for the least cost
+        if its own group saves more than that: i goes to B, or swaps with one of some members of B, whichever lowers the
+        cost most and keeps the promises of both groups; if none does, i stays
+
+To find B costs a few sums, to try its members some more: most records that gain nothing are done after the first. Only
+the random stream matters, never a clock. Every step lowers the cost, so it ends.
+
+Cost: kinds² measurements of A and a trial for each helpful pair of a member and a listed record, for each step; to
+settle, O((NEIGHBOURS_TRIED + MEMBERS_TRIED) · group size) for a record, O(d) for each trial with means alone.
+Ties: the first candidate, the nearest records of the lowest kind first, the first drawn.
 """
 
 from __future__ import annotations
@@ -24,18 +34,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.kernels import box_tree, clustering, groups, promises
 from kinfold.kernels import records as mixed
 from kinfold.kernels.box_tree import Tree
 from kinfold.kernels.clustering import Run
-from kinfold.kernels.compiling import entry, lean
+from kinfold.kernels.compiling import Floats, Int, Ints, Real, Rows, entry, lean
+from kinfold.kernels.draws import Stream
 from kinfold.kernels.groups import (
-    Floats,
     Groups,
-    Ints,
-    Rows,
     admits,
     distance_to_group,
     distance_to_own_group,
@@ -43,10 +50,21 @@ from kinfold.kernels.groups import (
     get_members,
     join,
     leave,
+    pair_distance,
     recount,
     update_miss,
 )
-from kinfold.kernels.moves import cost_increase, move_change, swap_change
+from kinfold.kernels.moves import (
+    EXAMPLE_SEARCH,
+    Curves,
+    cost_increase,
+    draw_member,
+    draw_neighbour,
+    is_allowed,
+    move_change,
+    swap_change,
+    swap_records,
+)
 from kinfold.kernels.promises import Promises, measure_miss
 from kinfold.kernels.queries import find_nearest
 from kinfold.kernels.records import Mixed, move
@@ -57,8 +75,8 @@ MAX_TIED_LISTED = 2  # records listed of those that tie: another group may take 
 class KindQuery(NamedTuple):
     """Places, the kind wanted at each, and the indexed records."""
 
-    numbers: NDArray[np.float64]  # (places, a)
-    codes: NDArray[np.int32]  # (places, b)
+    numbers: Floats  # (places, a)
+    codes: Rows  # (places, b)
     kind: Rows  # (places)
     first: Ints  # (kinds + 1) the first tree of each kind
     start: Ints  # (points + 1) where the records of a point start in `member`
@@ -70,7 +88,7 @@ _QUERY = KindQuery(np.zeros((1, 1)), np.zeros((1, 0), np.int32), _ROW, _INTS, _I
 
 
 @entry(clustering.example_run(), box_tree.example_tree(), _QUERY, _ROWS)
-def list_nearest(run: Run, tree: Tree, sought: KindQuery, listed: NDArray[np.int32]) -> None:
+def list_nearest(run: Run, tree: Tree, sought: KindQuery, listed: Rows) -> None:
     """List for each place the nearest records of its kind, nearest first; -1 if there are no more."""
     query, request = run.query, run.query.request[0]
     request.wanted = listed.shape[1]
@@ -257,7 +275,7 @@ def evaluate_record(w: RepairState, a: int, l: int) -> None:
 
 
 @lean
-def evaluate_listed(w: RepairState, a: int, listed: NDArray[np.int32]) -> None:
+def evaluate_listed(w: RepairState, a: int, listed: Rows) -> None:
     """Evaluate the records listed for group a whose kinds help."""
     choose_leavers(w, a)
     for v in range(listed.shape[0]):
@@ -285,7 +303,7 @@ def make_step(w: RepairState, a: int) -> None:
 
 
 @lean
-def find_home(w: RepairState, i: int, listed: NDArray[np.int32]) -> int:
+def find_home(w: RepairState, i: int, listed: Rows) -> int:
     """Return the other group of a listed record that takes record i for the least cost, or NO_RECORD."""
     s, best = w.groups, w.best[0]
     home = NO_RECORD
@@ -304,7 +322,7 @@ def find_home(w: RepairState, i: int, listed: NDArray[np.int32]) -> int:
 
 
 @lean
-def cost_of_dissolving(w: RepairState, a: int, listed: NDArray[np.int32]) -> float:
+def cost_of_dissolving(w: RepairState, a: int, listed: Rows) -> float:
     """Return about what it costs to send each member of group a to its best home; infinite if one has none."""
     s = w.groups
     total = -s.pairs[a] / s.size[a]
@@ -326,7 +344,7 @@ def move_record(w: RepairState, i: int, g: int) -> None:
 
 
 @lean
-def dissolve(w: RepairState, a: int, listed: NDArray[np.int32]) -> bool:
+def dissolve(w: RepairState, a: int, listed: Rows) -> bool:
     """Send each member of group a to its best home; return whether that was possible, else undo it."""
     s, many = w.groups, w.groups.size[a]
     for t in range(many):
@@ -344,7 +362,7 @@ def dissolve(w: RepairState, a: int, listed: NDArray[np.int32]) -> bool:
 
 
 @lean
-def repair(w: RepairState, a: int, listed: NDArray[np.int32]) -> None:
+def repair(w: RepairState, a: int, listed: Rows) -> None:
     """Repair group a with the records listed for it, by kind."""
     s, best = w.groups, w.best[0]
     for _ in range(2 * s.size[a] + 8):
@@ -384,7 +402,7 @@ def mark_spare(w: RepairState, g: int, spare: Rows) -> None:
 
 
 @entry(_EXAMPLE, np.zeros(1, np.int64), np.zeros((1, 1, 1), np.int32), _ROW)
-def repair_all(w: RepairState, order: Ints, listed: NDArray[np.int32], spare: Rows) -> float:
+def repair_all(w: RepairState, order: Ints, listed: Rows, spare: Rows) -> float:
     """Repair these groups with the records listed for each; without lists, mark the members they can spare.
 
     Without groups, compute the costs and misses of all, and return the cost. One entry for all three, so that the
@@ -398,3 +416,69 @@ def repair_all(w: RepairState, order: Ints, listed: NDArray[np.int32], spare: Ro
         elif w.groups.size[order[t]] > 0:
             mark_spare(w, order[t], spare)
     return 0.0
+
+
+# By what sweeps reach in a second on Adult with 2, 4 and 8 attributes: 4, 6, 12 looks, 4, 8 members, reaches of 2, 3, 6
+NEIGHBOURS_TRIED = 4  # neighbours whose groups are looked at
+MEMBERS_TRIED = 8  # of a group that a record may change places with
+SETTLING_REACH = 3  # the farthest neighbour is 2^3 places away along a curve
+SETTLING_ODDS = 16  # once in so many times it is any record
+MIN_SETTLING_GAIN = 1e-9  # a gain below this share of what a record costs on average is rounding
+
+
+@lean
+def find_nearby_home(d: Mixed, s: Groups, around: Curves, stream: Stream, i: Int) -> Int:
+    """Return the group of some neighbour that takes record i for the least cost, or -1."""
+    home, least = np.int64(-1), np.inf
+    for _ in range(NEIGHBOURS_TRIED):
+        b = np.int64(s.label[draw_neighbour(around, stream, i, SETTLING_REACH, SETTLING_ODDS)])
+        if b == s.label[i] or b == home:
+            continue
+        more = cost_increase(s, b, distance_to_group(d, s, i, b), 1)
+        if more < least:
+            home, least = b, more
+    return home
+
+
+@lean
+def settle_one(d: Mixed, p: Promises, s: Groups, stream: Stream, i: Int, b: Int, least: Real) -> Real:
+    """Move record i to group b, alone or for one of its members, if that gains; return the change of cost."""
+    a, mine, to_b = s.label[i], distance_to_own_group(d, s, i), distance_to_group(d, s, i, b)
+    saved = cost_increase(s, a, -mine, -1)
+    relocation = saved + cost_increase(s, b, to_b, 1)
+    if relocation >= 0.0:
+        return 0.0
+    best, other = -least, np.int64(-2)
+    many = min(int(s.size[b]), MEMBERS_TRIED)
+    for x in range(-1, many):  # one loop, so that the promises are compiled once
+        if x < 0:
+            l, change = np.int64(-1), relocation if fits(s, a, -1) and fits(s, b, 1) else 0.0
+        else:
+            l = np.int64(s.members[s.start[b] + x] if many == s.size[b] else draw_member(s, stream, b))
+            apart = pair_distance(d, s, i, l)
+            there = (to_b - distance_to_own_group(d, s, l) - apart) / s.size[b]
+            if there + saved >= best:
+                continue
+            change = there + (distance_to_group(d, s, l, a) - mine - apart) / s.size[a]
+        if change < best and is_allowed(p, s, i, l, b):
+            best, other = change, l
+    if other < -1:
+        return 0.0
+    swap_records(d, p, s, i, other, b)
+    return best
+
+
+@entry(*EXAMPLE_SEARCH, np.zeros(1, np.int32), 1.0)
+def settle(d: Mixed, p: Promises, s: Groups, around: Curves, stream: Stream, movers: Rows, cost: float) -> float:
+    """Let each of these records settle once in groups of this cost; return the cost after it.
+
+    Without movers, compute the costs and misses of the groups, and return the cost.
+    """
+    if movers.size == 0:
+        return recount(d, p, s)
+    for t in range(movers.size):
+        i = np.int64(movers[t])
+        home = find_nearby_home(d, s, around, stream, i)
+        if home >= 0:
+            cost += settle_one(d, p, s, stream, i, home, MIN_SETTLING_GAIN * cost / s.label.size)
+    return cost

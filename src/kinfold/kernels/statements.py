@@ -17,16 +17,13 @@ Cost: O(g log g) to build; a search visits a small part of the boxes.   Ties: th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
 
-Nodes = NDArray[np.int32]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Nodes: TypeAlias = Rows
 
 
 class Forest(NamedTuple):
@@ -35,7 +32,7 @@ class Forest(NamedTuple):
     low: Nodes
     high: Nodes
     parent: Nodes  # the top is its own parent
-    lost: NDArray[np.float64]
+    lost: Floats
 
 
 def example_forest() -> Forest:

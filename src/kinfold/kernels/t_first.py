@@ -8,19 +8,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.kernels import box_tree, clustering
 from kinfold.kernels.box_tree import Tree, shrink
 from kinfold.kernels.clustering import Run, take
-from kinfold.kernels.compiling import Int, entry, inlined, lean
-from kinfold.kernels.exact_sums import to_centre
+from kinfold.kernels.compiling import Floats, Int, Ints, entry, inlined, lean
 from kinfold.kernels.queries import find_farthest, find_nearest, shrink_around
-from kinfold.kernels.records import to_record
+from kinfold.kernels.records import to_centre, to_record
 
 
 @inlined
-def _form(tree: Tree, run: Run, left: NDArray[np.int64], to_come: Int) -> None:
+def _form(tree: Tree, run: Run, left: Ints, to_come: Int) -> None:
     """Form the cluster around the place: the nearest record of each stratum, and an extra one."""
     query, request = run.query, run.query.request[0]
     request.wanted = 1
@@ -39,7 +37,7 @@ def _form(tree: Tree, run: Run, left: NDArray[np.int64], to_come: Int) -> None:
 
 
 @entry(clustering.example_run(), box_tree.example_tree(), np.zeros(1, np.int64), 1)
-def advance(run: Run, tree: Tree, left: NDArray[np.int64], many: Int) -> None:
+def advance(run: Run, tree: Tree, left: Ints, many: Int) -> None:
     """Form at most this many clusters, while every stratum has records (`left`) and the trees are worth it.
 
     A cluster takes one record from each stratum, and one more from the first with more records than clusters to come.
@@ -63,10 +61,10 @@ NO_DISTANCE = -1.0  # instead of a distance
 class Portions(NamedTuple):
     """How many records of each kind every cluster takes, and how many remain."""
 
-    always: NDArray[np.int64]  # (kinds)
-    over: NDArray[np.int64]  # (kinds) remainder, at most one for a cluster
-    to_come: NDArray[np.int64]  # (1) clusters
-    ahead: NDArray[np.float64]  # (kinds) distance of the next record of a kind
+    always: Ints  # (kinds)
+    over: Ints  # (kinds) remainder, at most one for a cluster
+    to_come: Ints  # (1) clusters
+    ahead: Floats  # (kinds) distance of the next record of a kind
 
 
 @lean

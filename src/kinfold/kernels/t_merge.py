@@ -15,11 +15,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.kernels import promises
 from kinfold.kernels import records as mixed
-from kinfold.kernels.compiling import entry, lean
+from kinfold.kernels.compiling import Floats, Ints, Rows, entry, lean
 from kinfold.kernels.promises import NESTED, ORDERED, Promises, equal_distance, frequency_miss, ordered_distance, sort
 from kinfold.kernels.records import Mixed, centre_code, gap_between
 
@@ -27,15 +26,15 @@ from kinfold.kernels.records import Mixed, centre_code, gap_between
 class Merger(NamedTuple):
     """Classes that can be merged."""
 
-    into: NDArray[np.int64]  # (g,) the class that this one joined, or itself
-    alive: NDArray[np.int64]  # (g,) the remaining classes, in no order: the first `standing[0]`
-    standing: NDArray[np.int64]  # (1,)
-    size: NDArray[np.int64]  # (g,)
-    sums: NDArray[np.float64]  # (g, a) of the numbers
-    codes: NDArray[np.int32]  # (g, b) of the centre
-    head: NDArray[np.int32]  # (rows, g) first record of each list
-    following: NDArray[np.int32]  # (rows, n) next record of the list, -1 at its end
-    missed: NDArray[np.float64]  # (g,)
+    into: Ints  # (g,) the class that this one joined, or itself
+    alive: Ints  # (g,) the remaining classes, in no order: the first `standing[0]`
+    standing: Ints  # (1,)
+    size: Ints  # (g,)
+    sums: Floats  # (g, a) of the numbers
+    codes: Rows  # (g, b) of the centre
+    head: Rows  # (rows, g) first record of each list
+    following: Rows  # (rows, n) next record of the list, -1 at its end
+    missed: Floats  # (g,)
 
 
 def example_merger() -> Merger:
@@ -74,7 +73,7 @@ def measure_class(p: Promises, c: Merger, g: int) -> float:
 
 
 @lean
-def update_centre(m: Mixed, c: Merger, g: int, room: NDArray[np.int32]) -> None:
+def update_centre(m: Mixed, c: Merger, g: int, room: Rows) -> None:
     """Compute the codes of the centre of a class."""
     for j in range(c.codes.shape[1]):
         size = 0

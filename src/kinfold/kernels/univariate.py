@@ -30,17 +30,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kinfold.kernels.compiling import entry, inner
+from kinfold.kernels.compiling import Floats, Rows, entry, inner
 
 
 class Path(NamedTuple):
     """Sorted values and the paths to each of them."""
 
-    values: NDArray[np.float64]
-    best: NDArray[np.float64]
-    size: NDArray[np.int32]
+    values: Floats
+    best: Floats
+    size: Rows
 
 
 def example_path() -> Path:
@@ -92,7 +91,7 @@ def scan_medians(path: Path, k: int, begin: int, end: int) -> None:
 
 
 @entry(example_path(), np.zeros(1), 1, 1, 1)
-def scan_absolutes(path: Path, below: NDArray[np.float64], k: int, begin: int, end: int) -> None:
+def scan_absolutes(path: Path, below: Floats, k: int, begin: int, end: int) -> None:
     """Extend the paths to the values begin to end, by absolute deviations from the mean of the group."""
     for last in range(begin, end):
         top = path.values[last - 1]  # distances from it rise downwards: 0 first
@@ -127,10 +126,10 @@ class Sums(NamedTuple):
     """Prefix sums of the values from `first` on and of their squares, each as a high and a low part."""
 
     first: int
-    high: NDArray[np.float64]
-    low: NDArray[np.float64]
-    squares_high: NDArray[np.float64]
-    squares_low: NDArray[np.float64]
+    high: Floats
+    low: Floats
+    squares_high: Floats
+    squares_low: Floats
 
 
 @inner
@@ -153,7 +152,7 @@ def _multiply_exactly(one: float, other: float) -> tuple[float, float]:
 
 
 @inner
-def _fill_sums(values: NDArray[np.float64], first: int, end: int, sums: Sums) -> None:
+def _fill_sums(values: Floats, first: int, end: int, sums: Sums) -> None:
     """Sum the differences to the first value, and their squares."""
     sums.high[0] = sums.low[0] = sums.squares_high[0] = sums.squares_low[0] = 0.0
     for at in range(first, end):
@@ -168,7 +167,7 @@ def _fill_sums(values: NDArray[np.float64], first: int, end: int, sums: Sums) ->
 
 
 @inner
-def _range_sum(high: NDArray[np.float64], low: NDArray[np.float64], begin: int, end: int) -> tuple[float, float]:
+def _range_sum(high: Floats, low: Floats, begin: int, end: int) -> tuple[float, float]:
     total, rest = _add_exactly(high[end], -high[begin])
     return _add_exactly(total, rest + (low[end] - low[begin]))
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.kernels import box_tree, clustering
 from kinfold.kernels.box_tree import Tree
 from kinfold.kernels.clustering import Run, surround, take
-from kinfold.kernels.compiling import Int, Real, entry, inlined, inner
+from kinfold.kernels.compiling import Floats, Int, Real, Rows, entry, inlined, inner
 from kinfold.kernels.queries import find_nearest, locate, shrink_around
 from kinfold.kernels.records import to_record
 
@@ -21,12 +20,12 @@ from kinfold.kernels.records import to_record
 class GrowingGroup(NamedTuple):
     """The group that is being formed, and the order of seeds."""
 
-    seeds: NDArray[np.int32]  # (n,) records by distance from the centre of all, farthest first
-    members: NDArray[np.int32]  # (2k,)
-    near: NDArray[np.float64]  # (2k,) no remaining record is nearer to the member
+    seeds: Rows  # (n,) records by distance from the centre of all, farthest first
+    members: Rows  # (2k,)
+    near: Floats  # (2k,) no remaining record is nearer to the member
 
 
-def make_group(seeds: NDArray[np.int32], k: int) -> GrowingGroup:
+def make_group(seeds: Rows, k: int) -> GrowingGroup:
     """Return room for a group."""
     return GrowingGroup(seeds, np.zeros(2 * k, np.int32), np.zeros(2 * k))
 

@@ -25,7 +25,7 @@ from kinfold.progress import nested_progress
 from kinfold.tables.schema import Role
 
 MIN_ANNOUNCED_SECONDS = 10.0  # a shorter run does not announce its duration
-PROMISE_KERNELS = ("promises", "repair", "settling")  # for the promises of starter policies
+PROMISE_KERNELS = ("promises", "repair")  # for the promises of starter policies
 
 
 def find_unmet_needs(method: Declaration, task: Task) -> list[Problem]:

@@ -3,7 +3,7 @@
 A method is one file in `kinfold/methods/partition` or `kinfold/methods/generalize`, and one line in `METHOD_MODULES`.
 The file declares itself at its top level:
 
-    METHOD = Declaration(name="mdav", family="partition", summary="...", page="mdav", kernels=("mdav_tree",))
+    METHOD = Declaration(name="mdav", family="partition", summary="...", page="mdav", kernels=("mdav",))
 
 and defines, by family:
 

@@ -31,7 +31,7 @@ Ties: edges by weight (to 12 decimals), then first attribute, then second; degre
 row index; of centres, the group formed first. Attributes are numbered from 0, numbers first, then codes.
 
 Cost: O(m n log n) for the symbols, O(m² n) for the matrix. Records that are equal on the key attributes are folded into
-one, and larger tables use the tree of MDAV (`kinfold.kernels.mdav_tree`); for up to 3,000 records a scan is faster than
+one, and larger tables use the tree of MDAV (`kinfold.kernels.mdav`); for up to 3,000 records a scan is faster than
 loading it.
 """
 
@@ -69,7 +69,7 @@ METHOD = Declaration(
     family="partition",
     summary="groups on the key attributes of the dependency tree (paper 001)",
     page="approximate",
-    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "geometry"),
+    kernels=("box_tree", "clustering", "mdav", "geometry"),
     cost=(0.15, 1.1),
 )
 

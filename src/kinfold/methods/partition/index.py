@@ -103,11 +103,11 @@ def start_query_run(points: Points) -> Run:
     return run
 
 
-def grow_tree(run: Run, points: Points, cap: Callable[[int], int] | None = None) -> Tree:
-    """Return a tree of the remaining points, with at most cap(points) of them in a leaf."""
+def grow_tree(run: Run, points: Points, leaf: int | None = None) -> Tree:
+    """Return a tree of the remaining points, with at most `leaf` of them in a leaf."""
     folded = run.folded
     order = folded.member[folded.head[folded.head < folded.start[1:]]]
-    return grow_trees(run, points, [order], cap(len(order)) if cap else None)
+    return grow_trees(run, points, [order], leaf)
 
 
 def grow_trees(run: Run, points: Points, strata: list[NDArray[np.int32]], leaf: int | None = None) -> Tree:

@@ -13,7 +13,7 @@ Cost: O(n² d / k) time here, O(n d) memory.   Ties: the lowest row index wins.
 tables `mdav_compiled` returns the same labels, bit for bit, in much less than quadratic time, from a tree of boxes.
 
 With many attributes the boxes exclude few points. The share of the tree that a cluster visits shows what the boxes are
-worth: above _MAX_VISITED_SHARE the kernel `mdav_flat`, which scans every point, takes over. Measured on 10,000 to
+worth: above _MAX_VISITED_SHARE the kernel `advance_flat`, which scans every point, takes over. Measured on 10,000 to
 30,000 records with k = 5, the tree has 0.3 to 0.5 times the speed of the scan for Gaussian data in 16 to 64 attributes,
 and 0.9 to 10 times for up to 8 attributes or for clustered data in up to 64.
 """
@@ -42,7 +42,7 @@ METHOD = Declaration(
     family="partition",
     summary="MDAV-generic (paper 000), exact",
     page="mdav",
-    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat"),
+    kernels=("box_tree", "clustering", "mdav"),
     auto_reason="the best start for refinement by local search",
     cost=(0.4, 1.6),
 )
@@ -50,7 +50,6 @@ METHOD = Declaration(
 _MAX_VISITED_SHARE = 0.5  # nodes visited for a cluster, as a share of the tree's leaves
 _TRIAL_CLUSTERS = 32  # clusters before the tree is judged
 _MIN_JUDGED_LEAVES = 64  # smaller trees are not judged: for them it does not matter
-_MIN_POINTS_TO_COMPILE = 20_000  # remaining points for which it pays to compile `mdav_flat` first
 
 
 def mdav(x: object, k: int, *, progress: Progress = no_progress) -> Labels:
@@ -91,31 +90,28 @@ def mdav_plain(points: Points, k: int, progress: Progress) -> Labels:
     return labels
 
 
-def mdav_compiled(
-    points: Points, k: int, progress: Progress, kernel: str = "mdav_tree", *, in_pairs: bool = False
-) -> Labels:
-    """Return the labels of MDAV. `kernel` is the module to start with: `mdav_tree` or `mdav_flat`.
+def mdav_compiled(points: Points, k: int, progress: Progress, *, flat: bool = False, in_pairs: bool = False) -> Labels:
+    """Return the labels of MDAV, from the start by scans if `flat`.
 
     With `in_pairs` clusters are formed two at a time down to 2k records, every seed is in its own cluster, whatever
     ties with it, and the label of the other records is -1 (see `approximate`).
     """
     run = start_folded_run(points, k)
-    state, module = run.state[0], kernels.load(kernel)
+    state, kernel = run.state[0], kernels.load("mdav")
     if in_pairs:
         state.own, state.pairs = 1, k
     while state.records >= 2 * state.k:
-        tree = grow_tree(run, points, module.cap)
-        pays, first = True, int(state.label)
+        tree = grow_tree(run, points, kernel.FLAT_LEAF if flat else kernel.choose_leaf(int(state.points)))
+        first = int(state.label)
         run.query.request[0].visited = 0
-        for _ in advance_in_steps(run, partial(module.advance, run, tree), progress):
+        advance = kernel.advance_flat if flat else kernel.advance
+        for _ in advance_in_steps(run, partial(advance, run, tree), progress):
             # the tree is judged after some clusters, and never between the two of a pair
             formed, leaves = int(state.label) - first, len(tree.size)
             judged = leaves >= _MIN_JUDGED_LEAVES and formed >= _TRIAL_CLUSTERS and not state.second
-            pays = not judged or run.query.request[0].visited <= _MAX_VISITED_SHARE * formed * leaves
-            if not pays:
+            if judged and run.query.request[0].visited > _MAX_VISITED_SHARE * formed * leaves:
+                flat = True
                 break
-        if not pays and (kernels.is_ready("mdav_flat") or state.points >= _MIN_POINTS_TO_COMPILE):
-            module = kernels.load("mdav_flat")
     labels: Labels = run.labels
     if not in_pairs:
         labels[labels < 0] = state.label

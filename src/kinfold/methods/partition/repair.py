@@ -13,7 +13,7 @@ unless they turn out to cost more, and settles the cheaper ones. Larger classes 
 nothing where records tie. The size is the largest whose classes cost little against those already repaired, else k.
 
 `settle_classes` makes classes cheaper and keeps the promises: every record that costs more than the average looks for a
-better class among those of its neighbours (see `kernels/settling`), until a sweep gains little.
+better class among those of its neighbours (see `kernels/repair`), until a sweep gains little.
 
 Cost: O(n log n) for a pass, and a trial for each member of a failing class and each listed record; O(n · class size)
 for a sweep.   Ties: the class of the lowest label, then the nearest record. Deterministic: the seed is fixed.
@@ -120,7 +120,7 @@ def settle_classes(
     points, curves = points.take(order), reorder_curves(curves, order)
     data = SearchInput.from_points(points, [replace(each, codes=each.codes[order]) for each in requirements])
     groups = data.arrange(renumber(labels[order]), k)
-    settle, stream = kernels.load("settling").settle, kernels.load("draws").make_stream(SETTLE_SEED)
+    settle, stream = kernels.load("repair").settle, kernels.load("draws").make_stream(SETTLE_SEED)
     total = settle(data.records, data.promises, groups, curves, stream, NO_RECORDS, 0.0)
     for sweep in range(MAX_SWEEPS):
         costs = record_costs(points, groups, means=data.means)

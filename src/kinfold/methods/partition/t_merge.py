@@ -41,7 +41,7 @@ METHOD = Declaration(
     summary="classes of mdav, merged until each is t-close (Algorithm 1 of paper 004)",
     page="t-closeness",
     needs=("t",),
-    kernels=("box_tree", "clustering", "mdav_tree", "mdav_flat", "promises", "t_merge", "repair"),
+    kernels=("box_tree", "clustering", "mdav", "promises", "t_merge", "repair"),
     cost=(100.0, 2.0),
 )
 
