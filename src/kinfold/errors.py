@@ -52,17 +52,19 @@ def visible(text: str) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem: what is wrong (and where), how to fix it, and the offending values."""
+    """One problem: what is wrong (and where), how to fix it, the offending values, and further lines about it."""
 
     what: str
     fix: str = ""
     values: tuple[str, ...] = ()
     key: tuple[str, ...] = ()  # of the policy, if the problem is about one
+    details: tuple[str, ...] = ()
 
     def text(self, *, show_values: bool = False) -> str:
-        """Return the problem as one or two lines."""
+        """Return the problem as one or more lines."""
         values = f" ({', '.join(self.values)})" if show_values and self.values else ""
-        return visible(f"{self.what}{values}" + (f"\n  fix: {self.fix}" if self.fix else ""))
+        fix = (f"fix: {self.fix}",) if self.fix else ()
+        return visible("\n  ".join((f"{self.what}{values}", *self.details, *fix)))
 
 
 class KinfoldError(Exception):

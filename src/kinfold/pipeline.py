@@ -103,6 +103,8 @@ def anonymize(
     source: Any,
     policy: Any = None,
     *,
+    answers: Mapping[str, Any] | None = None,
+    accept_proposal: bool = False,
     progress: StageProgress | None = None,
     ask: Chooser | None = None,
     saved: CheckpointFolder | None = None,
@@ -111,11 +113,14 @@ def anonymize(
     """Anonymize a table and return the verified `Release`. Raise if the result breaks a promise.
 
     `policy` is a `Policy`, a mapping or a TOML file; or give keywords: `quasi=[...], confidential=[...], k=5`.
+    `answers={"unit": "none"}` answers questions of the policy; `accept_proposal=True` takes the proposal of every other
+    one. A policy with an open question is refused.
     `progress(stage, done, total)` is called during the run; an exception that it raises stops the run.
     `ask` chooses for the data holder in mu-argus. `saved` is a folder of checkpoints, so that a run can be resumed.
     """
     started, report = time.perf_counter(), progress or _ignore_progress
-    request_policy = build_policy(policy, request)
+    request_policy = build_policy(policy, request).answer(answers or {}, accept_proposal=accept_proposal)
+    request_policy.review.require_answers()
     source = _parse_text(source)
     if not isinstance(source, Path | DatabaseAddress) and not frames.is_spark(source) and frames.is_frame(source):
         source = frames.Snapshot.from_frame(source)  # later changes to the caller's frame do not reach the release
@@ -136,13 +141,14 @@ def anonymize(
     tables = pair_tables(table, original, released, planned.recoding, large=planned.large, dominated=planned.dominated)
     measures = _measure(tables, table, prepared, verdict, planned)  # risk and loss
     rules = count_violations(table.policy, engine, prepared.mapped, released)  # edit rules, before and after
+    accepted = tuple(filter(None, [request_policy.review.statement]))
     report("done", 1, 1)
     return Release(
         verdict=verdict,
         measures=measures,
         policy=table.policy,
         terms=table.terms,
-        plan=planned.prepend_notes(*describe_rule_counts(rules)),
+        plan=planned.prepend_notes(*describe_rule_counts(rules)).prepend_notes(accepted, accepted),
         schema=schema,
         seconds=time.perf_counter() - started,
         source=source.reduce_to(planned.recoding) if isinstance(source, frames.Snapshot) else source,

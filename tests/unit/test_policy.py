@@ -30,8 +30,8 @@ from kinfold.policy.model import (
     Report,
     Rule,
     Source,
-    parse_toml,
 )
+from kinfold.policy.review import Proposal, Question, Review
 from kinfold.policy.schema import (
     build_policy,
     build_policy_schema,
@@ -40,6 +40,7 @@ from kinfold.policy.schema import (
     read_key_descriptions,
 )
 from kinfold.policy.toml_text import edit_text, locate_problems, parse_policy_text
+from kinfold.policy.toml_values import parse_toml
 from kinfold.profiling.frameworks import load_frameworks, write_skeleton
 from kinfold.tables.schema import ROLE_SYNONYMS, Role
 from tools.reference import old
@@ -185,8 +186,10 @@ def test_wrong_keywords_are_refused(policy: str | None, keywords: dict[str, Any]
 
 @pytest.mark.parametrize("section", [*Policy.model_fields])
 def test_the_known_keys_are_those_of_the_section(section: str) -> None:
-    written = {"columns": {"role": {"kk": 1}}, "rules": [{"kk": 1}]}.get(section, {"kk": 1})
-    known = {"columns": "role, reason, type, ", "rules": "check, repair"}.get(section)
+    further = {"columns": {"role": {"kk": 1}}, "rules": [{"kk": 1}], "review": {"unit": {"kk": 1}}}
+    written = further.get(section, {"kk": 1})
+    lists = {"columns": "role, reason, type, ", "rules": "check, repair", "review": "question, seen, sets, proposed, "}
+    known = lists.get(section)
     keys = known or ", ".join(type(getattr(Policy(privacy=Privacy(k=2)), section)).model_fields)
     with pytest.raises(PolicyError, match=rf"\.kk'[^\n]*\n  fix: known keys there: {keys}"):
         Policy.parse({"privacy": {"k": 2}, section: written})
@@ -270,6 +273,7 @@ FRAGMENT = {**SCHEMA, "required": []}  # what a page shows of a policy
 GOOD: dict[str, Any] = tomllib.loads((ROOT / "src/kinfold/demo/policy.toml").read_text("utf-8"))
 MODELS = {"source": Source, "engine": EngineSection, "privacy": Privacy, "method": Method, "columns": ColumnPolicy}
 MODELS |= {"hierarchy": HierarchySpec, "output": Output, "report": Report, "rules": Rule}
+MODELS |= {"review": Review, "question": Question, "proposal": Proposal}
 
 
 def holds(schema: Mapping[str, Any], policy: Mapping[str, Any]) -> bool:

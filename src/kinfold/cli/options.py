@@ -58,6 +58,8 @@ Data = Annotated[
 ]
 PolicyFile = _make_option(Path, "Policy file (TOML).", "--policy")
 Settings = _make_option(list[str], "Any key of the policy: method.refine=5", "--set")
+Answers = _make_option(list[str], "Answer to a question of the policy: unit=none", "--answer")
+AcceptProposal = _make_flag("--accept-proposal", "Take the proposal of every open question; the certificate says so.")
 ShowValues = _make_flag("--show-values", "Name categories in errors and in what moved.")
 Json = _make_flag("--json", "Print one JSON object and nothing else.")
 IntoTable = _make_option(str, "Also write the release to this table of a database.")
@@ -221,8 +223,8 @@ def build_policy(
     file: Path | None, roles: Mapping[str, str | None], keys: OptionValues, settings: Sequence[str] | None
 ) -> Policy:
     """Return the policy of a command: `roles` are comma-separated lists, `keys` dotted, `settings` are key=value."""
-    from kinfold.policy.model import read_toml
-    from kinfold.policy.schema import add_roles, override_keys
+    from kinfold.policy.schema import add_roles
+    from kinfold.policy.toml_values import override_keys, read_toml
 
     lists = {Role(role): filter(None, map(str.strip, (names or "").split(","))) for role, names in roles.items()}
     values = add_roles(read_toml(file) if file else {}, lists)
@@ -255,17 +257,30 @@ def _apply_settings(
 ) -> Policy:
     """Set the keys of `--set`; a problem names the option that set the key."""
     from kinfold.policy.model import Policy
-    from kinfold.policy.schema import override_keys
+    from kinfold.policy.review import find_answered
+    from kinfold.policy.toml_values import override_keys, parse_key, parse_value
 
     options = dict(flags)
     for setting in settings or ():
         key, equals, text = setting.partition("=")
         if not equals:
             raise PolicyError(f"--set {setting} has no value", fix="write --set section.key=value")
-        override_keys(values, {tuple(key.strip().split(".")): _parse_value(text.strip())})
+        path = parse_key(key.strip())
+        if (question := find_answered(values, path)) is not None:
+            what = f"--set {key.strip()}: the answer of the question '{question}' in the policy sets this key"
+            raise PolicyError(what, fix=f"use --answer {question}=ANSWER, or remove the answer from the policy")
+        override_keys(values, {path: parse_value(text.strip())})
         options[key.strip()] = f"--set {key.strip()}"
     values.setdefault("privacy", {})
     return Policy.parse(values, file, options)
+
+
+def parse_answers(answers: Sequence[str] | None) -> dict[str, str]:
+    """Return the answers of `--answer NAME=VALUE` by name."""
+    pairs = [answer.partition("=") for answer in answers or ()]
+    if wrong := [name for name, equals, _ in pairs if not equals]:
+        raise PolicyError(f"--answer {wrong[0]} has no value", fix=f"write --answer {wrong[0]}=ANSWER")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def parse_numbers(text: str | None, kind: type[Number], option: str) -> list[Number]:
@@ -274,13 +289,3 @@ def parse_numbers(text: str | None, kind: type[Number], option: str) -> list[Num
         return [kind(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
         raise PolicyError(f"{option} {text} is not a list of numbers", fix=f"write {option} 3,5,10") from None
-
-
-def _parse_value(text: str) -> Any:
-    """Parse a TOML value; anything else is a text."""
-    from kinfold.policy.model import parse_toml
-
-    try:
-        return parse_toml(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        return text

@@ -15,6 +15,8 @@ from kinfold.cli.options import (
     MEASURE_DEFAULTS,
     MEASURE_OPTIONS,
     ROLE_OPTIONS,
+    AcceptProposal,
+    Answers,
     Data,
     IntoTable,
     Json,
@@ -34,6 +36,7 @@ from kinfold.cli.options import (
     make_table_argument,
     map_to_keys,
     map_to_roles,
+    parse_answers,
     parse_numbers,
 )
 from kinfold.cli.terminal import ProgressBar, ask_for_attribute, print_json, report_errors
@@ -49,6 +52,8 @@ class AnonymizeArguments:
 
     policy: PolicyFile = None
     settings: Settings = None
+    answers: Answers = None
+    accept_proposal: AcceptProposal = False
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False
     into: IntoTable = None
     ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False
@@ -89,13 +94,16 @@ def anonymize(
 
     with report_errors(show_values=how.show_values), ProgressBar() as bar:
         request = build_policy(how.policy, map_to_roles(roles), {**map_to_keys(keys), **source}, how.settings)
+        request = request.answer(parse_answers(how.answers), accept_proposal=how.accept_proposal)
+        request.review.require_answers()
         check_target_folder(out_, force=how.force)
         table = parse_table_address(how.into) if how.into is not None else None
         if table is not None:
             check_target(table, force=how.force)
         final = (DataError, Unreachable, VerifyError)  # after these a run has nothing to resume
         with CheckpointFolder(out_, resume=how.resume, final=final) as saved:
-            release = run(data, request, progress=bar, ask=ask_for_attribute if how.ask else None, saved=saved)
+            ask = ask_for_attribute if how.ask else None
+            release = run(data, request, progress=bar, ask=ask, saved=saved)
             release.save(out_, force=how.force, into=table, progress=bar)
         bar.end()
         if how.json:

@@ -170,8 +170,10 @@ def _fail(error: KinfoldError, *, show_values: bool = False) -> NoReturn:
 
 def _print_error(error: KinfoldError, *, show_values: bool = False) -> None:
     for problem in error.problems:
-        what = mask_passwords(replace(problem, fix="").text(show_values=show_values))
+        what = mask_passwords(replace(problem, fix="", details=()).text(show_values=show_values))
         err.print(Text.assemble(("error: ", "bold red"), escape_unprintable(what)))
+        for line in problem.details:
+            err.print(Text(f"  {escape_unprintable(line)}"))
         if problem.fix:
             err.print(Text(f"  fix: {problem.fix}", style="cyan"))
 

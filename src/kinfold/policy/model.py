@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 import operator
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -19,9 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 import tomlkit
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainValidator,
     StrictBool,
@@ -30,10 +26,13 @@ from pydantic import (
     model_validator,
 )
 
-from kinfold.errors import PolicyError, require_regular_file
+from kinfold.errors import PolicyError
 from kinfold.policy import registry
+from kinfold.policy.review import Review, apply_answers
 from kinfold.policy.rules import parse_rule
+from kinfold.policy.toml_values import KeyPath, override_keys, read_toml
 from kinfold.policy.validation import (
+    Section,
     check_date_formats,
     check_encoding,
     check_separator,
@@ -48,7 +47,6 @@ from kinfold.tables.schema import ROLE_SYNONYMS, Kind, Role, normalize_category
 from kinfold.tables.source_form import ColumnForm, SourceForm
 
 MIN_SECRET_SEED = 10**11  # smaller seeds can be guessed
-LONG_KEY_PATTERN = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
 def _to_texts(value: Any) -> Any:
@@ -122,11 +120,7 @@ ScalarOrList: TypeAlias = TomlScalar | tuple[TomlScalar, ...]
 Codes = Annotated[tuple[str, ...], BeforeValidator(_to_codes, json_schema_input_type=ScalarOrList)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Privacy(_Section):
+class Privacy(Section):
     """[privacy]: what the release promises about every class."""
 
     k: Annotated[Integer, Field(ge=2)]
@@ -140,7 +134,7 @@ class Privacy(_Section):
     joint: StrictBool = False
 
 
-class Method(_Section):
+class Method(Section):
     """[method]: how the release is made."""
 
     name: Annotated[str, BeforeValidator(_check_method)] = "auto"
@@ -195,7 +189,7 @@ class Method(_Section):
         return self
 
 
-class HierarchySpec(_Section):
+class HierarchySpec(Section):
     """The hierarchy of a column: exactly one of mask, intervals, dates, levels, file and tree."""
 
     FORMS: ClassVar = ("mask", "intervals", "dates", "levels", "file", "tree")
@@ -222,7 +216,7 @@ class HierarchySpec(_Section):
         return self
 
 
-class ColumnPolicy(_Section):
+class ColumnPolicy(Section):
     """[columns.NAME]: role, type and treatment of one column."""
 
     role: Annotated[Role, BeforeValidator(lambda given: ROLE_SYNONYMS.get(str(given), given))]
@@ -253,7 +247,7 @@ class ColumnPolicy(_Section):
         return self.role in (Role.IDENTIFIER, Role.REMOVE) or (self.role is Role.WEIGHT and self.round_to is None)
 
 
-class Output(_Section):
+class Output(Section):
     """[output]: the form of the release."""
 
     round: StrictBool = True
@@ -265,21 +259,21 @@ class Output(_Section):
     spreadsheet_safe: StrictBool = False  # puts an apostrophe before texts that look like formulas
 
 
-class Report(_Section):
+class Report(Section):
     """[report]: what is measured in addition to the promises."""
 
     sampling_weights: str | None = None  # a column of the source: people per record
     measures: Literal["standard", "all"] = "standard"  # all: also those that need a fit or a search
 
 
-class Rule(_Section):
+class Rule(Section):
     """[[rules]]: what must hold inside every record; see `policy.rules`."""
 
     check: Annotated[str, AfterValidator(_check_rule)]
     repair: StrictBool = False  # repair records, so that the release breaks it no more often than the source
 
 
-class Source(_Section):
+class Source(Section):
     """[source]: how to read the table."""
 
     na: Annotated[Texts, BeforeValidator(wrap_in_list, json_schema_input_type=ScalarOrList)] = ()
@@ -312,7 +306,7 @@ class Source(_Section):
         return self
 
 
-class EngineSection(_Section):
+class EngineSection(Section):
     """[engine]: the engine and its limits."""
 
     name: Literal["duckdb", "spark"] = "duckdb"
@@ -327,7 +321,7 @@ class EngineSection(_Section):
         return Resources(parse_memory(self.memory) if self.memory else None, self.spill, self.threads)
 
 
-class Policy(_Section):
+class Policy(Section):
     """A policy: roles, promises, method, output, report and edit rules."""
 
     source: Source = Source()
@@ -338,6 +332,7 @@ class Policy(_Section):
     output: Output = Output()
     report: Report = Report()
     rules: tuple[Rule, ...] = ()
+    review: Review = Review()
 
     @classmethod
     def of(cls, given: Any) -> Policy:
@@ -360,9 +355,12 @@ class Policy(_Section):
     def parse(
         cls, values: Mapping[str, Any], where: Path | None = None, options: Mapping[str, str] | None = None
     ) -> Policy:
-        """Check every key and value; report all problems together, naming the option that set a key, if any."""
+        """Check every key and value; report all problems together, naming the option that set a key, if any.
+
+        Keys that answers of `[review]` set are set first.
+        """
         try:
-            policy = cls.model_validate(values)
+            policy = cls.model_validate(apply_answers(values))
         except ValidationError as error:
             raise PolicyError(describe_problems(error, cls, where, options or {})) from None
         return policy.resolve_paths(where.parent) if where else policy
@@ -378,6 +376,14 @@ class Policy(_Section):
         """The column with the number of people that each record stands for, if there is one."""
         weights = (name for name, column in self.columns.items() if column.role is Role.WEIGHT)
         return self.report.sampling_weights or next(weights, None)
+
+    def answer(self, answers: Mapping[str, Any], *, accept_proposal: bool = False) -> Policy:
+        """Return the policy with answers to its questions; on request with the proposals of all others."""
+        if not answers and not accept_proposal:
+            return self
+        keys: dict[KeyPath, Any] = {**self.review.resolve_answers(answers)}
+        keys |= {("review", "accept_proposal"): True} if accept_proposal and self.review.questions else {}
+        return self.parse(override_keys(self.model_dump(exclude_unset=True), keys))
 
     def for_columns(self, names: Sequence[str]) -> Policy:
         """Return the policy in which the columns of a table replace the patterns that match them."""
@@ -399,54 +405,8 @@ class Policy(_Section):
     def toml(self) -> str:
         """Return the policy as TOML text that `load` reads."""
         values = self.model_dump(mode="json", exclude_none=True)
-        for key in ("source", "engine"):  # without defaults, and only if something is set
-            values[key] = getattr(self, key).model_dump(mode="json", exclude_defaults=True)
+        brief = ("source", "engine", "review")  # without defaults, and only if something is set
+        values |= {key: getattr(self, key).model_dump(mode="json", exclude_defaults=True) for key in brief}
         if "suppression" not in self.method.model_fields_set:  # a limit that is set also counts records without a value
             del values["method"]["suppression"]
-        return tomlkit.dumps({key: value for key, value in values.items() if value or key not in ("source", "engine")})
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML; refuse a key of very many parts, on which the parser would spend a minute."""
-    if LONG_KEY_PATTERN.search(text):
-        raise RecursionError
-    return tomllib.loads(text)
-
-
-def fix_syntax(error: tomllib.TOMLDecodeError) -> str:
-    """Return the fix for a syntax error, with its line if the parser knows it."""
-    line = re.search(r"at line (\d+)", str(error))
-    return f"fix the TOML syntax in line {line[1]}" if line else "fix the TOML syntax at the end of the text"
-
-
-def parse_policy(text: str, name: str) -> dict[str, Any]:
-    """Parse the text of a policy; raise `PolicyError` with the place of a syntax error."""
-    try:
-        return parse_toml(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PolicyError(f"{name} is not TOML: {error}", fix=fix_syntax(error)) from None
-    except RecursionError:
-        raise PolicyError(f"{name} is nested too deeply", fix="reduce the nesting") from None
-    except ValueError:
-        raise PolicyError(f"{name} contains a number that is too long", fix="shorten the number") from None
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file; raise `PolicyError` with the place of a syntax error."""
-    try:
-        require_regular_file(path, PolicyError(f"policy '{path}' is not a regular file", fix="name a TOML file"))
-        return parse_policy(path.read_text(encoding="utf-8-sig"), f"policy '{path}'")
-    except UnicodeDecodeError:
-        raise PolicyError(f"policy '{path}' is not UTF-8 text", fix="save it as UTF-8") from None
-    except OSError as error:
-        fix = "check the path, or write a policy: kinfold profile DATA --write-policy FILE"
-        raise PolicyError(f"policy '{path}': {error.strerror}", fix=fix) from None
-
-
-def format_toml_key(name: str) -> str:
-    """Return the name of a column as a TOML key.
-
-    >>> format_toml_key("age"), format_toml_key("date of birth")
-    ('age', '"date of birth"')
-    """
-    return str(tomlkit.key(name).as_string())
+        return tomlkit.dumps({key: value for key, value in values.items() if value or key not in brief})

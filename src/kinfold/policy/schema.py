@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from kinfold.errors import PolicyError, Problem
 from kinfold.policy.model import EngineSection, HierarchySpec, Method, Output, Policy, Privacy, Report, Source
 from kinfold.policy.registry import list_method_names
-from kinfold.policy.toml_text import KeyPath
+from kinfold.policy.toml_values import KeyPath, get_section, override_keys
 from kinfold.tables.schema import ROLE_SYNONYMS, Role
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -66,22 +66,12 @@ def collect_policy_values(request: Mapping[str, Any], base: dict[str, Any] | Non
     return override_keys({"privacy": {}} if base is None else base, keys)
 
 
-def override_keys(values: dict[str, Any], keys: Mapping[KeyPath, Any]) -> dict[str, Any]:
-    """Set keys in the values of a policy, each by its path, and return the values."""
-    for path, value in keys.items():
-        section = values
-        for part in path[:-1]:
-            section = _get_section(section, part)
-        section[path[-1]] = value
-    return values
-
-
 def add_roles(values: dict[str, Any], roles: Mapping[Role, Iterable[str]]) -> dict[str, Any]:
     """Set the roles of columns in the values of a policy, and return the values; refuse a column with another role."""
     problems = []
     for role, names in roles.items():
         for name in names:
-            column = _get_section(_get_section(values, "columns"), name)
+            column = get_section(get_section(values, "columns"), name)
             previous = column.setdefault("role", str(role))
             if ROLE_SYNONYMS.get(str(previous), previous) != role:
                 what = f"column '{name}' is given as {previous} and as {role}"
@@ -89,13 +79,6 @@ def add_roles(values: dict[str, Any], roles: Mapping[Role, Iterable[str]]) -> di
     if problems:
         raise PolicyError(problems)
     return values
-
-
-def _get_section(values: dict[str, Any], key: str) -> dict[str, Any]:
-    section = values.setdefault(key, {})
-    if not isinstance(section, dict):
-        raise PolicyError(f"'{key}' in the policy is not a section", fix=f"write it as a section of keys: [{key}]")
-    return section
 
 
 def _column_names(key: str, given: Any) -> list[str]:
@@ -142,6 +125,7 @@ JsonSchema: TypeAlias = dict[str, Any]
 
 SCHEMA_DIALECT = "http://json-schema.org/draft-07/schema#"  # TOML editors support this one
 KEY_PATHS = {"columns": "columns.NAME", "hierarchy": "columns.NAME.hierarchy", "rules": "rules[]"}
+KEY_PATHS |= {"question": "review.NAME", "proposal": "review.proposal"}
 SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
     "Source": "source",
     "EngineSection": "engine",
@@ -152,6 +136,9 @@ SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
     "Output": "output",
     "Report": "report",
     "Rule": "rules",
+    "Review": "review",
+    "Question": "question",
+    "Proposal": "proposal",
 }
 LIMIT_KEYWORDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
 
@@ -170,6 +157,7 @@ def build_policy_schema() -> JsonSchema:
     definitions["ColumnPolicy"]["properties"]["role"]["enum"] = [*Role, *ROLE_SYNONYMS]
     definitions["ColumnPolicy"]["properties"]["type"]["enum"] = parts["Kind"]["enum"]
     definitions["Method"]["properties"]["name"]["enum"] = list(list_method_names())
+    definitions["Review"]["additionalProperties"] = {"$ref": "#/definitions/Question"}
     definitions["HierarchySpec"]["oneOf"] = [{"required": [form]} for form in HierarchySpec.FORMS]
     sections = {key: _simplify(value) | {"description": words[key][""]} for key, value in schema["properties"].items()}
     return {

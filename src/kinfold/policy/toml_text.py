@@ -11,15 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import tomlkit
 from tomlkit.items import Table
 
 from kinfold.errors import PolicyError, Problem
-from kinfold.policy.model import Policy, parse_policy
-
-KeyPath: TypeAlias = tuple[str, ...]
+from kinfold.policy.model import Policy
+from kinfold.policy.toml_values import KeyPath, parse_policy
 
 SYNTAX_ERROR_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 MULTILINE_ENDS = ("]", "}", '"""', "'''")  # last characters of a value that spans several lines

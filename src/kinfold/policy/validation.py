@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kinfold.errors import Problem
 from kinfold.tables.schema import Role
@@ -21,6 +21,12 @@ SEPARATORS = ",;|:^~!#&\t "
 SEPARATOR_NAMES = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|", "bar": "|"}
 DATE_FORMAT_PATTERN = r"(%[dmYyHMSbBfpIjz]|[A-Za-z0-9 ./:,+-])+"
 DIGITS_DATE_PATTERN = r"(%Y(%m(%d(%H(%M(%S)?)?)?)?)?)"  # the only order in which digits alone sort as dates
+
+
+class Section(BaseModel):
+    """A section of a policy: unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def wrap_in_list(value: Any) -> Any:
@@ -123,6 +129,8 @@ def _problem_key(detail: Any) -> str:
     if path[0] == "columns":
         head, rest = path[:2], [part for part in path[2:] if part != "[key]"]
         return ".".join([*head, *rest])
+    if path[0] == "review":
+        return ".".join(path)
     if path[0] == "rules" and len(path) > 1:
         return ".".join(["rules", str(int(path[1]) + 1), *path[2:]])
     return ".".join(path[:2])
@@ -175,6 +183,7 @@ def _list_known_keys(section: type[BaseModel], path: Sequence[str]) -> list[str]
     parts = iter(path)
     for part in parts:
         if part not in section.model_fields:
+            section = getattr(section, "FURTHER_KEYS", section)
             continue
         kind = section.model_fields[part].annotation
         model = _find_section_model(kind)

@@ -22,6 +22,7 @@ from kinfold.models import KAnonymity, Model, TCloseness
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
+from kinfold.policy.review import Review
 from kinfold.tables.schema import Kind, Role
 from kinfold.tables.source_form import ReleasedForm
 
@@ -131,12 +132,19 @@ class _CertificateFigures(_CertificatePart):
     t: dict[str, NonNegative]
 
 
+class _CertificateReview(_CertificatePart):
+    questions: Count
+    accepted: Count
+    statement: str
+
+
 class _CertificateSchema(_CertificatePart):
     format: Literal[2]
     made_with: dict[str, str]
     release: _CertificateRelease
     report: _CertificateFile | None = None
     method: str
+    review: _CertificateReview | None = None
     columns: tuple[_CertificateColumn, ...]
     promises: tuple[_CertificatePromise, ...]
     joint: bool
@@ -151,10 +159,19 @@ def certify(policy: BoundPolicy, terms: Terms, verdict: Verdict, files: Mapping[
         **files,
         "release": {**files["release"], "records": verdict.records, "classes": verdict.classes},
         "method": method,
+        **_describe_review(policy.request.review),
         **describe_terms(terms, verdict),
         "columns": [_describe_column(column, terms) for column in policy.released],
     }
     return Certificate(content)
+
+
+def _describe_review(review: Review) -> dict[str, Any]:
+    """Return the statement that proposals were accepted without review, if any were."""
+    if not review.accepted:
+        return {}
+    counts = {"questions": len(review.questions), "accepted": review.accepted}
+    return {"review": {**counts, "statement": review.statement}}
 
 
 def describe_terms(terms: Terms, verdict: Verdict) -> dict[str, Any]:

@@ -225,6 +225,7 @@ def _build_audit(release: Release, file: Path) -> dict[str, Any]:
         "warnings": list(measures.warnings),
         "rules": [asdict(rule) for rule in release.rules],
         "policy": policy.model_dump(mode="json", exclude_none=True),
+        **({"review": release.policy.describe_review()} if policy.review.model_fields_set else {}),
     }
 
 

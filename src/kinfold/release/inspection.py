@@ -74,6 +74,8 @@ def check_folder(
             terms = replace(terms, unit=terms.unit or own_terms.unit)
             verdict = check_output_keys(verdict, engine, frame, own_policy)
     verdict = verdict if rows_only else verdict.add_people_note(terms.unit, required=require_people)
+    if review := certificate.content.get("review"):
+        verdict = replace(verdict, notes=(*verdict.notes, review["statement"]))
     return Inspection(verdict, certificate)
 
 

@@ -15,7 +15,7 @@ from kinfold.hierarchies.editing import Rows, build_label_tree, get_label_rows, 
 from kinfold.hierarchies.grouping import GROUPING_DESCRIPTIONS, propose_groupings
 from kinfold.policy.model import HierarchySpec, Policy
 from kinfold.policy.preparation import ColumnValues, count_column_values, parse_hierarchy, try_hierarchy
-from kinfold.policy.toml_text import KeyPath
+from kinfold.policy.toml_values import KeyPath
 from kinfold.profiling.hierarchy_proposals import MAX_INLINE_ROWS
 from kinfold.profiling.profile import propose_hierarchy_for
 from kinfold.studio.guard import Call, read_text_body, route

@@ -21,7 +21,8 @@ from kinfold.errors import KinfoldError, PolicyError, Problem
 from kinfold.hierarchies import read_arx
 from kinfold.hierarchies.editing import get_label_rows
 from kinfold.policy.model import Policy
-from kinfold.policy.toml_text import KeyPath, edit_text, parse_policy_text
+from kinfold.policy.toml_text import edit_text, parse_policy_text
+from kinfold.policy.toml_values import KeyPath
 from kinfold.studio.guard import Call, route
 from kinfold.studio.history import describe_changes
 from kinfold.studio.refusals import PolicyTextError, Refusal

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kinfold.disk import folders
-from kinfold.policy.toml_text import KeyPath
+from kinfold.policy.toml_values import KeyPath
 from kinfold.studio.job_queue import Job
 from kinfold.studio.policy_routes import check_policy, edit_policy_text, get_policy
 from kinfold.studio.refusals import Refusal

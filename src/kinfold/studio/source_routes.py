@@ -16,7 +16,7 @@ from kinfold.demo import read_demo_policy, write_demo_table
 from kinfold.errors import KinfoldError
 from kinfold.measures.table_counts import measure_column_risk
 from kinfold.pipeline import bind_table
-from kinfold.policy.toml_text import KeyPath
+from kinfold.policy.toml_values import KeyPath
 from kinfold.studio.guard import Call, route, save_upload
 from kinfold.studio.policy_routes import apply_policy_text, edit_policy_text, get_policy, get_usable_policy, query_table
 from kinfold.studio.refusals import PolicyTextError, Refusal, describe_problems

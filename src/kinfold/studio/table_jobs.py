@@ -20,7 +20,8 @@ from kinfold import pipeline
 from kinfold.hierarchies import build_from_rows, write_arx
 from kinfold.measures.table_counts import measure_column_risk
 from kinfold.pipeline import MISSING_TEXTS, open_detected, open_engine, resolve_source
-from kinfold.policy.model import Policy, parse_toml
+from kinfold.policy.model import Policy
+from kinfold.policy.toml_values import parse_toml
 from kinfold.profiling.profile import ColumnProfile, Profile, profile
 from kinfold.profiling.starter_policy import list_hierarchy_files, write_starter_policy
 from kinfold.release.report.facts import MAX_LABELS, compute_edges, count_bins

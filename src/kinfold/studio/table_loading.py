@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from kinfold.errors import KinfoldError
-from kinfold.policy.model import Policy, parse_toml
-from kinfold.policy.toml_text import KeyPath, edit_text
+from kinfold.policy.model import Policy
+from kinfold.policy.toml_text import edit_text
+from kinfold.policy.toml_values import KeyPath, parse_toml
 from kinfold.profiling.source_detection import select_source_keys
 from kinfold.studio.job_queue import Job
 from kinfold.studio.refusals import Refusal

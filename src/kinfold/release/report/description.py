@@ -213,7 +213,9 @@ def _compare_with_original(release: Release) -> dict[str, Any]:
     """Return the facts that need the original."""
     statistics = release.measures.statistics
     worse = describe_rule_counts([rule for rule in release.rules if rule.is_worse])[0]
+    request = release.policy.request
     return {
+        "review": release.policy.describe_review() if request.review.model_fields_set else {},
         "cautions": (*worse, *release.measures.warnings),
         "column_changes": list_column_changes(statistics.numbers),
         "correlation_changes": list_correlation_changes(statistics.correlations),

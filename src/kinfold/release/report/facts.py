@@ -109,6 +109,7 @@ class Facts:
     cautions: tuple[str, ...] = ()  # warnings that need the original
     column_changes: tuple[ColumnChange, ...] = ()
     correlation_changes: tuple[CorrelationChange, ...] = ()
+    review: Mapping[str, Any] = field(default_factory=dict)  # questions, answers and differences, as in the audit
     internal: bool = True
     lost: float | None = None  # overall information loss, 0 to 1: also on the public page
     loss_summary: str = ""  # removed columns and the loss of the others: also on the public page
@@ -119,7 +120,7 @@ class Facts:
         released = [column for column in self.columns if column.released is not None]
         columns = tuple(replace(column, original=None, lost=None, changed=None) for column in released)
         nothing: dict[str, Any] = dict.fromkeys(("notes", "cautions", "column_changes", "correlation_changes"), ())
-        return replace(self, records=None, columns=columns, measures={}, **nothing, internal=False)
+        return replace(self, records=None, columns=columns, measures={}, review={}, **nothing, internal=False)
 
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -1,0 +1,243 @@
+"""The questions of a policy, their answers, and how the policy differs from the proposal.
+
+A question is open while it has no answer. An answer sets the key that the question names, as `--set` does; "none"
+removes the key. The proposed answer leaves the policy as it is, unless the key has the value of another answer.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
+
+from kinfold.errors import PolicyError, Problem, plural
+from kinfold.policy.toml_values import KeyPath, format_toml_key, override_keys, parse_key, parse_value
+from kinfold.policy.validation import Section, suggest_name
+from kinfold.tables.schema import ROLE_SYNONYMS
+
+NONE = "none"  # the answer that removes the key
+ACCEPTING_WORDS = ("yes", "proposed")
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+def _check_key(text: str) -> str:
+    if len(parse_key(text)) < 2 or parse_key(text)[0] == "review":
+        raise ValueError("it is not a key of the policy, such as privacy.unit")
+    return text
+
+
+class Question(Section):
+    """[review.NAME]: a question that only the data holder can answer."""
+
+    question: Text
+    seen: str = ""
+    sets: Annotated[Text, AfterValidator(_check_key)]
+    proposed: Text
+    answers: Annotated[tuple[Text, ...], Field(min_length=1)]
+    answer: str = ""
+
+    @model_validator(mode="after")
+    def _check_answers(self) -> Self:
+        if self.proposed not in self.answers:
+            raise ValueError("the proposed answer is not one of the answers")
+        if self.answer:
+            self.choose(self.answer)
+        return self
+
+    def choose(self, given: str) -> str:
+        """Return the answer that is meant; `yes` is the proposal, and `no` the other one of two answers."""
+        text, word = given.strip(), given.strip().lower()
+        if text in self.answers:
+            return text
+        if word in ACCEPTING_WORDS:
+            return self.proposed
+        if word == "no" and len(self.answers) == 2:
+            return next(answer for answer in self.answers if answer != self.proposed)
+        raise ValueError(f"'{given}' is not an answer; the answers are {', '.join(self.answers)}")
+
+
+class Proposal(Section):
+    """[review.proposal]: what was proposed, to compare with the policy."""
+
+    unit: str | None = None
+    roles: dict[str, str] = Field(default_factory=dict)
+    questions: tuple[str, ...] = ()
+
+
+class Review(Section):
+    """[review]: the questions by name, the reviewer who answers them, and the proposal."""
+
+    FURTHER_KEYS: ClassVar = Question
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Question] = Field(init=False)
+
+    reviewer: str | None = None
+    accept_proposal: StrictBool = False  # open questions are answered as proposed
+    proposal: Proposal | None = None
+
+    @property
+    def questions(self) -> dict[str, Question]:
+        """The questions by name."""
+        return dict(self.__pydantic_extra__ or {})
+
+    @property
+    def open_questions(self) -> dict[str, Question]:
+        """The questions without an answer, unless all proposals are accepted."""
+        return {} if self.accept_proposal else self._unanswered
+
+    @property
+    def _unanswered(self) -> dict[str, Question]:
+        return {name: each for name, each in self.questions.items() if not each.answer}
+
+    @property
+    def accepted(self) -> int:
+        """The number of questions whose proposal was accepted without review."""
+        return len(self._unanswered) if self.accept_proposal else 0
+
+    @property
+    def statement(self) -> str:
+        """The sentence that says how many proposals were accepted without review; empty if none were."""
+        if not self.accepted:
+            return ""
+        were = plural(self.accepted, "question was", "questions were")
+        return f"{were} answered by accepting kinfold's proposal without review"
+
+    def asks_for_role(self, column: str) -> bool:
+        """Whether a question asks for the role of a column; its other keys may then be those of another role."""
+        return any(parse_key(each.sets) == ("columns", column, "role") for each in self.questions.values())
+
+    def require_answers(self) -> None:
+        """Raise with every open question, what was seen and proposed, and how to answer it."""
+        questions = self.open_questions
+        if questions:
+            problems = [_describe_question(name, each) for name, each in questions.items()]
+            count = plural(len(problems), "question of the policy is", "questions of the policy are")
+            fix = (
+                "answer each, or take all proposals with --accept-proposal; the certificate and the reports then say so"
+            )
+            raise PolicyError([*problems, Problem(f"nothing is released, because {count} open", fix)])
+
+    def resolve_answers(self, given: Mapping[str, Any]) -> dict[KeyPath, str]:
+        """Return answers by the key of the policy that holds them; raise for unknown names and other answers."""
+        answers: dict[KeyPath, str] = {}
+        problems = []
+        for name, value in given.items():
+            known = ", ".join(self.questions) or "none"
+            if name not in self.questions:
+                what = f"the policy has no question '{name}'{suggest_name(name, [*self.questions])}"
+                problems.append(Problem(what, f"its questions: {known}"))
+                continue
+            try:
+                answers["review", name, "answer"] = self.questions[name].choose(_to_answer(value))
+            except ValueError as error:
+                problems.append(Problem(f"question '{name}': {error}", "give one of them, or yes for the proposal"))
+        if problems:
+            raise PolicyError(problems)
+        return answers
+
+
+def _to_answer(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return NONE if value is None else str(value)
+
+
+def _describe_question(name: str, question: Question) -> Problem:
+    """Return an open question as a problem, with what was seen and proposed, and how to answer it."""
+    seen = (f"seen: {question.seen}",) if question.seen else ()
+    proposed = f"proposed: {question.proposed}; answers: {', '.join(question.answers)}"
+    section = f"[{format_toml_key('review', name)}] of the policy"
+    fix = f'--answer {name}=ANSWER, or write answer = "ANSWER" in {section}, or delete it if the policy is right'
+    return Problem(f"question '{name}': {question.question}", fix, key=("review", name), details=(*seen, proposed))
+
+
+def apply_answers(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values of a policy with the keys that its answers set; a wrong question is left to its check."""
+    review = values.get("review")
+    if not isinstance(review, Mapping):
+        return values
+    changed, accepted = copy.deepcopy(dict(values)), review.get("accept_proposal") is True
+    for name, section in review.items():
+        if name in Review.model_fields:
+            continue
+        try:
+            question = Question.model_validate(section)
+        except ValidationError:
+            continue
+        if question.answer or accepted:
+            answer = question.choose(question.answer or question.proposed)
+            override_keys(changed, _list_changes(changed, question, answer))
+    return changed
+
+
+def find_answered(values: Mapping[str, Any], path: KeyPath) -> str | None:
+    """Return the name of the question whose answer in the policy sets a key, or None."""
+    review = values.get("review")
+    sections = review.items() if isinstance(review, Mapping) else ()
+    questions = {name: each for name, each in sections if isinstance(each, Mapping) and each.get("answer")}
+    return next((name for name, each in questions.items() if parse_key(str(each.get("sets"))) == path), None)
+
+
+def _list_changes(values: Mapping[str, Any], question: Question, answer: str) -> dict[KeyPath, Any]:
+    """Return the keys that an answer sets: none if the proposal stands already."""
+    path = parse_key(question.sets)
+    others = [_to_texts(_to_value(each)) for each in question.answers if each != answer]
+    if answer == question.proposed and _to_texts(_get_value(values, path)) not in others:
+        return {}
+    return {path: _to_value(answer)}
+
+
+def _to_value(answer: str) -> Any:
+    return None if answer == NONE else parse_value(answer)
+
+
+def _to_texts(value: Any) -> Any:
+    """Return a value in a form in which the text of a policy and a checked policy can be compared."""
+    if isinstance(value, list | tuple):
+        return [_to_texts(each) for each in value]
+    return value if value is None else str(value)
+
+
+def _get_value(values: Any, path: KeyPath) -> Any:
+    for part in path:
+        values = values.get(part) if isinstance(values, Mapping) else None
+    return values
+
+
+def describe_review(review: Review, roles: Mapping[str, str], unit: str | None) -> dict[str, Any]:
+    """Return what was asked, answered and changed, for the audit and the internal report."""
+    questions = [_describe_answer(review, name, each) for name, each in review.questions.items()]
+    unknown = dict.fromkeys(Question.model_fields)
+    questions += [
+        {"name": name, **unknown, "answered_by": "the policy was edited"}
+        for name in (review.proposal.questions if review.proposal else ())
+        if name not in review.questions
+    ]
+    return {
+        "reviewer": review.reviewer,
+        "accepted_without_review": review.accepted,
+        "questions": questions,
+        "compared": review.proposal is not None,
+        "differences": [] if review.proposal is None else list(_compare(review.proposal, roles, unit)),
+    }
+
+
+def _describe_answer(review: Review, name: str, question: Question) -> dict[str, Any]:
+    accepted = not question.answer
+    answer = question.proposed if accepted else question.choose(question.answer)
+    how = "accepted without review" if accepted else review.reviewer or "not named"
+    return {"name": name, **question.model_dump(mode="json"), "answer": answer, "answered_by": how}
+
+
+def _compare(proposal: Proposal, roles: Mapping[str, str], unit: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the roles, and the unit, that are not those of the proposal."""
+    if proposal.unit != unit:
+        yield {"key": "privacy.unit", "proposed": proposal.unit, "policy": unit}
+    for name in dict.fromkeys((*proposal.roles, *roles)):
+        proposed, role = proposal.roles.get(name), roles.get(name)
+        if proposal.roles and ROLE_SYNONYMS.get(proposed or "", proposed) != role:
+            yield {"key": format_toml_key("columns", name, "role"), "proposed": proposed, "policy": role}
