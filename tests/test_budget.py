@@ -34,7 +34,7 @@ BUDGET = {
     "policy": (16, 3_520),
     "profiling": (8, 1_230),
     "profiling/frameworks": (1, 220),
-    "release": (7, 1_210),
+    "release": (8, 1_380),
     "release/report": (10, 2_010),
     "studio": (17, 3_630),
     "tables": (16, 2_850),

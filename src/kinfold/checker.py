@@ -64,7 +64,7 @@ def check_release(folder: Path) -> dict[str, Any]:
         raise
     except Exception:  # a certificate can hold any content
         return _failed_result("the certificate cannot be read, or has an unexpected structure")
-    changed = [] if intact else ["the table or the certificate was changed after the release"]
+    changed = [] if intact else ["a file or the certificate was changed after the release"]
     return result | {"holds": result["holds"] and not changed, "problems": [*changed, *result["problems"]]}
 
 
@@ -326,13 +326,14 @@ def _read_parquet(path: Path) -> dict[str, Fields]:
 
 
 def _checksums_match(folder: Path, certificate: dict[str, Any]) -> bool:
+    """Return whether the certificate, the table, and the listed documents that are there have their checksums."""
     content = {key: value for key, value in certificate.items() if key != "checksum"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    parts = (text, (folder / content["release"]["file"]).read_bytes())
-    return [hashlib.sha256(part).hexdigest() for part in parts] == [
-        certificate["checksum"],
-        content["release"]["sha256"],
-    ]
+    entries = [content["release"], *filter(None, (content.get("report"), *content.get("documents", ())))]
+    listed = [(folder / entry["file"], entry["sha256"]) for entry in entries]
+    parts = [(path.read_bytes(), checksum) for path, checksum in listed if path.is_file()]
+    parts.append((text, certificate["checksum"]))
+    return all(hashlib.sha256(part).hexdigest() == checksum for part, checksum in parts)
 
 
 def _figures_match(report: Mapping[str, Any], certificate: Mapping[str, Any]) -> bool:

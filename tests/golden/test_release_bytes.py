@@ -125,6 +125,11 @@ SUMS: dict[str, str] = {
     "adult mdav": "3c6204b90d4933303791900c7780358f8ad21371eee2402188090a3ebda3ca6e",
     "adult lattice": "bc0a8b7302099345a12a9d72cfd497f31408e7b95db1bff30b81e9aa6d29b0e7",
 }
+DEMO_DOCUMENTS = {
+    "dictionary.json": "2b58dde0c4780ebc55c41a9395a135d90ea76a48fd0e48a6c95656ec271b98e4",
+    "dictionary.md": "40423b5148bfdd59780a95578b8c476727ba5dee2a5d1b7c11dab907aa2eafd8",
+    "datapackage.json": "30bc0e896ee97239bd564dfd4b53ebd9f743b3d54567583567b286f2c2f30160",
+}
 
 
 def sum_of(source: Path, policy: Any, folder: Path) -> str:
@@ -151,6 +156,8 @@ def test_a_generated_table_gives_the_bytes_that_it_gave(name: str, tmp_path: Pat
 def test_the_demo_gives_the_bytes_that_it_gave(tmp_path: Path) -> None:
     pyarrow.csv.write_csv(make_patients(), tmp_path / "patients.csv")
     assert sum_of(tmp_path / "patients.csv", Policy.load(DEMO), tmp_path) == SUMS["demo"]
+    public = tmp_path / "out" / "public"
+    assert {name: hash_file(public / name) for name in DEMO_DOCUMENTS} == DEMO_DOCUMENTS
 
 
 @pytest.mark.parametrize("method", ["mdav", "lattice"])

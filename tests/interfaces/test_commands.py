@@ -59,6 +59,7 @@ def test_anonymize_tells_a_program_one_object(desk: Path) -> None:
     assert 0 <= found["loss"]["sse_ratio"] <= 1
     assert {path.name for path in (desk / "again").rglob("*")} == {
         *("public", "release.csv", "certificate.json", "report.html"),
+        *("dictionary.json", "dictionary.md", "datapackage.json"),
         *("internal", "audit.json", "policy.toml"),
     }
 

@@ -293,8 +293,9 @@ def test_a_table_that_has_problems_is_not_asked_twice(tmp_path: Path) -> None:
 
 
 def test_a_release_that_changes_while_it_is_read_fails(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kinfold.release.inspection.hash_file", lambda path: json.loads(told)[path.stem]["sha256"])
-    told = (public / "certificate.json").read_text()
+    told = json.loads((public / "certificate.json").read_text())
+    sums = {entry["file"]: entry["sha256"] for entry in (told["release"], told["report"], *told["documents"])}
+    monkeypatch.setattr("kinfold.release.inspection.hash_file", lambda path: sums[path.name])
     (public / "release.csv").write_text((public / "release.csv").read_text().replace("flu", "cold"))
     with pytest.raises(VerifyError, match="changed while it was read"):
         kinfold.verify(public)

@@ -1,8 +1,8 @@
 """The certificate: everything a recipient needs to check the promises, and nothing about the original.
 
 It holds roles, types, orders, ground distances, models with required and measured values, the method, versions, and
-checksums of the release and its report. A certificate is untrusted input when it is read back: its shape is checked
-before its values are used.
+checksums of the release, its report and its data dictionary. A certificate is untrusted input when it is read back: its
+shape is checked before its values are used.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _CertificatePart(BaseModel):
 
 
 class _CertificateFile(_CertificatePart):
-    file: Annotated[str, Field(pattern=r"^[^/\\]+$")]  # a name without folders
+    file: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]  # a name without folders
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -143,6 +143,7 @@ class _CertificateSchema(_CertificatePart):
     made_with: dict[str, str]
     release: _CertificateRelease
     report: _CertificateFile | None = None
+    documents: tuple[_CertificateFile, ...] = ()  # the data dictionary
     method: str
     review: _CertificateReview | None = None
     columns: tuple[_CertificateColumn, ...]

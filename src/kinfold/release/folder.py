@@ -1,13 +1,13 @@
 """The release folder: written next to the old one, verified from its file as a recipient would, then swapped in.
 
-public/     release.csv · certificate.json · report.html      may be shared
-internal/   report.html · audit.json · policy.toml            stays private
+public/     release.csv · certificate.json · report.html · dictionary.json, .md · datapackage.json     may be shared
+internal/   report.html · audit.json · policy.toml                                                     stays private
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -123,10 +123,10 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
         ordered, quoted = output.order == "sorted", output.spreadsheet_safe
         release.engine.write(release.released, file, release.output_schema, ordered=ordered, quoted=quoted)
         report("report", 0, 1)
-        _write_reports(release, public, internal)
+        documents = _write_documents(release, file, internal)
         report("check", 0, 1)
         twice = release.verdict.records <= MAX_RECORDS_CHECKED_TWICE
-        _certify_file(release, file, public, twice=twice)
+        _certify_file(release, file, documents, twice=twice)
         audit = _build_audit(release, file) | {"checked_twice": twice} | ({"into": str(into)} if into else {})
         text = json.dumps(audit, indent=2, ensure_ascii=False) + "\n"
         (internal / "audit.json").write_text(text, encoding="utf-8")
@@ -134,7 +134,7 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
         (internal / "policy.toml").write_text(policy.toml(), encoding="utf-8")
 
 
-def _certify_file(release: Release, file: Path, public: Path, *, twice: bool) -> None:
+def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, twice: bool) -> None:
     """Read the written file, certify it, and check the public folder as a recipient would."""
     from kinfold.tables.duckdb.engine import DuckDB
 
@@ -143,12 +143,12 @@ def _certify_file(release: Release, file: Path, public: Path, *, twice: bool) ->
     release.engine.close(only_counts=True)  # frees memory: the check counts again
     with DuckDB(limits) as engine:
         frame = engine.read(file, form=form)
-        certificate = _build_certificate(release, engine, frame, public / "report.html")
-        (public / "certificate.json").write_text(certificate.text(), encoding="utf-8")
-        check_frame(public, engine, frame, twice=twice).require()
+        certificate = _build_certificate(release, engine, frame, documents)
+        (file.parent / "certificate.json").write_text(certificate.text(), encoding="utf-8")
+        check_frame(file.parent, engine, frame, twice=twice).require()
 
 
-def _build_certificate(release: Release, engine: Engine, frame: Any, report: Path) -> Certificate:
+def _build_certificate(release: Release, engine: Engine, frame: Any, documents: Sequence[Path]) -> Certificate:
     """Verify the written file, compare the figures with those of the rows in memory, and return the certificate."""
     verdict = verify(engine, frame, release.terms).require()
     if not figures_agree(get_figures(verdict), get_figures(release.verdict)):
@@ -165,7 +165,8 @@ def _build_certificate(release: Release, engine: Engine, frame: Any, report: Pat
         entry["within"] = float(f"{plan.gap:.6f}")  # share above the lowest possible loss
     if plan.blocks:
         entry["blocks"] = plan.blocks  # the method ran on blocks, not on the whole table
-    files = {"release": entry, "report": {"file": report.name, "sha256": hash_file(report)}}
+    report, *others = ({"file": document.name, "sha256": hash_file(document)} for document in documents)
+    files = {"release": entry, "report": report, "documents": others}
     confidential = tuple(_restrict_to_released(column, engine, frame) for column in release.terms.confidential)
     return certify(release.policy, replace(release.terms, confidential=confidential), verdict, files, plan.method)
 
@@ -194,14 +195,17 @@ def _restrict_to_released(column: ConfidentialColumn, engine: Engine, frame: Any
     return replace(column, hierarchy=Hierarchy(np.array(rows, object)))
 
 
-def _write_reports(release: Release, public: Path, internal: Path) -> None:
+def _write_documents(release: Release, file: Path, internal: Path) -> tuple[Path, ...]:
+    """Write both reports and the data dictionary; return the public files, the report first."""
     from kinfold.measures.measure_table import CATALOGUE
+    from kinfold.release.dictionary import write_dictionary
     from kinfold.release.report.description import ReleaseContents, describe
     from kinfold.release.report.page import write_page
 
-    contents = ReleaseContents(release)
-    (public / "report.html").write_text(write_page(describe(contents, internal=False)), encoding="utf-8")
+    contents, report = ReleaseContents(release), file.parent / "report.html"
+    report.write_text(write_page(describe(contents, internal=False)), encoding="utf-8")
     (internal / "report.html").write_text(write_page(describe(contents, internal=True), CATALOGUE), encoding="utf-8")
+    return report, *write_dictionary(contents, file, _describe_form(release))
 
 
 def _build_audit(release: Release, file: Path) -> dict[str, Any]:

@@ -184,9 +184,10 @@ def read_certificate(public: Path) -> Certificate:
 def _read_checked_certificate(public: Path) -> Certificate:
     """Read the certificate of a public folder; raise unless the folder holds the files that it lists, unchanged."""
     certificate = read_certificate(public)
-    entries = [certificate.content[key] for key in ("release", "report") if certificate.content.get(key)]
+    content = certificate.content
+    entries = [*content.get("documents", ()), *(content[key] for key in ("report", "release") if content.get(key))]
     checksums = {entry["file"]: entry["sha256"] for entry in entries}
-    released = certificate.content["release"]["file"]
+    released = content["release"]["file"]
     if not (public / released).is_file():
         raise DataError(f"'{released}' is not in '{public}'", fix="ask for the release again")
     unlisted = sorted({file.name for file in public.iterdir()} - {*checksums, "certificate.json"})
