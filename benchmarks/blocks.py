@@ -21,9 +21,8 @@ from kinfold.methods.annealing import Budget
 from kinfold.methods.blocks.borders import improve_borders
 from kinfold.methods.blocks.cutting import cut, number_layers
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS, BlockLabels, run_blocks
-from kinfold.methods.partition.block_search import BlockSearch, search_rounds
 from kinfold.methods.partition.geometry import compute_cost
-from kinfold.methods.partition.refine import default_blocks
+from kinfold.methods.partition.refine import BlockSearch, default_blocks, search_rounds
 from kinfold.methods.partition.repair import repair
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.partition import mdav, t_first

@@ -15,7 +15,7 @@ import kinfold
 from everyday import first
 from kinfold.methods.blocks import borders, pool
 from kinfold.methods.blocks.cutting import choose_block_size, cut, number_layers
-from kinfold.methods.partition import block_search as large
+from kinfold.methods.partition import refine as large
 from kinfold.methods.partition.geometry import compute_cost, renumber_by_first_record
 from kinfold.methods.partition.mdav import mdav
 from kinfold.methods.partition.requirement import Requirement, measure_misses

@@ -232,7 +232,7 @@ def _refine(task: Task, points: Points, part: BlockLabels, blocks: Blocks, *, re
     labels, gap, scope_check = result.labels, result.gap, make_scope_check(task)
     provable = refine and not required and not blocks.strata.any() and scope_check is None
     if gap is None and provable and task.method.prove:
-        from kinfold.methods.partition.column_generation import lower_bound
+        from kinfold.methods.partition.exact import lower_bound
 
         bound = lower_bound(points, task.k, labels=labels, seconds=task.method.prove, progress=task.progress)
         gap = bound.gap(compute_cost(points, labels))
@@ -273,7 +273,7 @@ def improve_classes(
 
 def _improve_in_blocks(task: Task, points: Points, labels: Labels, required: Sequence[Requirement]) -> Classes:
     """Return better classes of a large table: a step is one block of a round, and every round has a checkpoint."""
-    from kinfold.methods.partition.block_search import BlockSearch, search_rounds
+    from kinfold.methods.partition.refine import BlockSearch, search_rounds
     from kinfold.methods.partition.search import load_search_kernels
 
     load_search_kernels()

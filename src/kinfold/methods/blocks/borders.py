@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from kinfold import kernels
 from kinfold.methods.annealing import Budget
 from kinfold.methods.blocks.pool import BlockPool
-from kinfold.methods.partition.block_search import (
+from kinfold.methods.partition.geometry import PairDistances, renumber_by_first_record
+from kinfold.methods.partition.refine import (
     MIN_GROUPS_PER_BLOCK,
     RECORDS_SEARCHED,
     RECORDS_SWEPT,
@@ -36,7 +37,6 @@ from kinfold.methods.partition.block_search import (
     sweep_groups,
     to_coordinates,
 )
-from kinfold.methods.partition.geometry import PairDistances, renumber_by_first_record
 from kinfold.methods.partition.search import load_search_kernels, search
 from kinfold.progress import no_progress
 from kinfold.tables.points import Points
