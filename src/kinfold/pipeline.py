@@ -412,7 +412,7 @@ def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
 def load_kernels() -> list[str]:
     """Load the compiled kernels that most releases need; return the names of those that are not compiled yet."""
     from kinfold import kernels
-    from kinfold.methods.dispatch import list_kernels
+    from kinfold.methods.plan import list_kernels
 
     needed = [*dict.fromkeys(list_kernels())]
     for name in filter(kernels.is_ready, needed):
@@ -423,7 +423,7 @@ def load_kernels() -> list[str]:
 def compile_kernels(progress: Progress) -> None:
     """Compile the kernels that most releases need, so that no run has to."""
     from kinfold import kernels
-    from kinfold.methods.dispatch import list_kernels
+    from kinfold.methods.plan import list_kernels
 
     kernels.warmup(progress, list_kernels())
 

@@ -19,7 +19,7 @@ from kinfold.errors import PolicyError
 from kinfold.kernels import MODULES
 from kinfold.measures import formulas as measures
 from kinfold.methods import classes
-from kinfold.methods.dispatch import list_kernels
+from kinfold.methods.plan import list_kernels
 from kinfold.papers.data import generate_census
 from kinfold.policy.model import Method, Policy
 from kinfold.policy.registry import METHOD_MODULES, Declaration, Family, list_method_names, list_methods

@@ -32,12 +32,12 @@ from kinfold.errors import PolicyError, Problem, Unreachable
 from kinfold.methods.annealing import Budget
 from kinfold.methods.blocks.cutting import BlockSize, choose_block_size, cut, number_layers
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS, BlockJob, BlockLabels, run_blocks
-from kinfold.methods.dispatch import load_method
 from kinfold.methods.edit_rules import AdjustedAverages
 from kinfold.methods.missing_values import make_promise_check, number_strata, refuse_mixed_classes
 from kinfold.methods.partition.geometry import compute_cost
 from kinfold.methods.partition.refine import MAX_TABLED_RECORDS, default_blocks
 from kinfold.methods.partition.requirement import Requirement, require_reachable
+from kinfold.methods.plan import load_method
 from kinfold.methods.promises import STRATUM_DISTANCE, explain_single_class, make_scope_check, merge_failing
 from kinfold.methods.task import Task
 from kinfold.policy.registry import Declaration

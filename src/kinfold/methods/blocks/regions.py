@@ -30,11 +30,11 @@ from kinfold.methods.blocks.cutting import choose_block_size, rank_values
 from kinfold.methods.blocks.pool import limit_threads
 from kinfold.methods.blocks.routing import RegionRouter, RowReader
 from kinfold.methods.classes import make_classes
-from kinfold.methods.dispatch import find_unmet_needs
 from kinfold.methods.microaggregation import average_classes, describe_repaired, microaggregate
 from kinfold.methods.missing_values import describe_left_out
 from kinfold.methods.partition.refine import default_blocks
 from kinfold.methods.partition.requirement import Reference, Requirement
+from kinfold.methods.plan import find_unmet_needs
 from kinfold.methods.promises import note_few_classes
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.models import Model

@@ -37,6 +37,7 @@ one, and the groups come from the tree of MDAV (`kinfold.kernels.mdav`).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
@@ -52,8 +53,6 @@ from kinfold.progress import Progress, no_progress
 from kinfold.tables.points import Floats, Labels, Points, check_k
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kinfold.methods.task import Task
 
 

@@ -31,13 +31,11 @@ from kinfold import kernels
 from kinfold.methods.partition.index import advance_in_steps, grow_tree, start_folded_run
 from kinfold.methods.partition.remaining import ExactCentre, RemainingRecords, get_place
 from kinfold.policy.registry import Declaration
-from kinfold.progress import no_progress
-from kinfold.tables.points import MAX_UNCOMPILED_RECORDS, Points, check_k
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import MAX_UNCOMPILED_RECORDS, Labels, Points, check_k
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
-    from kinfold.progress import Progress
-    from kinfold.tables.points import Labels
 
 METHOD = Declaration(
     name="mdav",

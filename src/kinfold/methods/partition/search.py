@@ -20,6 +20,7 @@ Cost: O(n²) memory; O(k² w) for a step with w candidate groups.   Ties: the fi
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,19 +28,16 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.methods.annealing import Annealer, Budget, Refinement
-from kinfold.methods.partition.geometry import renumber_by_first_record
+from kinfold.methods.partition.geometry import PairDistances, renumber_by_first_record
 from kinfold.methods.partition.index import to_kernel_records
 from kinfold.methods.partition.requirement import Requirement, pack_promises
 from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import Floats, Labels, Points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from kinfold.kernels.groups import Groups
     from kinfold.kernels.promises import Promises
     from kinfold.kernels.records import Mixed
-    from kinfold.methods.partition.geometry import PairDistances
-    from kinfold.tables.points import Floats, Labels, Points
 
 ROOM_SLACK = 6  # under promises a group may grow to twice its size plus this before it is laid out again
 NO_DISTANCES, NO_NEIGHBOURS = np.zeros((0, 0)), np.zeros((0, 0), np.int32)

@@ -36,6 +36,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold import kernels
 from kinfold.errors import PolicyError
@@ -44,8 +45,6 @@ from kinfold.progress import Progress, no_progress
 from kinfold.tables.points import Floats, Labels, Points, check_k
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kinfold.methods.task import Task
 
 Cost = Literal["sse", "absolute", "median"]
