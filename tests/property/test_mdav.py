@@ -8,8 +8,7 @@ from numba import njit
 
 from everyday import first
 from kinfold.kernels.records import DIGITS, LIMBS, add_to_sum, round_sum
-from kinfold.methods.partition.mdav import mdav_compiled, mdav_plain
-from kinfold.methods.partition.remaining import ExactCentre
+from kinfold.methods.partition.mdav import ExactCentre, mdav_compiled, mdav_plain
 from kinfold.methods.partition.vmdav import form_groups, vmdav
 from kinfold.partition import mdav
 from kinfold.progress import no_progress

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.methods.partition.remaining import ExactCentre, RemainingRecords, get_place
+from kinfold.methods.partition.mdav import ExactCentre, RemainingRecords, get_place
 from kinfold.methods.partition.requirement import Requirement, closeness_requirements, pack_promises
 from kinfold.methods.partition.t_merge import merge_classes
 from kinfold.policy.registry import Declaration

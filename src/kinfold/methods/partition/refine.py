@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.methods.annealing import Annealer, Budget, CostMark, Cycle, Refinement
-from kinfold.methods.blocks.pool import NO_CHECKPOINTS, CheckpointStore, count_cores, count_threads
+from kinfold.methods.blocks.pool import NO_CHECKPOINTS, count_cores, count_threads
 from kinfold.methods.partition.geometry import (
     PairDistances,
     build_curves,
@@ -72,6 +72,7 @@ from kinfold.methods.partition.search import (
 )
 from kinfold.progress import Progress, no_progress, report_cost
 from kinfold.tables.points import Floats, Labels, Points, check_k
+from kinfold.tables.regions import CheckpointStore
 
 Rows: TypeAlias = NDArray[np.intp]
 
@@ -349,7 +350,7 @@ class BlockSearch:
         """Return the records of each block of the next round."""
         records = RECORDS_SWEPT if self.sweeping else RECORDS_UNDER_PROMISES if self.requirements else RECORDS_SEARCHED
         rng = np.random.default_rng([self.seed, self.round])
-        return cut_into_blocks(self.places, self.current_labels(), max(records, MIN_GROUPS_PER_BLOCK * self.k), rng)
+        return cut_groups(self.places, self.current_labels(), max(records, MIN_GROUPS_PER_BLOCK * self.k), rng)
 
     def run(self, blocks: list[Rows]) -> list[float]:
         """Search these blocks in parallel; return the change of cost of each."""
@@ -433,7 +434,7 @@ def to_coordinates(points: Points) -> Floats:
     return np.column_stack([points.numbers, points.codes * np.array(scales)]) if scales else points.numbers
 
 
-def cut_into_blocks(places: Floats, groups: Labels, records: int, rng: np.random.Generator) -> list[Rows]:
+def cut_groups(places: Floats, groups: Labels, records: int, rng: np.random.Generator) -> list[Rows]:
     """Return the rows of blocks of neighbouring groups, of about `records` rows each, by random cuts."""
     size = np.bincount(groups)
     centres = np.column_stack([np.bincount(groups, column) / size for column in places.T])
