@@ -53,7 +53,7 @@ def test_methods_stand_in_the_order_that_they_declare() -> None:
 
 REFINEMENT_KERNELS = (
     "draws",
-    "plain_search",
+    "search",
     "promised_search",
     "promises",
     "t_merge",

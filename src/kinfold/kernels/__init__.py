@@ -24,7 +24,7 @@ from kinfold.progress import Progress, no_progress
 # Modules with entry points, in the order in which a warm-up compiles them.
 MODULES = (
     *("box_tree", "clustering", "mdav", "vmdav", "t_first", "geometry", "univariate"),
-    *("draws", "promises", "plain_search", "promised_search", "repair"),
+    *("draws", "promises", "search", "promised_search", "repair"),
     *("pricing", "t_merge", "k_first"),
     *("rollup", "statements", "cell_search", "opening", "linkage"),
 )

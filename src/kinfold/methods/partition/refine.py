@@ -14,7 +14,7 @@ cost is the sum over groups of the squared distances of their pairs over their s
 
     a step     a random move or swap (see `kernels/promised_search`)
     shakes     after a chunk of steps, if all distances fit into memory: a few neighbouring classes are taken apart,
-               rebuilt and improved (see `kernels/descent`). The larger the classes, the fewer shakes: one takes as long
+               rebuilt and improved (see `kernels/search`). The larger the classes, the fewer shakes: one takes as long
                as many steps, growing with about the third power of the class size
     crossing   sometimes, of the current partition with the best (see `search.cross_partitions`)
 
@@ -407,7 +407,7 @@ def sweep_groups(points: Points, labels: Labels, k: int) -> tuple[Labels, float]
     search_input = SearchInput.from_points(points, near=find_near_groups(points.numbers, labels))
     groups = search_input.arrange(labels, k)
     groups.state[0].wide = GROUPS_TRIED
-    change = kernels.load("plain_search").sweep(search_input.records, groups, SWEEP_LOOKS)
+    change = kernels.load("search").sweep(search_input.records, groups, SWEEP_LOOKS)
     return groups.label, float(change)
 
 
