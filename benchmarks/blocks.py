@@ -18,12 +18,11 @@ from benchmarks.measuring import Row, exponent
 from benchmarks.tables import DATA, mixture, replicated_census
 from kinfold import kernels
 from kinfold.methods.annealing import Budget
-from kinfold.methods.blocks.borders import improve_borders
 from kinfold.methods.blocks.cutting import cut, number_layers
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS, BlockLabels, run_blocks
-from kinfold.methods.partition.block_search import BlockSearch, search_rounds
+from kinfold.methods.classes import improve_borders
 from kinfold.methods.partition.geometry import compute_cost
-from kinfold.methods.partition.refine import default_blocks
+from kinfold.methods.partition.refine import BlockSearch, default_blocks, search_rounds
 from kinfold.methods.partition.repair import repair
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.partition import mdav, t_first

@@ -60,7 +60,7 @@ def measured(method: str, records: int, folder: Path) -> Row:
 
     import kinfold
     from kinfold import kernels
-    from kinfold.methods.dispatch import list_kernels
+    from kinfold.methods.plan import list_kernels
 
     source = folder / f"people{records}.parquet"
     if not source.exists():

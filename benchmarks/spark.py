@@ -46,7 +46,7 @@ def measured(method: str, records: int, engine: str, folder: Path) -> Row:
     """Run one case in this process."""
     import kinfold
     from kinfold import kernels
-    from kinfold.methods.dispatch import list_kernels
+    from kinfold.methods.plan import list_kernels
 
     source = folder / f"{method}-{records}.parquet"
     if not source.exists():

@@ -85,8 +85,8 @@ def measured(method: str, records: int, memory: str | None, folder: Path) -> Row
     import kinfold
     from kinfold import kernels
     from kinfold.methods import microaggregation
-    from kinfold.methods.dispatch import list_kernels
     from kinfold.methods.generalize import lattice
+    from kinfold.methods.plan import list_kernels
 
     source = folder / f"{'people' if method == 'lattice' else 'numbers'}{records}.parquet"
     if not source.exists():

@@ -79,7 +79,7 @@ ONLY_IN = {
     "vl_convert": {"release/report"},
     "jinja2": {"release/report", "studio/server.py"},
     "markupsafe": {"release/report"},
-    "scipy": {"measures", "methods/generalize", "methods/partition"},
+    "scipy": {"measures", "methods"},
     "pyarrow": {
         "checker.py",
         "comparison/grid.py",

@@ -1,8 +1,7 @@
 """The partitioners as array functions, under the names that are promised: `kinfold.partition.mdav(x, k)`."""
 
 from kinfold.methods.partition.approximate import approximate
-from kinfold.methods.partition.column_generation import lower_bound
-from kinfold.methods.partition.exact import exact
+from kinfold.methods.partition.exact import exact, lower_bound
 from kinfold.methods.partition.k_first import k_first
 from kinfold.methods.partition.mdav import mdav
 from kinfold.methods.partition.refine import refine, refine_under

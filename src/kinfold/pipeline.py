@@ -24,7 +24,7 @@ from kinfold.measures.measurement import Measures, measure_release
 from kinfold.measures.optional import add_optional_measures
 from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import TablePair, encode_quasi, pair_tables
-from kinfold.methods.blocks.pool import NO_CHECKPOINTS, CheckpointStore
+from kinfold.methods.blocks.pool import NO_CHECKPOINTS
 from kinfold.methods.plan import Chooser, Plan, Task, plan
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import bind
@@ -47,6 +47,7 @@ from kinfold.tables.databases.address import DatabaseAddress, parse_source
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import label_rows
 from kinfold.tables.recoding import Recoding
+from kinfold.tables.regions import CheckpointStore
 from kinfold.tables.schema import Role, Schema
 from kinfold.tables.source_form import SourceForm
 from kinfold.verification import judge_people
@@ -418,7 +419,7 @@ def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
 def load_kernels() -> list[str]:
     """Load the compiled kernels that most releases need; return the names of those that are not compiled yet."""
     from kinfold import kernels
-    from kinfold.methods.dispatch import list_kernels
+    from kinfold.methods.plan import list_kernels
 
     needed = [*dict.fromkeys(list_kernels())]
     for name in filter(kernels.is_ready, needed):
@@ -429,7 +430,7 @@ def load_kernels() -> list[str]:
 def compile_kernels(progress: Progress) -> None:
     """Compile the kernels that most releases need, so that no run has to."""
     from kinfold import kernels
-    from kinfold.methods.dispatch import list_kernels
+    from kinfold.methods.plan import list_kernels
 
     kernels.warmup(progress, list_kernels())
 

@@ -15,9 +15,10 @@ from kinfold.hierarchies import TOP, Hierarchy, read_arx
 from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.generalize.local_suppression import local_suppression
-from kinfold.methods.generalize.mingen_cell import lower_bound, mingen_cell
+from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from kinfold.tables.tally import Tally, tally_labels
+from reference.cell_level import lower_bound
 from reference.public_data import adult, found
 
 K = 5

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kinfold.methods.partition.column_generation import lower_bound, nearest_bound
-from kinfold.methods.partition.exact import exact
+from kinfold.methods.partition.exact import exact, lower_bound, nearest_bound
 from kinfold.methods.partition.refine import improve
 from kinfold.tables.points import Points
 from reference.mdav_plain import mdav_plain

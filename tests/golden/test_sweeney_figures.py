@@ -58,7 +58,7 @@ def distinct(place: str) -> dict[str, float]:
 @pytest.mark.parametrize("with_month", [False, True])
 def test_datafly_passes_through_figures_9a_and_9b(with_month):
     found = datafly(figure_7(with_month), [KAnonymity(2)])
-    first, last = found.steps[0][0], found.steps[-1][0]
+    first, last = found.steps[0], found.steps[-1]
     assert first.distinct == distinct("Figure 9A")
     assert first.counts.tolist() == [1] * 12
     assert last.distinct == distinct("Figure 9B")

@@ -31,8 +31,8 @@ BLOCKS = ("--set", "method.block=50", "--set", "method.refine_steps=12")
 SIZES = {
     "kinfold.methods.blocks.pool.BATCH_RECORDS": BATCH,
     "kinfold.methods.classes.MAX_TABLED_RECORDS": 100,
-    "kinfold.methods.partition.block_search.RECORDS_UNDER_PROMISES": 100,
-    "kinfold.methods.partition.block_search.BLOCKS_PER_BATCH": 4,
+    "kinfold.methods.partition.refine.RECORDS_UNDER_PROMISES": 100,
+    "kinfold.methods.partition.refine.BLOCKS_PER_BATCH": 4,
 }
 # A process with these sizes announces each checkpoint and waits for ever once it has written COUNT of the stage STAGE.
 WAITING = """

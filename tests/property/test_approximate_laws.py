@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from kinfold.methods.partition.approximate import (
     approximate,
     dependency,
-    form_groups_plain,
     key_attributes,
     project,
     spanning_tree,
@@ -45,10 +44,8 @@ def test_an_attribute_with_little_entropy_is_not_near_to_every_other_by_the_norm
 @given(points=tables(max_records=200), k=st.integers(2, 9))
 def test_the_tree_gives_the_labels_of_the_plain_scan(points, k):
     assume(len(points) >= k)
-    assert (
-        mdav_compiled(points, k, no_progress, in_pairs=True).tolist()
-        == form_groups_plain(points, k, no_progress).tolist()
-    )
+    formed = mdav_compiled(points, k, no_progress, in_pairs=True)
+    assert formed.tolist() == reference.form_groups(points, k).tolist()
 
 
 @settings(max_examples=100, deadline=None)
@@ -110,11 +107,11 @@ def test_at_most_half_of_the_attributes_are_keys(seed, columns):
     assert 2 <= len(keys) <= max(2, -(-columns // 2))
 
 
-def test_a_table_too_large_for_the_plain_scan_gets_the_same_groups():
+def test_a_larger_table_gets_the_groups_of_the_plain_scan():
     rng = np.random.default_rng(6)
     x = np.column_stack([rng.normal(size=3_400), rng.integers(0, 5, 3_400), rng.integers(0, 2, 3_400)])
     points = Points.from_array(x)
-    formed = form_groups_plain(project(points, dependency(points).keys), 7, no_progress)
+    formed = reference.form_groups(project(points, dependency(points).keys), 7)
     labels = approximate(points, 7)
     assert (labels[formed >= 0] == formed[formed >= 0]).all()
     assert (labels >= 0).all()

@@ -13,9 +13,10 @@ import pytest
 
 import kinfold
 from everyday import first
-from kinfold.methods.blocks import borders, pool
+from kinfold.methods import classes
+from kinfold.methods.blocks import pool
 from kinfold.methods.blocks.cutting import choose_block_size, cut, number_layers
-from kinfold.methods.partition import block_search as large
+from kinfold.methods.partition import refine as large
 from kinfold.methods.partition.geometry import compute_cost, renumber_by_first_record
 from kinfold.methods.partition.mdav import mdav
 from kinfold.methods.partition.requirement import Requirement, measure_misses
@@ -228,7 +229,7 @@ def test_borders_cost_no_more_than_before_and_keep_k(scales: Any) -> None:
         random.normal(size=(600, 2)), np.column_stack([np.empty((600, 0), int), *codes]).astype(np.int32), scales
     )
     labels, block = in_blocks(points, 5, 100)
-    better = borders.improve_borders(points, labels, block, 5, (), no_progress)
+    better = classes.improve_borders(points, labels, block, 5, (), no_progress)
     assert np.bincount(better).min() >= 5
     assert compute_cost(points, better) < compute_cost(points, labels)
 
@@ -246,7 +247,7 @@ def test_classes_far_from_every_border_stay_as_they_are() -> None:
     random = np.random.default_rng(4)
     x = np.column_stack([np.sort(random.uniform(0, 100, 900)), random.uniform(0, 1, 900)])
     labels, block = in_blocks(Points.from_array(x), 4, 450)
-    better = borders.improve_borders(Points.from_array(x), labels, block, 4, (), no_progress)
+    better = classes.improve_borders(Points.from_array(x), labels, block, 4, (), no_progress)
     moved = np.flatnonzero(changed(labels, better))
     assert len(moved) > 0
     assert 400 < moved.min() <= moved.max() < 500  # records are in order, and the cut is at 450
@@ -267,7 +268,7 @@ def test_borders_win_back_most_of_what_blocks_lose() -> None:
     whole = sse_plain(x, mdav(points, 5))
     labels, block = in_blocks(points, 5, 500)
     cut_up = sse_plain(x, labels)
-    better = sse_plain(x, borders.improve_borders(points, labels, block, 5, (), no_progress))
+    better = sse_plain(x, classes.improve_borders(points, labels, block, 5, (), no_progress))
     assert cut_up > whole
     assert better < whole + 0.5 * (cut_up - whole)
 
@@ -282,7 +283,7 @@ def test_borders_keep_promises(t: float) -> None:
     from kinfold.methods.partition.repair import repair
 
     kept = repair(points, labels, 10, required).labels
-    better = borders.improve_borders(points, kept, block, 10, required, no_progress)
+    better = classes.improve_borders(points, kept, block, 10, required, no_progress)
     assert measure_misses(required, better).max() == 0.0
     assert np.bincount(better).min() >= 10
     assert compute_cost(points, better) <= compute_cost(points, kept)

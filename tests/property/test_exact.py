@@ -18,18 +18,18 @@ from kinfold.kernels import pricing
 from kinfold.kernels import univariate as narrow
 from kinfold.kernels import univariate as wide
 from kinfold.methods import classes
-from kinfold.methods.partition.column_generation import (
+from kinfold.methods.partition.exact import (
     GroupPool,
     bound_by_stars,
     climb_prices,
+    exact,
     generate_columns,
     lower_bound,
     nearest_bound,
     price_groups,
 )
-from kinfold.methods.partition.exact import exact
 from kinfold.methods.partition.geometry import PairDistances
-from kinfold.methods.partition.univariate import find_sizes_compiled, find_sizes_plain, univariate
+from kinfold.methods.partition.univariate import find_sizes, univariate
 from kinfold.policy.model import Policy
 from kinfold.progress import no_progress
 from kinfold.tables.points import NominalScale, OrdinalScale, Points
@@ -37,6 +37,7 @@ from ledger import cases, tally_up
 from reference.mdav_plain import mdav_plain
 from reference.partitions import least_cost, pair_cost, sse_plain
 from reference.univariate import compositions, cost_of_labels, cost_of_sizes
+from reference.univariate import find_sizes as find_sizes_plain
 from reference.univariate import least_cost as least_univariate_cost
 
 
@@ -355,7 +356,7 @@ def test_the_kernel_gives_the_path_of_the_plain_way(seed, records, k, cost):
     rng = np.random.default_rng(seed)
     kinds = [rng.normal(size=records), rng.integers(0, 6, records) / 3, np.exp(8 * rng.normal(size=records))]
     values = np.sort(kinds[seed % 3])
-    assert (find_sizes_compiled(values, k, cost, no_progress) == find_sizes_plain(values, k, cost)).all()
+    assert (find_sizes(values, k, cost, no_progress) == find_sizes_plain(values, k, cost)).all()
 
 
 @settings(max_examples=150, deadline=None)

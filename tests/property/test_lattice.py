@@ -18,7 +18,7 @@ from kinfold.methods.generalize.lattice import Lattice, lattice
 from kinfold.methods.generalize.lattice_search import CutSearch
 from kinfold.methods.generalize.levels import OBJECTIVES, CellLoss, Generalization
 from kinfold.methods.generalize.mingen import mingen
-from kinfold.methods.generalize.mingen_cell import generalize_classes, lower_bound, mingen_cell
+from kinfold.methods.generalize.mingen_cell import generalize_classes, mingen_cell
 from kinfold.methods.generalize.result import find_strongest_belief
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from kinfold.papers.paper_002 import figure_7
@@ -346,7 +346,7 @@ def test_larger_tables_keep_their_promises_and_every_label_is_true(models, seed,
         assume(False)
         raise
     assert found.generalization.holds(models)
-    assert lower_bound(table, models) - 1e-9 <= found.loss <= 1
+    assert cell_level.lower_bound(table, models) - 1e-9 <= found.loss <= 1
     for a, name in enumerate(table.names):
         for row, label in enumerate(found.generalization.columns()[name]):
             level = found.generalization.levels[row, a]
@@ -390,7 +390,7 @@ def test_tuples_that_stand_for_several_records_keep_the_promises_of_these(models
         CellLoss.from_objective(records, "granularity").mean_loss(each.levels, each.suppressed)
     )
     assert found.loss <= mingen_cell(tuples, models, steps=0).loss + 1e-9
-    assert lower_bound(records, models) - 1e-9 <= found.loss
+    assert cell_level.lower_bound(records, models) - 1e-9 <= found.loss
 
 
 def test_rebuilding_tuples_wins_back_what_merging_them_loses():

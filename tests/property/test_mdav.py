@@ -8,9 +8,8 @@ from numba import njit
 
 from everyday import first
 from kinfold.kernels.records import DIGITS, LIMBS, add_to_sum, round_sum
-from kinfold.methods.partition.mdav import mdav_compiled, mdav_plain
-from kinfold.methods.partition.remaining import ExactCentre
-from kinfold.methods.partition.vmdav import form_groups_indexed, form_groups_plain, vmdav
+from kinfold.methods.partition.mdav import ExactCentre, mdav_compiled, mdav_plain
+from kinfold.methods.partition.vmdav import form_groups, vmdav
 from kinfold.partition import mdav
 from kinfold.progress import no_progress
 from kinfold.tables.points import NominalScale, Points
@@ -120,17 +119,15 @@ def test_vmdav_gives_the_labels_of_its_twin(points, k, gamma):
 @given(points=tables(max_records=200), k=st.integers(2, 9), gamma=GAMMAS)
 def test_the_tree_of_vmdav_gives_the_labels_of_the_plain_scan(points, k, gamma):
     assume(len(points) >= k)
-    assert (
-        form_groups_indexed(points, k, gamma, no_progress).tolist()
-        == form_groups_plain(points, k, gamma, no_progress).tolist()
-    )
+    formed = form_groups(points, k, gamma, no_progress)
+    assert formed.tolist() == reference.form_groups(points, k, gamma).tolist()
 
 
 @settings(max_examples=100, deadline=None)
 @given(points=tables(max_records=80), k=st.integers(2, 6), gamma=GAMMAS)
 def test_groups_have_k_to_2k_minus_1_records_before_the_last_few_join(points, k, gamma):
     assume(len(points) >= k)
-    formed = form_groups_plain(points, k, gamma, no_progress)
+    formed = form_groups(points, k, gamma, no_progress)
     sizes = np.bincount(formed[formed >= 0])
     assert sizes.min() >= k
     assert sizes.max() <= (2 * k - 1 if gamma else k)
@@ -143,16 +140,16 @@ def test_groups_have_k_to_2k_minus_1_records_before_the_last_few_join(points, k,
 def test_the_order_of_the_columns_does_not_matter_where_sums_are_exact(seed, k, gamma):
     x = np.random.default_rng(seed).integers(0, 6, (32, 4))
     formed, turned = (
-        form_groups_plain(Points.from_array(columns), k, gamma, no_progress) for columns in (x, x[:, [2, 0, 3, 1]])
+        form_groups(Points.from_array(columns), k, gamma, no_progress) for columns in (x, x[:, [2, 0, 3, 1]])
     )
     assert (formed == turned).all()
 
 
 @pytest.mark.parametrize("gamma", [0.2, 1.1])
-def test_a_table_too_large_for_the_plain_scan_gets_the_same_groups(gamma):
+def test_a_larger_table_gets_the_groups_of_the_plain_scan(gamma):
     rng = np.random.default_rng(5)
     points = Points.from_array(np.vstack([rng.normal(size=(2_000, 3)), rng.integers(0, 3, (1_300, 3))]))
-    formed = form_groups_plain(points, 7, gamma, no_progress)
+    formed = reference.form_groups(points, 7, gamma)
     labels = vmdav(points, 7, gamma=gamma)
     assert (labels[formed >= 0] == formed[formed >= 0]).all()
     assert (labels >= 0).all()

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import kinfold
 from everyday import first
-from kinfold.methods.partition import pattern_assignment
-from kinfold.methods.partition.pattern_assignment import assign_patterns
+from kinfold.methods import missing_values
+from kinfold.methods.missing_values import assign_patterns
 from kinfold.policy.registry import list_methods
 from ledger import tally_up
 from reference.null_patterns import fewest
@@ -121,7 +121,7 @@ def released_well(seed: int, method: str, promise: dict[str, Any], rare: str) ->
 
 def test_patterns_beyond_the_exact_assignment_are_joined_too(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = kinfold.anonymize(table(5, 200), asked("mdav", "blank", {}))
-    monkeypatch.setattr(pattern_assignment, "MAX_PATTERNS", 0)
+    monkeypatch.setattr(missing_values, "MAX_PATTERNS", 0)
     greedy = kinfold.anonymize(table(5, 200), asked("mdav", "blank", {}))
     assert greedy.verdict.holds
     assert 0 < told(exact) <= told(greedy) == blanked(greedy, table(5, 200))

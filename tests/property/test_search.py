@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinfold.kernels import plain_search as sweeps
+from kinfold.kernels import search as sweeps
 from kinfold.methods.blocks.pool import limit_threads
-from kinfold.methods.partition import block_search as large
+from kinfold.methods.partition import refine as large
 from kinfold.methods.partition.geometry import PairDistances, compute_cost, split_groups
 from kinfold.methods.partition.refine import improve, refine
 from kinfold.methods.partition.search import Budget, SearchInput, cross_partitions

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import kinfold
 from kinfold.errors import Unreachable
 from kinfold.hierarchies import TOP, Hierarchy
-from kinfold.methods import dispatch as running
+from kinfold.methods import plan as running
 from kinfold.methods.generalize import local_suppression as module
 from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.local_suppression import (

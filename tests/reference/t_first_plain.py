@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinfold.methods.partition.remaining import ExactCentre, Place, RemainingRecords, get_place
+from kinfold.methods.partition.mdav import ExactCentre, Place, RemainingRecords, get_place
 from kinfold.tables.points import Points
 
 

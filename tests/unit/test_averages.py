@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kinfold.errors import DataError
-from kinfold.methods import aggregate_functions as aggregate
+from kinfold.methods import aggregation as aggregate
 from kinfold.methods.aggregation import ReplacedColumn, average_column, cover_classes
 from kinfold.policy.binding import AVERAGES, BoundColumn
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, NumericAttribute, encode, format_value

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from kinfold.kernels import descent, draws, groups, moves, plain_search, queries, records, univariate
+from kinfold.kernels import draws, groups, moves, queries, records, search, univariate
 from kinfold.kernels import geometry as distances
 from kinfold.kernels import geometry as means
-from kinfold.kernels import plain_search as paths
+from kinfold.kernels import geometry as paths
 from kinfold.kernels.queries import find_farthest, find_nearest, locate, remove, shrink_around
 from kinfold.kernels.records import gap_between, to_record
 from kinfold.methods.partition.geometry import PairDistances, compute_centres
@@ -229,11 +229,11 @@ def test_every_move_changes_the_cost_by_what_it_says(seed, k):
 @pytest.mark.parametrize("rounds", [200])
 def test_a_step_taken_back_leaves_the_partition_as_it_was(rounds):
     gaps, state = state_of(1, 3)
-    plain_search.descend(state, 100)
+    search.descend(state, 100)
     before, cost = state.label.copy(), gaps.cost(state.label)
     stream = draws.make_stream(0)
     for _ in range(rounds):
-        change = descent.shake(None, None, state, stream, 0.0)
+        change = search.shake(None, None, state, stream, 0.0)
         assert change <= 1e-12
         now = gaps.cost(state.label)
         assert now == pytest.approx(cost + change, rel=1e-9)
@@ -245,7 +245,7 @@ def test_a_step_taken_back_leaves_the_partition_as_it_was(rounds):
 
 def test_what_is_kept_equals_what_is_recounted():
     _, state = state_of(2, 4)
-    plain_search.search(state, draws.make_stream(3), np.full(100, 0.01), np.empty(60, np.int32))
+    search.search(state, draws.make_stream(3), np.full(100, 0.01), np.empty(60, np.int32))
     own, pairs = state.own.copy(), state.pairs.copy()
     groups.recount(None, None, state)
     assert own == pytest.approx(state.own, abs=1e-9)

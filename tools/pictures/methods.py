@@ -191,7 +191,7 @@ def blocks() -> Sheet:
 def datafly() -> Sheet:
     """Figures 9 and 10 of the paper: the column with the most values goes up, and two tuples are suppressed."""
     found = datafly_of(figure_7(), TWO)
-    steps = [(lists[0].distinct, f"{lists[0].outliers} tuples in classes below 2") for lists in found.steps]
+    steps = [(step.distinct, f"{step.outliers} tuples in classes below 2") for step in found.steps]
     steps.append(
         (steps[-1][0], f"{found.generalization.records_suppressed} are suppressed: k = {found.generalization.k}")
     )

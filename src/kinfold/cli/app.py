@@ -50,7 +50,7 @@ def warmup(
     """
     from kinfold.kernels import MODULES
     from kinfold.kernels import warmup as compile_kernels
-    from kinfold.methods.dispatch import list_kernels
+    from kinfold.methods.plan import list_kernels
 
     with ProgressBar() as bar:
         modules = list_kernels(method or AUTO) if method or everyday else MODULES

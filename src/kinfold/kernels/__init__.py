@@ -13,23 +13,18 @@ import gc
 import importlib
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kinfold.progress import no_progress
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kinfold.progress import Progress
+from kinfold.progress import Progress, no_progress
 
 # Modules with entry points, in the order in which a warm-up compiles them.
 MODULES = (
     *("box_tree", "clustering", "mdav", "vmdav", "t_first", "geometry", "univariate"),
-    *("draws", "promises", "plain_search", "promised_search", "repair"),
+    *("draws", "promises", "search", "promised_search", "repair"),
     *("pricing", "t_merge", "k_first"),
     *("rollup", "statements", "cell_search", "opening", "linkage"),
 )

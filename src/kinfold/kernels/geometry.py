@@ -1,14 +1,25 @@
-"""Squared distances of all pairs of records, the nearest records of each, and the means of groups.
+"""Squared distances of all pairs of records, the nearest records of each, the means of groups, and paths.
 
-Cost: O(n² a) time; O(n²) memory for a table, O(n) without.   Ties: the lowest index is the nearer.
+    chain       go from a record to the nearest one not visited yet, and so on
+    shorten     2-opt (reverse a stretch of the path) and Or-opt (move one record), towards near records
+    cut_path    the shortest path over the cutting points, groups of k to 2k-1 (Hansen & Mukherjee 2003, here with the
+                cost of any number of attributes)
+
+Cost: O(n² a) time; O(n²) memory for a table, O(n) without. chain O(n²); shorten O(n t) a round, and the length of each
+reversed stretch; cut_path O(n k²).   Ties: the lowest index is the nearer; the shorter group.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
 from kinfold.kernels.records import DIGITS, LIMBS, add_to_sum, round_sum
+
+MIN_PATH_GAIN = 1e-12  # a gain below this is rounding
+_GAPS, _PATH = np.zeros((1, 1)), np.zeros(1, np.int32)  # to compile for
 
 
 @inner
@@ -81,3 +92,108 @@ def group_means(values: Floats, starts: Ints, means: Floats) -> None:
                 add_to_sum(sums, 0, bits[row, column], 1)
             means[group, column] = round_sum(sums, 0, digits) / (end - begin)
             sums[:] = 0
+
+
+@entry(_GAPS, _PATH, 1)
+def chain(gaps: Floats, path: Rows, first: int) -> None:
+    """Fill `path` from the first record on, always with the nearest record not visited yet."""
+    n = path.size
+    for t in range(n):
+        path[t] = t
+    path[0], path[first] = first, 0
+    for t in range(1, n):
+        at = t
+        for u in range(t + 1, n):
+            there, least = gaps[path[t - 1], path[u]], gaps[path[t - 1], path[at]]
+            if there < least or (there == least and path[u] < path[at]):
+                at = u
+        path[t], path[at] = path[at], path[t]
+
+
+@inner
+def cross_steps(gaps: Floats, path: Rows, place: Rows, i: int, j: int, side: int) -> bool:
+    """Replace the steps from i and j to their neighbours on this side by a step from i to j, if that is shorter."""
+    n = path.size
+    before = gaps[path[i], path[i + side]]
+    after = gaps[path[i], path[j]]
+    if 0 <= j + side < n:
+        before += gaps[path[j], path[j + side]]
+        after += gaps[path[i + side], path[j + side]]
+    if after >= before - MIN_PATH_GAIN:
+        return False
+    low, high = min(i, j) + (side > 0), max(i, j) - (side < 0)
+    while low < high:  # reverse the stretch between them
+        path[low], path[high] = path[high], path[low]
+        place[path[low]] = low
+        place[path[high]] = high
+        low += 1
+        high -= 1
+    return True
+
+
+@inner
+def insert_record(gaps: Floats, path: Rows, place: Rows, i: int, j: int) -> bool:
+    """Put the record at j between those at i and i + 1, if that is shorter."""
+    if j in (i, i + 1) or j in (0, path.size - 1):
+        return False
+    c = path[j]
+    gain = gaps[path[j - 1], c] + gaps[c, path[j + 1]] - gaps[path[j - 1], path[j + 1]]
+    gain += gaps[path[i], path[i + 1]] - gaps[path[i], c] - gaps[c, path[i + 1]]
+    if gain <= MIN_PATH_GAIN:
+        return False
+    step = -1 if j > i else 1
+    to = i + 1 if j > i else i
+    while j != to:
+        path[j] = path[j + step]
+        place[path[j]] = j
+        j += step
+    path[to] = c
+    place[c] = to
+    return True
+
+
+@entry(_GAPS, np.zeros((1, 1), np.int32), _PATH, 1)
+def shorten(gaps: Floats, near: Rows, path: Rows, many: int) -> int:
+    """Go along the path once and take each gain towards the `many` nearest records; return the number of gains."""
+    n = path.size
+    gains = 0
+    place = np.empty(n, np.int32)
+    for t in range(n):
+        place[path[t]] = t
+    for i in range(n - 1):
+        for u in range(min(many, near.shape[1])):
+            a, c = path[i], near[path[i], u]
+            if gaps[a, c] >= gaps[a, path[i + 1]] and (i == 0 or gaps[a, c] >= gaps[a, path[i - 1]]):
+                break
+            done = place[c] != i + 1 and cross_steps(gaps, path, place, i, place[c], 1)
+            done = done or (i > 0 and place[c] != i - 1 and cross_steps(gaps, path, place, i, place[c], -1))
+            done = done or insert_record(gaps, path, place, i, place[c])
+            if done:
+                gains += 1
+                break
+    return gains
+
+
+@entry(_GAPS, _PATH, 1, _PATH)
+def cut_path(gaps: Floats, path: Rows, k: int, labels: Rows) -> float:
+    """Label the records by the best cut of the path; return its cost."""
+    n = path.size
+    least = np.full(n + 1, math.inf)
+    least[0] = 0.0
+    start = np.zeros(n + 1, np.int32)
+    for end in range(k, n + 1):
+        pairs = 0.0
+        for size in range(1, min(2 * k, end + 1)):
+            first = path[end - size]
+            for t in range(end - size + 1, end):
+                pairs += gaps[first, path[t]]
+            if size >= k and least[end - size] + pairs / size < least[end]:
+                least[end] = least[end - size] + pairs / size
+                start[end] = end - size
+    end, label = n, 0
+    while end > 0:
+        for t in range(start[end], end):
+            labels[path[t]] = label
+        label += 1
+        end = start[end]
+    return float(least[n])

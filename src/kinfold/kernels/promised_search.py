@@ -1,4 +1,4 @@
-"""Search under promises: descents and perturbations over all distances (see `descent`), and random moves.
+"""Search under promises: descents and perturbations over all distances (see `search`), and random moves.
 
     a random step: a record i, a record j near it (or any record, now and then), their groups a and b
         i goes to b, or swaps with j or another member of b
@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from kinfold.kernels import descent, promises
+from kinfold.kernels import promises
 from kinfold.kernels.compiling import Floats, Rows, entry
 from kinfold.kernels.draws import Stream, below, draw, make_stream
 from kinfold.kernels.groups import Groups, example_groups, fits, recount
@@ -34,12 +34,13 @@ from kinfold.kernels.moves import (
 )
 from kinfold.kernels.promises import Promises
 from kinfold.kernels.records import Mixed
+from kinfold.kernels.search import take_steps
 
 
 @entry(promises.example_promises(), example_groups(), make_stream(0), np.zeros(1), np.zeros(1, np.int32))
 def search(p: Promises, s: Groups, stream: Stream, temperatures: Floats, best: Rows) -> float:
     """Take a step at each temperature; write the labels of the lowest cost to `best`, and return that cost."""
-    return descent.search(None, p, s, stream, temperatures, best)
+    return take_steps(None, p, s, stream, temperatures, best)
 
 
 MAX_REACH = 6  # the farthest neighbour tried is 2^6 places away along a curve

@@ -1,7 +1,20 @@
 """Aggregation: the value that replaces an attribute in each class.
 
-The policy's `average` chooses the function (see `aggregate_functions`), and `output.round` whether averages keep the
-decimals of the column. `output.preserve = "variance"` rescales them (Domingo-Ferrer & Torra 2005, section 5.2):
+The policy's `average` chooses the function:
+
+    mean            continuous and date; it preserves the means of the table
+    median          the value in the middle of the class; the lower of two
+    convex median   Definition 5.3 of Domingo-Ferrer & Torra 2005: the median after raising the frequency of each
+                    category to the lower of the highest frequencies on its two sides, over the full scale
+    mode            the most frequent value; ties go to the first in the order
+    suppress        the value that all records of the class share, else null
+    generalize      the lowest common ancestor in the hierarchy; without one, the range of the class
+
+Each function takes values and labels (0 to m - 1, all used) and returns one value for each class. Null is a value: it
+can be the mode. A median is null if more than half of the class is null, else the median of the others.
+
+`output.round` says whether averages keep the decimals of the column. `output.preserve = "variance"` rescales them
+(Domingo-Ferrer & Torra 2005, section 5.2):
 
     (x - mean of the averages) · (deviation of the original / deviation of the averages) + mean of the original
 
@@ -21,6 +34,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -30,7 +44,6 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError, plural
 from kinfold.hierarchies import TOP
-from kinfold.methods import aggregate_functions as aggregate
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import (
     DECIMAL_DIGITS,
@@ -42,18 +55,162 @@ from kinfold.policy.encoding import (
 )
 from kinfold.policy.exact_values import SECONDS_PER_DAY, doubles_suffice, is_zoned
 from kinfold.policy.model import Output
-from kinfold.tables.points import Floats, Labels
+from kinfold.tables.points import Codes, Floats, Labels
 from kinfold.tables.recoding import Replace
 from kinfold.tables.schema import Kind, Storage
 
 EXTRA_DECIMALS = 6  # of averages that are not rounded, if doubles do not hold them
 LARGER_UNITS = 'give the values in larger units, or set type = "nominal"'
+NO_VALUE = -1
+CELLS_AT_A_TIME = 1 << 22  # of frequencies
+
+
+def mean(numbers: Floats, labels: Labels) -> Floats:
+    """Return the mean of each class.
+
+    >>> mean(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1])).tolist()
+    [2.0, 7.0]
+    """
+    middle = numbers.mean()  # differences from it lose fewer digits
+    return np.asarray(middle + np.bincount(labels, numbers - middle) / np.bincount(labels), np.float64)
+
+
+def median(numbers: Floats, labels: Labels) -> Floats:
+    """Return the lower median of each class.
+
+    >>> median(np.array([1.0, 9.0, 3.0, 4.0]), np.array([0, 0, 0, 1])).tolist()
+    [3.0, 4.0]
+    """
+    order = np.lexsort((numbers, labels))
+    sizes = np.bincount(labels)
+    return np.asarray(numbers[order][np.cumsum(sizes) - sizes + (sizes - 1) // 2])
+
+
+def exact_mean(numbers: NDArray[np.object_], labels: Labels) -> NDArray[np.object_]:
+    """Return the mean of whole numbers of any size, rounded to the nearest whole number, halves to even.
+
+    >>> exact_mean(np.array([2**62 + 1, 2**62 + 3, 5], object), np.array([0, 0, 1])).tolist()
+    [4611686018427387906, 5]
+    """
+    order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
+    sums = np.add.reduceat(numbers[order], np.cumsum(sizes) - sizes)
+    return np.array([round(Fraction(total, size)) for total, size in zip(sums, sizes.tolist(), strict=True)], object)
+
+
+def exact_median(numbers: NDArray[np.object_], labels: Labels) -> NDArray[np.object_]:
+    """Return the lower median of whole numbers of any size.
+
+    >>> exact_median(np.array([2**62 + 3, 2**62 + 1, 5], object), np.array([0, 0, 1])).tolist()
+    [4611686018427387905, 5]
+    """
+    values, places = np.unique(numbers, return_inverse=True)
+    return np.asarray(values[median(places.astype(np.float64), labels).astype(np.intp)])
+
+
+def ordinal_median(codes: Codes, labels: Labels, null: int) -> Codes:
+    """Return the lower median of the codes of each class; null if more than half are.
+
+    The median of {1, 2, 2, 5, 6} on the scale 0..7 (Domingo-Ferrer & Torra 2005, after Definition 5.2):
+
+    >>> ordinal_median(np.array([1, 2, 2, 5, 6]), np.zeros(5, int), null=8).tolist()
+    [2]
+    """
+    sizes, missing = np.bincount(labels), np.bincount(labels, codes == null).astype(np.int64)
+    order = np.lexsort((codes, labels))  # null is the last code
+    place = np.cumsum(sizes) - sizes + np.maximum(sizes - missing - 1, 0) // 2
+    return np.where(2 * missing > sizes, null, codes[order][place]).astype(np.int32)
+
+
+def convex_median(codes: Codes, labels: Labels, null: int) -> Codes:
+    """Return the convex median of the codes of each class on the scale 0 to null - 1; null if more than half are.
+
+    Examples after Definition 5.3 of Domingo-Ferrer & Torra 2005, on the scale 0..7:
+
+    >>> convex_median(np.array([1, 2, 7]), np.zeros(3, int), null=8).tolist()
+    [4]
+    >>> convex_median(np.array([1, 2, 2, 5, 6]), np.zeros(5, int), null=8).tolist()
+    [3]
+    """
+    classes, step = int(labels.max()) + 1, max(CELLS_AT_A_TIME // (null + 1), 1)
+    parts = [_convex_medians(codes, labels, null, low, min(low + step, classes)) for low in range(0, classes, step)]
+    return np.concatenate(parts)
+
+
+def _convex_medians(codes: Codes, labels: Labels, null: int, low: int, high: int) -> Codes:
+    chosen = (labels >= low) & (labels < high)
+    cell = (labels[chosen] - low).astype(np.int64) * (null + 1) + codes[chosen]
+    frequency = np.bincount(cell, minlength=(high - low) * (null + 1)).reshape(high - low, null + 1)
+    present, missing = frequency[:, :null], frequency[:, null]
+    left = np.maximum.accumulate(present, axis=1)
+    right = np.maximum.accumulate(present[:, ::-1], axis=1)[:, ::-1]
+    below = np.cumsum(np.minimum(left, right), axis=1)
+    middle = (below >= (below[:, -1:] + 1) // 2).argmax(axis=1)
+    return np.where(2 * missing > frequency.sum(axis=1), null, middle).astype(np.int32)
+
+
+def mode(codes: Codes, labels: Labels, rank: NDArray[np.intp] | None = None) -> Codes:
+    """Return the most frequent code of each class. Ties go to the lowest rank, by default the code itself.
+
+    >>> mode(np.array([2, 1, 2, 1, 0]), np.array([0, 0, 0, 0, 0])).tolist()
+    [1]
+    """
+    width = int(codes.max()) + 1
+    cell, count = np.unique(labels.astype(np.int64) * width + codes, return_counts=True)
+    group, code = cell // width, cell % width
+    order = np.lexsort((code if rank is None else rank[code], -count, group))
+    first = np.unique(group[order], return_index=True)[1]
+    return np.asarray(code[order][first], np.int32)
+
+
+def common_ancestors(leaves: Codes, labels: Labels, paths: Codes) -> tuple[Codes, Codes]:
+    """Return the lowest common ancestor of each class: a row of the hierarchy below it and its level; -1 for nulls.
+
+    The ancestor of a class with nulls (-1) and values is the top.
+
+    >>> paths = np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0]])
+    >>> [a.tolist() for a in common_ancestors(np.array([0, 1, 2, 2, -1]), np.array([0, 0, 1, 1, 2]), paths)]
+    [[1, 2, -1], [1, 0, -1]]
+    """
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    starts = np.cumsum(sizes) - sizes
+    level = np.zeros(len(sizes), np.int32)
+    for path in paths.T[:-1]:
+        number = np.where(leaves[order] < 0, NO_VALUE, path[leaves[order]])
+        level += np.minimum.reduceat(number, starts) != np.maximum.reduceat(number, starts)
+    row = np.maximum.reduceat(leaves[order], starts)
+    return row.astype(np.int32), np.where(row < 0, NO_VALUE, level).astype(np.int32)
+
+
+def shared_value(codes: Codes, labels: Labels, null: int) -> Codes:
+    """Return the code that all records of a class share; null if they differ.
+
+    >>> shared_value(np.array([1, 1, 0, 2]), np.array([0, 0, 1, 1]), null=3).tolist()
+    [1, 3]
+    """
+    low, high = np.full((2, int(labels.max()) + 1), null)
+    np.minimum.at(low, labels, codes)
+    high[:] = 0
+    np.maximum.at(high, labels, codes)
+    return np.where(low == high, low, null).astype(np.int32)
+
+
+def value_ranges(numbers: Floats, labels: Labels) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest value of each class; NaN if a value is missing.
+
+    >>> [part.tolist() for part in value_ranges(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1]))]
+    [[1.0, 7.0], [3.0, 7.0]]
+    """
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    starts = np.cumsum(sizes) - sizes
+    return np.minimum.reduceat(numbers[order], starts), np.maximum.reduceat(numbers[order], starts)
 
 
 def cover_classes(attribute: Attribute, labels: Labels) -> list[str | None]:
     """Return the narrowest text that is true of every record of each class."""
     if attribute.hierarchy is not None:
-        rows, levels = aggregate.common_ancestors(get_leaves(attribute), labels, attribute.hierarchy.paths)
+        rows, levels = common_ancestors(get_leaves(attribute), labels, attribute.hierarchy.paths)
         ancestors = attribute.hierarchy.labels[rows, levels]
         return [None if row < 0 else label for row, label in zip(rows, ancestors, strict=True)]
     if isinstance(attribute, NumericAttribute):
@@ -62,7 +219,7 @@ def cover_classes(attribute: Attribute, labels: Labels) -> list[str | None]:
     if attribute.bound.kind is Kind.ORDINAL:
         return _cover_by_range(numbers, labels, lambda code: str(attribute.texts[int(code)]))
     shared = _cover_by_range(numbers, labels, str)
-    names = aggregate.mode(attribute.codes, labels)
+    names = mode(attribute.codes, labels)
     texts = [TOP if text and text.startswith("[") else text for text in shared]
     return [text if text in (None, TOP) else attribute.texts[code] for text, code in zip(texts, names, strict=True)]
 
@@ -96,7 +253,7 @@ def _cover_by_range(
     span = span or (lambda low, high: f"[{text(low)}, {text(high)}]")
     sizes = np.bincount(labels)
     missing = np.bincount(labels, np.isnan(numbers)).astype(np.int64)
-    lows, highs = aggregate.value_ranges(np.where(np.isnan(numbers), 0.0, numbers), labels)
+    lows, highs = value_ranges(np.where(np.isnan(numbers), 0.0, numbers), labels)
     return [
         (None if nulls == size else TOP) if nulls else text(low) if low == high else span(low, high)
         for low, high, nulls, size in zip(lows, highs, missing, sizes, strict=True)
@@ -125,18 +282,18 @@ def average_column(attribute: Attribute, labels: Labels, output: Output) -> Repl
     return _average_numbers(attribute, labels, output)
 
 
-def _central_codes(attribute: CategoricalAttribute, labels: Labels) -> NDArray[np.int32]:
+def _central_codes(attribute: CategoricalAttribute, labels: Labels) -> Codes:
     codes, null = attribute.codes, attribute.null_code
     if attribute.bound.suppressed:
-        return aggregate.shared_value(codes, labels, null)
+        return shared_value(codes, labels, null)
     if attribute.bound.average == "median":
-        return aggregate.ordinal_median(codes, labels, null)
+        return ordinal_median(codes, labels, null)
     if attribute.bound.average == "convex-median":
-        return aggregate.convex_median(codes, labels, null)
+        return convex_median(codes, labels, null)
     if attribute.bound.kind is Kind.ORDINAL:
-        return aggregate.mode(codes, labels)
+        return mode(codes, labels)
     order = sorted(range(null), key=lambda code: attribute.texts[code])  # ties go to the first text; null is last
-    return aggregate.mode(codes, labels, np.argsort([*order, null]))
+    return mode(codes, labels, np.argsort([*order, null]))
 
 
 def _average_numbers(attribute: NumericAttribute, labels: Labels, output: Output) -> ReplacedColumn:
@@ -144,8 +301,8 @@ def _average_numbers(attribute: NumericAttribute, labels: Labels, output: Output
         return _average_exactly(attribute, labels, output)
     missing = np.bincount(labels, attribute.null) > 0  # all records of a class have a null, or none
     filled = np.where(attribute.null, 0.0, attribute.numbers)
-    operator = aggregate.mean if attribute.bound.average == "mean" else aggregate.median
-    values = np.clip(operator(filled, labels), *(low_high := aggregate.value_ranges(filled, labels)))
+    operator = mean if attribute.bound.average == "mean" else median
+    values = np.clip(operator(filled, labels), *(low_high := value_ranges(filled, labels)))
     notes: tuple[str, ...] = ()
     if output.preserve == "variance":
         values, notes = _rescale(attribute, values, labels, missing)
@@ -165,7 +322,7 @@ def _average_exactly(attribute: NumericAttribute, labels: Labels, output: Output
         what = f"column '{attribute.bound.name}' holds numbers of more digits than can be averaged exactly"
         raise DataError(what, fix=LARGER_UNITS)
     more = 0 if output.round else EXTRA_DECIMALS
-    operator = aggregate.exact_mean if attribute.bound.average == "mean" else aggregate.exact_median
+    operator = exact_mean if attribute.bound.average == "mean" else exact_median
     values = operator(attribute.units * 10**more, labels)
     missing = np.bincount(labels, attribute.null) > 0
     return ReplacedColumn(Replace(exact_to_arrow(attribute, values, missing, more), as_stored=not more))

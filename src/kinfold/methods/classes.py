@@ -8,6 +8,18 @@ refine      by local search under every promise, or exactly
 
 A small table has one block per stratum and no borders.
 
+Borders. Classes on either side of a cut are improved in rounds; other classes stay as they are:
+
+    round          takes neighbouring classes together, by cuts in random directions, unlike those of the blocks
+    border         a class is at a border if one of its nearest classes, or one of its own records, is of another block
+    improvement    only its records move and swap, as long as the cost falls:
+        numbers           by the sums of the classes (sweeps)
+        numbers, codes    by a descent over all distances of some hundred records
+        under promises    by swaps among records with equal confidential values (settling), then by random moves
+                          and swaps that keep every promise, some for each record
+
+The neighbourhoods of a round share no record: they run in parallel, and the result does not depend on the threads.
+
 `method.refine` is a number of seconds; "auto" is a number of steps by the size of the table, so that the result does
 not depend on the clock; `method.refine_steps` sets the steps. The method "auto" refines by "auto" unless the policy
 says otherwise or promises beyond k exist: then it uses several starts instead. The steps are recorded: with them a
@@ -28,20 +40,35 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold import kernels
 from kinfold.errors import PolicyError, Problem, Unreachable
 from kinfold.methods.annealing import Budget
 from kinfold.methods.blocks.cutting import BlockSize, choose_block_size, cut, number_layers
-from kinfold.methods.blocks.pool import NO_CHECKPOINTS, BlockJob, BlockLabels, run_blocks
-from kinfold.methods.dispatch import load_method
+from kinfold.methods.blocks.pool import NO_CHECKPOINTS, BlockJob, BlockLabels, BlockPool, run_blocks
 from kinfold.methods.edit_rules import AdjustedAverages
 from kinfold.methods.missing_values import make_promise_check, number_strata, refuse_mixed_classes
-from kinfold.methods.partition.geometry import compute_cost
-from kinfold.methods.partition.refine import MAX_TABLED_RECORDS, default_blocks
+from kinfold.methods.partition.geometry import PairDistances, compute_cost, renumber_by_first_record
+from kinfold.methods.partition.refine import (
+    MAX_TABLED_RECORDS,
+    MIN_GROUPS_PER_BLOCK,
+    RECORDS_SEARCHED,
+    RECORDS_SWEPT,
+    BlockSearch,
+    cut_groups,
+    default_blocks,
+    improve,
+    refine_under,
+    search_rounds,
+    sweep_groups,
+    to_coordinates,
+)
 from kinfold.methods.partition.requirement import Requirement, require_reachable
+from kinfold.methods.partition.search import load_search_kernels, search
+from kinfold.methods.plan import load_method
 from kinfold.methods.promises import STRATUM_DISTANCE, explain_single_class, make_scope_check, merge_failing
 from kinfold.methods.task import Task
 from kinfold.policy.registry import Declaration
-from kinfold.progress import Progress
+from kinfold.progress import Progress, no_progress
 from kinfold.tables.points import Labels, Points
 
 if TYPE_CHECKING:
@@ -50,10 +77,9 @@ if TYPE_CHECKING:
 
 Rows: TypeAlias = NDArray[np.intp]
 
-REFINEMENT_KERNELS = (  # of repair, refinement and proof
-    *("draws", "plain_search", "promised_search"),
-    *("promises", "t_merge", "repair", "geometry", "pricing"),
-)
+BORDER_ROUNDS = 2  # the second covers the edges of the neighbourhoods of the first
+BORDER_MOVES_PER_RECORD = 10  # under promises: regains three quarters of what blocks lose; twice as many gain little
+NEIGHBOUR_CLASSES = 6  # a class is at a border if one of so many nearest classes is of another block
 MAX_EXACT_RECORDS = 500  # half a minute of processor time at k = 3 to 5; a thousand records take many minutes
 BORDERS_CHECKPOINT = "borders"
 
@@ -214,11 +240,77 @@ def repair_borders(
         return labels
     if (saved := task.checkpoints.get(BORDERS_CHECKPOINT)) is not None:
         return saved["labels"].astype(np.int32)
-    from kinfold.methods.blocks.borders import improve_borders
-
     labels = improve_borders(points, labels, blocks.number_records(), task.k, required, task.stage("borders"))
     task.checkpoints.put(BORDERS_CHECKPOINT, labels=labels)
     return labels
+
+
+def improve_borders(
+    points: Points, labels: Labels, block: Labels, k: int, required: Sequence[Requirement], progress: Progress
+) -> Labels:
+    """Return better classes at the borders of blocks; `block` is the block of each record."""
+    load_search_kernels()
+    border_pass = BorderPass(points, renumber_by_first_record(labels), block, k, required)
+    for number in range(BORDER_ROUNDS):
+        border_pass.run(number, progress)
+    return border_pass.labels
+
+
+class BorderPass:
+    """The labels as they change, and the records."""
+
+    def __init__(self, points: Points, labels: Labels, block: Labels, k: int, required: Sequence[Requirement]) -> None:
+        self.points, self.labels, self.block, self.k = points, labels, block, k
+        self.required = [each.with_reference() for each in required]
+        self.coordinates = to_coordinates(points)
+        self.records = RECORDS_SEARCHED if points.codes.shape[1] and not required else RECORDS_SWEPT
+
+    def run(self, number: int, progress: Progress) -> None:
+        """Improve all borders once."""
+        rng = np.random.default_rng([BORDER_ROUNDS, number])
+        parts = cut_groups(self.coordinates, self.labels, max(self.records, MIN_GROUPS_PER_BLOCK * self.k), rng)
+        pool = BlockPool(
+            [len(part) for part in parts], lambda done, total: progress(number * total + done, BORDER_ROUNDS * total)
+        )
+        labels, first = self.labels.copy(), int(self.labels.max()) + 1  # improved classes come after all others
+        for rows, improved in pool.run(lambda at: self._improve(parts[at])):
+            if len(rows):
+                labels[rows] = improved + first
+                first += int(improved.max()) + 1
+        self.labels = renumber_by_first_record(labels)
+
+    def _improve(self, rows: Rows) -> tuple[Rows, Labels]:
+        rows = rows[self._mark_at_border(rows)]
+        start = renumber_by_first_record(self.labels[rows])
+        if not len(rows) or start.max() == 0:
+            return rows[:0], start[:0]
+        points = self.points.take(rows)
+        if self.required:
+            from kinfold.methods.partition.repair import settle_classes
+
+            required = [each.within(rows) for each in self.required]
+            settled = settle_classes(points, start, self.k, required, no_progress)
+            return rows, refine_under(
+                points, settled, self.k, required, steps=BORDER_MOVES_PER_RECORD * len(start)
+            ).labels
+        if points.codes.shape[1]:
+            return rows, search(PairDistances.from_points(points), [start], self.k, Budget(0, None), 0).labels
+        return rows, sweep_groups(points, start, self.k)[0]
+
+    def _mark_at_border(self, rows: Rows) -> NDArray[np.bool_]:
+        """Mark the records of classes that contain, or are near, another block."""
+        groups = renumber_by_first_record(self.labels[rows])
+        size, block = np.bincount(groups), self.block[rows]
+        centres = np.column_stack([np.bincount(groups, column) / size for column in self.coordinates[rows].T])
+        near = np.zeros((len(size), min(NEIGHBOUR_CLASSES, len(size) - 1)), np.int32)
+        if near.shape[1]:
+            kernels.load("geometry").find_nearest_rows(centres, near)
+        order = np.argsort(groups, kind="stable")
+        first = np.cumsum(size) - size
+        low, high = np.minimum.reduceat(block[order], first), np.maximum.reduceat(block[order], first)
+        lowest = np.minimum(low, low[near].min(axis=1, initial=np.iinfo(np.int32).max))
+        highest = np.maximum(high, high[near].max(axis=1, initial=-1))
+        return np.asarray((lowest != highest)[groups])
 
 
 def _refine(task: Task, points: Points, part: BlockLabels, blocks: Blocks, *, refine: bool) -> Classes:
@@ -232,7 +324,7 @@ def _refine(task: Task, points: Points, part: BlockLabels, blocks: Blocks, *, re
     labels, gap, scope_check = result.labels, result.gap, make_scope_check(task)
     provable = refine and not required and not blocks.strata.any() and scope_check is None
     if gap is None and provable and task.method.prove:
-        from kinfold.methods.partition.column_generation import lower_bound
+        from kinfold.methods.partition.exact import lower_bound
 
         bound = lower_bound(points, task.k, labels=labels, seconds=task.method.prove, progress=task.progress)
         gap = bound.gap(compute_cost(points, labels))
@@ -251,8 +343,6 @@ def improve_classes(
     settled = required and method.auto_refines  # by several starts; refining these as well takes minutes
     if method.refinement_limits is None or settled or len(np.unique(labels)) < 2:
         return Classes(labels)
-    from kinfold.methods.partition.refine import improve, refine_under
-
     steps, seconds = method.refinement_limits
     if method.refine == "exact":
         from kinfold.methods.partition.exact import DEFAULT_ROUNDS, exact
@@ -273,9 +363,6 @@ def improve_classes(
 
 def _improve_in_blocks(task: Task, points: Points, labels: Labels, required: Sequence[Requirement]) -> Classes:
     """Return better classes of a large table: a step is one block of a round, and every round has a checkpoint."""
-    from kinfold.methods.partition.block_search import BlockSearch, search_rounds
-    from kinfold.methods.partition.search import load_search_kernels
-
     load_search_kernels()
     steps, seconds = task.method.refinement_limits or (None, None)
     if steps is None and seconds is None:

@@ -22,11 +22,11 @@ from kinfold.errors import PolicyError, Problem, Unreachable, plural
 from kinfold.hierarchies import TOP, Hierarchy
 from kinfold.measures.formulas.arrays import group_rows
 from kinfold.methods.aggregation import numbers_to_arrow
-from kinfold.methods.dispatch import announce_duration, find_unmet_needs, load_method
 from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.levels import Generalization
 from kinfold.methods.generalize.result import SearchResult
 from kinfold.methods.missing_values import describe_left_out, mark_left_out
+from kinfold.methods.plan import announce_duration, find_unmet_needs, load_method
 from kinfold.methods.task import Plan, Task
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, get_leaves
 from kinfold.policy.registry import Declaration

@@ -24,7 +24,6 @@ from kinfold.methods.aggregation import average_column
 from kinfold.methods.blocks.cutting import describe_blocks
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS
 from kinfold.methods.classes import Classes, make_classes, separate_strata
-from kinfold.methods.dispatch import announce_duration, estimate_partition_seconds, find_unmet_needs, load_method
 from kinfold.methods.edit_rules import AdjustedAverages, EditRules, Results, adjust_averages, fit_imputed_values
 from kinfold.methods.missing_values import (
     blank_mixed_classes,
@@ -37,6 +36,7 @@ from kinfold.methods.missing_values import (
     refuse_mixed_classes,
     settle_patterns,
 )
+from kinfold.methods.plan import announce_duration, estimate_partition_seconds, find_unmet_needs, load_method
 from kinfold.methods.promises import (
     advise_on_closeness,
     make_scope_check,

@@ -7,19 +7,29 @@ one class. If it has not, `missing_rare` of the columns decides:
     drop     the records of the pattern are left out
     blank    the pattern joins the nearest one: its records, or others, give up the fewest further values
 
-This is exact if only k is promised and patterns are few (`partition.pattern_assignment`). Otherwise patterns are
-repaired one by one, the rarest first: the pattern joins another one, and both lack what either lacks. The other
-pattern gives as many records as k needs, doubled until both keep every promise, or all of them. Of the
+If only k is promised and patterns are few, the assignment of records to patterns is exact. A pattern is a set of
+columns (a bit each); x[s, t] records of pattern s are released with pattern t, a superset of s, and lose |t - s| values
+each:
+
+    minimize      Σ x[s, t] · |t - s|
+    subject to    every record of s is released, and each t gets no record or at least k
+
+The patterns of a release are unions of those that occur. Not only rare records lose values: if no other record lacks
+more than they do, some records of a larger pattern join them. The integer program has a variable for each pair of
+nested patterns. With more than MAX_PATTERNS patterns, or MAX_SOLVER_NODES branches of the solver, and under other
+promises, patterns are repaired one by one, the rarest first: the pattern joins another one, and both lack what either
+lacks. The other pattern gives as many records as k needs, doubled until both keep every promise, or all of them. Of the
 `MAX_PATTERNS_TRIED` cheapest patterns, the one that gives up the fewest values wins.
 
 Records nearest to the rare pattern join first; if a confidential column is protected, records spread evenly over its
 values; of people, first those who are not in the pattern yet.
-Cost: one tally a trial.   Ties: the lowest pattern number, the first record.
+Cost: one tally a trial.   Ties: the lowest pattern number, the first record; in the program by the solver, which is
+deterministic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -30,7 +40,6 @@ from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable, plural
 from kinfold.methods.partition.geometry import compute_centre, distances_to
-from kinfold.methods.partition.pattern_assignment import assign_patterns
 from kinfold.methods.promises import FailingClasses, make_scope_check
 from kinfold.methods.task import Records, Task
 from kinfold.policy.encoding import Attribute, NumericAttribute, count_records
@@ -39,8 +48,12 @@ from kinfold.tables.tally import Tally, count_spread, encode_values
 
 Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = NDArray[np.intp]
+# Records released, by their pattern and the pattern of their release
+Assignment: TypeAlias = dict[tuple[int, int], int]
 
 MAX_PATTERNS_TRIED = 8  # other patterns that a rare one tries to join: the cheapest ones
+MAX_PATTERNS = 48  # of a release, for the exact assignment
+MAX_SOLVER_NODES = 5_000  # branches of the solver; not tuned
 GOLDEN_RATIO = (5**0.5 - 1) / 2  # the fractional parts of its multiples are spread evenly, for any number of them
 
 
@@ -255,6 +268,52 @@ def _join_by_size(k: int, order: _JoiningOrder, patterns: MissingPatterns, blank
             result, rows = result.move(joining, end), np.setdiff1d(rows, joining)
         result = result.move(rows, last)
     return result
+
+
+def assign_patterns(sizes: Mapping[int, int], k: int) -> Assignment | None:
+    """Return how many records of each pattern are released with which pattern; None if that takes too long.
+
+    >>> assign_patterns({0b00: 100, 0b01: 2, 0b11: 9}, 5)  # two records lose one value each
+    {(0, 0): 100, (1, 3): 2, (3, 3): 9}
+    >>> assign_patterns({0b0: 100, 0b1: 2}, 5)  # no record lacks more: three others lose a value
+    {(0, 0): 97, (0, 1): 3, (1, 1): 2}
+    """
+    unions: set[int] = set()
+    for pattern in sorted(sizes):
+        unions |= {pattern, *(pattern | other for other in unions)}
+        if len(unions) > MAX_PATTERNS:
+            return None
+    return _solve_assignment(sizes, sorted(unions), k) if sum(sizes.values()) >= k else None
+
+
+def _solve_assignment(sizes: Mapping[int, int], ends: Sequence[int], k: int) -> Assignment | None:
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    moves = [(start, end) for start in sorted(sizes) for end in ends if start | end == end]
+    count = len(moves) + len(ends)  # the moves, then whether a pattern is used
+    cost = np.array([(end & ~start).bit_count() for start, end in moves] + [0] * len(ends), np.float64)
+    leaving = np.zeros((len(sizes), count))
+    arriving = np.zeros((len(ends), count))
+    used = np.zeros((len(moves), count))
+    for i, (start, end) in enumerate(moves):
+        leaving[sorted(sizes).index(start), i] = 1.0
+        arriving[ends.index(end), i] = 1.0
+        used[i, [i, len(moves) + ends.index(end)]] = 1.0, -sizes[start]
+    arriving[np.arange(len(ends)), len(moves) + np.arange(len(ends))] = -k
+    every = [float(sizes[start]) for start in sorted(sizes)]
+    rules = [LinearConstraint(leaving, every, every), LinearConstraint(arriving, 0.0), LinearConstraint(used, ub=0.0)]
+    most = np.array([sizes[start] for start, _ in moves] + [1] * len(ends), np.float64)
+    result = milp(
+        cost,
+        integrality=np.ones(count, np.int64),
+        bounds=Bounds(0.0, most),
+        constraints=rules,
+        options={"node_limit": MAX_SOLVER_NODES, "mip_rel_gap": 0.0},
+    )
+    if result.status != 0:
+        return None
+    counts = np.round(result.x[: len(moves)]).astype(int)
+    return {move: int(number) for move, number in zip(moves, counts, strict=True) if number}
 
 
 @dataclass(frozen=True, eq=False)

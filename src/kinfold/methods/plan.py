@@ -1,4 +1,4 @@
-"""Choose a method and plan the recoding of a table.
+"""Choose a method, check what it needs, and plan the recoding of a table.
 
 The policy holds only the name of the method; the registry (`policy.registry`) says what it is. `auto` takes, of the
 methods of the family that the policy needs and that lack nothing, the one with the most needs: it uses most of the
@@ -15,28 +15,49 @@ records.
 
 from __future__ import annotations
 
-from kinfold.methods.blocks import routing
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from kinfold.errors import PolicyError, Problem
+from kinfold.measures import formulas as measures
+from kinfold.methods.blocks.cutting import choose_block_size, describe_seconds, estimate_seconds
 from kinfold.methods.blocks.pool import limit_threads
-from kinfold.methods.blocks.regions import microaggregate_large
-from kinfold.methods.dispatch import find_unmet_needs
-from kinfold.methods.generalization import generalize
-from kinfold.methods.microaggregation import microaggregate
 from kinfold.methods.task import Chooser, Plan, Task
-from kinfold.policy.registry import AUTO, Declaration, Family, list_methods
+from kinfold.policy.binding import BoundColumn
+from kinfold.policy.registry import (
+    AUTO,
+    METHOD_MODULES,
+    Declaration,
+    Family,
+    Need,
+    get_default_method,
+    list_method_names,
+    list_methods,
+)
 from kinfold.policy.table import Table
+from kinfold.progress import nested_progress
 from kinfold.tables.schema import Role
 
 __all__ = ["Chooser", "Plan", "Task", "plan"]
 
+MIN_ANNOUNCED_SECONDS = 10.0  # a shorter run does not announce its duration
+PROMISE_KERNELS = ("promises", "repair")  # for the promises of starter policies
+
 
 def plan(task: Task) -> Plan:
     """Return what to do to each row and each column."""
+    from kinfold.methods.blocks import regions, routing
+    from kinfold.methods.generalization import generalize
+    from kinfold.methods.microaggregation import microaggregate
+
     method, reason = choose_method(task)
     with limit_threads(task.policy.request.engine.threads):
         if method.family == "generalize":
             return generalize(task, method, reason)
         if isinstance(task.table, Table) and task.records > routing.MAX_RECORDS_IN_MEMORY:
-            return microaggregate_large(task, task.table, method, reason)
+            return regions.microaggregate_large(task, task.table, method, reason)
         return microaggregate(task, method, reason)
 
 
@@ -56,3 +77,82 @@ def _find_candidates(task: Task, family: Family) -> list[Declaration]:
     methods = [method for method in list_methods().values() if method.auto_reason and method.family == family]
     fast = [method for method in methods if method.auto_max_records is None or task.records <= method.auto_max_records]
     return [method for method in fast if not find_unmet_needs(method, task)]
+
+
+def find_unmet_needs(method: Declaration, task: Task) -> list[Problem]:
+    """Return the problems that keep a method from this task."""
+    problems = [problem for need in method.needs for problem in _check_need(need, method, task)]
+    if method.objectives and task.method.objective not in method.objectives:
+        what = f"the method '{method.name}' cannot search by {task.method.objective} (method.objective)"
+        problems.append(Problem(what, f"choose {' or '.join(method.objectives)}"))
+    return problems
+
+
+def _check_need(need: Need, method: Declaration, task: Task) -> Iterator[Problem]:
+    """Yield what keeps a method from having what it needs."""
+    what, privacy = f"the method '{method.name}'", task.policy.request.privacy
+    quasi = task.policy.with_role(Role.QUASI)
+    if need == "t" and not task.closeness_models:
+        yield Problem(f"{what} needs a level of t", "add t to [privacy], or choose another method")
+    if need == "one number" and len(quasi) > 1:
+        fix = f"choose {get_default_method().name}, or give the others another role"
+        yield Problem(f"{what} takes one quasi-identifier, and the policy has {len(quasi)}", fix)
+    if need == "rows" and (privacy.unit is not None or privacy.joint):
+        yield Problem(f"{what} cannot keep promises about people (privacy.unit) or joint ones", _suggest_method())
+    for column in quasi:
+        generalized = column.suppressed or (column.request.hierarchy and column.average == "generalize")
+        if need == "hierarchies" and column.kind.is_numeric and not generalized:
+            yield _describe_missing_hierarchy(column, method)
+        if need == "suppression" and not column.suppressed:
+            average = f"columns.{column.name}.average is {column.average}"
+            yield Problem(
+                f"{what} suppresses cells, and {average}", "leave out the average, or choose a method that has it"
+            )
+
+
+def _describe_missing_hierarchy(column: BoundColumn, method: Declaration) -> Problem:
+    name, request = column.name, column.request
+    if request.hierarchy is not None:  # not built, because the values are averaged
+        what = f"the method '{method.name}' generalizes '{name}', and columns.{name}.average is {request.average}"
+        return Problem(what, f"leave out the average, or {_suggest_method()}")
+    return Problem(
+        f"the method '{method.name}' needs a hierarchy for '{name}'",
+        f"add hierarchy = {{ intervals = [5, 10, 20] }} or another to columns.{name}",
+    )
+
+
+def _suggest_method() -> str:
+    return f"choose a partitioning method, for example {get_default_method().name}"
+
+
+def announce_duration(task: Task, method: Declaration, seconds: float) -> Task:
+    """Return the task with a stage that announces how long the method takes, if that is long."""
+    if seconds < MIN_ANNOUNCED_SECONDS or task.stage_progress is None:
+        return task
+    progress = nested_progress(task.stage(f"plan by {method.name}, about {describe_seconds(seconds)}"))
+    progress(0, 1)
+    return replace(task, progress=progress)
+
+
+def estimate_partition_seconds(method: Declaration, task: Task) -> float:
+    """Estimate how many seconds a partition and its refinement take."""
+    size = choose_block_size(method, task).records or task.records
+    refinement = task.method.refinement_limits[1] if task.method.refinement_limits else None
+    return estimate_seconds(method.cost, task, size) * task.records / max(size, 1) + (refinement or 0.0)
+
+
+def load_method(method: Declaration) -> Any:
+    """Return the module of a method; its function `run` partitions or generalizes."""
+    return importlib.import_module(METHOD_MODULES[method.name])
+
+
+def list_kernels(name: str = AUTO) -> tuple[str, ...]:
+    """Return the kernel modules that a release by a method needs; for "auto", those of a starter policy.
+
+    Kernels of refinement are not included: most releases do not use it.
+    """
+    if name not in list_method_names():
+        raise PolicyError(f"there is no method '{name}'", fix=f"choose one of {', '.join(list_method_names())}")
+    if name == AUTO:
+        return (*get_default_method().kernels, *PROMISE_KERNELS, *measures.KERNELS)
+    return (*list_methods()[name].kernels, *measures.KERNELS)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable, plural
-from kinfold.methods.blocks.pool import NO_CHECKPOINTS, CheckpointStore, JobRunner, run_in_threads
+from kinfold.methods.blocks.pool import NO_CHECKPOINTS, JobRunner, run_in_threads
 from kinfold.methods.generalize.levels import suppression_limit
 from kinfold.methods.generalize.result import Belief
 from kinfold.methods.partition.requirement import Requirement
@@ -22,6 +22,7 @@ from kinfold.policy.table import Table, Tuples
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.points import Points
 from kinfold.tables.recoding import Drop, Keep, Recoding, Treatment
+from kinfold.tables.regions import CheckpointStore
 from kinfold.tables.schema import Role
 from kinfold.tables.tally import Scopes
 

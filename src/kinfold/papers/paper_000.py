@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kinfold.measures.formulas.categorical_loss import contingency_loss, dist, ebil
 from kinfold.measures.formulas.numeric_loss import Moments, il, il1, il2, il3, il4, il5
 from kinfold.measures.formulas.probabilistic_loss import pil
-from kinfold.methods.aggregate_functions import convex_median, mode, ordinal_median
+from kinfold.methods.aggregation import convex_median, mode, ordinal_median
 from kinfold.methods.partition.mdav import mdav
 from kinfold.papers.data import ORDINAL_SIZES, PaperData, class_means, generate_survey, loss_ratio, standardize
 from kinfold.papers.exhibits import (

@@ -243,12 +243,12 @@ def _count_distinct(frequencies: FrequencyList) -> dict[CellKey, CellValue]:
 
 
 def _figure_9_a(_: PaperData) -> Values:
-    frequencies = _run_datafly().steps[0][0]
+    frequencies = _run_datafly().steps[0]
     return _count_distinct(frequencies) | {("sequences", "that occur once"): int((frequencies.counts == 1).sum())}
 
 
 def _figure_9_b(_: PaperData) -> Values:
-    frequencies = _run_datafly().steps[-1][0]
+    frequencies = _run_datafly().steps[-1]
     values = _count_distinct(frequencies)
     columns = [frequencies.columns[name] for name in NAMES]
     for *row, members in zip(*columns, frequencies.counts.tolist(), frequencies.rows, strict=True):

@@ -57,14 +57,14 @@ class RegionAndSeam(NamedTuple):
     seam: RegionWork  # its rows also have `number` and `label`, those of their region
 
 
-class RegionCheckpoints(Protocol):
-    """A store that keeps the results of regions for a later run."""
+class CheckpointStore(Protocol):
+    """Arrays by name, for a later run. An entry that was not written completely does not exist."""
 
     def get(self, name: str) -> Mapping[str, NDArray[Any]] | None:
-        """Return the arrays under a name, or None."""
+        """Return the arrays of an entry, or None."""
 
     def put(self, name: str, **arrays: NDArray[Any]) -> None:
-        """Store arrays under a name."""
+        """Store an entry."""
 
 
 class LabelledRows(NamedTuple):
@@ -85,7 +85,7 @@ class Regions(Protocol):
         """Count the rows in regions by their code in a requested column, given by its index."""
 
     def label(
-        self, number: Mapping[int, int], work: RegionAndSeam, progress: RegionProgress, checkpoints: RegionCheckpoints
+        self, number: Mapping[int, int], work: RegionAndSeam, progress: RegionProgress, checkpoints: CheckpointStore
     ) -> LabelledRows:
         """Process every region, then every seam; `number` renumbers regions from 0 up, and can join several."""
 
@@ -118,7 +118,7 @@ class LocalRegions:
         return _count_values(self._rows.column(f"v{index}").to_numpy()[self._region >= 0].astype(np.int64))
 
     def label(
-        self, number: Mapping[int, int], work: RegionAndSeam, progress: RegionProgress, checkpoints: RegionCheckpoints
+        self, number: Mapping[int, int], work: RegionAndSeam, progress: RegionProgress, checkpoints: CheckpointStore
     ) -> LabelledRows:
         """Process one region after the other, then the seams."""
         old = np.array(sorted(number), np.int64)
@@ -133,7 +133,7 @@ class LocalRegions:
 class _LabellingRun:
     """The labels of the rows while parts are processed."""
 
-    def __init__(self, rows: pa.Table, progress: RegionProgress, checkpoints: RegionCheckpoints) -> None:
+    def __init__(self, rows: pa.Table, progress: RegionProgress, checkpoints: CheckpointStore) -> None:
         self.rows, self.progress, self.checkpoints = rows, progress, checkpoints
         self.labels, self.summaries, self.classes = np.full(rows.num_rows, NO_CLASS, np.int32), list[bytes](), 0
 

@@ -3,6 +3,5 @@
 pool           run jobs on blocks in threads or executors; checkpoints
 cutting        whether a table is cut, the size of blocks, and exact cuts of records in memory
 routing        cuts of a sample, by which every record of a large table finds its region
-borders        improve classes on either side of a cut
 regions        microaggregate a large table region by region
 """

@@ -21,31 +21,27 @@ Cost: O(n log(n / size)), O(n log n) a confidential column.   Ties: the first at
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold.errors import plural
+from kinfold.methods.partition.requirement import Requirement
 from kinfold.methods.partition.t_first import cluster_size
-from kinfold.progress import no_progress
-from kinfold.tables.points import OrdinalScale
+from kinfold.models.model import ClassCriterion
+from kinfold.policy.registry import Declaration
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import Floats, Labels, NominalScale, OrdinalScale, Points
 from kinfold.tables.schema import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from kinfold.methods.partition.requirement import Requirement
     from kinfold.methods.task import Task
-    from kinfold.models.model import ClassCriterion
-    from kinfold.policy.registry import Declaration
-    from kinfold.progress import Progress
-    from kinfold.tables.points import Floats, Labels, NominalScale, Points
 
-    Ints = NDArray[np.int64]
-    Rows = NDArray[np.intp]
+Ints: TypeAlias = NDArray[np.int64]
+Rows: TypeAlias = NDArray[np.intp]
 
 MAX_UNCUT_RECORDS = 100_000
 MAX_UNCUT_SECONDS, MAX_UNCUT_BYTES = 10.0, 4e9

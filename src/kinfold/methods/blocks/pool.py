@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,23 +23,13 @@ from numpy.typing import NDArray
 from kinfold.errors import Cancelled
 from kinfold.progress import Progress
 from kinfold.tables.points import Labels
+from kinfold.tables.regions import CheckpointStore
 
-Rows = NDArray[np.intp]
-
+Rows: TypeAlias = NDArray[np.intp]
 Result = TypeVar("Result")
 
 BATCH_RECORDS = 50_000  # a batch is closed once it has so many: about a second of work
 REPORT_INTERVAL = 0.1  # seconds between two reports
-
-
-class CheckpointStore(Protocol):
-    """Arrays by name. An entry that was not written completely does not exist."""
-
-    def get(self, name: str) -> Mapping[str, NDArray[Any]] | None:
-        """Return the arrays of an entry, or None."""
-
-    def put(self, name: str, **arrays: NDArray[Any]) -> None:
-        """Store an entry."""
 
 
 class NoCheckpoints:

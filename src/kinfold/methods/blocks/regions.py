@@ -25,16 +25,15 @@ from numpy.typing import NDArray
 from kinfold.errors import Cancelled, DataError, KinfoldError, PolicyError, Problem, Unreachable, plural
 from kinfold.measures.formulas.attribute_disclosure import ClassOrder, find_revealing_classes
 from kinfold.methods.blocks import routing
-from kinfold.methods.blocks.borders import NO_SEAM, assign_seams, improve_borders, read_seam_labels
 from kinfold.methods.blocks.cutting import choose_block_size, rank_values
 from kinfold.methods.blocks.pool import limit_threads
-from kinfold.methods.blocks.routing import RegionRouter, RowReader
-from kinfold.methods.classes import make_classes
-from kinfold.methods.dispatch import find_unmet_needs
+from kinfold.methods.blocks.routing import NO_SEAM, RegionRouter, RowReader
+from kinfold.methods.classes import improve_borders, make_classes
 from kinfold.methods.microaggregation import average_classes, describe_repaired, microaggregate
 from kinfold.methods.missing_values import describe_left_out
 from kinfold.methods.partition.refine import default_blocks
 from kinfold.methods.partition.requirement import Reference, Requirement
+from kinfold.methods.plan import find_unmet_needs
 from kinfold.methods.promises import note_few_classes
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.models import Model
@@ -343,7 +342,7 @@ class RegionJob:
         if pattern not in self.router.trees:
             return labels, np.full(len(labels), NO_SEAM, np.int64)
         cuts, places = (self.router.trees[pattern], self.router.seam_trees[pattern]), rows.column("place").to_numpy()
-        blocks = assign_seams(*cuts, task.points(), labels, places)
+        blocks = routing.assign_seams(*cuts, task.points(), labels, places)
         class_seams = np.where(blocks < 0, NO_SEAM, pattern * routing.MAX_REGIONS_PER_PATTERN + blocks)
         number = np.empty(len(class_seams), np.int32)
         number[np.argsort(class_seams >= 0, kind="stable")] = np.arange(len(class_seams))
@@ -379,6 +378,13 @@ class SeamJob(RegionJob):
                 task.points(), labels, region, task.k, task.requirements(), progress or no_progress
             )
         return label_and_average(task, labels, np.full(len(labels), NO_SEAM, np.int64), RegionSummary())
+
+
+def read_seam_labels(rows: pa.Table) -> tuple[Labels, Labels]:
+    """Return the region of each record of a seam group, and its class, numbered through all regions."""
+    region, label = (rows.column(name).to_numpy().astype(np.int64) for name in ("number", "label"))
+    both = region * (int(label.max()) + 1) + label
+    return region.astype(np.int32), np.unique(both, return_inverse=True)[1].astype(np.int32)
 
 
 def label_and_average(task: Task, labels: Labels, seam: Ints, summary: RegionSummary) -> Labelling:

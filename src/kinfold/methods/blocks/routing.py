@@ -10,6 +10,9 @@ Records below the value of a cut go to the lower side, records above it to the u
 divided by a hash of their number, in the proportion of the sample. A region that is too small joins its neighbour;
 one that is too large is cut exactly where it is processed. No region has fewer than k records.
 
+A class is at a seam if its box, widened by a fifth on either side, reaches a cut between regions. Such classes of all
+regions are grouped by other cuts of the sample, and improved like those at the borders of blocks (see `classes`).
+
 Records arrive as columns of doubles (see `tables.regions`): quasi-identifiers, then confidential columns as codes.
 
 Cost: O(n log(regions)).   Ties: by a hash of the place.
@@ -43,6 +46,8 @@ MIN_REGION_FRACTION = 4  # a region with less than a quarter of `REGION_RECORDS`
 MIN_CLASSES_PER_REGION = 20  # a region has at least so many times k records
 MAX_REGIONS_PER_PATTERN = 1 << 20
 MAX_REGION_LAYERS, SAMPLE_RECORDS_PER_LAYER = 32, 100  # in each region: fewer sample records make ragged cuts
+CLASS_MARGIN = 0.2  # of the width of a class, on either side of it: more takes longer and gains little
+NO_SEAM = -1
 NUMBER_BOUND = 1e100  # a larger number is refused when its region is processed; until then it is clipped
 
 
@@ -134,6 +139,40 @@ def _find_edge(values: Floats, count: int) -> tuple[float, float]:
     """Return the value with `count` values below it, and the share of the values equal to it that make up the count."""
     edge = float(np.partition(values, max(count, 1) - 1)[max(count, 1) - 1])
     return edge, (count - float((values < edge).sum())) / float((values == edge).sum())
+
+
+def assign_seams(cuts: CutTree, seam_cuts: CutTree, points: Points, labels: Labels, places: Ints) -> Ints:
+    """Return the group of each class at a seam of regions, by other cuts; `NO_SEAM` if it is at no seam."""
+    order = np.argsort(labels, kind="stable")
+    first = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    values, width = np.column_stack([points.numbers, points.codes])[order], points.numbers.shape[1]
+    low, high = (extreme.reduceat(values, first, axis=0) for extreme in (np.minimum, np.maximum))
+    groups = np.full(len(first), NO_SEAM, np.int64)
+    at = np.flatnonzero(_mark_at_cuts(cuts, low, high, width))
+    if len(at):  # a class has the mean of each number and the lowest of each code
+        size = np.diff(first, append=len(order))
+        means = (np.add.reduceat(values, first, axis=0) / size[:, None])[at, :width]
+        centres = Points(np.ascontiguousarray(means), low[at, width:].astype(np.int32), points.scales)
+        groups[at] = seam_cuts.assign_blocks(centres, places[order][first][at])
+    return groups
+
+
+def _mark_at_cuts(cuts: CutTree, low: Floats, high: Floats, numbers: int) -> NDArray[np.bool_]:
+    """Mark the boxes that reach a cut; only the sides of numbers are widened."""
+    marked = np.zeros(len(low), np.bool_)
+    margin = np.where(np.arange(low.shape[1]) < numbers, CLASS_MARGIN, 0.0) * (high - low)
+    stack = [(0, np.arange(len(low)))] if cuts.nodes else []
+    while stack:
+        at, rows = stack.pop()
+        node = cuts.nodes[at]
+        lower = low[rows, node.attribute] - margin[rows, node.attribute]
+        upper = high[rows, node.attribute] + margin[rows, node.attribute]
+        below, above = upper < node.edge.min(), lower > node.edge.max()
+        marked[rows[~below & ~above]] = True
+        for child, boxes in ((node.low, rows[below]), (node.high, rows[above])):
+            if child >= 0 and len(boxes):
+                stack.append((child, boxes))
+    return marked
 
 
 def join_small_blocks(counts: Sequence[int] | NDArray[np.integer], least: int) -> Labels:

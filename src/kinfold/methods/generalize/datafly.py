@@ -9,24 +9,19 @@
 As printed, step 4 can suppress many more than k tuples. If a limit is given, step 2 continues until steps 3 and 4 stay
 within it; in any case it continues until something is released.
 
-Several quasi-identifiers: each set of attributes has its own freq; a tuple that fails in one set is suppressed in all,
-and attributes are chosen from sets with too many failing tuples. Section 4.1 names two weights from 0 to 1 for each
-attribute, the likelihood of linking and the preference for distortion, and does not define their effect. Here the
-number of distinct values is multiplied by both weights; an attribute of weight 0 is generalized last.
-
 Paper: Sweeney 2002, Figure 8, with step 2 as printed ("more than k tuples").
-Cost: one roll-up per step and set, from the step before.   Ties: the first attribute.
+Cost: one roll-up per step.   Ties: the first attribute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.errors import PolicyError, Unreachable
+from kinfold.errors import Unreachable
 from kinfold.methods.generalize.domain import Domain, Levels, Mask, View
 from kinfold.methods.generalize.levels import (
     Generalization,
@@ -57,70 +52,47 @@ METHOD = Declaration(
 
 @dataclass(frozen=True, eq=False)
 class FrequencyList:
-    """The distinct sequences of one quasi-identifier at some levels, as in Figure 9.
+    """The distinct sequences at some levels, as in Figure 9.
 
     A step is chosen by `distinct` and `outliers`; the sequences themselves are listed only when they are read.
     """
 
     domain: Domain
-    names: tuple[str, ...]
-    levels: Levels  # of all attributes of the domain
+    levels: Levels
     distinct: Mapping[str, int]
     outliers: int  # tuples in sequences that fail a promise
 
     @property
     def columns(self) -> dict[str, Values]:
         """The labels of the sequences."""
-        first = self._view.rows
+        first = self.domain.roll_up(self.levels).rows
         return {
             name: self.domain.label_table(a)[self.domain.codes[first, a], self.levels[a]]
             for a, name in enumerate(self.domain.names)
-            if name in self.names
         }
 
     @property
     def counts(self) -> Ints:
         """The number of tuples of each sequence."""
-        return self._view.tally.sizes
+        return self.domain.roll_up(self.levels).tally.sizes
 
     @property
     def rows(self) -> tuple[Ints, ...]:
         """The rows of the domain in each sequence."""
-        into = self.domain.classes(_raise_others(self.domain, self.levels, self.names))
+        into = self.domain.classes(self.levels)
         return tuple(np.split(np.argsort(into, kind="stable"), np.cumsum(np.bincount(into))[:-1]))
-
-    @property
-    def _view(self) -> View:
-        return self.domain.roll_up(_raise_others(self.domain, self.levels, self.names))
 
 
 @dataclass(frozen=True, eq=False)
 class DataflyResult:
-    """The release of Datafly, and the frequency lists of all steps, one per quasi-identifier."""
+    """The release of Datafly, and the frequency list of each step."""
 
     generalization: Generalization
-    steps: tuple[tuple[FrequencyList, ...], ...]
-
-
-@dataclass(frozen=True)
-class Weights:
-    """Weights from 0 to 1 by attribute: the preference for distortion, and the likelihood of linking."""
-
-    preference: Mapping[str, float] = field(default_factory=dict)
-    linking: Mapping[str, float] = field(default_factory=dict)
-
-    def weight(self, name: str) -> float:
-        """Return the product of both weights of an attribute; each is 1 by default."""
-        return self.preference.get(name, 1.0) * self.linking.get(name, 1.0)
+    steps: tuple[FrequencyList, ...]
 
 
 def datafly(
-    domain: Domain,
-    models: Models,
-    suppression: float | None = None,
-    weights: Weights | None = None,
-    sets: Sequence[Sequence[str]] | None = None,
-    progress: Progress = no_progress,
+    domain: Domain, models: Models, suppression: float | None = None, progress: Progress = no_progress
 ) -> DataflyResult:
     """Return the generalization of Datafly, with its frequency lists.
 
@@ -130,27 +102,22 @@ def datafly(
     >>> datafly(figure_7(), TWO, suppression=0).generalization.vector
     (1, 2, 0, 1)
     """
-    weights = weights or Weights()
-    groups = _check_sets(domain, sets, weights)
     limit = domain.records if suppression is None else suppression_limit(suppression, domain.records)
     allowed = required_k(models) if suppression is None else limit
     levels = (0,) * len(domain.names)
-    steps = []
-    views: dict[tuple[str, ...], View] = {}  # of each set at the last levels; the next step has fewer rows to merge
+    steps: list[FrequencyList] = []
+    view: View | None = None  # at the last levels; the next step has fewer rows to merge
     while True:
         progress(sum(levels), sum(domain.heights))
-        views = {names: domain.roll_up(_raise_others(domain, levels, names), views.get(names)) for names in groups}
-        freq = tuple(_count_frequencies(domain, levels, names, views[names], models) for names in groups)
-        steps.append(freq)
-        failing = [part for part in freq if part.outliers > allowed]
-        if not failing:
-            suppressed = _mark_suppressed(domain, levels, groups, models)
-            if _count_records(domain, suppressed) <= limit and not suppressed.all():
+        view = domain.roll_up(levels, view)
+        steps.append(_count_frequencies(domain, view, models))
+        chosen = _choose_attribute(domain, steps[-1])
+        if steps[-1].outliers <= allowed or chosen is None:
+            suppressed = _mark_suppressed(domain, levels, models)
+            count = int(domain.tally.sizes[suppressed].sum())
+            if steps[-1].outliers <= allowed and count <= limit and not suppressed.all():
                 break
-            failing = [part for part in freq if part.outliers]
-        chosen = _choose_attribute(domain, levels, failing, weights)
         if chosen is None:
-            count = _count_records(domain, _mark_suppressed(domain, levels, groups, models))
             what = f"with every column at its top level, {count} of {domain.records} records fail a promise"
             raise Unreachable(what, fix="allow more method.suppression, or require less")
         levels = tuple(level + (a == chosen) for a, level in enumerate(levels))
@@ -164,76 +131,38 @@ def estimate_seconds(domain: Domain) -> float:
 
 def run(task: Task, domain: Domain) -> SearchResult:
     """Run Datafly; step 2 stops by k if the policy sets no limit."""
-    released = datafly(domain, task.models, task.may_suppress(domain.records), progress=task.progress).generalization
+    released = datafly(domain, task.models, task.may_suppress(domain.records), task.progress).generalization
     return SearchResult(released, (describe_levels(released),))
 
 
-def _raise_others(domain: Domain, levels: Levels, names: Sequence[str]) -> Levels:
-    """Return these levels with every attribute that is not named at its top: it tells no tuples apart."""
-    attributes = zip(domain.names, levels, domain.heights, strict=True)
-    return tuple(level if name in names else height for name, level, height in attributes)
-
-
-def _count_frequencies(
-    domain: Domain, levels: Levels, names: tuple[str, ...], view: View, models: Models
-) -> FrequencyList:
-    numbers = {a: domain.paths[a][domain.codes[view.rows, a], levels[a]] for a in map(domain.names.index, names)}
-    distinct = {domain.names[a]: int(np.count_nonzero(np.bincount(numbers[a]))) for a in sorted(numbers)}
+def _count_frequencies(domain: Domain, view: View, models: Models) -> FrequencyList:
+    distinct = {}
+    for a, name in enumerate(domain.names):
+        numbers = domain.paths[a][domain.codes[view.rows, a], view.levels[a]]
+        distinct[name] = int(np.count_nonzero(np.bincount(numbers)))
     outliers = int(view.tally.sizes[mark_failing(models, view.tally)].sum())
-    return FrequencyList(domain, names, levels, distinct, outliers)
+    return FrequencyList(domain, view.levels, distinct, outliers)
 
 
-def _choose_attribute(domain: Domain, levels: Levels, failing: list[FrequencyList], weights: Weights) -> int | None:
-    distinct: dict[str, int] = {}
-    for freq in failing:
-        for name, count in freq.distinct.items():
-            distinct[name] = max(count, distinct.get(name, 0))
-    free = [a for a, name in enumerate(domain.names) if name in distinct and levels[a] < domain.heights[a]]
-    if not free:
-        return None
-    names = domain.names
-    return max(free, key=lambda a: (distinct[names[a]] * weights.weight(names[a]), distinct[names[a]], -a))
+def _choose_attribute(domain: Domain, freq: FrequencyList) -> int | None:
+    """Return the attribute with the most distinct values that is below its top, or None."""
+    free = [a for a, height in enumerate(domain.heights) if freq.levels[a] < height]
+    return max(free, key=lambda a: (freq.distinct[domain.names[a]], -a), default=None)
 
 
-def _mark_suppressed(domain: Domain, levels: Levels, groups: list[tuple[str, ...]], models: Models) -> Mask:
-    node = _raise_others(domain, levels, [name for names in groups for name in names])
-    view = domain.roll_up(node)  # tuples with equal labels are suppressed together
+def _mark_suppressed(domain: Domain, levels: Levels, models: Models) -> Mask:
+    """Mark the rows that steps 3 and 4 suppress, again and again: that changes the table classes are compared with."""
+    view = domain.roll_up(levels)  # tuples with equal labels are suppressed together
     merged = replace(domain, codes=domain.codes[view.rows], tally=view.tally)
     suppressed = np.zeros(len(view), np.bool_)
     while True:
-        before = int(suppressed.sum())
-        for names in groups:
-            suppressed = _suppress_in_set(Generalization.full_domain(merged, levels, suppressed), names, models)
+        before, classes = int(suppressed.sum()), Generalization.full_domain(merged, levels, suppressed).classes()
+        kept = np.flatnonzero(~suppressed)
+        _, into = np.unique(classes[kept], return_inverse=True)
+        suppressed[kept[mark_outliers(models, merged.tally.drop(suppressed).merge(into, {}))[into]]] = True
+        if suppressed.any() and not suppressed.all():
+            _, into = np.unique(np.where(suppressed, -1, classes), return_inverse=True)  # class 0: the suppressed
+            starred = np.arange(int(into.max()) + 1) == 0
+            suppressed = np.asarray(complete_starred_class(models, merged.tally.merge(into, {}), starred)[into])
         if int(suppressed.sum()) == before or suppressed.all():
-            return np.asarray(suppressed[domain.classes(node)], np.bool_)
-
-
-def _suppress_in_set(part: Generalization, names: tuple[str, ...], models: Models) -> Mask:
-    suppressed = part.suppressed.copy()
-    kept = np.flatnonzero(~suppressed)
-    _, into = np.unique(part.classes(names)[kept], return_inverse=True)
-    tally = part.domain.tally.drop(suppressed).merge(into, {})
-    suppressed[kept[mark_outliers(models, tally)[into]]] = True
-    if not suppressed.any() or suppressed.all():
-        return suppressed
-    _, into = np.unique(np.where(suppressed, -1, part.classes(names)), return_inverse=True)  # class 0: the suppressed
-    starred = np.arange(int(into.max()) + 1) == 0
-    return np.asarray(complete_starred_class(models, part.domain.tally.merge(into, {}), starred)[into], np.bool_)
-
-
-def _check_sets(domain: Domain, sets: Sequence[Sequence[str]] | None, weights: Weights) -> list[tuple[str, ...]]:
-    groups = [tuple(names) for names in sets] if sets else [domain.names]
-    named = {*(name for names in groups for name in names), *weights.preference, *weights.linking}
-    if unknown := sorted(named - set(domain.names)):
-        raise PolicyError(
-            f"no quasi-identifier is called {', '.join(unknown)}", fix="name quasi-identifiers of the policy"
-        )
-    if any(not 0 <= weight <= 1 for weight in (*weights.preference.values(), *weights.linking.values())):
-        raise PolicyError("a weight is not between 0 and 1", fix="give weights from 0 to 1")
-    if not all(groups):
-        raise PolicyError("a quasi-identifier set is empty", fix="name at least one column in each set")
-    return groups
-
-
-def _count_records(domain: Domain, suppressed: Mask) -> int:
-    return int(domain.tally.sizes[suppressed].sum())
+            return np.asarray(suppressed[domain.classes(levels)], np.bool_)

@@ -308,11 +308,11 @@ class Generalization:
             columns[name] = labels
         return columns
 
-    def classes(self, names: Sequence[str] | None = None) -> Ints:
-        """Return the class of each row by its released labels in all or some columns."""
+    def classes(self) -> Ints:
+        """Return the class of each row by its released labels."""
         into, classes = np.zeros(len(self.domain), np.int64), 1
-        for name in self.domain.names if names is None else names:
-            number, labels = self._number_labels(self.domain.names.index(name))
+        for a in range(len(self.domain.names)):
+            number, labels = self._number_labels(a)
             into, classes = number_keys(into * labels + number, classes * labels)
         return into
 
@@ -334,9 +334,9 @@ class Generalization:
         domain = replace(self.domain, codes=self.domain.codes[first], tally=Tally({}, self.domain.tally.sizes[first]))
         return Generalization(domain, self.levels[first], self.suppressed[first]), into
 
-    def tally(self, names: Sequence[str] | None = None) -> Tally:
+    def tally(self) -> Tally:
         """Return the tally of the released rows."""
-        into, _ = number_keys(self.classes(names)[~self.suppressed], len(self.domain))
+        into, _ = number_keys(self.classes()[~self.suppressed], len(self.domain))
         return self.domain.tally.drop(self.suppressed).merge(into, {})
 
     def holds(self, models: Models) -> bool:

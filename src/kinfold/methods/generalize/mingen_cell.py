@@ -6,8 +6,7 @@
 
 This is microaggregation with another average: a partition, and one statement per class that is true of all its records.
 Rows are records, so that equal records can be in different classes. The rows of a large table are its distinct tuples
-with their counts, and equal records stay in one class. `lower_bound` returns a loss that no cell-level generalization
-can beat: each record loses at least the loss of the most specific statement that it shares with enough other records.
+with their counts, and equal records stay in one class.
 
 Paper: Sweeney 2002, sections 3.3 and 3.4. The table GT of Figure 7 is not optimal; an exact search finds better ones.
 Cost: O(3^n); for large tables about 3 s of merges for 30,000 records, 40 s for a million different ones, then 0.05 to
@@ -19,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +40,6 @@ from kinfold.methods.generalize.levels import (
     Generalization,
     Models,
     Objective,
-    count_generalizations,
     mark_failing,
 )
 from kinfold.methods.generalize.result import SearchResult
@@ -72,7 +69,6 @@ STEPS_PER_RECORD = 1  # if confidential values matter
 MAX_DEFAULT_STEPS = 200_000  # above LARGE_TABLE_ROWS: half a minute
 LARGE_TABLE_ROWS = 100_000
 DEFAULT_CYCLES = 4  # each cycle is twice as long as the one before
-MAX_BOUND_NODES = 20_000  # each is checked with every record; not tuned
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,26 +195,6 @@ def subset_costs(loss: CellLoss) -> Floats:
             np.maximum(high[: 2**i], domain.codes[i, a], out=high[2**i : 2 ** (i + 1)])
         cost += loss.weights[a] * table[low, common_level(paths, low, high)]
     return np.asarray(size * cost)
-
-
-def lower_bound(domain: Domain, models: Models, objective: Objective = "granularity") -> float:
-    """Return a lower bound on the loss of every cell-level generalization (0 above MAX_BOUND_NODES).
-
-    Only absorbing models count: other promises can fail or hold again when records join a class.
-    """
-    if count_generalizations(domain.heights) > MAX_BOUND_NODES:
-        return 0.0
-    loss = CellLoss.from_objective(domain, objective)
-    least = np.ones(len(domain))
-    absorbing = [model for model in models if model.absorbing]
-    for levels in product(*(range(height + 1) for height in domain.heights)):
-        into = domain.classes(levels)
-        kept = ~mark_failing(absorbing, domain.tally.merge(into, {}))[into]
-        losses = np.zeros(int(kept.sum()))
-        for a, level in enumerate(levels):
-            losses += loss.weights[a] * loss.tables[a][domain.codes[kept, a], level]
-        least[kept] = np.minimum(least[kept], losses)
-    return float(domain.tally.sizes @ least) / domain.records
 
 
 def _search_classes(loss: CellLoss, models: Models, budget: Budget, seed: int, progress: Progress) -> tuple[Ints, int]:

@@ -31,13 +31,13 @@ Ties: edges by weight (to 12 decimals), then first attribute, then second; degre
 row index; of centres, the group formed first. Attributes are numbered from 0, numbers first, then codes.
 
 Cost: O(m n log n) for the symbols, O(m² n) for the matrix. Records that are equal on the key attributes are folded into
-one, and larger tables use the tree of MDAV (`kinfold.kernels.mdav`); for up to 3,000 records a scan is faster than
-loading it.
+one, and the groups come from the tree of MDAV (`kinfold.kernels.mdav`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
@@ -50,11 +50,9 @@ from kinfold.methods.partition.geometry import compute_centre, compute_centres, 
 from kinfold.methods.partition.mdav import mdav_compiled
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
-from kinfold.tables.points import MAX_UNCOMPILED_RECORDS, Floats, Labels, Points, check_k
+from kinfold.tables.points import Floats, Labels, Points, check_k
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kinfold.methods.task import Task
 
 
@@ -205,10 +203,7 @@ def approximate(
     points = Points.from_array(x)
     k = check_k(points, k)
     projected = project(points, dependency(points, bins=bins, normalized=normalized).keys)
-    if len(points) <= MAX_UNCOMPILED_RECORDS:
-        labels = form_groups_plain(projected, k, progress)
-    else:
-        labels = mdav_compiled(projected, k, progress, in_pairs=True)
+    labels = mdav_compiled(projected, k, progress, in_pairs=True)
     _place_remaining(projected, labels, k)
     return labels
 
@@ -224,32 +219,6 @@ def project(points: Points, attributes: Sequence[int]) -> Points:
     numbers = sorted(attribute for attribute in attributes if attribute < width)
     codes = sorted(attribute - width for attribute in attributes if attribute >= width)
     return Points(points.numbers[:, numbers], points.codes[:, codes], tuple(points.scales[code] for code in codes))
-
-
-def form_groups_plain(points: Points, k: int, progress: Progress) -> Labels:
-    """Form pairs of groups with numpy; the label of a remaining record is -1."""
-    labels = np.full(len(points), -1, np.int32)
-    left = np.arange(len(points))
-    label = 0
-    while len(left) >= 2 * k:
-        remaining = points.take(left)
-        one = left[np.argmax(distances_to(remaining, compute_centre(remaining), 0))]
-        left = _form_group(points, labels, left, one, k, label)
-        other = left[np.argmax(distances_to(points.take(left), points, one))]
-        left = _form_group(points, labels, left, other, k, label + 1)
-        label += 2
-        progress(len(points) - len(left), len(points))
-    return labels
-
-
-def _form_group(
-    points: Points, labels: Labels, left: NDArray[np.intp], seed: np.intp, k: int, label: int
-) -> NDArray[np.intp]:
-    """Form a group of the seed and its k-1 nearest records, and return the remaining rows."""
-    distances = distances_to(points.take(left), points, seed)
-    distances[np.searchsorted(left, seed)] = -1.0  # the seed is in its own group, whatever ties with it
-    labels[left[np.argsort(distances, kind="stable")[:k]]] = label
-    return left[labels[left] < 0]
 
 
 def _place_remaining(points: Points, labels: Labels, k: int) -> None:

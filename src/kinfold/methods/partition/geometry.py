@@ -19,15 +19,22 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold import kernels
-from kinfold.tables.points import MAX_UNCOMPILED_RECORDS, Codes, Floats, Labels, NominalScale, OrdinalScale, Points
+from kinfold.tables.points import (
+    MAX_UNCOMPILED_RECORDS,
+    Codes,
+    Floats,
+    Labels,
+    NominalScale,
+    OrdinalScale,
+    Points,
+    Scale,
+)
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kinfold.kernels.moves import Curves
-    from kinfold.tables.points import Scale
 
 NEAREST_KEPT = 60  # nearest records of each that a search knows
 MAX_LABEL_FACTOR = 4  # labels up to this many times the records are counted, larger ones sorted

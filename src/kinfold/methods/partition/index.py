@@ -7,24 +7,21 @@ a tree are gone, a new tree is grown from the remaining ones.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold import kernels
-from kinfold.tables.points import NominalScale
+from kinfold.progress import Progress
+from kinfold.tables.points import Labels, NominalScale, Points, Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
     from kinfold.kernels.box_tree import Tree
     from kinfold.kernels.clustering import Run
     from kinfold.kernels.records import Mixed, Scales
-    from kinfold.progress import Progress
-    from kinfold.tables.points import Labels, Points, Scale
 
 _SECONDS_PER_CALL = 0.06  # of kernel work between two progress reports, where a run can be cancelled
 _FIRST_CLUSTERS = 16  # of the first call, whose time is not known yet

@@ -22,17 +22,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.methods.partition.remaining import ExactCentre, RemainingRecords, get_place
+from kinfold.methods.partition.mdav import ExactCentre, RemainingRecords, get_place
 from kinfold.methods.partition.requirement import Requirement, closeness_requirements, pack_promises
 from kinfold.methods.partition.t_merge import merge_classes
 from kinfold.policy.registry import Declaration
-from kinfold.progress import no_progress
-from kinfold.tables.points import Points, check_k
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import Labels, Points, check_k
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
-    from kinfold.progress import Progress
-    from kinfold.tables.points import Labels
 
 METHOD = Declaration(
     name="k-first",

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold import kernels
 from kinfold.methods.partition.geometry import build_curves, compute_cost, number_places, renumber, reorder_curves
@@ -34,16 +35,12 @@ from kinfold.methods.partition.mdav import mdav
 from kinfold.methods.partition.requirement import Requirement, measure_misses, number_kinds, require_reachable
 from kinfold.methods.partition.search import SearchInput
 from kinfold.methods.partition.t_merge import merge_classes
-from kinfold.progress import no_progress
-from kinfold.tables.points import Points, check_k
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import Floats, Labels, Points, check_k
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kinfold.kernels.groups import Groups
     from kinfold.kernels.repair import RepairState
-    from kinfold.progress import Progress
-    from kinfold.tables.points import Floats, Labels
 
 TREE_PARTS = 4  # a tree holds at most this part of the points
 RECORDS_LISTED = 16  # for a class at first

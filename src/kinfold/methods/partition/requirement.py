@@ -15,17 +15,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from kinfold import kernels
 from kinfold.errors import DataError, PolicyError, Unreachable, plural
 from kinfold.models.model import ClassCriterion
+from kinfold.tables.points import Floats, Labels
 from kinfold.tables.tally import encode_values
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
     from kinfold.kernels.promises import Promises
-    from kinfold.tables.points import Floats, Labels
 
 STATISTICS = ("ordered", "nested", "share", "distinct", "effective", "recursive")
 MAX_KINDS = 32  # of one column, and about as many of several

@@ -20,6 +20,7 @@ Cost: O(n²) memory; O(k² w) for a step with w candidate groups.   Ties: the fi
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,19 +28,16 @@ import numpy as np
 
 from kinfold import kernels
 from kinfold.methods.annealing import Annealer, Budget, Refinement
-from kinfold.methods.partition.geometry import renumber_by_first_record
+from kinfold.methods.partition.geometry import PairDistances, renumber_by_first_record
 from kinfold.methods.partition.index import to_kernel_records
 from kinfold.methods.partition.requirement import Requirement, pack_promises
 from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import Floats, Labels, Points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from kinfold.kernels.groups import Groups
     from kinfold.kernels.promises import Promises
     from kinfold.kernels.records import Mixed
-    from kinfold.methods.partition.geometry import PairDistances
-    from kinfold.tables.points import Floats, Labels, Points
 
 ROOM_SLACK = 6  # under promises a group may grow to twice its size plus this before it is laid out again
 NO_DISTANCES, NO_NEIGHBOURS = np.zeros((0, 0)), np.zeros((0, 0), np.int32)
@@ -137,7 +135,7 @@ def cross_partitions(pairs: PairDistances, one: Labels, other: Labels) -> Labels
 
 def cut_paths(pairs: PairDistances, k: int) -> Iterator[Labels]:
     """Yield the partitions of the path shortened by distance, then by squared distance."""
-    kernel = kernels.load("plain_search")
+    kernel = kernels.load("geometry")
     path = np.empty(len(pairs), np.int32)
     kernel.chain(pairs.squared, path, int(pairs.squared.sum(axis=1).argmax()))
     for lengths in (np.sqrt(pairs.squared), pairs.squared):
@@ -168,7 +166,7 @@ class PerturbedSearch:
     def take_steps(self, temperatures: Floats) -> None:
         """Take a step at each temperature."""
         self.lowest = np.empty_like(self.groups.label)
-        kernels.load("plain_search").search(self.groups, self.stream, temperatures, self.lowest)
+        kernels.load("search").search(self.groups, self.stream, temperatures, self.lowest)
 
     def improve(self, labels: Labels, cost: float) -> tuple[Labels, float]:
         """Cross this partition with the cheapest of the last steps and with the one they ended at."""
@@ -181,7 +179,7 @@ class PerturbedSearch:
         ends = []
         for labels in starts:
             self.begin(labels)
-            kernels.load("plain_search").descend(self.groups, DESCENT_LOOKS)
+            kernels.load("search").descend(self.groups, DESCENT_LOOKS)
             ends.append(renumber_by_first_record(self.groups.label))
         costs = [self.pairs.cost(labels) for labels in ends]
         best = int(np.argmin(costs))
@@ -222,5 +220,5 @@ def load_search_kernels() -> None:
     import scipy.sparse.csgraph
 
     assert scipy.sparse.csgraph  # noqa: S101  imported to have it loaded
-    for name in ("draws", "plain_search", "geometry"):
+    for name in ("draws", "search", "geometry"):
         kernels.load(name)

@@ -47,22 +47,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold import kernels
 from kinfold.methods.partition.geometry import compute_centre, distances_to
 from kinfold.methods.partition.index import form_all, start_unfolded_run
 from kinfold.methods.partition.requirement import MAX_KINDS, Requirement, closeness_requirements, coarsen
 from kinfold.policy.registry import Declaration
-from kinfold.progress import no_progress
-from kinfold.tables.points import Points, check_k
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import Labels, Points, check_k
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kinfold.kernels.box_tree import Tree
     from kinfold.methods.task import Task
-    from kinfold.progress import Progress
-    from kinfold.tables.points import Labels
 
 
 METHOD = Declaration(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold import kernels
 from kinfold.errors import DataError
@@ -23,17 +24,13 @@ from kinfold.methods.partition.index import to_kernel_records
 from kinfold.methods.partition.mdav import mdav
 from kinfold.methods.partition.requirement import Requirement, closeness_requirements, pack_promises, require_reachable
 from kinfold.policy.registry import Declaration
-from kinfold.progress import no_progress
-from kinfold.tables.points import Points, check_k
+from kinfold.progress import Progress, no_progress
+from kinfold.tables.points import Labels, Points, check_k
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
     from kinfold.kernels.promises import Promises
     from kinfold.kernels.t_merge import Merger
     from kinfold.methods.task import Task
-    from kinfold.progress import Progress
-    from kinfold.tables.points import Labels
 
 METHOD = Declaration(
     name="t-merge",

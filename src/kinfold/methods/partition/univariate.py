@@ -36,16 +36,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
-from kinfold.tables.points import MAX_UNCOMPILED_RECORDS, Floats, Labels, Points, check_k
+from kinfold.tables.points import Floats, Labels, Points, check_k
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kinfold.methods.task import Task
 
 Cost = Literal["sse", "absolute", "median"]
@@ -63,6 +62,7 @@ METHOD = Declaration(
 )
 
 MAX_K_SCANNED = 50  # for larger k halving is faster than trying every size of the last group (measured at 10⁶ values)
+MAX_VALUES_SCANNED = 3_000  # so few are scanned for any k: of paths of equal cost both ways may find different ones
 VALUES_PER_CALL = 1 << 18  # between two progress reports
 
 
@@ -92,10 +92,7 @@ def univariate(x: object, k: int, *, cost: Cost = "sse", progress: Progress = no
     values = points.numbers[order, 0]
     # the largest value is brought near 1 by a power of two, which rounds nothing and prevents overflow of squares
     values = np.ldexp(values, -np.frexp(np.abs(values).max())[1])
-    if len(values) <= MAX_UNCOMPILED_RECORDS:
-        sizes = find_sizes_plain(values, k, cost)
-    else:
-        sizes = find_sizes_compiled(values, k, cost, progress)
+    sizes = find_sizes(values, k, cost, progress)
     groups, last = [], len(values)  # the sizes of the groups of the path, last group first
     while last > 0:
         groups.append(int(sizes[last]))
@@ -111,26 +108,8 @@ def run(records: Points, task: Task, progress: Progress) -> Labels:
     return univariate(records, task.k, progress=progress)
 
 
-def find_sizes_plain(values: Floats, k: int, cost: Cost) -> NDArray[np.int32]:
-    """Return the size of the last group of the best path to each number of sorted values, with numpy."""
-    if cost == "absolute":
-        return _find_sizes_absolute(values, k)
-    table = _squared_costs(values, k) if cost == "sse" else _median_costs(values, k)
-    best = np.full(len(values) + 1, np.inf)
-    best[0] = 0.0
-    sizes = np.zeros(len(values) + 1, np.int32)
-    for last in range(k, len(values) + 1):
-        if last % (2 * k) == 0:  # keeps sums no larger than the last few groups
-            best[last - 2 * k + 1 : last] -= best[last - 2 * k + 1 : last].min()
-        longest = min(2 * k - 1, last)
-        totals = best[last - longest : last - k + 1][::-1] + table[: longest - k + 1, last]
-        at = int(np.argmin(totals))
-        best[last], sizes[last] = totals[at], k + at
-    return sizes
-
-
-def find_sizes_compiled(values: Floats, k: int, cost: Cost, progress: Progress) -> NDArray[np.int32]:
-    """Return the same sizes from kernels; for k above MAX_K_SCANNED paths of equal cost may differ."""
+def find_sizes(values: Floats, k: int, cost: Cost, progress: Progress) -> NDArray[np.int32]:
+    """Return the size of the last group of the best path to each number of sorted values."""
     kernel = kernels.load("univariate")
     count = len(values)
     path = kernel.Path(values, np.full(count + 1, np.inf), np.zeros(count + 1, np.int32))
@@ -138,7 +117,7 @@ def find_sizes_compiled(values: Floats, k: int, cost: Cost, progress: Progress) 
     below = np.full(count + 1, np.inf)
     if cost == "absolute":
         extend = partial(kernel.scan_absolutes, path, below)
-    elif k <= MAX_K_SCANNED:
+    elif k <= MAX_K_SCANNED or count <= MAX_VALUES_SCANNED:
         extend = partial(kernel.scan_squares if cost == "sse" else kernel.scan_medians, path)
     else:
         extend = partial(kernel.halve_squares if cost == "sse" else kernel.halve_medians, path)
@@ -147,47 +126,3 @@ def find_sizes_compiled(values: Floats, k: int, cost: Cost, progress: Progress) 
         extend(k, begin, min(begin + chunk, count + 1))
         progress(begin, count)
     return path.size
-
-
-def _squared_costs(values: Floats, k: int) -> Floats:
-    """Return the SSE of the group of k + s values that ends before value j, at [s, j]."""
-    table = np.full((k, len(values) + 1), np.inf)
-    mean = np.zeros(len(values) + 1)
-    total = np.zeros(len(values) + 1)
-    for count in range(1, min(2 * k, len(values) + 1)):
-        added = values[: len(values) - count + 1]  # the first value of a group of `count` values before j
-        step = added - mean[count:]
-        mean[count:] += step * (1.0 / count)
-        total[count:] += step * (added - mean[count:])
-        if count >= k:
-            table[count - k, count:] = total[count:]
-    return table
-
-
-def _median_costs(values: Floats, k: int) -> Floats:
-    """Return the deviations from the median of the group of k + s values that ends before value j, at [s, j]."""
-    table = np.full((k, len(values) + 1), np.inf)
-    total = np.zeros(len(values) + 1)
-    for count in range(1, min(2 * k, len(values) + 1)):
-        ends = np.arange(count, len(values) + 1)
-        total[count:] += values[ends - 1 - (count - 1) // 2] - values[ends - count]
-        if count >= k:
-            table[count - k, count:] = total[count:]
-    return table
-
-
-def _find_sizes_absolute(values: Floats, k: int) -> NDArray[np.int32]:
-    """Return the sizes for absolute deviations from the mean, by trying every start of the last group."""
-    best = np.full(len(values) + 1, np.inf)
-    best[0] = 0.0
-    sizes = np.zeros(len(values) + 1, np.int32)
-    counts = np.arange(1, len(values) + 1)
-    for last in range(k, len(values) + 1):
-        below = values[last - 1] - values[:last][::-1]  # distances from the largest value, 0 first
-        totals = np.concatenate([[0.0], np.cumsum(below)])
-        means = totals[1:] / counts[:last]
-        inside = np.searchsorted(below, means)  # values of a group above its mean
-        costs = best[:last][::-1] + 2.0 * (inside * means - totals[inside])
-        at = int(np.argmin(costs[k - 1 :])) + k - 1
-        best[last], sizes[last] = costs[at], at + 1
-    return sizes

@@ -14,8 +14,7 @@ Paper: Solanas & Martínez-Ballesté, COMPSTAT 2006; named in Sun et al. 2012 an
 Choices: with no other record left d_out is infinite and e joins. Centres are those of the groups before any remaining
 record joins; only these records can make a group of 2k or more. gamma = 0 never extends a group.
 Ties: the lowest row index; of centres, the group formed first.
-Cost: about n log n with few attributes, by searches in a tree of the remaining records (`kinfold.kernels.box_tree`);
-for up to 3,000 records a scan is faster than loading it.
+Cost: about n log n with few attributes, by searches in a tree of the remaining records (`kinfold.kernels.box_tree`).
 """
 
 from __future__ import annotations
@@ -32,11 +31,9 @@ from kinfold.methods.partition.geometry import compute_centre, compute_centres, 
 from kinfold.methods.partition.index import advance_in_steps, grow_tree, start_folded_run
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
-from kinfold.tables.points import MAX_UNCOMPILED_RECORDS, Floats, Labels, Points, check_k
+from kinfold.tables.points import Labels, Points, check_k
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kinfold.methods.task import Task
 
 METHOD = Declaration(
@@ -63,8 +60,7 @@ def vmdav(x: object, k: int, *, gamma: float = GAMMA, progress: Progress = no_pr
     k = check_k(points, k)
     if not (isinstance(gamma, int | float) and math.isfinite(gamma) and gamma >= 0):
         raise PolicyError(f"gamma is {gamma!r}", fix="choose a number from 0 (groups of k) up; 0.2 is usual")
-    form = form_groups_plain if len(points) <= MAX_UNCOMPILED_RECORDS else form_groups_indexed
-    labels = form(points, k, float(gamma), progress)
+    labels = form_groups(points, k, float(gamma), progress)
     _place_remaining(points, labels)
     return labels
 
@@ -75,50 +71,8 @@ def run(records: Points, task: Task, progress: Progress) -> Labels:
     return vmdav(records, task.k, gamma=GAMMA if gamma is None else gamma, progress=progress)
 
 
-def form_groups_plain(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
-    """Form the groups with numpy; the label of a remaining record is -1."""
-    labels = np.full(len(points), -1, np.int32)
-    left = np.arange(len(points))
-    label = 0
-    for seed in np.argsort(-distances_to(points, compute_centre(points), 0), kind="stable"):
-        if labels[seed] >= 0:
-            continue
-        if len(left) < k:
-            break
-        distances = distances_to(points.take(left), points, seed)
-        distances[np.searchsorted(left, seed)] = -1.0  # the seed is in its own group, whatever ties with it
-        labels[left[np.argsort(distances, kind="stable")[:k]]] = label
-        left = left[labels[left] < 0]
-        if gamma > 0.0:
-            left = _extend(points, labels, left, label, gamma)
-        label += 1
-        progress(len(points) - len(left), len(points))
-    return labels
-
-
-def _extend(points: Points, labels: Labels, left: NDArray[np.intp], label: int, gamma: float) -> NDArray[np.intp]:
-    """Add records to the group while they are near enough, and return the remaining rows."""
-    members = np.flatnonzero(labels == label)
-    near = np.full(len(left), np.inf)
-    for member in members:
-        np.minimum(near, distances_to(points.take(left), points, member), out=near)
-    for _ in range(len(members) - 1):
-        if not len(left):
-            break
-        at = int(np.argmin(near))
-        distances = distances_to(points.take(left), points, left[at])
-        outside: Floats = np.delete(distances, at)
-        d_out = math.sqrt(outside.min()) if len(outside) else math.inf
-        if not math.sqrt(near[at]) < gamma * d_out:
-            break
-        labels[left[at]] = label
-        near = np.delete(np.minimum(near, distances), at)
-        left = np.delete(left, at)
-    return left
-
-
-def form_groups_indexed(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
-    """Form the same groups by searches in a tree of the remaining records."""
+def form_groups(points: Points, k: int, gamma: float, progress: Progress) -> Labels:
+    """Form the groups by searches in a tree of the remaining records; the label of a record that is left is -1."""
     kernel = kernels.load("vmdav")
     run = start_folded_run(points, k)
     run.state[0].own = 1

@@ -22,9 +22,9 @@ from kinfold.tables.duckdb.expressions import number_sql
 from kinfold.tables.duckdb.recoding import add_labels
 from kinfold.tables.recoding import Recoding
 from kinfold.tables.regions import (
+    CheckpointStore,
     LabelledRows,
     RegionAndSeam,
-    RegionCheckpoints,
     RegionProgress,
     RegionWork,
     RequestedColumns,
@@ -130,7 +130,7 @@ class SparkRegions:
         numbers: Mapping[int, int],
         work: RegionAndSeam,
         progress: RegionProgress,
-        checkpoints: RegionCheckpoints,  # noqa: ARG002
+        checkpoints: CheckpointStore,  # noqa: ARG002
     ) -> LabelledRows:
         """Process every region in the executors, then the seams; there are no checkpoints, labels stay in Spark."""
         parts = max(numbers.values()) + 1

@@ -1,4 +1,4 @@
-"""Descent: local search until no move lowers the cost, and perturbations to leave the local optimum.
+"""Local search: descent until no move lowers the cost, and perturbations to leave the local optimum.
 
     a queue holds the records that may have a move; while it is not empty:
         take the first, make its best move, and queue every member of the groups that changed
@@ -16,6 +16,8 @@ The threshold is a share of the cost of a record of these groups, not of an aver
 make most of the cost, the many others would never settle. Chains take most of the time of a descent, so they are tried
 only after relocations and swaps have come near the threshold.
 
+`sweep` is for blocks with too many records for a table of all distances. `promised_search` searches under promises.
+
 Only the number of the step and the random stream matter, never a clock.   Ties: the first candidate.
 """
 
@@ -23,8 +25,10 @@ from __future__ import annotations
 
 import math
 
-from kinfold.kernels.compiling import Floats, Rows, lean
-from kinfold.kernels.draws import Stream, below, draw
+import numpy as np
+
+from kinfold.kernels.compiling import Floats, Rows, entry, lean
+from kinfold.kernels.draws import Stream, below, draw, make_stream
 from kinfold.kernels.groups import (
     CHOSEN,
     RECORD,
@@ -33,6 +37,7 @@ from kinfold.kernels.groups import (
     Groups,
     Kept,
     distance_to_group,
+    example_groups,
     holds,
     join,
     leave,
@@ -41,6 +46,7 @@ from kinfold.kernels.groups import (
     update_miss,
 )
 from kinfold.kernels.moves import best_move, cost_increase, list_nearby_groups, make_move, record_change, undo_step
+from kinfold.kernels.records import Mixed, example_records
 
 MIN_COPY_GAIN = 1e-12  # share of the cost: a smaller gain is not worth a copy of the labels
 CHAIN_MARGIN = 0.3  # of a record's cost, for each group: chains are tried up to this much above the threshold
@@ -60,7 +66,7 @@ def enqueue(s: Groups, g: int) -> None:
 
 
 @lean
-def descend(d: Asked, p: Kept, s: Groups, looks: int) -> float:
+def process_queue(d: Asked, p: Kept, s: Groups, looks: int) -> float:
     """Process the queue, with at most `looks` searches for a move, and return the change of cost."""
     total, now = 0.0, s.state[0]
     while now.queued > 0:
@@ -283,7 +289,7 @@ def settle(d: Asked, p: Kept, s: Groups, groups: int, hopeless: float) -> float:
             enqueue(s, s.lists[CHOSEN, u])
         for t in range(now.changed if chained else 0):
             enqueue(s, s.label[s.rows[t].changed])
-        change += descend(d, p, s, LOOKS_PER_RECORD * (now.queued + 10))
+        change += process_queue(d, p, s, LOOKS_PER_RECORD * (now.queued + 10))
         if deep == 0 or change > hopeless:
             break
     now.deep = deep
@@ -325,11 +331,11 @@ def descend_from_all(d: Asked, p: Kept, s: Groups, looks: int) -> float:
     recount(d, None, s)
     for g in range(s.size.size):
         enqueue(s, g)
-    return descend(d, p, s, looks * s.label.size)
+    return process_queue(d, p, s, looks * s.label.size)
 
 
 @lean
-def search(d: Asked, p: Kept, s: Groups, stream: Stream, temperatures: Floats, best: Rows) -> float:
+def take_steps(d: Asked, p: Kept, s: Groups, stream: Stream, temperatures: Floats, best: Rows) -> float:
     """Take a step at each temperature; write the labels of the lowest cost to `best`, and return that cost.
 
     Every group keeps its promises at first, and so after every step: they are not measured again.
@@ -343,3 +349,21 @@ def search(d: Asked, p: Kept, s: Groups, stream: Stream, temperatures: Floats, b
             lowest = now
             copy_labels(s, best)
     return lowest
+
+
+@entry(example_groups(), 1)
+def descend(s: Groups, looks: int) -> float:
+    """Descend from every record, at most `looks` searches for each; return the change of cost."""
+    return descend_from_all(None, None, s, looks)
+
+
+@entry(example_groups(), make_stream(0), np.zeros(1), np.zeros(1, np.int32))
+def search(s: Groups, stream: Stream, temperatures: Floats, best: Rows) -> float:
+    """Take a step at each temperature; write the labels of the lowest cost to `best`, and return that cost."""
+    return take_steps(None, None, s, stream, temperatures, best)
+
+
+@entry(example_records(), example_groups(), 1)
+def sweep(d: Mixed, s: Groups, looks: int) -> float:
+    """Descend from every record by the means of the groups, without a table of distances; return the change of cost."""
+    return descend_from_all(d, None, s, looks)
