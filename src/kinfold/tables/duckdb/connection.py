@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, TypeAlias, TypeVar
-from weakref import WeakSet
+from typing import Any, TypeAlias, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -26,6 +24,7 @@ import pyarrow as pa
 from kinfold.disk import folders
 from kinfold.disk.journal import defer_signals
 from kinfold.errors import Cancelled, PolicyError, Unreachable
+from kinfold.progress import add_to_watches
 from kinfold.tables.resources import DEFAULT_RESOURCES, Resources, format_mebibytes, get_reachable_memory
 
 LOCKED_SETTINGS = {  # no extension is downloaded, and no Python variable is read as a table
@@ -55,7 +54,6 @@ Result = TypeVar("Result")
 _database_numbers = count()
 _instance_lock = RLock()  # reentrant: the garbage collector can close an engine at any moment, in this thread too
 _shared_instances: list[duckdb.DuckDBPyConnection] = []  # at most one: the instance of small tables
-_current_watch: ContextVar[QueryWatch | None] = ContextVar("watched", default=None)
 
 
 def start_instance(path: str, settings: dict[str, Any]) -> OpenConnection:
@@ -90,60 +88,6 @@ def _detach(instance: duckdb.DuckDBPyConnection, connection: duckdb.DuckDBPyConn
         instance.cursor().execute(f"DETACH DATABASE IF EXISTS {name}")
 
 
-class InterruptibleQuery(Protocol):
-    """A query that can be interrupted and reports its progress."""
-
-    def interrupt(self) -> None:
-        """Stop the running query."""
-
-    def share(self) -> float:
-        """Return the finished share of the running query, 0 to 1."""
-
-
-class QueryWatch:
-    """The connections that are opened while the watch is active, in any thread of the same context."""
-
-    def __init__(self) -> None:
-        self.connections: WeakSet[InterruptibleQuery] = WeakSet()
-
-    def interrupt(self) -> None:
-        """Interrupt every running query."""
-        for connection in tuple(self.connections):
-            connection.interrupt()
-
-    @contextmanager
-    def closing_on_error(self) -> Iterator[None]:
-        """Close every connection if the block fails; call it in the thread that uses the connections."""
-        try:
-            yield
-        except BaseException:
-            for connection in tuple(self.connections):
-                if isinstance(connection, Connection):  # others, such as a Spark session, outlive a run
-                    connection.close()
-            raise
-
-    def share(self) -> float:
-        """Return the finished share of the running query, 0 to 1; 0 if none runs."""
-        return max((connection.share() for connection in tuple(self.connections)), default=0.0)
-
-
-@contextmanager
-def watch_queries() -> Iterator[QueryWatch]:
-    """Watch the connections that are opened inside the block."""
-    watch = QueryWatch()
-    token = _current_watch.set(watch)
-    try:
-        yield watch
-    finally:
-        _current_watch.reset(token)
-
-
-def add_to_watch(connection: InterruptibleQuery) -> None:
-    """Add a connection to the active watch, if there is one."""
-    if (watch := _current_watch.get()) is not None:
-        watch.connections.add(connection)
-
-
 class DiskFull(Unreachable):
     """A disk has no space left."""
 
@@ -164,7 +108,7 @@ class Connection:
             folders.remove_scratch(self.folder)
             raise
         self.register, self.unregister = self._inner.register, self._inner.unregister
-        add_to_watch(self)
+        add_to_watches(self)
 
     def share(self) -> float:
         """Return the finished share of the running query, 0 to 1; 0 if none runs."""
@@ -181,6 +125,8 @@ class Connection:
         """Drop every row and remove every temporary file."""
         self._close()
         folders.remove_scratch(self.folder)
+
+    close_after_error = close  # no row of a failed run stays in memory or on disk
 
     def execute(self, query: str, *parameters: Any) -> Connection:
         """Run a query."""
