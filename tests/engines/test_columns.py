@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinfold.measures.table_counts import measure_column_risk
+from kinfold.measures.risk import measure_column_risk
 from kinfold.pipeline import open_engine
 from kinfold.tables.duckdb import columns as describing
 from kinfold.tables.duckdb import connection as database

@@ -25,12 +25,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, plural
-from kinfold.tables.column_copies import get_categories
 from kinfold.tables.column_names import check_column_names
 from kinfold.tables.duckdb import expressions
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import CategoryOrder, Frame, quote_string
 from kinfold.tables.duckdb.writing import ROWS_PER_BATCH
+from kinfold.tables.frames import get_categories
 from kinfold.tables.readers import type_inference, typed_files
 from kinfold.tables.readers.csv_files import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
 from kinfold.tables.readers.files import GLOB_CHARACTERS, Format, detect_format, hash_file, make_plain_path, unpack
