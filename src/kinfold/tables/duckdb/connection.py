@@ -22,7 +22,7 @@ import duckdb
 import pyarrow as pa
 
 from kinfold.disk import folders
-from kinfold.disk.journal import defer_signals
+from kinfold.disk.folders import defer_signals
 from kinfold.errors import Cancelled, PolicyError, Unreachable
 from kinfold.progress import add_to_watches
 from kinfold.tables.resources import DEFAULT_RESOURCES, Resources, format_mebibytes, get_reachable_memory

@@ -22,7 +22,7 @@ from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.databases.transfer import DatabaseRows, TargetTable, read_database
 from kinfold.tables.duckdb import expressions, tallies
 from kinfold.tables.duckdb import recoding as recoding_sql
-from kinfold.tables.duckdb.columns import Strips, compute_order_stats, describe_table, profile_columns
+from kinfold.tables.duckdb.columns import Strips, describe_table
 from kinfold.tables.duckdb.connection import QUESTIONS_PER_QUERY, Database
 from kinfold.tables.duckdb.expressions import Frame
 from kinfold.tables.duckdb.writing import MIN_ROWS_TO_COUNT, export_rows, typed_sql, write_file
@@ -125,10 +125,10 @@ class DuckDB:
         for strip in self._strips.of(frame) if len(columns) > 1 else [frame]:
             own = [column for column in columns if column.name in set(strip.names)]
             for start in range(0, len(own), batch):
-                stats |= profile_columns(self._db, strip, own[start : start + batch])
+                stats |= tallies.profile_columns(self._db, strip, own[start : start + batch])
         if not ordered:
             return stats
-        return {c.name: replace(stats[c.name], order=compute_order_stats(self._db, frame, c)) for c in columns}
+        return {c.name: replace(stats[c.name], order=tallies.compute_order_stats(self._db, frame, c)) for c in columns}
 
     def count_classes(self, frame: Frame, by: Sequence[str], *, present: Sequence[str] = ()) -> list[tuple[int, int]]:
         """Return (rows, classes) ascending, of the rows that have a value in every column of `present`."""

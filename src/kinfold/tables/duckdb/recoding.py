@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from kinfold.errors import DataError
 from kinfold.tables.duckdb import expressions
+from kinfold.tables.duckdb.columns import MAX_DECIMALS
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import Frame, quote_string
-from kinfold.tables.readers.type_inference import MAX_DECIMALS
+from kinfold.tables.duckdb.tallies import NUMERIC_STORAGES
 from kinfold.tables.recoding import (
     Keep,
     RecodedValues,
@@ -127,9 +128,6 @@ def misfit_error() -> DataError:
     """Return the error for a released value that does not fit the type of its column."""
     what = "a released value does not fit the type of its column"
     return DataError(what, fix="give the column a wider type, or set output.round = false")
-
-
-NUMERIC_STORAGES = (Storage.INTEGER, Storage.NUMBER)
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,12 @@ import pyarrow.parquet as pq
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, plural
 from kinfold.tables.column_names import check_column_names
 from kinfold.tables.duckdb import expressions
+from kinfold.tables.duckdb.columns import WHOLE_TYPES
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import CategoryOrder, Frame, quote_string
 from kinfold.tables.duckdb.writing import ROWS_PER_BATCH
 from kinfold.tables.frames import get_categories
-from kinfold.tables.readers import type_inference, typed_files
+from kinfold.tables.readers import typed_files
 from kinfold.tables.readers.csv_files import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
 from kinfold.tables.readers.files import GLOB_CHARACTERS, Format, detect_format, hash_file, make_plain_path, unpack
 from kinfold.tables.readers.normalization import is_total_sql, leave_out_totals, present_text_sql
@@ -40,7 +41,7 @@ from kinfold.tables.readers.workbooks import SheetCells, read_sheet
 from kinfold.tables.schema import UTC_ZONE
 from kinfold.tables.source_form import SourceForm
 
-FLAT_TYPES = {*type_inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
+FLAT_TYPES = {*WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 MAX_LINES_NAMED = 5  # in a message
 MAX_COLUMNS_NAMED = 5  # in a message
 CELL_NUMBER_PATTERN = r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?"  # as `workbook_xml` writes numbers

@@ -25,11 +25,10 @@ from kinfold.errors import PolicyError
 from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.databases.transfer import TargetTable
 from kinfold.tables.duckdb import recoding as recoding_sql
-from kinfold.tables.duckdb.columns import compute_order_stats
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.duckdb.expressions import Frame, number_sql
-from kinfold.tables.duckdb.tallies import AggregateQuery, compute_moments, group_keys
+from kinfold.tables.duckdb.tallies import AggregateQuery, compute_moments, compute_order_stats, group_keys
 from kinfold.tables.engine import ClassLabels, ColumnRequest, NumericPair, ReleasedColumns, StoredValues
 from kinfold.tables.readers.normalization import plan_normalization
 from kinfold.tables.recoding import RecodedValues, Recoding, ValueRecoding

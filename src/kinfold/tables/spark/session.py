@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from kinfold.disk import folders
-from kinfold.disk.journal import defer_signals
+from kinfold.disk.folders import defer_signals
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable, explain_install
 from kinfold.progress import add_to_watches
 from kinfold.tables.duckdb.recoding import misfit_error
