@@ -189,11 +189,11 @@ def test_an_existing_folder_is_not_reused(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_temporary_folder_that_cannot_be_made_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kinfold.errors import PolicyError
-    from kinfold.tables.duckdb.connection import Connection
+    from kinfold.tables.duckdb.connection import Database
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(PolicyError, match="cannot make a temporary folder: No such file") as caught:
-        Connection()
+        Database()
     assert "TMPDIR" in caught.value.problems[0].fix
 
 

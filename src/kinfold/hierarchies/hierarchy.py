@@ -239,8 +239,21 @@ def build_from_intervals(
     if bottom is not None and top is not None and bottom >= top:
         raise PolicyError(f"{where}: the open intervals overlap", fix="set bottom below top")
     whole = all(n.denominator == 1 for n in (*numbers.values(), *exact, start, top or start, bottom or start))
-    intervals = _Intervals(start, bottom, top, whole)
-    rows = [[value, *(intervals.get_label(numbers[value], width) for width in exact)] for value in ordered]
+
+    def get_label(number: Fraction, width: Fraction) -> str:
+        low = start + number // width * width
+        if top is not None and start + number >= top:
+            return f"{_format_bound(top)}+"
+        if bottom is not None and start + number < bottom:
+            return f"under {_format_bound(bottom)}"
+        high = low + width if top is None else min(low + width, top)
+        low = low if bottom is None else max(low, bottom)
+        if not whole:
+            return f"[{_format_bound(low)}, {_format_bound(high)})"
+        first, last = int(low), int(high) - 1
+        return str(first) if first == last else f"{first}-{last}"
+
+    rows = [[value, *(get_label(numbers[value], width) for width in exact)] for value in ordered]
     return Hierarchy.from_rows(rows, where)
 
 
@@ -250,30 +263,6 @@ def _parse_exact(value: str, where: str) -> Fraction:
         what = f"{where}: a number has more than {MAX_DIGITS:,} digits"
         raise DataError(what, fix="correct or empty that cell, or remove the intervals")
     return Fraction(value)
-
-
-@dataclass(frozen=True)
-class _Intervals:
-    """The origin of intervals, the bounds of the open ones, and whether all bounds are whole numbers."""
-
-    origin: Fraction
-    bottom: Fraction | None
-    top: Fraction | None
-    whole: bool
-
-    def get_label(self, number: Fraction, width: Fraction) -> str:
-        """Return the label of the interval of a number, which is relative to the origin."""
-        low = self.origin + number // width * width
-        if self.top is not None and self.origin + number >= self.top:
-            return f"{_format_bound(self.top)}+"
-        if self.bottom is not None and self.origin + number < self.bottom:
-            return f"under {_format_bound(self.bottom)}"
-        high = low + width if self.top is None else min(low + width, self.top)
-        low = low if self.bottom is None else max(low, self.bottom)
-        if not self.whole:
-            return f"[{_format_bound(low)}, {_format_bound(high)})"
-        first, last = int(low), int(high) - 1
-        return str(first) if first == last else f"{first}-{last}"
 
 
 def _format_bound(end: Fraction) -> str:

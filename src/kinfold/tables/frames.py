@@ -138,16 +138,14 @@ class Snapshot:
         """
         rows, columns = np.flatnonzero(recoding.kept), {}
         with_quotes = {name: True for name in released.column_names if quoted and _has_quotes(released.column(name))}
-        rewritten = _get_rewritten_columns(recoding, {**with_quotes, **(changed or {})})
+        rewritten = {**with_quotes, **(changed or {})}
         restore = {"pandas": _restore_pandas, "polars": _restore_polars, "pyarrow": _restore_pyarrow}[self.library]
         for name, treatment in recoding.columns.items():
-            if isinstance(treatment, Drop):
-                continue
-            column, as_stored = self.columns[name], rewritten.get(name)
-            if as_stored is None:
-                columns[name] = _copy_rows(column, rows)
-            else:
-                columns[name] = restore(column, released.column(name), as_stored, quoted)
+            if isinstance(treatment, Keep) and name not in rewritten:
+                columns[name] = _copy_rows(self.columns[name], rows)
+            elif not isinstance(treatment, Drop):
+                as_stored = rewritten.get(name, True) and (isinstance(treatment, Keep) or treatment.as_stored)
+                columns[name] = restore(self.columns[name], released.column(name), as_stored, quoted)
         frame, levels = self.build_native(columns), [name for name in index if name in columns]
         if not levels:
             return frame
@@ -255,17 +253,6 @@ def _convert_index_level(level: Any) -> Any:
     return level if single and not pa.types.is_duration(kind) else level.astype(str)
 
 
-def _get_replaced_columns(recoding: Recoding) -> dict[str, Replace]:
-    return {name: treatment for name, treatment in recoding.columns.items() if isinstance(treatment, Replace)}
-
-
-def _get_rewritten_columns(recoding: Recoding, changed: Mapping[str, bool]) -> dict[str, bool]:
-    """Return the columns whose values differ from the caller's, and whether they are converted back to their type."""
-    rewritten = {name: True for name, t in recoding.columns.items() if isinstance(t, Keep) and name in changed}
-    rewritten |= {name: treatment.as_stored for name, treatment in _get_replaced_columns(recoding).items()}
-    return {name: as_stored and changed.get(name, True) for name, as_stored in rewritten.items()}
-
-
 def _has_quotes(column: pa.ChunkedArray) -> bool:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return False
@@ -322,7 +309,7 @@ def _restore_polars(column: Any, released: pa.ChunkedArray, as_stored: bool, are
 
 def number_classes(recoding: Recoding) -> NDArray[np.int64]:
     """Return the class number of each released row: rows with equal released values have equal numbers."""
-    columns = [treatment.values for treatment in _get_replaced_columns(recoding).values()]
+    columns = [treatment.values for treatment in recoding.columns.values() if isinstance(treatment, Replace)]
     number = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         code = column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -51,11 +51,8 @@ class Strips:
         return self._strips[frame.table]
 
     def _copy(self, frame: Frame, part: slice) -> Frame:
-        columns = frame.columns[part]
-        select = ", ".join(f"{c} AS c{i}" for i, c in enumerate(columns))
-        table = self._db.table(f"SELECT {select} FROM {frame.table}")
-        orders = frame.orders[part]
-        return replace(frame, table=table, names=frame.names[part], types=frame.types[part], orders=orders)
+        select = ", ".join(f"{c} AS c{i}" for i, c in enumerate(frame.columns[part]))
+        return frame.select(frame.names[part], self._db.table(f"SELECT {select} FROM {frame.table}"))
 
     def holding(self, frame: Frame, names: Sequence[str]) -> Frame:
         """Return the strip that has all of these columns; the table itself if there is none."""
@@ -112,9 +109,9 @@ def _ask_short_texts(db: Database, frame: Frame, indexes: Sequence[int]) -> dict
     columns = ", ".join(f"c{i}" for i in indexes)
     long = f"(UNPIVOT (SELECT {columns} FROM {frame.table}) ON {columns} INTO NAME c VALUE v)"
     distinct = f"(SELECT c, v, count(*) AS n FROM {long} GROUP BY c, v)"
-    rows = db.connection.execute(f"SELECT c, {', '.join(questions.values())}, count(*) FROM {distinct} GROUP BY c")
+    rows = db.execute(f"SELECT c, {', '.join(questions.values())}, count(*) FROM {distinct} GROUP BY c")
     keys = (*questions, "distinct")
-    answers = {c: [int(answer or 0) for answer in each] for c, *each in rows.fetchall()}
+    answers = {c: [int(answer or 0) for answer in each] for c, *each in rows}
     zeros = [0] * len(keys)  # for a column of nulls
     return {i: dict(zip(keys, answers.get(f"c{i}", zeros), strict=True)) for i in indexes}
 
@@ -154,7 +151,7 @@ def _count_distinct(db: Database, frame: Frame, indexes: Sequence[int]) -> list[
         f"SELECT {i} AS i, count(*) AS n FROM (SELECT DISTINCT c{i} FROM {frame.table} WHERE c{i} IS NOT NULL)"
         for i in indexes
     ]
-    rows = [db.connection.execute(" UNION ALL ".join(batch)).fetchall() for batch in split_questions(counts)]
+    rows = [db.execute(" UNION ALL ".join(batch)) for batch in split_questions(counts)]
     return [n for _, n in sorted(pair for pairs in rows for pair in pairs)]
 
 
@@ -317,7 +314,7 @@ def _find_missing_words(db: Database, frame: Frame, column: _TextColumn) -> tupl
         return ()
     c = f"trim(c{column.number})"
     query = f"SELECT DISTINCT {c} FROM {frame.table} WHERE {_is_missing_word_sql(column.number)} ORDER BY 1"
-    return tuple(word for (word,) in db.connection.execute(query).fetchall())
+    return tuple(word for (word,) in db.execute(query))
 
 
 WHOLE_PATTERN = r"[+-]?(0|[1-9][0-9]{0,17})"

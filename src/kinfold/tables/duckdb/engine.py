@@ -55,7 +55,7 @@ class DuckDB:
         self._counts: dict[Any, Any] = {}  # the latest counts: measures, pages and checks need them again
         self._max_count_bytes = resources.counts_bytes
         self._categories: dict[tuple[str, str], str | None] = {}  # tables of numbers with several spellings
-        self._finalize = weakref.finalize(self, self._db.connection.close)
+        self._finalize = weakref.finalize(self, self._db.close)
 
     def __enter__(self) -> Self:
         return self

@@ -64,8 +64,7 @@ class RecodedTable:
 def select_columns(db: Database, frame: Frame, names: Sequence[str]) -> Frame:
     """Copy some columns of a table."""
     select = ", ".join(f"{frame.at(name)} AS c{i}" for i, name in enumerate(names))
-    table = db.table(f"SELECT {select} FROM {frame.table}")
-    return replace(frame, table=table, names=tuple(names), types=db.types(table), orders=())
+    return frame.select(names, db.table(f"SELECT {select} FROM {frame.table}"))
 
 
 def make_treatment_sql(frame: Frame, treated: Mapping[str, Keep | Replace], schema: Schema) -> dict[str, str]:

@@ -88,9 +88,7 @@ def make_tuples(db: Database, frame: Frame, by: Sequence[str]) -> Frame:
     if by:
         texts = ", ".join(cast_text_sql(f"c{i}", frame.sql_type(name)) for i, name in enumerate(by))
         grouped = f"SELECT * FROM ({grouped} GROUP BY {', '.join(group_keys(frame, by))}) ORDER BY {texts}"
-    table = db.table(grouped)
-    types = tuple(map(frame.sql_type, by))
-    return replace(frame, table=table, names=tuple(by), types=types, orders=(), order="rowid", weight=None)
+    return replace(frame.select(by, db.table(grouped)), orders=(), order="rowid", weight=None)
 
 
 def count_class_sizes(
@@ -230,7 +228,7 @@ def _profile_groups(db: Database, counted: str) -> dict[int, ValueStats]:
     query = f"SELECT c, {', '.join((*counts.values(), *numbers.values()))} FROM {counted} GROUP BY c"
     top = _find_most_frequent(db, counted)
     stats = {}
-    for c, *row in db.connection.execute(query).fetchall():
+    for c, *row in db.execute(query):
         answers = iter(row)
         facts: dict[str, Any] = {name: int(next(answers) or 0) for name in counts}
         facts |= {name: float(next(answers) or 0) for name in numbers}
@@ -243,7 +241,7 @@ def _find_most_frequent(db: Database, counted: str) -> dict[int, list[tuple[str,
     place = "row_number() OVER (PARTITION BY c ORDER BY n DESC, v)"
     ranked = f"SELECT c, v, n, {place} AS place FROM {counted} WHERE v IS NOT NULL QUALIFY place <= {MAX_LISTED_VALUES}"
     values: dict[int, list[tuple[str, int]]] = {}
-    for c, v, n in db.connection.execute(f"SELECT c, v, n FROM ({ranked}) ORDER BY c, place").fetchall():
+    for c, v, n in db.execute(f"SELECT c, v, n FROM ({ranked}) ORDER BY c, place"):
         values.setdefault(c, []).append((v, n))
     return values
 

@@ -46,7 +46,7 @@ def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordere
     in_order = f"{rows} ORDER BY {'ALL' if ordered else frame.order}"
     query = (_sort_by_counting(db, rows) if ordered else None) or in_order
     try:
-        db.connection.execute(f"COPY ({query}) TO {quote_path(path)} ({options})")
+        db.execute(f"COPY ({query}) TO {quote_path(path)} ({options})")
     except (duckdb.IOException, DiskFull):
         what = f"cannot write '{path.name}' into '{path.parent}'"
         raise PolicyError(what, fix="check the permissions of the folder and the free space") from None
@@ -55,7 +55,7 @@ def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordere
 def _get_types(db: Database, values: Sequence[str], frame: Frame) -> list[str]:
     """Return the SQL types of values of a table."""
     select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values))
-    return [row[1] for row in db.connection.execute(f"DESCRIBE SELECT {select} FROM {frame.table}").fetchall()]
+    return [row[1] for row in db.execute(f"DESCRIBE SELECT {select} FROM {frame.table}")]
 
 
 def _refuse_nul_characters(db: Database, frame: Frame) -> None:
@@ -77,7 +77,7 @@ def _sort_by_counting(db: Database, rows: str) -> str | None:
 
     Tables with floating columns are left out: 0.0 and -0.0 are equal, but are written differently.
     """
-    described = db.connection.execute(f"DESCRIBE {rows}").fetchall()
+    described = db.execute(f"DESCRIBE {rows}")
     if any(row[1] in FLOAT_TYPES for row in described):
         return None
     names = [quote_identifier(row[0]) for row in described]
@@ -138,7 +138,7 @@ def export_rows(
     columns = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(cast, frame.names, strict=True))
     order = "ORDER BY ALL" if ordered else f"ORDER BY {frame.order}"
     checksum = compute_row_checksum(db, cast, frame.table)
-    rows = db.connection.reader(f"SELECT {columns} FROM {frame.table} {order}", ROWS_PER_BATCH)
+    rows = db.reader(f"SELECT {columns} FROM {frame.table} {order}", ROWS_PER_BATCH)
     return ExportedRows(frame.names, tuple(types), rows, checksum)
 
 

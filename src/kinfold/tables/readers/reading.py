@@ -136,21 +136,21 @@ def _drop_short_totals(db: Database, dialect: Dialect) -> int:
     """Accept rejected lines that have fewer fields than the header and are totals or footers; return their number."""
     is_short = "SELECT line FROM reject_errors GROUP BY line HAVING bool_and(error_type = 'MISSING COLUMNS')"
     query = f"SELECT DISTINCT line, csv_line FROM reject_errors WHERE line IN ({is_short})"
-    lines = dict(db.connection.execute(query).fetchall())
+    lines = dict(db.execute(query))
     names = [f"c{i}" for i in range(len(dialect.header))]
     fields = [next(csv.reader([text], delimiter=dialect.separator), []) for text in lines.values()]
     cells = {c: pa.array([dict(enumerate(row)).get(i) for row in fields], pa.string()) for i, c in enumerate(names)}
     with db.registered(pa.table({"line": pa.array([*lines], pa.int64()), **cells})) as view:
-        totals = db.connection.execute(f"SELECT line FROM {view} WHERE {is_total_sql(names)}").fetchall()
+        totals = db.execute(f"SELECT line FROM {view} WHERE {is_total_sql(names)}")
     for (line,) in totals:
-        db.connection.execute(f"DELETE FROM reject_errors WHERE line = {line}")
+        db.execute(f"DELETE FROM reject_errors WHERE line = {line}")
     return len(totals)
 
 
 def _refuse_rejects(db: Database, name: str, above: int) -> None:
     long = "bool_or(error_type = 'LINE SIZE OVER MAXIMUM')"
-    lines = db.connection.execute(f"SELECT line, {long} FROM reject_errors GROUP BY line ORDER BY line").fetchall()
-    db.connection.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
+    lines = db.execute(f"SELECT line, {long} FROM reject_errors GROUP BY line ORDER BY line")
+    db.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
     if not lines:
         return
     first_lines = _list_first([str(line + above) for line, _ in lines], MAX_LINES_NAMED)
@@ -226,7 +226,7 @@ def read_parquet_batches(
     place = f"CAST(row_number() OVER () - 1 + {before} AS BIGINT) AS place"
     query = f"SELECT {', '.join([*values, place])} FROM {_parquet_sql(source, len(values))}"
     try:
-        yield from db.connection.reader(query, ROWS_PER_BATCH)
+        yield from db.reader(query, ROWS_PER_BATCH)
     except (duckdb.Error, pa.ArrowException, OSError):  # the message may quote a value
         raise _unreadable_error(name) from None
 
@@ -320,7 +320,7 @@ def _flat_value_sql(db: Database, table: str) -> tuple[dict[str, str], list[str]
     Codes, columns of nulls and mixed JSON columns become text. Timestamps with a time zone in nanoseconds become
     microseconds if no digit is lost, else timestamps in UTC.
     """
-    described = [row[:2] for row in db.connection.execute(f"DESCRIBE {table}").fetchall()]
+    described = [row[:2] for row in db.execute(f"DESCRIBE {table}")]
     values = {c: f"CAST({c} AS VARCHAR)" for c, kind in described if kind.startswith(('"NULL"', "UUID", "ENUM"))}
     for c, kind in described:
         if kind == "JSON" and (text := _json_text_sql(db, table, c)):

@@ -430,9 +430,7 @@ def _group(frame: SparkFrame, names: Sequence[str]) -> Any:
 
 
 def _describe_tally(layout: Frame, table: str, names: tuple[str, ...]) -> Frame:
-    orders = tuple(layout.category_order(layout.names.index(name)) for name in names) if layout.orders else ()
-    types = tuple(layout.sql_type(name) for name in names)
-    return replace(layout, table=table, names=names, types=types, orders=orders, order="rowid", weight=COUNT_COLUMN)
+    return replace(layout.select(names, table), order="rowid", weight=COUNT_COLUMN)
 
 
 def compute_frame_moments(

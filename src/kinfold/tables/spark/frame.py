@@ -338,8 +338,8 @@ def collect_rows_at(
 
 def collect_columns(session: JobSession, db: Database, frame: SparkFrame, names: Sequence[str]) -> Frame:
     """Return some columns as a DuckDB table."""
-    layout = frame.layout
-    columns, types = [layout.at(name) for name in names], [layout.sql_type(name) for name in names]
+    columns = [frame.layout.at(name) for name in names]
+    types = [frame.layout.sql_type(name) for name in names]
     typed = [f"{cast_from_spark(c, kind)} AS c{i}" for i, (c, kind) in enumerate(zip(columns, types, strict=True))]
     parts = []
     for start in range(0, frame.end, ROWS_PER_TRANSFER):
@@ -349,7 +349,6 @@ def collect_columns(session: JobSession, db: Database, frame: SparkFrame, names:
         with db.registered(arrow) as view:
             parts.append(db.table(f"SELECT {', '.join([*typed, PLACE])} FROM {view} ORDER BY {PLACE}"))
     for part in parts[1:]:
-        db.connection.execute(f"INSERT INTO {parts[0]} SELECT * FROM {part}")
+        db.append(parts[0], part)
         db.drop(part)
-    orders = tuple(layout.category_order(layout.names.index(name)) for name in names) if layout.orders else ()
-    return replace(layout, table=parts[0], names=tuple(names), types=tuple(types), orders=orders, order=PLACE)
+    return replace(frame.layout.select(names, parts[0]), order=PLACE)
