@@ -163,6 +163,11 @@ class Database:
         (self._rows[name],) = self.row(f"CREATE TABLE {name} AS {query}")
         return name
 
+    def load(self, arrow: pa.Table | pa.RecordBatchReader, select: str = "*", order: str = "") -> str:
+        """Create a table from Arrow, called `n` in the expressions to select, and return its name."""
+        with self.registered(arrow) as view:
+            return self.table(f"SELECT {select} FROM {view} n {order}")
+
     def append(self, table: str, other: str) -> None:
         """Append the rows of another table."""
         (added,) = self.row(f"INSERT INTO {table} SELECT * FROM {other}")
@@ -178,9 +183,13 @@ class Database:
         """Drop a table."""
         self.execute(f"DROP TABLE {table}")
 
-    def types(self, table: str) -> tuple[str, ...]:
-        """Return the SQL types of the columns of a table, in order."""
-        return tuple(row[1] for row in self.execute(f"DESCRIBE {table}"))
+    def describe(self, query: str) -> list[tuple[str, str]]:
+        """Return the name and the SQL type of each column of a table or a query, in order."""
+        return [(name, kind) for name, kind, *_ in self.execute(f"DESCRIBE {query}")]
+
+    def types(self, query: str) -> tuple[str, ...]:
+        """Return the SQL types of the columns of a table or a query, in order."""
+        return tuple(kind for _, kind in self.describe(query))
 
     def count(self, table: str) -> int:
         """Return the number of rows of a table or a view."""

@@ -307,8 +307,7 @@ class DuckDB:
         rows = self._db.table(f"SELECT {kept}u.label, s.place FROM {joined} WHERE u.label <> {NO_CLASS}")
         self._db.drop(labelled.table)
         select = [f"{value} AS c{i}" for i, (name, value) in enumerate(values.items()) if name in replaced]
-        with self._db.registered(recoding_sql.make_class_values(recoding)) as view:
-            classes = self._db.table(f"SELECT {', '.join(['n.id', *select])} FROM {view} n")
+        classes = self._db.load(recoding_sql.make_class_values(recoding), ", ".join(["n.id", *select]))
         columns = [f"{'n' if name in replaced else 's'}.c{i}" for i, name in enumerate(values)]
         released = f"SELECT {', '.join([*columns, 's.place'])} FROM {rows} s JOIN {classes} n ON n.id = s.label"
         return self._db.view(released) if self._db.count(rows) > MIN_ROWS_TO_COUNT else self._db.table(released)
@@ -374,19 +373,15 @@ class DuckDB:
         if (table, c) not in self._categories:
             texts = self._db.arrow(tallies.other_spellings_sql(c, table)).column(0).to_pylist()
             categories = pa.table({"text": texts, "category": list(map(normalize_category, texts))})
-            self._categories[table, c] = self._store(categories) if texts else None
+            self._categories[table, c] = self._db.load(categories) if texts else None
         spellings = self._categories[table, c]
         return f"coalesce((SELECT category FROM {spellings} WHERE text = {c}), {c})" if spellings else c
 
     def _rank_sql(self, table: str, c: str) -> str:
         """Return SQL for the ranks of numbers that DuckDB cannot hold exactly."""
         texts = self._db.arrow(f"SELECT DISTINCT trim({c}) AS text FROM {table} WHERE {c} IS NOT NULL").column(0)
-        ranks = self._store(pa.table({"text": texts, "place": tallies.rank_numbers(texts.to_pylist())}))
+        ranks = self._db.load(pa.table({"text": texts, "place": tallies.rank_numbers(texts.to_pylist())}))
         return f"(SELECT place FROM {ranks} WHERE text = trim({c}))"
-
-    def _store(self, rows: pa.Table) -> str:
-        with self._db.registered(rows) as view:
-            return self._db.table(f"SELECT * FROM {view}")
 
 
 def _count_cells(counted: Any) -> int:

@@ -109,8 +109,7 @@ def make_released_classes(db: Database, frame: Frame, recoding: Recoding, values
     if recoding.engine_labels is None:  # of labels that the engine holds every class is used
         arrow = arrow.take(pa.array(np.unique(recoding.labels[recoding.kept])))
     select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
-    with db.registered(arrow) as view:
-        table = db.table(f"SELECT {select} FROM {view} n")
+    table = db.load(arrow, select)
     return replace(frame, table=table, names=tuple(values), types=db.types(table))
 
 

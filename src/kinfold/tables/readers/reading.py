@@ -72,17 +72,13 @@ def _read_plain(db: Database, path: Path, kind: Format, form: SourceForm, name: 
         return _read_csv(db, path, form, name)
     if kind is Format.WORKBOOK:
         return _read_workbook(db, read_sheet(path, form), form, name)
-    frame = _read_with_types(db, path, kind, form, name)
-    return leave_out_totals(db, frame, name) if form.skip_totals else frame
-
-
-def _read_with_types(db: Database, path: Path, kind: Format, form: SourceForm, name: str) -> Frame:
     if kind is Format.STATISTICS:
-        table = read_statistics(path, form.encoding)
-        return _load_arrow(db, table, f"'{name}'", ordered_only=False)
-    if kind is Format.PARQUET and typed_files.needs_arrow(typed_files.check_parquet_types(path, f"'{name}'")):
-        return _load_arrow(db, pq.ParquetFile(path).read(), f"'{name}'", ordered_only=True)
-    return _read_typed(db, path, kind, name)
+        frame = _load_arrow(db, read_statistics(path, form.encoding), f"'{name}'", ordered_only=False)
+    elif kind is Format.PARQUET and typed_files.needs_arrow(typed_files.check_parquet_types(path, f"'{name}'")):
+        frame = _load_arrow(db, pq.ParquetFile(path).read(), f"'{name}'", ordered_only=True)
+    else:
+        frame = _read_typed(db, path, kind, name)
+    return leave_out_totals(db, frame, name) if form.skip_totals else frame
 
 
 @contextmanager
@@ -210,7 +206,7 @@ def describe_parquet(db: Database, path: Path, name: str) -> tuple[Frame, tuple[
         view = db.view(f"SELECT * FROM {_parquet_sql(source, len(names))}")
         converted, mixed = _flat_value_sql(db, view)
         values = tuple(converted.get(f"c{i}", f"c{i}") for i in range(len(names)))
-        types = db.types(db.view(f"SELECT {', '.join(values)} FROM {view}"))
+        types = db.types(f"SELECT {', '.join(values)} FROM {view}")
         rows = db.count(view)
     except duckdb.Error:
         raise _unreadable_error(name) from None
@@ -257,8 +253,7 @@ def read_stream(
     """Load rows in batches; if the stream breaks, raise what `make_error` makes of the driver's message."""
     table, message = "", ""
     try:
-        with db.registered(stream) as view:
-            table = db.table(f"SELECT * FROM {view}")
+        table = db.load(stream)
     except duckdb.InvalidInputException as error:
         message = str(error)
     if not table:  # raised here, so that the driver's message is not part of the traceback
@@ -291,8 +286,7 @@ def _find_time_zone(kind: pa.DataType) -> str | None:
 
 
 def _store_arrow(db: Database, source: pa.Table) -> str:
-    with db.registered(source.rename_columns([f"c{i}" for i in range(source.num_columns)])) as view:
-        return db.table(f"SELECT * FROM {view}")
+    return db.load(source.rename_columns([f"c{i}" for i in range(source.num_columns)]))
 
 
 def _is_supported(db: Database, source: pa.Table) -> bool:
@@ -320,7 +314,7 @@ def _flat_value_sql(db: Database, table: str) -> tuple[dict[str, str], list[str]
     Codes, columns of nulls and mixed JSON columns become text. Timestamps with a time zone in nanoseconds become
     microseconds if no digit is lost, else timestamps in UTC.
     """
-    described = [row[:2] for row in db.execute(f"DESCRIBE {table}")]
+    described = db.describe(table)
     values = {c: f"CAST({c} AS VARCHAR)" for c, kind in described if kind.startswith(('"NULL"', "UUID", "ENUM"))}
     for c, kind in described:
         if kind == "JSON" and (text := _json_text_sql(db, table, c)):

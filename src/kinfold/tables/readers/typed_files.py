@@ -93,7 +93,7 @@ def unsupported_types_error(table: pa.Table, name: str, is_supported: Callable[[
 
 def read_column_names(db: Database, scan: str) -> tuple[str, ...]:
     """Return the column names of a scan; DuckDB renames columns that differ in case only."""
-    return tuple(row[0] for row in db.execute(f"DESCRIBE SELECT * FROM {scan}"))
+    return tuple(name for name, _ in db.describe(f"SELECT * FROM {scan}"))
 
 
 def check_parquet_names(db: Database, source: str, where: str) -> None:

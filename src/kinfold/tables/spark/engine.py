@@ -46,8 +46,7 @@ from kinfold.tables.spark.frame import (
     collect_labels,
     collect_rows_at,
     count_tuples,
-    join_by_place,
-    join_by_tuple,
+    join_classes,
     label_rows,
     plan_columns,
     select_release_columns,
@@ -276,9 +275,7 @@ class Spark:
             tally = self._tallies.get(frame, [name])
             own = recoding_sql.make_value_sql(self._db, tally, {name: how[name]}, schema)
             changes |= recoding_sql.count_changes(self._db, tally, own)
-            table = self._db.table(f"SELECT {own[name].value} AS c0 FROM {tally.table} LIMIT 0")
-            kinds[name] = self._db.types(table)[0]
-            self._db.drop(table)
+            kinds[name] = self._db.types(f"SELECT {own[name].value} AS c0 FROM {tally.table}")[0]
         values = {frame.layout.at(name): each.value for name, each in recoded.items()}
         rewritten = frame.rewrite(values, tuple(kinds.values()), self._make_name(), frame.layout)
         self._cached.append(rewritten.rows.persist())
@@ -288,9 +285,8 @@ class Spark:
     def apply(self, frame: SparkFrame, recoding: Recoding, schema: Schema) -> SparkFrame:
         """Apply a recoding: a new table without the dropped columns and rows, in the same order."""
         release = plan_columns(self._db, frame, recoding, schema)
-        join = join_by_place if recoding.tuples is None else join_by_tuple
         with self._session.job():
-            rows = join(self._session, self._db, frame, recoding, release)
+            rows = join_classes(self._session, self._db, frame, recoding, release)
             released = select_release_columns(frame, rows, release, self._make_name())
         self._cached.append(released.rows)
         layout, values = released.layout, {name: release.values[name] for name in release.new_types}
@@ -378,8 +374,7 @@ class SparkTallies:
 
     def _store(self, frame: SparkFrame, names: tuple[str, ...], arrow: Any) -> Frame:
         typed = [f"{cast_from_spark(f'k{i}', frame.layout.sql_type(name))} AS c{i}" for i, name in enumerate(names)]
-        with self._db.registered(arrow) as view:
-            table = self._db.table(f"SELECT {', '.join([*typed, f'count AS {COUNT_COLUMN}'])} FROM {view}")
+        table = self._db.load(arrow, ", ".join([*typed, f"count AS {COUNT_COLUMN}"]))
         return _describe_tally(frame.layout, table, names)
 
     def _narrow(self, tally: Frame, names: tuple[str, ...]) -> Frame:

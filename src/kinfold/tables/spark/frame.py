@@ -6,10 +6,8 @@ only if their texts are equal. Floating-point numbers are grouped and joined by 
 0.0 and -0.0 as equal.
 
 Executors evaluate SQL with the embedded engine, batch by batch, so an expression has the same value wherever its rows
-are. A recoding is a join with a map that every executor gets:
-
-    by tuple    a map from distinct tuples to their new values; tuples that are left out are not in it
-    by place    a map from places to classes, which Spark may hold itself, and one from classes to their values
+are. A recoding is two joins with maps that every executor gets: from distinct tuples, or from places, to classes, and
+from classes to their values. Spark may hold the classes of places itself.
 
 Columns and rows that the driver needs are collected in the order of the rows, one part at a time.
 """
@@ -203,38 +201,25 @@ def plan_columns(db: Database, frame: SparkFrame, recoding: Recoding, schema: Sc
     values = recoding_sql.make_treatment_sql(frame.layout, columns, schema)
     new = [name for name, t in columns.items() if isinstance(t, Replace)]
     select = ", ".join(f"{values[name]} AS f{i}" for i, name in enumerate(new)) or "1"
-    with db.registered(recoding_sql.make_class_values(recoding).slice(0, 0)) as view:
-        table = db.table(f"SELECT {select} FROM {view} n")
-    types = dict(zip(new, db.types(table), strict=False))
-    db.drop(table)
+    with db.registered(recoding_sql.make_class_values(recoding)) as view:
+        types = dict(zip(new, db.types(f"SELECT {select} FROM {view} n"), strict=False))
     return ReleaseColumns(columns, values, types)
-
-
-def join_by_tuple(
-    session: JobSession, db: Database, frame: SparkFrame, recoding: Recoding, release: ReleaseColumns
-) -> Any:
-    """Join the rows with the new values of their tuples."""
-    tuples = recoding_sql.add_labels(db, recoding)
-    keys = [f"{cast_for_spark(f'u.{c}', kind)} AS m{i}" for i, c, kind in _number_columns(tuples)]
-    with recoding_sql.report_misfits(), db.registered(recoding_sql.make_class_values(recoding)) as view:
-        joined = f"FROM {tuples.table} u JOIN {view} n ON n.id = u.label"
-        arrow = db.arrow(f"SELECT {', '.join([*keys, *release.new_values])} {joined}")
-    db.drop(tuples.table)
-    kinds = {f"m{i}": kind for i, kind in enumerate(tuples.types)} | release.new_kinds
-    return frame.rows.join(send_map(session, arrow, kinds), _match_tuples(frame.layout, tuples), "inner")
 
 
 def _number_columns(frame: Frame) -> list[tuple[int, str, str]]:
     return [(i, c, kind) for i, (c, kind) in enumerate(zip(frame.columns, frame.types, strict=True))]
 
 
-def join_by_place(
+def join_classes(
     session: JobSession, db: Database, frame: SparkFrame, recoding: Recoding, release: ReleaseColumns
 ) -> Any:
     """Join the rows with their classes and the values of these; if no row is dropped or changed, join nothing."""
-    if recoding.engine_labels is None and recoding.kept.all() and not release.new_types:
+    if recoding.tuples is not None:
+        labelled = _join_labels(session, db, frame, recoding).where(f"label <> {NO_CLASS}")
+    elif recoding.engine_labels is None and recoding.kept.all() and not release.new_types:
         return frame.rows
-    labelled = frame.rows.join(_send_labels(session, frame, recoding), _expr(f"{PLACE} = at"), "inner")
+    else:
+        labelled = frame.rows.join(_send_labels(session, frame, recoding), _expr(f"{PLACE} = at"), "inner")
     if not release.new_types:
         return labelled
     with recoding_sql.report_misfits(), db.registered(recoding_sql.make_class_values(recoding)) as view:
@@ -330,8 +315,7 @@ def collect_rows_at(
     with session.job():
         arrow = frame.rows.join(wanted, frame.rows[PLACE] == wanted["at"], "inner").drop("at").toArrow()
     typed = [f"{cast_from_spark(c, kind)} AS {c}" for _, c, kind in _number_columns(layout)]
-    with db.registered(arrow) as view:
-        table = db.table(f"SELECT {', '.join([*typed, PLACE])} FROM {view} ORDER BY {PLACE}")
+    table = db.load(arrow, ", ".join([*typed, PLACE]), f"ORDER BY {PLACE}")
     present = np.sort(arrow.column(PLACE).to_numpy())
     return replace(layout, table=table, order=PLACE, checksum=None), np.searchsorted(places, present)
 
@@ -346,8 +330,7 @@ def collect_columns(session: JobSession, db: Database, frame: SparkFrame, names:
         rows = frame.rows.where(f"{PLACE} >= {start} AND {PLACE} < {start + ROWS_PER_TRANSFER}")
         with session.job():
             arrow = rows.select(*columns, PLACE).toArrow()
-        with db.registered(arrow) as view:
-            parts.append(db.table(f"SELECT {', '.join([*typed, PLACE])} FROM {view} ORDER BY {PLACE}"))
+        parts.append(db.load(arrow, ", ".join([*typed, PLACE]), f"ORDER BY {PLACE}"))
     for part in parts[1:]:
         db.append(parts[0], part)
         db.drop(part)
