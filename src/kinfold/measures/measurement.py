@@ -43,11 +43,8 @@ from kinfold.measures.release_warnings import (
     Plausibility,
     check_dominance,
     check_k_alone,
-    check_large_plausibility,
     check_plausibility,
     check_singling_out,
-    describe_dominance,
-    select_amounts,
 )
 from kinfold.measures.risk import ClassView, find_confidential, measure_original_risk, measure_risk
 from kinfold.measures.shift import ColumnShift, compare_categories, compare_quantiles, rank_shifts
@@ -307,8 +304,6 @@ def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> 
 
 
 def _measure_plausibility(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> Plausibility:
-    if tables.sample is not None:
-        return check_large_plausibility(tables, pair())
     others = [c.name for c in policy.released if c.role is not Role.QUASI and not c.kind.is_numeric]
     try:
         return check_plausibility(tables, pair(), others)
@@ -319,13 +314,8 @@ def _measure_plausibility(tables: TablePair, policy: BoundPolicy, pair: PairSour
 def _collect_warnings(tables: TablePair, policy: BoundPolicy, known: PairSource) -> Iterator[str]:
     engine, quasi = tables.engine, [column.name for column in policy.with_role(Role.QUASI)]
     yield from check_k_alone(engine, tables.released, policy)
-    if tables.sample is not None:
-        amounts = select_amounts(known())
-        for name, counts in tables.sample.dominant_classes.items():
-            if name in amounts:
-                yield from describe_dominance(name, *counts)
-    elif tables.is_paired:
-        yield from check_dominance(known())
+    if tables.is_paired:
+        yield from check_dominance(tables, known())
     yield from check_singling_out(tables, quasi, [column.name for column in policy.columns if column.unprotected])
     yield from warn_of_look_alikes(engine, tables.original, policy.text_columns)
     yield from warn_of_formulas(engine, tables.released, policy.request.output.spreadsheet_safe)
