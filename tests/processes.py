@@ -27,14 +27,14 @@ def busy(how):
                 x += 1e-300
             return x
     engine = DuckDB()
-    engine._db.connection.execute("CREATE TABLE t AS SELECT 1 AS secret")
+    engine._db.execute("CREATE TABLE t AS SELECT 1 AS secret")
     print("busy", file=sys.stderr, flush=True)
     if how == "kernel":
         kernel(1.0)
     elif how == "database":
-        engine._db.connection.execute("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
+        engine._db.execute("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
     elif how == "arrow":
-        engine._db.connection.arrow("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
+        engine._db.arrow("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
     elif how == "c":
         sum(range(10**13))
     elif how == "threads":

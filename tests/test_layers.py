@@ -60,7 +60,7 @@ ONLY_IN = {
     "typer": {"cli"},
     "rich": {"cli"},
     "narwhals": {"tables/frames.py"},
-    "polars": {"tables/frames.py", "tables/column_copies.py"},
+    "polars": {"tables/frames.py"},
     "pandas": {"tables/frames.py"},
     "pyreadstat": {"tables/readers/statistics_files.py"},
     "pyspark": {"tables/spark"},

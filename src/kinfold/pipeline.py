@@ -36,7 +36,7 @@ from kinfold.policy.rule_checks import count_violations, describe_rule_counts
 from kinfold.policy.schema import add_policy_keywords, build_policy, collect_policy_values
 from kinfold.policy.table import Table
 from kinfold.policy.terms import build_release_terms, build_scopes, build_terms
-from kinfold.progress import Progress, StageProgress, nested_progress, run_in_thread
+from kinfold.progress import Progress, StageProgress, closing_on_error, nested_progress, run_in_thread
 from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
 from kinfold.release.release import Release
@@ -81,19 +81,15 @@ def cancellable(run: Callable[Params, Release]) -> Callable[Params, Release]:
 
     @wraps(run)
     def run_cancellable(*args: Params.args, **keywords: Params.kwargs) -> Release:
-        from kinfold.tables.duckdb.connection import watch_queries
+        def run_and_close(**more: Any) -> Release:
+            with closing_on_error():
+                return run(*args, **{**keywords, **more})
 
-        with watch_queries() as watch:
-
-            def run_and_close(**more: Any) -> Release:
-                with watch.closing_on_error():
-                    return run(*args, **{**keywords, **more})
-
-            callback: Any = keywords.get("progress")
-            require_callable("progress", callback)
-            if callback is None or keywords.get("ask") is not None:
-                return run_and_close()
-            return run_in_thread(lambda progress: run_and_close(progress=progress), callback, watch)
+        callback: Any = keywords.get("progress")
+        require_callable("progress", callback)
+        if callback is None or keywords.get("ask") is not None:
+            return run_and_close()
+        return run_in_thread(lambda progress: run_and_close(progress=progress), callback)
 
     return run_cancellable
 

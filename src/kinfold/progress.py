@@ -13,10 +13,11 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias, TypeVar
+from weakref import WeakSet
 
 Progress: TypeAlias = Callable[[int, int], None]  # steps done, steps in total
 StageProgress: TypeAlias = Callable[[str, int, int], None]  # name of the stage, steps done, steps in total
@@ -79,22 +80,55 @@ class Stopped(BaseException):
 
 
 class Interruptible(Protocol):
-    """A query that can be interrupted and can report its progress."""
+    """A connection whose queries can be interrupted and report their progress."""
 
     def interrupt(self) -> None:
-        """End the query that the work waits for."""
+        """End the running query, in whatever thread it runs."""
 
     def share(self) -> float:
-        """Return the progress of that query, 0 to 1."""
+        """Return the progress of the running query, 0 to 1; 0 if none runs."""
+
+    def close_after_error(self) -> None:
+        """Free what a failed run holds."""
 
 
-def run_in_thread(
-    work: Callable[[StageProgress], Result], progress: StageProgress, query: Interruptible | None = None
-) -> Result:
+_watches: ContextVar[tuple[WeakSet[Interruptible], ...]] = ContextVar("watches", default=())
+
+
+@contextmanager
+def watch_connections() -> Iterator[WeakSet[Interruptible]]:
+    """Collect the connections that are opened inside the block, in any thread of the same context."""
+    connections: WeakSet[Interruptible] = WeakSet()
+    token = _watches.set((*_watches.get(), connections))
+    try:
+        yield connections
+    finally:
+        _watches.reset(token)
+
+
+def add_to_watches(connection: Interruptible) -> None:
+    """Add a new connection to every active watch."""
+    for connections in _watches.get():
+        connections.add(connection)
+
+
+@contextmanager
+def closing_on_error() -> Iterator[None]:
+    """Close the connections that the block opens if it fails; use it in the thread that opens them."""
+    with watch_connections() as connections:
+        try:
+            yield
+        except BaseException:
+            for connection in tuple(connections):
+                connection.close_after_error()
+            raise
+
+
+def run_in_thread(work: Callable[[StageProgress], Result], progress: StageProgress) -> Result:
     """Run work in a thread and call `progress` with each of its reports, at least several times a second.
 
     An exception of the callback, or one in the calling thread (Ctrl-C), ends the work: at its next report, or by an
-    interrupt of the query that it waits for.
+    interrupt of the query that it waits for, on a connection that it opened.
 
     >>> events = []
     >>> run_in_thread(lambda report: [report("half", i, 2) for i in (1, 2)], lambda *event: events.append(event))
@@ -119,21 +153,22 @@ def run_in_thread(
         finally:
             events.put(None)
 
-    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
-    thread.start()
+    with watch_connections() as connections:
+        thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
+        thread.start()
     try:
-        _forward_events(events, progress, query)
+        _forward_events(events, progress, connections)
     except BaseException:
         abandoned.set()
-        if query is not None:
-            query.interrupt()
+        for connection in tuple(connections):
+            connection.interrupt()
         thread.join(STOP_GRACE_SECONDS)
         raise
     thread.join()
     return outcome.result()
 
 
-def _forward_events(events: EventQueue, progress: StageProgress, query: Interruptible | None) -> None:
+def _forward_events(events: EventQueue, progress: StageProgress, connections: WeakSet[Interruptible]) -> None:
     """Pass events to the callback until the last; between events repeat the last one, or report the query's share."""
     stage: str | None = None
     done = total = 0
@@ -142,8 +177,9 @@ def _forward_events(events: EventQueue, progress: StageProgress, query: Interrup
         try:
             event = events.get(timeout=CALLBACK_INTERVAL)
         except Empty:
-            if stage is not None and done == 0 and query is not None:
-                query_progress(round(query.share() * PROGRESS_STEPS), PROGRESS_STEPS)
+            shares = [connection.share() for connection in tuple(connections)]
+            if stage is not None and done == 0 and shares:
+                query_progress(round(max(shares) * PROGRESS_STEPS), PROGRESS_STEPS)
             elif stage is not None:
                 progress(stage, done, total)
             continue

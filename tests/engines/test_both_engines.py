@@ -52,11 +52,11 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
             yield found
         return
     spark = request.getfixturevalue("spark")
-    from kinfold.tables.spark import counting
+    from kinfold.tables.spark import engine as spark_engine
     from kinfold.tables.spark.engine import Spark
 
     if request.param != "spark":
-        monkeypatch.setattr(counting, "MAX_ROWS_TALLIED_WHOLE", 0)
+        monkeypatch.setattr(spark_engine, "MAX_ROWS_TALLIED_WHOLE", 0)
     with Spark(spark, Resources()) as found:
         yield found
 
@@ -294,10 +294,10 @@ def test_exact_values_are_generalized_alike(spark: Any, method: str) -> None:
 
 
 def test_the_whole_way_is_the_same_byte_for_byte(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinfold.tables.spark import counting
+    from kinfold.tables.spark import engine as spark_engine
     from sparks import watch_driver  # functions of this file travel to executors, which do not have it
 
-    monkeypatch.setattr(counting, "MAX_ROWS_TALLIED_WHOLE", 0)
+    monkeypatch.setattr(spark_engine, "MAX_ROWS_TALLIED_WHOLE", 0)
     brought = watch_driver(monkeypatch)
     one, other = (released(people(), policy("lattice"), name=name) for name in ("duckdb", "spark"))
     assert_same(one, other)

@@ -19,13 +19,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kinfold.measures.table_counts import measure_column_risk
+from kinfold.measures.risk import measure_column_risk
 from kinfold.pipeline import open_engine
 from kinfold.tables.duckdb import columns as describing
 from kinfold.tables.duckdb import connection as database
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import compute_order_stats, count_unique_rows, count_value_pairs, read_page
-from kinfold.tables.readers import type_inference
 from kinfold.tables.resources import Resources
 from kinfold.tables.schema import AS_TEXT, OrderedReading, OrderStats, Schema, ValueStats
 from kinfold.tables.source_form import SourceForm
@@ -57,7 +56,7 @@ def test_together_they_answer_as_each_alone(path: Path) -> None:
         places = range(len(TEXTS))
         together = describing._ask_short_texts(engine._db, frame, places)
         for i in places:
-            alone = describing._ask_texts(engine._db, frame, i, type_inference.make_type_questions("VARCHAR", f"c{i}"))
+            alone = describing._ask_texts(engine._db, frame, i, describing.make_text_questions(f"c{i}"))
             assert together[i] == alone, list(TEXTS)[i]
         assert together[3]["distinct"] == 2
         assert together[4]["filled"] == 0
@@ -98,11 +97,11 @@ def test_dates_are_found_without_asking_for_formats_whose_marks_no_value_has(
     found = described()
     assert sum(column.date_format is not None for column in found) > 10
     monkeypatch.setattr(
-        type_inference, "_find_possible_formats", lambda _, __, columns, forms: {c.number: forms for c in columns}
+        describing, "_find_possible_formats", lambda _, __, columns, forms: {c.number: forms for c in columns}
     )
     assert described() == found
     monkeypatch.undo()
-    monkeypatch.setattr(type_inference, "SAMPLED_VALUES", 3)  # and where some are looked at before all
+    monkeypatch.setattr(describing, "SAMPLED_VALUES", 3)  # and where some are looked at before all
     assert described() == found
 
 

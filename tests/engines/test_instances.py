@@ -64,7 +64,7 @@ def test_rows_that_are_still_being_read_do_not_keep_a_run() -> None:
     with small():
         before = names()
         engine = small()
-        reader = engine._db.connection.reader("SELECT * FROM range(100000)", 1000)
+        reader = engine._db.reader("SELECT * FROM range(100000)", 1000)
         assert reader.read_next_batch().num_rows == 1000
         engine.close()
         assert names() == before
@@ -92,7 +92,7 @@ def test_runs_are_stopped_one_at_a_time() -> None:
         frame = other.read(pa.table({"x": [1, 2]}))
         deadline = time.monotonic() + 30
         while thread.is_alive() and time.monotonic() < deadline:
-            one._db.connection.interrupt()
+            one._db.interrupt()
             thread.join(0.05)
         assert isinstance(ends[0], Cancelled)
         assert collect_rows(other, frame)["x"].to_pylist() == [1, 2]
@@ -114,7 +114,7 @@ def test_many_at_once_release_what_each_releases_alone() -> None:
 @pytest.mark.parametrize("setting", ["SET threads = 2", "SET TimeZone = 'Asia/Tokyo'", "SET temp_directory = '/'"])
 def test_nobody_changes_the_settings_of_all(setting: str) -> None:
     with small() as engine, pytest.raises(duckdb.InvalidInputException, match="locked"):
-        engine._db.connection.execute(setting)
+        engine._db.execute(setting)
 
 
 @pytest.mark.parametrize("limits", [Resources(small=True), Resources(), Resources(on_disk=True)])

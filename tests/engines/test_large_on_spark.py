@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import kinfold
-from kinfold.measures import table_counts as value_counts
-from kinfold.tables.spark import counting
+from kinfold.measures import pairing
+from kinfold.tables.spark import engine as spark_engine
 from large_tables import lower_memory_limits, people, policy
 from sparks import watch_driver
 
@@ -18,9 +18,9 @@ SAMPLE = 250
 @pytest.fixture(autouse=True)
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     lower_memory_limits(monkeypatch, region=700, sample=SAMPLE)
-    monkeypatch.setattr(counting, "MAX_ROWS_TALLIED_WHOLE", 0)  # of a short table all columns are tallied at once
-    monkeypatch.setattr(counting, "MAX_VALUES_DESCRIBED", SAMPLE)
-    monkeypatch.setattr(value_counts, "MAX_DISTINCT_COUNTED", SAMPLE)
+    monkeypatch.setattr(spark_engine, "MAX_ROWS_TALLIED_WHOLE", 0)  # of a short table all columns are tallied at once
+    monkeypatch.setattr(spark_engine, "MAX_VALUES_DESCRIBED", SAMPLE)
+    monkeypatch.setattr(pairing, "MAX_DISTINCT_COUNTED", SAMPLE)
 
 
 def test_no_record_comes_to_the_driver(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

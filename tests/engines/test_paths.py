@@ -85,7 +85,7 @@ def test_no_extension_is_loaded_and_nothing_can_be_switched_on() -> None:
     with DuckDB() as engine:
         for query in ("SELECT * FROM 'http://127.0.0.1:9/t.csv'", "SET autoload_known_extensions = true"):
             with pytest.raises(duckdb.Error):
-                engine._db.connection.execute(query)
+                engine._db.execute(query)
 
 
 def test_what_is_no_ordinary_file_is_refused(tmp_path: Path) -> None:

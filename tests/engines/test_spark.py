@@ -23,10 +23,10 @@ import sparks
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
 from kinfold.methods.blocks import pool
 from kinfold.progress import run_in_thread
-from kinfold.tables.duckdb.connection import watch_queries
 from kinfold.tables.resources import Resources
 from kinfold.tables.spark import blocks as spark_blocks
-from kinfold.tables.spark import counting, session
+from kinfold.tables.spark import engine as spark_engine
+from kinfold.tables.spark import session
 from kinfold.tables.spark.blocks import run_in_executors
 from kinfold.tables.spark.session import JobSession, find_java_home, open_session
 
@@ -158,7 +158,7 @@ def test_a_frame_of_spark_comes_back_as_one(spark: Any, monkeypatch: pytest.Monk
     as_it_stands = frame.toArrow()
     asked = policy()
     asked["columns"] |= {name: {"role": "other"} for name in ("note", "few")}
-    monkeypatch.setattr(counting, "MAX_ROWS_TALLIED_WHOLE", 0)
+    monkeypatch.setattr(spark_engine, "MAX_ROWS_TALLIED_WHOLE", 0)
     with monkeypatch.context() as patch:
         brought = sparks.watch_driver(patch)
         one = kinfold.anonymize(frame, asked)
@@ -266,8 +266,8 @@ def test_a_callback_can_stop_a_job(spark: Any) -> None:
         with session.job():
             spark.range(2).mapInArrow(lasting, "id bigint").collect()
 
-    with watch_queries() as watch, pytest.raises(Cancelled):
-        run_in_thread(work, listen, watch)
+    with pytest.raises(Cancelled):
+        run_in_thread(work, listen)
     assert time.monotonic() - heard[-1] < 10  # two seconds, on a machine that has nothing else to do
     assert time.monotonic() - started < 120
     end = time.monotonic() + 60

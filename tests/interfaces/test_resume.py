@@ -239,7 +239,7 @@ def test_a_run_in_the_middle_of_a_query_ends_within_two_seconds(desk: Path, monk
 
     def endless(self: DuckDB, *_: object) -> None:
         began.append(time.monotonic())
-        self._db.connection.execute("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
+        self._db.execute("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
 
     monkeypatch.setattr(DuckDB, "schema", endless)
 

@@ -273,10 +273,10 @@ query = "SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(1000000
 engine = DuckDB()
 try:
     threading.Thread(target=lambda: (time.sleep(0.5), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
-    engine._db.connection.{}
+    engine._db.{}
 except KeyboardInterrupt:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert engine._db.connection.execute("SELECT 1").fetchall() == [(1,)]
+    assert engine._db.execute("SELECT 1") == [(1,)]
     print("interrupted")
 """
 QUIET = """
@@ -290,7 +290,7 @@ def again():
         os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=again).start()
 try:
-    engine._db.connection.execute("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
+    engine._db.execute("SELECT sum(a.range * b.range % 7) FROM range(10000000) a, range(10000000) b")
 except Cancelled:
     done.set()
     print("cancelled")

@@ -218,11 +218,11 @@ def test_only_columns_that_are_released_untouched_stay_in_memory() -> None:
 
 
 def test_a_frame_that_changes_while_it_is_copied_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kinfold.tables import column_copies
+    from kinfold.tables import frames
 
     def torn(library: str, frame: Any) -> dict[str, Any]:
         return {name: frame[name].iloc[:at] for at, name in enumerate(frame.columns)}
 
-    monkeypatch.setattr(column_copies, "copy_columns", torn)
+    monkeypatch.setattr(frames, "_copy_columns", torn)
     with pytest.raises(kinfold.DataError, match="was changed while it was read"):
         kinfold.anonymize(Source("pandas").frame, POLICY)

@@ -19,7 +19,7 @@ from everyday import first
 from kinfold import checker
 from kinfold.errors import DataError, PolicyError
 from kinfold.methods.blocks import routing
-from kinfold.tables.sampling import sample_positions
+from kinfold.tables.queries import sample_positions
 from kinfold.tables.schema import normalize_category
 from large_tables import lower_memory_limits, people, policy
 from ledger import cases

@@ -12,7 +12,7 @@ from kinfold.methods.blocks.routing import build_cut_tree, join_small_blocks
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import LDiversity
 from kinfold.tables.points import NominalScale, OrdinalScale, Points
-from kinfold.tables.sampling import hash_numbers
+from kinfold.tables.queries import hash_numbers
 from point_tables import SHAPES, any_points, mixed, numbers
 from reference.blocks import lowest_plain, shares_plain, spread_plain
 

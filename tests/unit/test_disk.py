@@ -19,9 +19,9 @@ from types import FrameType
 import numpy as np
 import pytest
 
-from kinfold.disk import folders, journal
+from kinfold.disk import folders
 from kinfold.disk.checkpoints import CHECKPOINT_STATE, CheckpointFolder, get_checkpoint_path
-from kinfold.disk.journal import defer_signals
+from kinfold.disk.folders import defer_signals
 from kinfold.tables.queries import collect_rows
 
 LIVE = """
@@ -69,10 +69,10 @@ def test_a_folder_is_private_and_is_removed_with_its_contents(tmp_path: Path) ->
 
 
 def test_the_journal_lists_a_folder_before_it_exists_and_until_it_is_removed(tmp_path: Path) -> None:
-    notes, there = journal.Journal(), []
+    notes, there = folders.Journal(), []
     with (
-        journal.record_to(notes),
-        journal.record_to(lambda event, what: there.append((event, Path(what).exists()))),
+        folders.record_to(notes),
+        folders.record_to(lambda event, what: there.append((event, Path(what).exists()))),
     ):
         folder = folders.make_scratch("kinfold-", tmp_path)
         assert notes.folders == [str(folder)]
@@ -189,11 +189,11 @@ def test_an_existing_folder_is_not_reused(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_temporary_folder_that_cannot_be_made_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kinfold.errors import PolicyError
-    from kinfold.tables.duckdb.connection import Connection
+    from kinfold.tables.duckdb.connection import Database
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(PolicyError, match="cannot make a temporary folder: No such file") as caught:
-        Connection()
+        Database()
     assert "TMPDIR" in caught.value.problems[0].fix
 
 
@@ -323,8 +323,8 @@ def test_a_full_disk_does_not_stop_the_run(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_journal_says_that_a_run_can_be_resumed(tmp_path: Path) -> None:
-    events = journal.Journal()
-    with journal.record_to(events):
+    events = folders.Journal()
+    with folders.record_to(events):
         work = begin(tmp_path / "out")
         assert events.state == "nothing was changed"
         work.put("blocks-0", labels=LABELS)

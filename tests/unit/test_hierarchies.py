@@ -22,7 +22,7 @@ from kinfold.hierarchies import (
     read_arx,
     write_arx,
 )
-from kinfold.hierarchies.editing import Rows, build_label_tree, get_label_rows, merge_labels, rename_label, split_group
+from kinfold.hierarchies.grouping import Rows, build_label_tree, get_label_rows, merge_labels, rename_label, split_group
 from reference.public_data import found
 
 

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from kinfold import progress
 from kinfold.errors import Cancelled
-from kinfold.progress import StageProgress, report_cost, run_in_thread, watch_cost
+from kinfold.progress import StageProgress, add_to_watches, closing_on_error, report_cost, run_in_thread, watch_cost
 
 LONG = 60.0  # seconds; no test waits so long
+
+
+class Connection:
+    """A connection that sets an event when it is interrupted, and reports a share."""
+
+    def __init__(self, interrupted: threading.Event, get_share: Callable[[], float] = lambda: 0.0) -> None:
+        self.interrupt, self.share = interrupted.set, get_share
+
+    def close_after_error(self) -> None:
+        """Hold nothing."""
 
 
 def test_every_event_reaches_the_calling_thread_in_order() -> None:
@@ -62,6 +73,8 @@ def test_the_callback_ends_work_that_reports_nothing_more() -> None:
     ended = threading.Event()
 
     def work(report: StageProgress) -> None:
+        connection = Connection(ended)
+        add_to_watches(connection)
         report("sorting", 0, 1)
         ended.wait(LONG)
 
@@ -69,16 +82,8 @@ def test_the_callback_ends_work_that_reports_nothing_more() -> None:
         raise Cancelled("enough")
 
     start = time.monotonic()
-
-    class Query:
-        def interrupt(self) -> None:
-            ended.set()
-
-        def share(self) -> float:
-            return 0.0
-
     with pytest.raises(Cancelled):
-        run_in_thread(work, stop, Query())
+        run_in_thread(work, stop)
     assert ended.is_set()
     assert time.monotonic() - start < LONG / 2
 
@@ -106,14 +111,9 @@ def test_cancelled_work_ends_at_its_next_report(monkeypatch: pytest.MonkeyPatch)
 def test_the_share_of_a_query_is_the_progress_of_a_stage_that_reports_none() -> None:
     free, events = threading.Event(), []
 
-    class Query:
-        def interrupt(self) -> None:
-            """Never called."""
-
-        def share(self) -> float:
-            return 0.25 * len(events)
-
     def work(report: StageProgress) -> None:
+        connection = Connection(threading.Event(), lambda: 0.25 * len(events))
+        add_to_watches(connection)
         report("reading", 0, 1)
         assert free.wait(LONG)
 
@@ -122,7 +122,7 @@ def test_the_share_of_a_query_is_the_progress_of_a_stage_that_reports_none() -> 
         if len(events) == 4:
             free.set()
 
-    run_in_thread(work, callback, Query())
+    run_in_thread(work, callback)
     assert events[:4] == [("reading", 0.0), ("reading", 0.125), ("reading", 0.25), ("reading", 0.375)]
 
 
@@ -133,3 +133,27 @@ def test_a_watcher_gets_costs_within_its_block_only() -> None:
         report_cost(1.0)
     report_cost(0.5)
     assert costs == [2.0, 1.0]
+
+
+def test_a_block_that_fails_closes_the_connections_that_it_opened() -> None:
+    closed: list[str] = []
+    connections = {
+        name: Connection(threading.Event()) for name in ("before", "of the block", "of a block that succeeds")
+    }
+
+    def open_connection(name: str) -> None:
+        connections[name].close_after_error = lambda: closed.append(name)  # type: ignore[method-assign]
+        add_to_watches(connections[name])
+
+    def fail() -> None:
+        with closing_on_error():
+            open_connection("of the block")
+            raise ValueError("wrong")
+
+    with closing_on_error():
+        open_connection("before")
+        with closing_on_error():
+            open_connection("of a block that succeeds")
+        with pytest.raises(ValueError, match="wrong"):
+            fail()
+    assert closed == ["of the block"]

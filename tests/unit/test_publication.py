@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from command import content
-from kinfold.disk import folders, journal
+from kinfold.disk import folders
 from kinfold.errors import DataError, PolicyError
 from kinfold.release.publication import publish
 
@@ -232,8 +232,8 @@ def test_a_signal_in_the_exchange_is_delivered_after_it(out: Path, monkeypatch: 
         return swapped(one, other)
 
     monkeypatch.setattr(folders, "_swap_atomically", disturbed)
-    notes = journal.Journal()
-    with journal.record_to(notes), pytest.raises(KeyboardInterrupt):
+    notes = folders.Journal()
+    with folders.record_to(notes), pytest.raises(KeyboardInterrupt):
         publish(out, fill, force=True)
     assert notes.state == f"the new release is in place at '{out}'"
     assert content(out.parent) == OUT_NEW

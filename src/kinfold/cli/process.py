@@ -1,7 +1,7 @@
 """The process of the command: signals, shortage of memory, and passwords in its arguments.
 
     the command    -- fork -->    the child: does all the work and blocks SIGINT, SIGTERM and SIGHUP
-    waits, and reads the child's journal from a pipe (`disk.journal`): temporary folders, the exchange, finished files
+    waits, and reads the child's journal from a pipe (`disk.folders`): temporary folders, the exchange, finished files
     on a signal: freezes the child; lets it continue while folders are being exchanged; then kills it, removes its
         temporary folders, prints the state of the files, and exits with 128 + the number of the signal
 
@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kinfold.disk.journal import Journal, record_to
+from kinfold.disk.folders import Journal, record_to
 from kinfold.errors import Unreachable
 
 # Up to the last @, because a password can contain one.

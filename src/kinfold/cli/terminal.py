@@ -29,7 +29,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from kinfold import __version__
 from kinfold.cli.process import exit_without_memory, explain_memory_error, mask_passwords
-from kinfold.disk.journal import Journal, record_to
+from kinfold.disk.folders import Journal, record_to
 from kinfold.errors import Cancelled, KinfoldError, locate_bug, plural
 
 BAR_DELAY_SECONDS = 1.0  # a shorter run shows no bar

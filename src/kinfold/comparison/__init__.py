@@ -11,7 +11,7 @@ from typing import Any
 
 from kinfold.comparison.grid import Outcome, Setting, build_grid, run_grid
 from kinfold.comparison.ranking import Comparison, check_measures, rank
-from kinfold.disk import journal
+from kinfold.disk import folders
 from kinfold.errors import PolicyError
 from kinfold.progress import Progress, no_progress
 
@@ -29,7 +29,7 @@ def save(comparison: Comparison, folder: Path) -> None:
     svg = draw(chart, "map")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        journal.record_event("kept", f"the comparison is in '{folder}'")
+        folders.record_event("kept", f"the comparison is in '{folder}'")
         (folder / "comparison.csv").write_text(to_csv(comparison), encoding="utf-8")
         (folder / "comparison.json").write_text(json.dumps(comparison.to_dict(), indent=2) + "\n", encoding="utf-8")
         (folder / "map.svg").write_text(svg, encoding="utf-8")

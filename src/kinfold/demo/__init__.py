@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kinfold.disk import journal
+from kinfold.disk import folders
 from kinfold.errors import PolicyError
 from kinfold.pipeline import anonymize
 from kinfold.policy.model import Policy
@@ -104,7 +104,7 @@ def run_demo(folder: Path, progress: StageProgress | None = None) -> Release:
     table, policy = folder / "patients.csv", folder / "policy.toml"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        journal.record_event("kept", f"'{folder}' has been overwritten in part")
+        folders.record_event("kept", f"'{folder}' has been overwritten in part")
         write_demo_table(table)
         policy.write_text(read_demo_policy(), encoding="utf-8")
     except OSError as error:

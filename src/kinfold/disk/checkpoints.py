@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.disk import journal
+from kinfold.disk import folders
 from kinfold.disk.folders import lock_file
 
 KEY_FILE, LOCK_FILE = "key.json", "lock"
@@ -71,7 +71,7 @@ class CheckpointFolder:
         if self.folder.is_dir() and (saved is None or not self.resume):
             self.remove()
         elif saved is not None and self._acquire_lock():
-            journal.record_event("kept", CHECKPOINT_STATE)
+            folders.record_event("kept", CHECKPOINT_STATE)
         self._key = dict(key)
         return []
 
@@ -117,7 +117,7 @@ class CheckpointFolder:
             return False
         with contextlib.suppress(OSError):
             (self.folder / KEY_FILE).write_text(json.dumps(self._key), encoding="utf-8")
-            journal.record_event("kept", CHECKPOINT_STATE)
+            folders.record_event("kept", CHECKPOINT_STATE)
         return True
 
     def _is_own(self) -> bool:

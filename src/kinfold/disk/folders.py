@@ -1,4 +1,4 @@
-"""Folders: the exchange that gives a release its name, and temporary folders that are removed after the run.
+"""Folders: the exchange that gives a release its name, temporary folders that are removed after the run, the journal.
 
 The exchange:
 
@@ -15,6 +15,18 @@ however its process ends, so the next run can tell abandoned folders from folder
     and its lock is free (and a day old, if another machine made it: locks may not reach across machines)
 
 Links are not followed. A folder with an unfinished mark is empty, and is removed after a minute.
+
+The journal says what a run has on disk at this moment, so that the process that ends the run can clean up:
+
+    made PATH     a temporary folder will be created; remove it with its contents
+    gone PATH     it is removed
+    opened PATH   a parent folder of the release will be created; remove it if it stays empty
+    moving PATH   folders are being exchanged; do not end the run now
+    moved PATH    the exchange is done
+    kept TEXT     something has its final name; TEXT describes it
+    ended         the run ends normally or with an error
+
+The command registers a callback in a process of its own. A library user does not need one.
 """
 
 from __future__ import annotations
@@ -27,14 +39,17 @@ import os
 import platform
 import re
 import shutil
+import signal
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from kinfold.disk import journal
+from types import FrameType
+from typing import Any, TypeAlias
 
 if sys.platform != "win32":
     import fcntl
@@ -52,13 +67,13 @@ _locks: dict[Path, int] = {}  # descriptors that hold the locks of this process
 @contextmanager
 def protect_rename(path: Path, state: str) -> Iterator[None]:
     """Defer signals while something gets its final name; if that succeeds, `state` describes the disk."""
-    with journal.defer_signals():
-        journal.record_event("moving", path)
+    with defer_signals():
+        record_event("moving", path)
         try:
             yield
-            journal.record_event("kept", state)
+            record_event("kept", state)
         finally:
-            journal.record_event("moved", path)
+            record_event("moved", path)
 
 
 def place_folder(new: Path, folder: Path) -> bool:
@@ -138,7 +153,7 @@ def make_scratch(prefix: str, parent: Path | None = None, purpose: str = "") -> 
         folder = _find_parent(parent) / f"{prefix}{os.urandom(NAME_DIGITS // 2).hex()}"
         if os.path.lexists(folder):
             continue
-        journal.record_event("made", folder)  # before it exists, so that it is always removed
+        record_event("made", folder)  # before it exists, so that it is always removed
         folder.mkdir(mode=0o700)
         _write_mark(folder, purpose)
         return folder
@@ -154,7 +169,7 @@ def remove_scratch(folder: Path) -> None:
         if not folder.exists():
             break
         time.sleep(0.02)
-    journal.record_event("gone", folder)
+    record_event("gone", folder)
 
 
 def sweep_scratch(
@@ -238,3 +253,87 @@ def _empty_folder(folder: Path) -> None:
                 shutil.rmtree(path, ignore_errors=True)
             elif path.name != MARK_FILE:
                 path.unlink(missing_ok=True)
+
+
+JournalCallback: TypeAlias = Callable[[str, str], None]
+
+_callbacks: list[JournalCallback] = []
+
+
+def record_event(event: str, what: object) -> None:
+    """Pass an event to every callback."""
+    for callback in tuple(_callbacks):
+        callback(event, str(what))
+
+
+@contextmanager
+def record_to(callback: JournalCallback) -> Iterator[None]:
+    """Pass events to a callback within the `with` block."""
+    _callbacks.append(callback)
+    try:
+        yield
+    finally:
+        _callbacks.remove(callback)
+
+
+@dataclass(eq=False)  # two journals with equal contents are different callbacks
+class Journal:
+    """A callback that keeps the current state."""
+
+    folders: list[str] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+    moving: str = ""
+    kept: str = ""
+    ended: bool = False
+
+    def __call__(self, event: str, what: str) -> None:
+        """Update the state by an event."""
+        if event in ("made", "opened"):
+            (self.folders if event == "made" else self.opened).append(what)
+        elif event == "gone":
+            self.folders = [path for path in self.folders if path != what]
+        elif event in ("moving", "moved"):
+            self.moving = what if event == "moving" else ""
+        elif event == "kept":
+            self.kept = what
+        elif event == "ended":
+            self.ended = True
+
+    @property
+    def state(self) -> str:
+        """Describe the disk if the run ends now."""
+        if self.moving:  # only if something other than the command ended the run
+            return f"the release at '{self.moving}' is the old or the new one; kinfold verify tells which"
+        return self.kept or "nothing was changed"
+
+
+DEFERRED_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+@contextmanager
+def defer_signals(on_signal: Callable[[], object] | None = None) -> Iterator[None]:
+    """Call signal handlers only after the `with` block; `on_signal` is called at once, to end the block early.
+
+    Python runs signal handlers only in the main thread, so other threads have nothing to delay.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pending: list[tuple[int, FrameType | None]] = []
+
+    def defer(number: int, frame: FrameType | None) -> None:
+        pending.append((number, frame))
+        if on_signal is not None:
+            on_signal()
+
+    handlers: dict[int, Any] = {number: signal.getsignal(number) for number in DEFERRED_SIGNALS}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in handlers:
+            signal.signal(number, defer)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number, frame in pending[:1]:
+            handlers[number](number, frame)

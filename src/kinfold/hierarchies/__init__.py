@@ -1,13 +1,16 @@
 """Value generalization hierarchies, their builders and ARX's CSV form."""
 
-from kinfold.hierarchies.builders import (
+from kinfold.hierarchies.hierarchy import (
+    TOP,
+    Hierarchy,
     build_from_dates,
     build_from_intervals,
     build_from_mask,
     build_from_rows,
     build_from_tree,
+    read_arx,
+    write_arx,
 )
-from kinfold.hierarchies.hierarchy import TOP, Hierarchy, read_arx, write_arx
 
 __all__ = [
     "TOP",

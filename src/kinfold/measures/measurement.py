@@ -23,27 +23,31 @@ import numpy as np
 
 from kinfold.errors import plural
 from kinfold.measures.formulas.arrays import Floats, NotApplicable, count_class_sizes
-from kinfold.measures.formulas.global_risk import SizeCounts
 from kinfold.measures.formulas.utility import SUMMARY_QUANTILES, ColumnSummary, correlate, summarize
 from kinfold.measures.loss import add_exact_errors, measure_loss
 from kinfold.measures.measure_table import MeasureTable, collect_notes, compute_once, evaluate, note_sample
 from kinfold.measures.optional import add_optional_measures
 from kinfold.measures.options import MeasureOptions
-from kinfold.measures.pairing import Pair, PairSource, TablePair, TupleRows, sum_errors
+from kinfold.measures.pairing import (
+    NumberCounts,
+    Pair,
+    PairSource,
+    TablePair,
+    TupleRows,
+    ValueCounts,
+    count_values,
+    sum_errors,
+)
 from kinfold.measures.release_warnings import (
     NEEDS_ALL_RECORDS,
     Plausibility,
     check_dominance,
     check_k_alone,
-    check_large_plausibility,
     check_plausibility,
     check_singling_out,
-    describe_dominance,
-    select_amounts,
 )
 from kinfold.measures.risk import ClassView, find_confidential, measure_original_risk, measure_risk
 from kinfold.measures.shift import ColumnShift, compare_categories, compare_quantiles, rank_shifts
-from kinfold.measures.table_counts import NumberCounts, count_values
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, format_value
@@ -99,7 +103,8 @@ def compute_statistics(tables: TablePair, columns: Sequence[BoundColumn]) -> Sta
     frequencies: dict[str, dict[str, Any]] = {}
     shifts: dict[str, ColumnShift | None] = {}
     for bound in columns:
-        before, after = (_count_values(tables, bound, original=original) for original in (True, False))
+        before = count_values(tables.engine, tables.original, bound, tables.sample, original=True)
+        after = count_values(tables.engine, tables.released, bound, tables.sample)
         if bound.kind.is_numeric and isinstance(before, NumberCounts):
             old, new = (_summarize_column(side) for side in (before, after))
             numbers[bound.name] = {"before": _format_summary(bound, old), "after": _format_summary(bound, new)}
@@ -122,13 +127,7 @@ def _correlate_both(tables: TablePair, names: Sequence[str]) -> dict[str, Any]:
     return {"columns": both, "before": old, "after": new}
 
 
-def _count_values(tables: TablePair, bound: BoundColumn, *, original: bool) -> NumberCounts | Counter[str | None]:
-    frame = tables.original if original else tables.released
-    sample = tables.sample.stand_in(tables.engine, frame, original=original) if tables.sample else None
-    return count_values(tables.engine, frame, bound, sample)
-
-
-def _summarize_column(values: NumberCounts | Counter[str | None]) -> ColumnSummary | None:
+def _summarize_column(values: ValueCounts) -> ColumnSummary | None:
     if not isinstance(values, NumberCounts):
         return None  # the release has ranges
     try:
@@ -250,7 +249,7 @@ def measure_release(
     seed, k = policy.request.method.seed, policy.request.privacy.k
     risk = measure_risk(known, ClassView(sizes, classes), k, options, seed, recorded.get("risk", {}))
     if tables.sample is not None:
-        exact = add_exact_errors(loss, sum_errors(tables.engine, tables.sample.table, pair().numeric_names))
+        exact = add_exact_errors(loss, sum_errors(tables, tables.sample.recoding, pair().numeric_names))
         note_sample(tables.sample.note, exact, risk, loss)
     add_optional_measures(options, tables, policy, any_order, (risk, loss))
     warnings = tuple(_collect_warnings(tables, policy, known))
@@ -296,8 +295,7 @@ def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> 
         def refuse() -> Any:
             raise NotApplicable(NEEDS_ALL_RECORDS)
 
-        columns = {column.name: refuse for column in policy.with_role(Role.CONFIDENTIAL)}
-        return ClassView(SizeCounts(sizes, classes, sizes * classes), columns)
+        return ClassView(sizes, {column.name: refuse for column in policy.with_role(Role.CONFIDENTIAL)}, classes)
     if tables.is_paired:
         sizes = np.bincount(pair().initial, pair().weight).astype(np.int64)
     else:
@@ -306,8 +304,6 @@ def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> 
 
 
 def _measure_plausibility(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> Plausibility:
-    if tables.sample is not None:
-        return check_large_plausibility(tables, pair())
     others = [c.name for c in policy.released if c.role is not Role.QUASI and not c.kind.is_numeric]
     try:
         return check_plausibility(tables, pair(), others)
@@ -318,13 +314,8 @@ def _measure_plausibility(tables: TablePair, policy: BoundPolicy, pair: PairSour
 def _collect_warnings(tables: TablePair, policy: BoundPolicy, known: PairSource) -> Iterator[str]:
     engine, quasi = tables.engine, [column.name for column in policy.with_role(Role.QUASI)]
     yield from check_k_alone(engine, tables.released, policy)
-    if tables.sample is not None:
-        amounts = select_amounts(known())
-        for name, counts in tables.sample.table.dominant_classes.items():
-            if name in amounts:
-                yield from describe_dominance(name, *counts)
-    elif tables.is_paired:
-        yield from check_dominance(known())
+    if tables.is_paired:
+        yield from check_dominance(tables, known())
     yield from check_singling_out(tables, quasi, [column.name for column in policy.columns if column.unprotected])
     yield from warn_of_look_alikes(engine, tables.original, policy.text_columns)
     yield from warn_of_formulas(engine, tables.released, policy.request.output.spreadsheet_safe)

@@ -10,38 +10,35 @@ Released values are numbers if the column still holds numbers, else labels: a ca
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, group_equal_rows
-from kinfold.measures.table_counts import SampleRows
+from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, NumericAttribute, count_records
 from kinfold.policy.table import Table
 from kinfold.tables.engine import Engine, NumericPair
-from kinfold.tables.queries import count_equal_rows, label_rows, sum_squared_errors
+from kinfold.tables.queries import (
+    compute_sample_weights,
+    count_equal_rows,
+    label_rows,
+    round_stable,
+    sample_positions,
+    sum_squared_errors,
+)
 from kinfold.tables.recoding import Recoding
-from kinfold.tables.sampling import compute_sample_weights, round_stable, sample_positions
 from kinfold.tables.schema import Column, Role
 
+MAX_DISTINCT_COUNTED = 1_000_000  # of a column; with more, a sample is counted, if there is one
 SAMPLE_RECORDS = 200_000  # about; enough for shares to 0.001
 LEFT_OUT = -2  # the place of a record that is not in the release
-
-
-@dataclass(frozen=True, eq=False)
-class LargeTable:
-    """The frames of a large table before and after, the recoding between them, and its counts of dominated classes."""
-
-    original: Any
-    prepared: Any
-    released: Any
-    recoding: Recoding
-    dominant_classes: Mapping[str, tuple[int, int]]  # by the (n,k) and the p % rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +54,8 @@ class Sample:
     after: Ints  # size of its class in the release, 0 if it is left out
     classes: Any  # frame of the classes of the release
     sizes: Ints
-    table: LargeTable
+    recoding: Recoding  # of the whole table
+    dominant_classes: Mapping[str, tuple[int, int]]  # of the whole table, by the (n,k) and the p % rule
 
     @property
     def note(self) -> str:
@@ -65,43 +63,82 @@ class Sample:
         sample, records = len(self.weight), int(self.weight.sum())
         return f"estimated from {sample:,} of {records:,} records, drawn by a hash of their position"
 
-    def stand_in(self, engine: Engine, whole: Any, *, original: bool) -> SampleRows:
-        """Return the sampled rows of the original or of the release, of which `whole` is the frame."""
-        return SampleRows(self.original if original else self.released, engine.schema(whole).rows)
+
+class NumberCounts(NamedTuple):
+    """Distinct numbers in ascending order, NaN for null, each with its number of records."""
+
+    values: Floats
+    records: Ints
+
+    @property
+    def finite(self) -> Floats:
+        """The values, NaN instead of infinite ones."""
+        return np.where(np.isfinite(self.values), self.values, np.nan)
 
 
-def draw_sample(engine: Engine, table: LargeTable, quasi: Sequence[str]) -> Sample:
+ValueCounts: TypeAlias = NumberCounts | Counter[str | None]
+
+
+def count_values(
+    engine: Engine, frame: Any, bound: BoundColumn, sample: Sample | None = None, *, original: bool = False
+) -> ValueCounts:
+    """Count the values of a column as numbers, if it holds numbers or dates, else as text.
+
+    If it has very many values and there is a `sample` of the table, `original` or released, the sample is counted.
+    """
+    column = engine.schema(frame)[bound.name]
+    estimated = sample is not None and column.distinct > MAX_DISTINCT_COUNTED
+    rows = (sample.original if original else sample.released) if sample is not None and estimated else frame
+    if bound.kind.is_numeric and (column.storage.kind.is_numeric or column.date_format):
+        spread = engine.tally(rows, (), {bound.name: column}).spreads[bound.name]
+        values, records = np.asarray(spread.values, np.float64), spread.totals()
+        return NumberCounts(values, _scale_up(records, column.rows) if estimated else records)
+    tally = engine.tally(rows, [bound.name], {})
+    sizes = _scale_up(tally.sizes, column.rows) if estimated else tally.sizes
+    return Counter(dict(zip(tally.keys[bound.name].tolist(), sizes.tolist(), strict=True)))
+
+
+def _scale_up(counts: Ints, rows: int) -> Ints:
+    """Return the estimated counts of a whole table from those of a sample; their sum is exact."""
+    cumulative = np.round(np.cumsum(counts) * (rows / max(int(counts.sum()), 1))).astype(np.int64)
+    return np.diff(cumulative, prepend=np.int64(0))
+
+
+def draw_sample(
+    table: Table, original: Any, released: Any, recoding: Recoding, dominant_classes: Mapping[str, tuple[int, int]]
+) -> Sample:
     """Draw a sample of a large table, with the sizes of the classes of its records."""
-    records = engine.schema(table.original).rows
+    engine, quasi = table.engine, [column.name for column in table.policy.with_role(Role.QUASI)]
+    records = engine.schema(original).rows
     places = sample_positions(records, SAMPLE_RECORDS)
-    original = engine.take(table.original, places)[0]
-    prepared = original if table.prepared is table.original else engine.take(table.prepared, places)[0]
-    released, rows = engine.take(table.released, places, replace(table.recoding, columns={}))
+    sampled = engine.take(original, places)[0]
+    released_sample, rows = engine.take(released, places, replace(recoding, columns={}))
     after = np.zeros(len(places), np.int64)
-    after[rows] = count_equal_rows(engine, table.released, quasi, released)
+    after[rows] = count_equal_rows(engine, released, quasi, released_sample)
     return Sample(
-        original,
-        prepared,
-        released,
+        sampled,
+        sampled if table.frame is original else engine.take(table.frame, places)[0],
+        released_sample,
         rows,
         weight=compute_sample_weights(records, len(places)),
-        before=count_equal_rows(engine, table.original, quasi, original),
+        before=count_equal_rows(engine, original, quasi, sampled),
         after=after,
-        classes=engine.tally(table.released, quasi, {}).tuples,
-        sizes=engine.tally(table.released, quasi, {}).sizes,
-        table=table,
+        classes=engine.tally(released, quasi, {}).tuples,
+        sizes=engine.tally(released, quasi, {}).sizes,
+        recoding=recoding,
+        dominant_classes=dominant_classes,
     )
 
 
-def sum_errors(engine: Engine, table: LargeTable, names: Sequence[str]) -> dict[str, tuple[float, float]]:
+def sum_errors(tables: TablePair, recoding: Recoding, names: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Return SSE and SST of each column over all records, in units of its variance, if it has any."""
-    before, after = (engine.schema(frame) for frame in (table.original, table.released))
-    moments = _column_moments(engine, table.original, [before[name] for name in names])
+    engine = tables.engine
+    before, after = (engine.schema(frame) for frame in (tables.original, tables.released))
+    moments = _column_moments(engine, tables.original, [before[name] for name in names])
     columns = [NumericPair(before[name], after[name], moments[name][1]) for name in names]
+    squared = sum_squared_errors(engine, tables.original, tables.released, columns, recoding)
     errors = {}
-    for name, lost in zip(
-        names, sum_squared_errors(engine, table.original, table.released, columns, table.recoding), strict=True
-    ):
+    for name, lost in zip(names, squared, strict=True):
         count, _, variance = moments[name]
         unit = variance if variance > 0 else 1.0
         errors[name] = round_stable(lost / unit), float(count) if variance > 0 else 0.0
@@ -385,12 +422,11 @@ def pair_tables(
     """Return both tables with their pairing; a `large` table by a sample, with its `dominated` classes."""
     engine, request = table.engine, table.policy.request
     every = request.report.measures == "all" or bool(request.sampling_weights)
-    quasi = [column.name for column in table.policy.with_role(Role.QUASI)]
     if large and not every:
-        sample = draw_sample(engine, LargeTable(original, table.frame, released, recoding, dominated), quasi)
-        return TablePair(engine, original, released, sample)
+        return TablePair(engine, original, released, draw_sample(table, original, released, recoding, dominated))
     if recoding.tuples is None or original is not table.frame or every:
         return TablePair(engine, original, released, np.flatnonzero(label_rows(engine, table.frame, recoding).kept))
+    quasi = [column.name for column in table.policy.with_role(Role.QUASI)]
     treatments = {name: treatment for name, treatment in recoding.columns.items() if name in quasi}
     released_tuples = engine.apply(recoding.tuples, Recoding(recoding.labels, treatments), engine.schema(table.frame))
     numbered = replace(recoding, labels=np.arange(len(recoding.labels), dtype=np.int32))

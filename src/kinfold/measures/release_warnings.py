@@ -46,17 +46,26 @@ MAX_COMBINATIONS = 20_000_000  # in one array of 20 MB; columns with more are no
 NEEDS_ALL_RECORDS = "it needs all records of the original at once, and the table is too large for that"
 
 
-def check_dominance(pair: Pair) -> Iterator[str]:
+def check_dominance(tables: TablePair, pair: Pair) -> Iterator[str]:
     """Yield warnings of averaged amounts whose class averages reveal the largest record."""
-    amounts = select_amounts(pair)
-    if amounts and pair.kept.any():
+    amounts = _select_amounts(pair)
+    if tables.sample is not None:  # the classes of the whole table are counted
+        counts = {name: each for name, each in tables.sample.dominant_classes.items() if name in amounts}
+    elif amounts and pair.kept.any():
         classes = ClassOrder.from_classes(pair.masked)
-        for name, values in amounts.items():
-            marks = find_revealing_classes(classes, values, DOMINANCE_PERCENT, P_PERCENT)
-            yield from describe_dominance(name, *(int(marked.sum()) for marked in marks))
+        counts = {name: _count_revealing(classes, values) for name, values in amounts.items()}
+    else:
+        counts = {}
+    for name, each in counts.items():
+        yield from _describe_dominance(name, *each)
 
 
-def select_amounts(pair: Pair) -> dict[str, Floats]:
+def _count_revealing(classes: ClassOrder, values: Floats) -> tuple[int, int]:
+    dominated, within = find_revealing_classes(classes, values, DOMINANCE_PERCENT, P_PERCENT)
+    return int(dominated.sum()), int(within.sum())
+
+
+def _select_amounts(pair: Pair) -> dict[str, Floats]:
     """Return the averaged columns that hold amounts, not ages or years, judged by their names and values."""
     amounts = {}
     for column in pair.columns:
@@ -69,7 +78,7 @@ def select_amounts(pair: Pair) -> dict[str, Floats]:
     return amounts
 
 
-def describe_dominance(name: str, dominated: int, within: int) -> Iterator[str]:
+def _describe_dominance(name: str, dominated: int, within: int) -> Iterator[str]:
     """Yield warnings of the numbers of classes whose average reveals the largest record, by either rule."""
     if dominated:
         yield (
@@ -146,6 +155,8 @@ Plausibility: TypeAlias = tuple[dict[str, dict[str, int]], list[str]]  # counts 
 def check_plausibility(tables: TablePair, pair: Pair, others: Sequence[str]) -> Plausibility:
     """Count what is not plausible; `others` are the categorical columns that are released unchanged."""
     coded = [c for c in pair.columns if isinstance(c.attribute, CategoricalAttribute) and not c.generalized]
+    if tables.sample is not None:
+        return _check_large_table(tables, [column.name for column in coded])
     rows = tables.rows if isinstance(tables.rows, np.ndarray) else np.arange(int(pair.kept.sum()))
     own = [] if isinstance(tables.rows, TupleRows) else [CategoryCodes.from_column(column, rows) for column in coded]
     vanished = {each.name: each.count_vanished() for each in own}
@@ -159,17 +170,14 @@ def check_plausibility(tables: TablePair, pair: Pair, others: Sequence[str]) -> 
     return values, [*_describe_findings(vanished, outside, new)]
 
 
-def check_large_plausibility(tables: TablePair, pair: Pair) -> Plausibility:
+def _check_large_table(tables: TablePair, names: Sequence[str]) -> Plausibility:
     """Count the vanished categories of a large table, by its engine."""
     vanished = {}
-    for column in pair.columns:
-        if isinstance(column.attribute, CategoricalAttribute) and not column.generalized:
-            tallies = (tables.engine.tally(frame, [column.name], {}) for frame in (tables.original, tables.released))
-            before, after = (
-                dict(zip(tally.keys[column.name].tolist(), tally.sizes.tolist(), strict=True)) for tally in tallies
-            )
-            gone = [records for category, records in before.items() if category is not None and category not in after]
-            vanished[column.name] = len(gone), sum(gone)
+    for name in names:
+        tallies = [tables.engine.tally(frame, [name], {}) for frame in (tables.original, tables.released)]
+        before, after = (dict(zip(t.keys[name].tolist(), t.sizes.tolist(), strict=True)) for t in tallies)
+        gone = [records for category, records in before.items() if category is not None and category not in after]
+        vanished[name] = len(gone), sum(gone)
     note = f"plausibility.outside, plausibility.combinations: {NEEDS_ALL_RECORDS}"
     values = {"vanished": {name: n for name, (n, _) in vanished.items()}}
     return values, [*_describe_findings(vanished, {}, {}), note]

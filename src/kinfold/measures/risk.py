@@ -4,13 +4,16 @@ The linkage attack and the interval disclosure are exact up to 50,000 records. I
 10,000 records, drawn by the seed of the policy, is attacked in the whole release, and a note gives the standard error.
 `measures = "all"` attacks every record. With the columns that were released unchanged, the attacker searches among the
 records with equal values in all of them for the nearest on the quasi-identifiers; 1/k does not bound that.
+
+`measure_column_risk` is the risk of releasing some columns unchanged, before there is a policy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +22,7 @@ from kinfold.measures.coverage import compute_gaps, get_released_numbers
 from kinfold.measures.formulas import attackers, global_risk
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, group_rows
 from kinfold.measures.formulas.attribute_disclosure import inference_gain, inference_gain_numbers, interval_credit
-from kinfold.measures.formulas.global_risk import ClassificationMatrix, SizeCounts
+from kinfold.measures.formulas.global_risk import ClassificationMatrix
 from kinfold.measures.formulas.linkage import LinkageRecords, find_telling_subsets, linkage, linkage_credit
 from kinfold.measures.formulas.numeric_loss import column_deviations, column_means
 from kinfold.measures.measure_table import MeasureTable, compute_once, evaluate
@@ -28,6 +31,8 @@ from kinfold.measures.pairing import Pair, PairedColumn, PairSource, TablePair, 
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import CategoricalAttribute, NumericAttribute
 from kinfold.policy.terms import get_reading
+from kinfold.tables.engine import Engine
+from kinfold.tables.queries import count_unique_rows
 from kinfold.tables.schema import Column, Role
 
 MAX_ATTACKERS = 50_000  # records: one or two seconds with eight columns
@@ -39,35 +44,33 @@ ONE_DAY = np.timedelta64(1, "D")
 
 def measure_linkage(pair: Pair, table: MeasureTable, seed: int, *, every: bool = False) -> float:
     """Return the expected success of the linkage attack on `every` record, or on a sample of a large table."""
-    if pair.large is not None:
-        return _estimate_among_classes(pair, pair.large.classes, seed).record(table, "linkage")
-    drawn = None if every else draw_attackers(pair, seed)
-    if drawn is None:
-        return _estimate_success(pair, _build_records(pair), None).record(table, "linkage")
-    return Estimate.from_credits(_credit_of_sample(pair, np.flatnonzero(pair.kept)[drawn])).record(table, "linkage")
-
-
-def _credit_of_sample(pair: Pair, rows: Ints) -> Floats:
-    """Return the chance to find each of some records in the release, which is given by one row of each class."""
     kept = np.flatnonzero(pair.kept)
+    if pair.large is not None:
+        classes, count = pair.large.classes, min(ATTACKER_SAMPLE, len(kept))
+        rows = np.sort(np.random.default_rng(seed).choice(kept, count, replace=False)) + len(classes.kept)
+        heads, sizes, pair = np.arange(len(classes.kept)), classes.weight, stack_pairs(classes, pair)
+    else:
+        drawn = None if every else draw_attackers(pair, seed)
+        if drawn is None:
+            return _estimate_success(pair, _build_records(pair), None).record(table, "linkage")
+        rows, heads, sizes = kept[drawn], *_find_class_heads(pair, kept)
+    return _attack_sample(pair, rows, heads, sizes).record(table, "linkage")
+
+
+def _find_class_heads(pair: Pair, kept: Ints) -> tuple[Ints, Ints]:
+    """Return a row of each class of the release, and the number of its records."""
     classes = pair.masked[kept]
     sizes = np.bincount(classes, None if pair.weight is None else pair.weight[kept]).astype(np.int64)
     heads = np.empty(len(sizes), np.int64)
     heads[classes] = kept
+    return heads, sizes
+
+
+def _attack_sample(pair: Pair, rows: Ints, heads: Ints, sizes: Ints | None) -> Estimate:
+    """Return the success of an attack on some records in the release, which is given by one row of each class."""
     weight = np.concatenate([sizes, np.zeros(len(rows), np.int64)])  # attacked records are in their classes already
     original, released, gaps = _build_records(pair, np.concatenate([heads, rows]))
     attacked = np.arange(len(heads), len(weight))
-    return linkage_credit(original, replace(released, weight=weight), gaps, attacked=attacked)
-
-
-def _estimate_among_classes(pair: Pair, classes: Pair, seed: int) -> Estimate:
-    """Return the success of an attack on sampled records of a large table, among all classes of its release."""
-    kept = np.flatnonzero(pair.kept)
-    rows = np.random.default_rng(seed).choice(kept, min(ATTACKER_SAMPLE, len(kept)), replace=False)
-    assert classes.weight is not None  # noqa: S101  the sizes of the classes
-    weight = np.concatenate([classes.weight, np.zeros(len(pair.kept), np.int64)])
-    original, released, gaps = _build_records(stack_pairs(classes, pair))
-    attacked = len(classes.kept) + np.sort(rows)
     return Estimate.from_credits(linkage_credit(original, replace(released, weight=weight), gaps, attacked=attacked))
 
 
@@ -222,8 +225,9 @@ class ClassValues(NamedTuple):
 class ClassView:
     """The class sizes of one table, and its confidential columns."""
 
-    sizes: Ints | SizeCounts  # of each class, or the number of classes of each size
+    sizes: Ints
     confidential: Mapping[str, Callable[[], ClassValues]]
+    classes: Ints | None = None  # of each size, 1 by default
 
 
 def measure_risk(
@@ -260,13 +264,10 @@ def measure_original_risk(classes: ClassView) -> MeasureTable:
 
 
 def _add_table_risks(table: MeasureTable, classes: ClassView) -> None:
-    sizes = classes.sizes
-    counted = sizes if isinstance(sizes, SizeCounts) else None
-    each = sizes if isinstance(sizes, np.ndarray) else sizes.sizes
-    table.write("prosecutor_max", lambda: attackers.prosecutor_max(each))
-    table.write("prosecutor_mean", lambda: counted.mean_risk if counted else attackers.prosecutor_mean(each))
+    table.write("prosecutor_max", lambda: attackers.prosecutor_max(classes.sizes))
+    table.write("prosecutor_mean", lambda: attackers.prosecutor_mean(classes.sizes, classes.classes))
     table.write("inference", lambda: _measure_inference(classes))
-    table.write("uniques", lambda: {"sample": counted.unique_records if counted else attackers.sample_uniques(each)})
+    table.write("uniques", lambda: {"sample": attackers.sample_uniques(classes.sizes, classes.classes)})
 
 
 def _measure_interval(pair: Pair, table: MeasureTable, seed: int, *, every: bool) -> float:
@@ -329,3 +330,41 @@ def _from_records(tables: TablePair, frame: Any, column: BoundColumn, classes: C
 
 def _is_numeric(column: BoundColumn, stored: Column) -> bool:
     return column.kind.is_numeric and (stored.storage.kind.is_numeric or bool(stored.date_format))
+
+
+MAX_COMBINED_COLUMNS = 8  # columns in pairs and triples
+MAX_ROWS_FOR_COMBINATIONS = 100_000  # of larger tables the profile lists the combinations
+MAX_COMBINATIONS_LISTED = 10
+MAX_SIZES_LISTED = 100
+
+
+def measure_column_risk(engine: Engine, frame: Any, quasi: Sequence[str], k: int) -> dict[str, Any]:
+    """Return the risk of releasing these columns unchanged: shares of records, and class sizes."""
+    sizes = engine.count_classes(frame, quasi)  # one class without columns
+    rows = sum(size * count for size, count in sizes)
+    each, number = np.array(sizes, np.int64).reshape(-1, 2).T
+    return {
+        "quasi": list(quasi),
+        "records": rows,
+        "classes": int(number.sum()),
+        "k": k,
+        "unique": _share_below(sizes, 2, rows),
+        "below_k": _share_below(sizes, k, rows),
+        "smallest": sizes[0][0] if sizes else None,
+        "prosecutor_max": attackers.prosecutor_max(each) if rows else None,
+        "prosecutor_mean": attackers.prosecutor_mean(each, number) if rows else None,
+        "sizes": sizes[:MAX_SIZES_LISTED],
+        "combinations": _combinations(engine, frame, quasi, rows),
+    }
+
+
+def _share_below(sizes: Sequence[tuple[int, int]], below: int, rows: int) -> float:
+    return sum(size * count for size, count in sizes if size < below) / max(rows, 1)
+
+
+def _combinations(engine: Engine, frame: Any, quasi: Sequence[str], rows: int) -> list[dict[str, Any]]:
+    columns = quasi[:MAX_COMBINED_COLUMNS] if rows <= MAX_ROWS_FOR_COMBINATIONS else ()
+    sets = [*combinations(columns, 2), *combinations(columns, 3)]
+    shares = [(count_unique_rows(engine, frame, names) / max(rows, 1), names) for names in sets]
+    shares.sort(key=lambda each: (-each[0], len(each[1])))
+    return [{"columns": list(names), "unique": unique} for unique, names in shares[:MAX_COMBINATIONS_LISTED]]

@@ -64,10 +64,7 @@ def save(
 
 
 def _fill_in_thread(fill: Callable[[Path, StageProgress], None], progress: StageProgress, folder: Path) -> None:
-    from kinfold.tables.duckdb.connection import watch_queries
-
-    with watch_queries() as watch:
-        run_in_thread(partial(fill, folder), progress, watch)
+    run_in_thread(partial(fill, folder), progress)
 
 
 def _save_with_table(

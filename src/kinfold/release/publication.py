@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from kinfold.disk import folders, journal
+from kinfold.disk import folders
 from kinfold.errors import PolicyError
 
 RELEASE_PARTS = {"public", "internal"}
@@ -60,7 +60,7 @@ def publish(
     scratch: Path | None = None
     try:
         for path in reversed(parents):
-            journal.record_event("opened", path)
+            folders.record_event("opened", path)
             path.mkdir(exist_ok=True)
         folders.sweep_scratch(
             prefix, folder.parent, folder.name, lambda left: folders.restore_folder(left / OLD_FOLDER, folder)

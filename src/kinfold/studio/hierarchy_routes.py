@@ -11,8 +11,16 @@ from starlette.responses import Response
 
 from kinfold.errors import KinfoldError
 from kinfold.hierarchies import Hierarchy, build_from_rows, read_arx, write_arx
-from kinfold.hierarchies.editing import Rows, build_label_tree, get_label_rows, merge_labels, rename_label, split_group
-from kinfold.hierarchies.grouping import GROUPING_DESCRIPTIONS, propose_groupings
+from kinfold.hierarchies.grouping import (
+    GROUPING_DESCRIPTIONS,
+    Rows,
+    build_label_tree,
+    get_label_rows,
+    merge_labels,
+    propose_groupings,
+    rename_label,
+    split_group,
+)
 from kinfold.policy.model import HierarchySpec, Policy
 from kinfold.policy.preparation import ColumnValues, count_column_values, parse_hierarchy, try_hierarchy
 from kinfold.policy.toml_values import KeyPath

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from kinfold.errors import KinfoldError, PolicyError, Problem
 from kinfold.hierarchies import read_arx
-from kinfold.hierarchies.editing import get_label_rows
+from kinfold.hierarchies.grouping import get_label_rows
 from kinfold.policy.model import Policy
 from kinfold.policy.toml_text import edit_text, parse_policy_text
 from kinfold.policy.toml_values import KeyPath

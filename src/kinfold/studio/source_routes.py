@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from kinfold.demo import read_demo_policy, write_demo_table
 from kinfold.errors import KinfoldError
-from kinfold.measures.table_counts import measure_column_risk
+from kinfold.measures.risk import measure_column_risk
 from kinfold.pipeline import bind_table
 from kinfold.policy.toml_values import KeyPath
 from kinfold.studio.guard import Call, route, save_upload

@@ -18,7 +18,7 @@ import numpy as np
 
 from kinfold import pipeline
 from kinfold.hierarchies import build_from_rows, write_arx
-from kinfold.measures.table_counts import measure_column_risk
+from kinfold.measures.risk import measure_column_risk
 from kinfold.pipeline import MISSING_TEXTS, open_detected, open_engine, resolve_source
 from kinfold.policy.model import Policy
 from kinfold.policy.toml_values import parse_toml

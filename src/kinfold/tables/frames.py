@@ -11,7 +11,9 @@ come from it, so no later change of the caller's frame reaches a release. After 
 the copy stay in memory.
 
 Unchanged columns have the caller's values, bit for bit. Replaced columns are converted back to their type if their new
-values fit it. Both are copies (see `column_copies`) without attributes, metadata or unused categories.
+values fit it. Both are copies, row by row, into memory of their own: a filtered or sliced column would still hold what
+was removed (unused categories, a dictionary, the buffers of the array that it is a slice of). Their categories are
+those that occur, in their original order; a copy of a whole column keeps its categories.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any, Literal, TypeAlias
+from uuid import UUID
 
 import narwhals as nw
 import numpy as np
@@ -28,7 +31,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, Problem
-from kinfold.tables import column_copies
 from kinfold.tables.column_names import check_column_names
 from kinfold.tables.recoding import Drop, Keep, Recoding, Replace
 from kinfold.tables.text_values import QUOTE, quote_formula
@@ -83,7 +85,7 @@ class Snapshot:
         elif library == "pyarrow":
             required = frozenset(field.name for field in native.schema if not field.nullable)
         try:
-            columns = column_copies.copy_columns(library, native)
+            columns = _copy_columns(library, native)
         except ARROW_ERRORS:  # their messages may quote a value
             raise DataError(_list_conversion_problems(native)) from None
         if len({len(column) for column in columns.values()}) > 1:
@@ -117,7 +119,7 @@ class Snapshot:
         for name, treatment in recoding.columns.items():
             if not isinstance(treatment, Drop):
                 column = self.columns[name]
-                columns[name] = column if isinstance(treatment, Keep) else column_copies.copy_empty(column)
+                columns[name] = column if isinstance(treatment, Keep) else _copy_empty(column)
         return replace(self, columns=columns)
 
     def recode(
@@ -136,16 +138,14 @@ class Snapshot:
         """
         rows, columns = np.flatnonzero(recoding.kept), {}
         with_quotes = {name: True for name in released.column_names if quoted and _has_quotes(released.column(name))}
-        rewritten = _get_rewritten_columns(recoding, {**with_quotes, **(changed or {})})
+        rewritten = {**with_quotes, **(changed or {})}
         restore = {"pandas": _restore_pandas, "polars": _restore_polars, "pyarrow": _restore_pyarrow}[self.library]
         for name, treatment in recoding.columns.items():
-            if isinstance(treatment, Drop):
-                continue
-            column, as_stored = self.columns[name], rewritten.get(name)
-            if as_stored is None:
-                columns[name] = column_copies.copy_rows(column, rows)
-            else:
-                columns[name] = restore(column, released.column(name), as_stored, quoted)
+            if isinstance(treatment, Keep) and name not in rewritten:
+                columns[name] = _copy_rows(self.columns[name], rows)
+            elif not isinstance(treatment, Drop):
+                as_stored = rewritten.get(name, True) and (isinstance(treatment, Keep) or treatment.as_stored)
+                columns[name] = restore(self.columns[name], released.column(name), as_stored, quoted)
         frame, levels = self.build_native(columns), [name for name in index if name in columns]
         if not levels:
             return frame
@@ -253,17 +253,6 @@ def _convert_index_level(level: Any) -> Any:
     return level if single and not pa.types.is_duration(kind) else level.astype(str)
 
 
-def _get_replaced_columns(recoding: Recoding) -> dict[str, Replace]:
-    return {name: treatment for name, treatment in recoding.columns.items() if isinstance(treatment, Replace)}
-
-
-def _get_rewritten_columns(recoding: Recoding, changed: Mapping[str, bool]) -> dict[str, bool]:
-    """Return the columns whose values differ from the caller's, and whether they are converted back to their type."""
-    rewritten = {name: True for name, t in recoding.columns.items() if isinstance(t, Keep) and name in changed}
-    rewritten |= {name: treatment.as_stored for name, treatment in _get_replaced_columns(recoding).items()}
-    return {name: as_stored and changed.get(name, True) for name, as_stored in rewritten.items()}
-
-
 def _has_quotes(column: pa.ChunkedArray) -> bool:
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return False
@@ -281,9 +270,9 @@ def _restore_pyarrow(
         return released
     order = None
     if pa.types.is_dictionary(column.type):
-        names = _quote_categories(column_copies.get_categories(column).to_pylist(), are_quoted)
+        names = _quote_categories(get_categories(column).to_pylist(), are_quoted)
         order = pa.array(names, column.type.value_type)
-    return column_copies.cast_arrow(released, column.type, order)
+    return _cast_arrow(released, column.type, order)
 
 
 def _restore_pandas(column: Any, released: pa.ChunkedArray, as_stored: bool, are_quoted: bool) -> Any:
@@ -293,7 +282,7 @@ def _restore_pandas(column: Any, released: pa.ChunkedArray, as_stored: bool, are
     if isinstance(kind, pd.CategoricalDtype) and are_quoted:
         kind = pd.CategoricalDtype(_quote_categories(kind.categories.tolist(), are_quoted), kind.ordered)
     new = _convert_to_pandas_type(released, kind) if as_stored else released.to_pandas()
-    return column_copies.copy_rows(new, np.arange(len(new)))
+    return _copy_rows(new, np.arange(len(new)))
 
 
 def _convert_to_pandas_type(column: pa.ChunkedArray, kind: Any) -> Any:
@@ -315,14 +304,144 @@ def _restore_polars(column: Any, released: pa.ChunkedArray, as_stored: bool, are
     if kind == pl.Enum:
         kind = pl.Enum(_quote_categories(kind.categories.to_list(), are_quoted))
     new = pl.Series("values", released)
-    return column_copies.copy_rows(new.cast(kind) if as_stored else new, np.arange(len(new)))
+    return _copy_rows(new.cast(kind) if as_stored else new, np.arange(len(new)))
 
 
 def number_classes(recoding: Recoding) -> NDArray[np.int64]:
     """Return the class number of each released row: rows with equal released values have equal numbers."""
-    columns = [treatment.values for treatment in _get_replaced_columns(recoding).values()]
+    columns = [treatment.values for treatment in recoding.columns.values() if isinstance(treatment, Replace)]
     number = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         code = column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         number = np.unique(number * (code.max() + 2) + code + 1, return_inverse=True)[1]
     return number[recoding.labels[recoding.kept]]
+
+
+def _copy_columns(library: str, frame: Any) -> dict[str, Any]:
+    """Return copies of all columns of a frame."""
+    if library == "pyarrow":
+        return {name: _copy_arrow(column) for name, column in zip(frame.column_names, frame.columns, strict=True)}
+    if library == "pandas":
+        return {name: _take_pandas(frame[name], np.arange(len(frame)), keep_unused=True) for name in frame.columns}
+    return {series.name: _copy_polars(series.alias("values")) for series in frame.get_columns()}
+
+
+def _copy_rows(column: Any, rows: np.ndarray) -> Any:
+    """Return these rows of a column of pandas, polars or pyarrow."""
+    if isinstance(column, pa.ChunkedArray):
+        return _take_arrow(column, pa.array(rows))
+    return _take_pandas(column, rows) if hasattr(column, "iloc") else _take_polars(column, rows)
+
+
+def _copy_empty(column: Any) -> Any:
+    """Return a column of the same type and categories, without values."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([chunk.slice(0, 0) for chunk in column.chunks[:1]], column.type)
+    return column.iloc[:0].copy() if hasattr(column, "iloc") else column.clear()
+
+
+def _copy_arrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Copy an Arrow column and its dictionaries: write it to a stream in memory and read it from there."""
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):  # a stream keeps only registered extension types
+        stored = pa.chunked_array([chunk.storage for chunk in column.chunks], kind.storage_type)
+        chunks = [pa.ExtensionArray.from_storage(kind, chunk) for chunk in _copy_arrow(stored).chunks]
+        return pa.chunked_array(chunks, kind)
+    table, sink = pa.table([column.unify_dictionaries()], names=["values"]), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all().column(0)
+
+
+def _copy_polars(series: Any) -> Any:
+    import polars as pl
+
+    if series.dtype in (pl.String, pl.Binary):  # views into memory that `gather` does not copy
+        return pl.Series(series.name, _copy_arrow(pa.chunked_array([series.to_arrow()])), dtype=series.dtype)
+    return series.gather(np.arange(len(series)))
+
+
+def _take_arrow(column: pa.ChunkedArray, rows: pa.Array) -> pa.ChunkedArray:
+    """Return these rows of an Arrow column. `take` copies values and writes nothing for a null."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _encode_dictionary(_take_arrow(column.cast(kind.value_type), rows), kind, get_categories(column))
+    if pa.types.is_run_end_encoded(kind):
+        return _cast_arrow(_take_arrow(pc.run_end_decode(column), rows), kind)
+    if pa.types.is_string_view(kind):
+        return _take_arrow(column.cast(pa.large_string()), rows).cast(kind)
+    return column.take(rows)
+
+
+def _cast_arrow(column: pa.ChunkedArray, kind: pa.DataType, order: pa.Array | None = None) -> pa.ChunkedArray:
+    """Convert a column to an Arrow type; `order` is the order of its categories, if it has some."""
+    if pa.types.is_null(kind):
+        return pa.chunked_array([pa.nulls(len(column))])
+    if isinstance(kind, pa.BaseExtensionType):
+        return _cast_extension(column, kind)
+    if pa.types.is_dictionary(kind):
+        return _encode_dictionary(column.cast(kind.value_type), kind, order)
+    if pa.types.is_run_end_encoded(kind):
+        whole = column.cast(kind.value_type).combine_chunks()
+        return pa.chunked_array([pc.run_end_encode(whole, run_end_type=kind.run_end_type)])
+    return column.cast(kind)
+
+
+def _cast_extension(column: pa.ChunkedArray, kind: pa.BaseExtensionType) -> pa.ChunkedArray:
+    """Convert texts or numbers to an extension type; a UUID is read as text and stored as bytes."""
+    whole = column.combine_chunks()
+    if isinstance(kind, pa.UuidType):
+        whole = pa.array([None if text is None else UUID(text).bytes for text in whole.to_pylist()], pa.binary(16))
+    return pa.chunked_array([pa.ExtensionArray.from_storage(kind, whole.cast(kind.storage_type))])
+
+
+def get_categories(column: pa.ChunkedArray) -> pa.Array:
+    """Return the categories of a dictionary column, in their order."""
+    whole = column.unify_dictionaries()
+    values = whole.chunk(0).dictionary if whole.num_chunks else pa.array([], column.type.value_type)
+    return values.drop_null().unique()
+
+
+def _encode_dictionary(column: pa.ChunkedArray, kind: pa.DictionaryType, order: pa.Array | None) -> pa.ChunkedArray:
+    """Return a dictionary column with the values that occur: those of `order` first, then the others."""
+    values = column.drop_null().unique()
+    if order is not None:
+        others = values.filter(pc.invert(pc.is_in(values, order)))
+        values = pa.concat_arrays([order.filter(pc.is_in(order, values)), others])
+    codes = pc.index_in(column, values).combine_chunks().cast(kind.index_type)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, values, ordered=kind.ordered)])
+
+
+def _take_pandas(series: Any, rows: np.ndarray, *, keep_unused: bool = False) -> Any:
+    """Return these rows of a pandas series, numbered from 0; unused categories are dropped unless they are kept."""
+    values = series.array.take(rows)
+    if hasattr(values, "remove_unused_categories"):
+        values = _copy_categories(values if keep_unused else values.remove_unused_categories())
+    elif pa.types.is_dictionary(getattr(values.dtype, "pyarrow_dtype", pa.null())):
+        column = pa.chunked_array(values.__arrow_array__())
+        values = type(values)(
+            _copy_arrow(column) if keep_unused else _take_arrow(column, pa.array(np.arange(len(values))))
+        )
+    return type(series)(values, dtype=object if series.dtype == object else None)  # otherwise pandas infers a type
+
+
+def _copy_categories(values: Any) -> Any:
+    names = values.categories
+    return values.rename_categories(names.take(np.arange(len(names))).rename(None))
+
+
+def _take_polars(series: Any, rows: np.ndarray) -> Any:
+    """Return these rows of a polars series. Texts are views into shared memory, so they are copied by Arrow."""
+    import polars as pl
+
+    kind = series.dtype
+    if kind == pl.Enum:
+        texts = _take_polars(series.cast(pl.String), rows)
+        used = set(texts.drop_nulls().unique().to_list())
+        return texts.cast(pl.Enum([name for name in kind.categories.to_list() if name in used]))
+    if kind == pl.Categorical:
+        return _take_polars(series.cast(pl.String), rows).cast(kind)
+    if kind == pl.String:
+        texts = _take_arrow(pa.chunked_array([series.to_arrow()]), pa.array(rows))
+        return pl.Series(series.name, texts.cast(pa.large_string()), dtype=pl.String)
+    return series.gather(rows)

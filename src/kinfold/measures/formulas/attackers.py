@@ -68,14 +68,16 @@ def prosecutor_max(sizes: ArrayLike) -> float:
     return float(1.0 / check_sizes(sizes).min())
 
 
-def prosecutor_mean(sizes: ArrayLike) -> float:
+def prosecutor_mean(sizes: ArrayLike, classes: Ints | None = None) -> float:
     """Return the mean risk, classes / records, above 0 to 1: less is better. It is also the marketer's risk.
+
+    `classes` is the number of classes of each size, 1 by default.
 
     >>> prosecutor_mean([5, 4, 11])
     0.15
     """
-    classes = check_sizes(sizes)
-    return float(len(classes) / classes.sum())
+    size = check_sizes(sizes)
+    return float(len(size) / size.sum() if classes is None else classes.sum() / (size @ classes))
 
 
 def journalist_risk(classes: ArrayLike, population: ArrayLike) -> Floats:
@@ -168,13 +170,16 @@ MAX_LOG_THETA = 50.0  # log of the largest theta in the search: one pair among n
 ROOT_TOLERANCE = 1e-12
 
 
-def sample_uniques(sizes: ArrayLike) -> int:
+def sample_uniques(sizes: ArrayLike, classes: Ints | None = None) -> int:
     """Return the number of classes with one record, 0 to n: less is better.
+
+    `classes` is the number of classes of each size, 1 by default.
 
     >>> sample_uniques([1, 1, 3])
     2
     """
-    return int((check_sizes(sizes) == 1).sum())
+    unique = check_sizes(sizes) == 1
+    return int(unique.sum() if classes is None else classes[unique].sum())
 
 
 def zayatz_uniques(sizes: ArrayLike, population: int) -> float:

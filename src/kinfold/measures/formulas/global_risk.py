@@ -129,16 +129,6 @@ class SizeCounts:
         distinct, number = np.unique(sizes[sizes > 0], return_counts=True)
         return cls(distinct, number, distinct * number)
 
-    @property
-    def mean_risk(self) -> float:
-        """Classes / records: the mean of 1 / class size, above 0 to 1."""
-        return float(self.classes.sum() / self.records.sum())
-
-    @property
-    def unique_records(self) -> int:
-        """The number of records in classes of size 1."""
-        return int(self.records[self.sizes == 1].sum())
-
 
 @dataclass(frozen=True, eq=False)
 class ClassificationMatrix:

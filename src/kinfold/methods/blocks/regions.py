@@ -43,9 +43,9 @@ from kinfold.policy.table import Table
 from kinfold.policy.terms import collect_confidential
 from kinfold.progress import no_progress
 from kinfold.tables.points import Labels
+from kinfold.tables.queries import round_stable, sample_positions
 from kinfold.tables.recoding import Recoding, Replace
 from kinfold.tables.regions import LabelledRows, Labelling, RegionAndSeam, RegionProgress, RequestedColumns, ValueCodes
-from kinfold.tables.sampling import round_stable, sample_positions
 from kinfold.tables.schema import Column, Kind, Role
 from kinfold.tables.tally import encode_values
 

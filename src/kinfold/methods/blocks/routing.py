@@ -31,7 +31,7 @@ from kinfold.methods.blocks.cutting import estimate_spreads, get_column, mark_lo
 from kinfold.methods.missing_values import mark_left_out
 from kinfold.policy.encoding import Attribute, NumericAttribute, build_points, count_records, encode_numbers
 from kinfold.tables.points import Floats, Labels, Points
-from kinfold.tables.sampling import hash_numbers
+from kinfold.tables.queries import hash_numbers
 
 Rows = NDArray[np.intp]
 

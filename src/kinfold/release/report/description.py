@@ -21,8 +21,8 @@ import numpy as np
 from kinfold import __version__
 from kinfold.errors import KinfoldError
 from kinfold.hierarchies import TOP, Hierarchy
+from kinfold.measures.pairing import MAX_DISTINCT_COUNTED, NumberCounts, ValueCounts, count_values
 from kinfold.measures.release_warnings import check_k_alone
-from kinfold.measures.table_counts import MAX_DISTINCT_COUNTED, NumberCounts, count_values
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import build_hierarchy, format_value
 from kinfold.policy.preparation import describe_recoding
@@ -144,17 +144,16 @@ class ReleaseContents:
         self.release = release
         self.schema = release.engine.schema(release.released)
         self.before = release.engine.schema(release.original)
-        self._values: dict[tuple[str, bool], NumberCounts | Counter[str | None]] = {}
+        self._values: dict[tuple[str, bool], ValueCounts] = {}
         self._unique_shares: dict[str, float] = {}
 
-    def values(self, bound: BoundColumn, *, original: bool = False) -> NumberCounts | Counter[str | None]:
+    def values(self, bound: BoundColumn, *, original: bool = False) -> ValueCounts:
         """Return the values of a column with their numbers of records."""
         key = bound.name, original
         if key not in self._values:
             engine, sample = self.release.engine, self.release.sample
             frame = self.release.original if original else self.release.released
-            records = sample.stand_in(engine, frame, original=original) if sample else None
-            self._values[key] = count_values(engine, frame, bound, records)
+            self._values[key] = count_values(engine, frame, bound, sample, original=original)
         return self._values[key]
 
     def unique_share(self, bound: BoundColumn, column: Column) -> float:

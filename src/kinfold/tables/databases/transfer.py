@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kinfold.disk import folders, journal
+from kinfold.disk import folders
 from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.tables.column_names import check_column_names
 from kinfold.tables.databases import postgresql, sqlite
@@ -225,7 +225,7 @@ class TargetTable:
             self.session.close()
             _move_into_place(self._folder / Path(self.address.uri).name, Path(self.address.uri))
         self.committed = True
-        journal.record_event("kept", f"{self.session.where} is written")
+        folders.record_event("kept", f"{self.session.where} is written")
 
 
 def _move_into_place(temporary: Path, path: Path) -> None:

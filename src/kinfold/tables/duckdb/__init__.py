@@ -1,10 +1,10 @@
 """The embedded engine: tables in DuckDB, in memory or on disk.
 
 engine        the verbs of the seam
-connection    instances, connections that can be interrupted, the tables of a run
+connection    instances, queries that can be interrupted, the tables of a run
 expressions   a table inside the engine, and SQL for its columns
-columns       what each column is, and how its values repeat
-tallies       classes, values in their exact order, means and covariances
+columns       what each column is
+tallies       classes, values in their exact order, profiles, means and covariances
 recoding      SQL for recodings of values and of classes, and the schema after them
 writing       rows sorted, exported and hashed
 """

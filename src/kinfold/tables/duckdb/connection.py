@@ -1,4 +1,4 @@
-"""Connections to DuckDB: instances, queries that can be interrupted, and the tables of a run.
+"""Databases of DuckDB: instances, queries that can be interrupted, and the tables of a run.
 
 A run of a large table has an instance of its own. All small tables of a process share one, because starting an instance
 takes longer than all queries about a small table. In the shared instance every run has its own in-memory database,
@@ -12,20 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, TypeAlias, TypeVar
-from weakref import WeakSet
+from typing import Any, TypeAlias, TypeVar
 
 import duckdb
 import pyarrow as pa
 
 from kinfold.disk import folders
-from kinfold.disk.journal import defer_signals
+from kinfold.disk.folders import defer_signals
 from kinfold.errors import Cancelled, PolicyError, Unreachable
+from kinfold.progress import add_to_watches
 from kinfold.tables.resources import DEFAULT_RESOURCES, Resources, format_mebibytes, get_reachable_memory
 
 LOCKED_SETTINGS = {  # no extension is downloaded, and no Python variable is read as a table
@@ -55,7 +54,6 @@ Result = TypeVar("Result")
 _database_numbers = count()
 _instance_lock = RLock()  # reentrant: the garbage collector can close an engine at any moment, in this thread too
 _shared_instances: list[duckdb.DuckDBPyConnection] = []  # at most one: the instance of small tables
-_current_watch: ContextVar[QueryWatch | None] = ContextVar("watched", default=None)
 
 
 def start_instance(path: str, settings: dict[str, Any]) -> OpenConnection:
@@ -90,66 +88,15 @@ def _detach(instance: duckdb.DuckDBPyConnection, connection: duckdb.DuckDBPyConn
         instance.cursor().execute(f"DETACH DATABASE IF EXISTS {name}")
 
 
-class InterruptibleQuery(Protocol):
-    """A query that can be interrupted and reports its progress."""
-
-    def interrupt(self) -> None:
-        """Stop the running query."""
-
-    def share(self) -> float:
-        """Return the finished share of the running query, 0 to 1."""
-
-
-class QueryWatch:
-    """The connections that are opened while the watch is active, in any thread of the same context."""
-
-    def __init__(self) -> None:
-        self.connections: WeakSet[InterruptibleQuery] = WeakSet()
-
-    def interrupt(self) -> None:
-        """Interrupt every running query."""
-        for connection in tuple(self.connections):
-            connection.interrupt()
-
-    @contextmanager
-    def closing_on_error(self) -> Iterator[None]:
-        """Close every connection if the block fails; call it in the thread that uses the connections."""
-        try:
-            yield
-        except BaseException:
-            for connection in tuple(self.connections):
-                if isinstance(connection, Connection):  # others, such as a Spark session, outlive a run
-                    connection.close()
-            raise
-
-    def share(self) -> float:
-        """Return the finished share of the running query, 0 to 1; 0 if none runs."""
-        return max((connection.share() for connection in tuple(self.connections)), default=0.0)
-
-
-@contextmanager
-def watch_queries() -> Iterator[QueryWatch]:
-    """Watch the connections that are opened inside the block."""
-    watch = QueryWatch()
-    token = _current_watch.set(watch)
-    try:
-        yield watch
-    finally:
-        _current_watch.reset(token)
-
-
-def add_to_watch(connection: InterruptibleQuery) -> None:
-    """Add a connection to the active watch, if there is one."""
-    if (watch := _current_watch.get()) is not None:
-        watch.connections.add(connection)
-
-
 class DiskFull(Unreachable):
     """A disk has no space left."""
 
 
-class Connection:
-    """A database in memory or on disk with its own temporary folder; closing it removes both."""
+class Database:
+    """The database of a run, in memory or on disk, and its temporary folder; closing it removes both.
+
+    Each table has a number as its name.
+    """
 
     def __init__(self, resources: Resources = DEFAULT_RESOURCES) -> None:
         self.folder = _make_temporary_folder(resources.spill)
@@ -163,8 +110,9 @@ class Connection:
         except BaseException:
             folders.remove_scratch(self.folder)
             raise
-        self.register, self.unregister = self._inner.register, self._inner.unregister
-        add_to_watch(self)
+        self.numbers = count()
+        self._rows: dict[str, int] = {}  # row counts of tables, known from their creation
+        add_to_watches(self)
 
     def share(self) -> float:
         """Return the finished share of the running query, 0 to 1; 0 if none runs."""
@@ -182,20 +130,25 @@ class Connection:
         self._close()
         folders.remove_scratch(self.folder)
 
-    def execute(self, query: str, *parameters: Any) -> Connection:
-        """Run a query."""
-        with self._interruptible():
-            self._retry(lambda: self._inner.execute(query, *parameters))
-        return self
+    close_after_error = close  # no row of a failed run stays in memory or on disk
 
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """Return all rows of the last query."""
+    def execute(self, query: str) -> list[tuple[Any, ...]]:
+        """Run a query and return all of its rows."""
         with self._interruptible():
-            rows: list[tuple[Any, ...]] = self._inner.fetchall()
-        return rows
+            return self._retry(lambda: self._inner.execute(query).fetchall())
+
+    def row(self, query: str) -> tuple[Any, ...]:
+        """Return the only row of a query."""
+        (row,) = self.execute(query)
+        return tuple(row)
+
+    def answers(self, questions: Sequence[str], rows: str) -> Iterator[Any]:
+        """Yield the values of many aggregates over the same rows, computed in several queries."""
+        for batch in split_questions(questions):
+            yield from self.row(f"SELECT {', '.join(batch)} FROM {rows}")
 
     def arrow(self, query: str) -> pa.Table:
-        """Run a query and return its rows as Arrow."""
+        """Return the rows of a query as Arrow."""
         with self._interruptible():
             return self._retry(lambda: self._inner.sql(query).to_arrow_table())
 
@@ -203,6 +156,58 @@ class Connection:
         """Run a query and return a reader of its rows in batches; run nothing else until it is read."""
         with self._interruptible():
             return self._inner.sql(query).to_arrow_reader(rows)
+
+    def table(self, query: str) -> str:
+        """Create a table from a query and return its name."""
+        name = f"t{next(self.numbers)}"
+        (self._rows[name],) = self.row(f"CREATE TABLE {name} AS {query}")
+        return name
+
+    def load(self, arrow: pa.Table | pa.RecordBatchReader, select: str = "*", order: str = "") -> str:
+        """Create a table from Arrow, called `n` in the expressions to select, and return its name."""
+        with self.registered(arrow) as view:
+            return self.table(f"SELECT {select} FROM {view} n {order}")
+
+    def append(self, table: str, other: str) -> None:
+        """Append the rows of another table."""
+        (added,) = self.row(f"INSERT INTO {table} SELECT * FROM {other}")
+        self._rows[table] += added
+
+    def view(self, query: str) -> str:
+        """Create a view of a query and return its name."""
+        name = f"t{next(self.numbers)}"
+        self.execute(f"CREATE VIEW {name} AS {query}")
+        return name
+
+    def drop(self, table: str) -> None:
+        """Drop a table."""
+        self.execute(f"DROP TABLE {table}")
+
+    def describe(self, query: str) -> list[tuple[str, str]]:
+        """Return the name and the SQL type of each column of a table or a query, in order."""
+        return [(name, kind) for name, kind, *_ in self.execute(f"DESCRIBE {query}")]
+
+    def types(self, query: str) -> tuple[str, ...]:
+        """Return the SQL types of the columns of a table or a query, in order."""
+        return tuple(kind for _, kind in self.describe(query))
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table or a view."""
+        return self._rows[table] if table in self._rows else int(self.row(f"SELECT count(*) FROM {table}")[0])
+
+    def is_short(self, table: str) -> bool:
+        """Whether this is a table with few rows; False for a view, whose rows are not counted."""
+        return self._rows.get(table, MAX_SHORT_ROWS + 1) <= MAX_SHORT_ROWS
+
+    @contextmanager
+    def registered(self, arrow: pa.Table | pa.RecordBatchReader) -> Iterator[str]:
+        """Let queries inside the block read an Arrow table under the name that is returned."""
+        name = f"v{next(self.numbers)}"
+        self._inner.register(name, arrow)
+        try:
+            yield name
+        finally:
+            self._inner.unregister(name)
 
     def _retry(self, run: Callable[[], Result]) -> Result:
         """Run a query; run it again if only the default memory limit was too small."""
@@ -256,73 +261,6 @@ def _translate_errors() -> Iterator[None]:
             raise
         what = "the disk that rows are spilled to is full"
         raise DiskFull(what, fix="free some space, or name a disk with more space: engine.spill") from None
-
-
-class Database:
-    """The tables of a run: each has a number as its name."""
-
-    def __init__(self, resources: Resources) -> None:
-        self.connection = Connection(resources)
-        self.folder = self.connection.folder
-        self.numbers = count()
-        self._rows: dict[str, int] = {}  # row counts of tables, known from their creation
-
-    def table(self, query: str) -> str:
-        """Create a table from a query and return its name."""
-        name = f"t{next(self.numbers)}"
-        ((self._rows[name],),) = self.connection.execute(f"CREATE TABLE {name} AS {query}").fetchall()
-        return name
-
-    def append(self, table: str, other: str) -> None:
-        """Append the rows of another table."""
-        ((added,),) = self.connection.execute(f"INSERT INTO {table} SELECT * FROM {other}").fetchall()
-        self._rows[table] += added
-
-    def view(self, query: str) -> str:
-        """Create a view of a query and return its name."""
-        name = f"t{next(self.numbers)}"
-        self.connection.execute(f"CREATE VIEW {name} AS {query}")
-        return name
-
-    def drop(self, table: str) -> None:
-        """Drop a table."""
-        self.connection.execute(f"DROP TABLE {table}")
-
-    def types(self, table: str) -> tuple[str, ...]:
-        """Return the SQL types of the columns of a table, in order."""
-        return tuple(row[1] for row in self.connection.execute(f"DESCRIBE {table}").fetchall())
-
-    def count(self, table: str) -> int:
-        """Return the number of rows of a table or a view."""
-        return self._rows[table] if table in self._rows else int(self.row(f"SELECT count(*) FROM {table}")[0])
-
-    def is_short(self, table: str) -> bool:
-        """Whether this is a table with few rows; False for a view, whose rows are not counted."""
-        return self._rows.get(table, MAX_SHORT_ROWS + 1) <= MAX_SHORT_ROWS
-
-    def answers(self, questions: Sequence[str], rows: str) -> Iterator[Any]:
-        """Yield the values of many aggregates over the same rows, computed in several queries."""
-        for batch in split_questions(questions):
-            yield from self.row(f"SELECT {', '.join(batch)} FROM {rows}")
-
-    def row(self, query: str) -> tuple[Any, ...]:
-        """Return the only row of a query."""
-        (row,) = self.connection.execute(query).fetchall()  # fetch all, or the connection stays busy
-        return tuple(row)
-
-    def arrow(self, query: str) -> pa.Table:
-        """Return the rows of a query as Arrow."""
-        return self.connection.arrow(query)
-
-    @contextmanager
-    def registered(self, arrow: pa.Table | pa.RecordBatchReader) -> Iterator[str]:
-        """Let queries inside the block read an Arrow table under the name that is returned."""
-        name = f"v{next(self.numbers)}"
-        self.connection.register(name, arrow)
-        try:
-            yield name
-        finally:
-            self.connection.unregister(name)
 
 
 def split_questions(questions: Sequence[str]) -> Iterator[Sequence[str]]:

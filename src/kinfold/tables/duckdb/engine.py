@@ -22,7 +22,7 @@ from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.databases.transfer import DatabaseRows, TargetTable, read_database
 from kinfold.tables.duckdb import expressions, tallies
 from kinfold.tables.duckdb import recoding as recoding_sql
-from kinfold.tables.duckdb.columns import Strips, compute_order_stats, describe_table, profile_columns
+from kinfold.tables.duckdb.columns import Strips, describe_table
 from kinfold.tables.duckdb.connection import QUESTIONS_PER_QUERY, Database
 from kinfold.tables.duckdb.expressions import Frame
 from kinfold.tables.duckdb.writing import MIN_ROWS_TO_COUNT, export_rows, typed_sql, write_file
@@ -55,7 +55,7 @@ class DuckDB:
         self._counts: dict[Any, Any] = {}  # the latest counts: measures, pages and checks need them again
         self._max_count_bytes = resources.counts_bytes
         self._categories: dict[tuple[str, str], str | None] = {}  # tables of numbers with several spellings
-        self._finalize = weakref.finalize(self, self._db.connection.close)
+        self._finalize = weakref.finalize(self, self._db.close)
 
     def __enter__(self) -> Self:
         return self
@@ -125,10 +125,10 @@ class DuckDB:
         for strip in self._strips.of(frame) if len(columns) > 1 else [frame]:
             own = [column for column in columns if column.name in set(strip.names)]
             for start in range(0, len(own), batch):
-                stats |= profile_columns(self._db, strip, own[start : start + batch])
+                stats |= tallies.profile_columns(self._db, strip, own[start : start + batch])
         if not ordered:
             return stats
-        return {c.name: replace(stats[c.name], order=compute_order_stats(self._db, frame, c)) for c in columns}
+        return {c.name: replace(stats[c.name], order=tallies.compute_order_stats(self._db, frame, c)) for c in columns}
 
     def count_classes(self, frame: Frame, by: Sequence[str], *, present: Sequence[str] = ()) -> list[tuple[int, int]]:
         """Return (rows, classes) ascending, of the rows that have a value in every column of `present`."""
@@ -307,8 +307,7 @@ class DuckDB:
         rows = self._db.table(f"SELECT {kept}u.label, s.place FROM {joined} WHERE u.label <> {NO_CLASS}")
         self._db.drop(labelled.table)
         select = [f"{value} AS c{i}" for i, (name, value) in enumerate(values.items()) if name in replaced]
-        with self._db.registered(recoding_sql.make_class_values(recoding)) as view:
-            classes = self._db.table(f"SELECT {', '.join(['n.id', *select])} FROM {view} n")
+        classes = self._db.load(recoding_sql.make_class_values(recoding), ", ".join(["n.id", *select]))
         columns = [f"{'n' if name in replaced else 's'}.c{i}" for i, name in enumerate(values)]
         released = f"SELECT {', '.join([*columns, 's.place'])} FROM {rows} s JOIN {classes} n ON n.id = s.label"
         return self._db.view(released) if self._db.count(rows) > MIN_ROWS_TO_COUNT else self._db.table(released)
@@ -374,19 +373,15 @@ class DuckDB:
         if (table, c) not in self._categories:
             texts = self._db.arrow(tallies.other_spellings_sql(c, table)).column(0).to_pylist()
             categories = pa.table({"text": texts, "category": list(map(normalize_category, texts))})
-            self._categories[table, c] = self._store(categories) if texts else None
+            self._categories[table, c] = self._db.load(categories) if texts else None
         spellings = self._categories[table, c]
         return f"coalesce((SELECT category FROM {spellings} WHERE text = {c}), {c})" if spellings else c
 
     def _rank_sql(self, table: str, c: str) -> str:
         """Return SQL for the ranks of numbers that DuckDB cannot hold exactly."""
         texts = self._db.arrow(f"SELECT DISTINCT trim({c}) AS text FROM {table} WHERE {c} IS NOT NULL").column(0)
-        ranks = self._store(pa.table({"text": texts, "place": tallies.rank_numbers(texts.to_pylist())}))
+        ranks = self._db.load(pa.table({"text": texts, "place": tallies.rank_numbers(texts.to_pylist())}))
         return f"(SELECT place FROM {ranks} WHERE text = trim({c}))"
-
-    def _store(self, rows: pa.Table) -> str:
-        with self._db.registered(rows) as view:
-            return self._db.table(f"SELECT * FROM {view}")
 
 
 def _count_cells(counted: Any) -> int:

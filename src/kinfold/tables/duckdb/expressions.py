@@ -8,7 +8,8 @@ one when a file is written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -92,6 +93,13 @@ class Frame:
     def at(self, name: str) -> str:
         """Return the SQL name of a column."""
         return f"c{self.names.index(name)}"
+
+    def select(self, names: Sequence[str], table: str) -> Frame:
+        """Return the frame of a table that has some of these columns, as c0, c1, ..."""
+        places = [self.names.index(name) for name in names]
+        types = tuple(self.types[i] for i in places)
+        orders = tuple(self.orders[i] for i in places) if self.orders else ()
+        return replace(self, table=table, names=tuple(names), types=types, orders=orders)
 
     def time_zone(self, name: str) -> str | None:
         """Return the time zone of a column of timestamps: as the source names it, else UTC; None if it has none."""

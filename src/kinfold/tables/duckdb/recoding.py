@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from kinfold.errors import DataError
 from kinfold.tables.duckdb import expressions
+from kinfold.tables.duckdb.columns import MAX_DECIMALS
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import Frame, quote_string
-from kinfold.tables.readers.type_inference import MAX_DECIMALS
+from kinfold.tables.duckdb.tallies import NUMERIC_STORAGES
 from kinfold.tables.recoding import (
     Keep,
     RecodedValues,
@@ -63,8 +64,7 @@ class RecodedTable:
 def select_columns(db: Database, frame: Frame, names: Sequence[str]) -> Frame:
     """Copy some columns of a table."""
     select = ", ".join(f"{frame.at(name)} AS c{i}" for i, name in enumerate(names))
-    table = db.table(f"SELECT {select} FROM {frame.table}")
-    return replace(frame, table=table, names=tuple(names), types=db.types(table), orders=())
+    return frame.select(names, db.table(f"SELECT {select} FROM {frame.table}"))
 
 
 def make_treatment_sql(frame: Frame, treated: Mapping[str, Keep | Replace], schema: Schema) -> dict[str, str]:
@@ -109,8 +109,7 @@ def make_released_classes(db: Database, frame: Frame, recoding: Recoding, values
     if recoding.engine_labels is None:  # of labels that the engine holds every class is used
         arrow = arrow.take(pa.array(np.unique(recoding.labels[recoding.kept])))
     select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values.values()))
-    with db.registered(arrow) as view:
-        table = db.table(f"SELECT {select} FROM {view} n")
+    table = db.load(arrow, select)
     return replace(frame, table=table, names=tuple(values), types=db.types(table))
 
 
@@ -127,9 +126,6 @@ def misfit_error() -> DataError:
     """Return the error for a released value that does not fit the type of its column."""
     what = "a released value does not fit the type of its column"
     return DataError(what, fix="give the column a wider type, or set output.round = false")
-
-
-NUMERIC_STORAGES = (Storage.INTEGER, Storage.NUMBER)
 
 
 @dataclass(frozen=True)

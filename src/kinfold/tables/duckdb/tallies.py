@@ -1,4 +1,4 @@
-"""Tallies in SQL: classes by the text of their keys, values in their exact order, means and covariances.
+"""Tallies in SQL: classes by the text of their keys, values in their exact order, profiles, means and covariances.
 
     tuples   the distinct keys with their row counts, as a table in the order of their texts
     values   the distinct values of the column in their order, null first
@@ -8,6 +8,8 @@ Rows are grouped by their keys as stored, which is much cheaper than by their te
 same text if and only if they are equal, except for the two zeros of floating point: their sign is an extra key. All NaN
 are one value, written without a sign. A query on a short table takes as long as its counting, so few queries are asked
 there.
+
+Profiles: each column is grouped once; all further queries read its distinct values.
 
 Exact order: a typed column is ordered by its type. Numbers written as text become decimals if 38 digits hold all of
 them; otherwise Python ranks their distinct texts. Timestamps written as text are parsed in the declared format or as
@@ -29,10 +31,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError
+from kinfold.tables.duckdb.columns import WHOLE_TYPES
 from kinfold.tables.duckdb.connection import Database
-from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame, cast_text_sql, text_sql
-from kinfold.tables.readers.type_inference import WHOLE_TYPES
-from kinfold.tables.schema import CANONICAL_NUMBER_PATTERN, MAX_NUMBER_LENGTH, OrderedReading
+from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame, cast_text_sql, number_sql, text_sql
+from kinfold.tables.schema import (
+    CANONICAL_NUMBER_PATTERN,
+    MAX_LISTED_VALUES,
+    MAX_NUMBER_LENGTH,
+    Column,
+    OrderedReading,
+    OrderStats,
+    Storage,
+    ValueStats,
+)
 from kinfold.tables.schema import NUMBER_PATTERN as SPELLED
 from kinfold.tables.tally import Spread
 
@@ -77,9 +88,7 @@ def make_tuples(db: Database, frame: Frame, by: Sequence[str]) -> Frame:
     if by:
         texts = ", ".join(cast_text_sql(f"c{i}", frame.sql_type(name)) for i, name in enumerate(by))
         grouped = f"SELECT * FROM ({grouped} GROUP BY {', '.join(group_keys(frame, by))}) ORDER BY {texts}"
-    table = db.table(grouped)
-    types = tuple(map(frame.sql_type, by))
-    return replace(frame, table=table, names=tuple(by), types=types, orders=(), order="rowid", weight=None)
+    return replace(frame.select(by, db.table(grouped)), orders=(), order="rowid", weight=None)
 
 
 def count_class_sizes(
@@ -177,6 +186,74 @@ def _distinct_array(values: pa.ChunkedArray) -> Any:
     if not pa.types.is_struct(values.type):
         return values.to_numpy(zero_copy_only=False)
     return np.where(values.is_null().to_numpy(), np.nan, np.arange(len(values)))
+
+
+NUMERIC_STORAGES = (Storage.INTEGER, Storage.NUMBER)
+
+
+def profile_columns(db: Database, frame: Frame, columns: Sequence[Column]) -> dict[str, ValueStats]:
+    """Return statistics on the values of columns, by name: group each column, then query all groups at once."""
+    counted = db.table(" UNION ALL ".join(_group_sql(frame, i, column) for i, column in enumerate(columns)))
+    try:
+        stats = _profile_groups(db, counted)
+    finally:
+        db.drop(counted)
+    return {column.name: stats.get(i, ValueStats(0, 0)) for i, column in enumerate(columns)}
+
+
+def _group_sql(frame: Frame, i: int, column: Column) -> str:
+    number = number_sql(frame, column) if column.storage in NUMERIC_STORAGES else "CAST(NULL AS DOUBLE)"
+    value = text_sql(frame, column.name)
+    select = f"{i} AS c, {value} AS v, {frame.row_count_sql} AS n, any_value({number}) AS x"
+    return f"SELECT {select} FROM {frame.table} GROUP BY {value}"
+
+
+def _profile_groups(db: Database, counted: str) -> dict[int, ValueStats]:
+    present, finite = "FILTER (v IS NOT NULL)", "FILTER (isfinite(x))"
+    counts = {
+        "filled": f"sum(n) {present}",
+        "distinct": "count(v)",
+        "unique_rows": "count(*) FILTER (WHERE n = 1)",
+        "min_count": f"min(n) {present}",
+        "max_count": f"max(n) {present}",
+        "whole_numbers": "sum(n) FILTER (isfinite(x) AND x = trunc(x))",
+    }
+    numbers = {
+        "low": f"min(x) {finite}",
+        "high": f"max(x) {finite}",
+        "mean": f"sum(n * x) {finite} / sum(n) {finite}",
+        "mean_length": f"sum(n * length(v)) / sum(n) {present}",
+        "mean_words": f"sum(n * len(string_split_regex(trim(v), '\\s+'))) / sum(n) {present}",
+    }
+    query = f"SELECT c, {', '.join((*counts.values(), *numbers.values()))} FROM {counted} GROUP BY c"
+    top = _find_most_frequent(db, counted)
+    stats = {}
+    for c, *row in db.execute(query):
+        answers = iter(row)
+        facts: dict[str, Any] = {name: int(next(answers) or 0) for name in counts}
+        facts |= {name: float(next(answers) or 0) for name in numbers}
+        values, value_counts = zip(*top[c], strict=True) if c in top else ((), ())
+        stats[c] = ValueStats(**facts, values=values, counts=value_counts)
+    return stats
+
+
+def _find_most_frequent(db: Database, counted: str) -> dict[int, list[tuple[str, int]]]:
+    place = "row_number() OVER (PARTITION BY c ORDER BY n DESC, v)"
+    ranked = f"SELECT c, v, n, {place} AS place FROM {counted} WHERE v IS NOT NULL QUALIFY place <= {MAX_LISTED_VALUES}"
+    values: dict[int, list[tuple[str, int]]] = {}
+    for c, v, n in db.execute(f"SELECT c, v, n FROM ({ranked}) ORDER BY c, place"):
+        values.setdefault(c, []).append((v, n))
+    return values
+
+
+def compute_order_stats(db: Database, frame: Frame, column: Column) -> OrderStats:
+    """Count, from the first row to the last, where the value of a column changes and where it does not fall."""
+    is_numeric = column.storage in NUMERIC_STORAGES
+    value = number_sql(frame, column) if is_numeric else text_sql(frame, column.name)
+    rows = f"SELECT {value} AS v FROM {frame.table} WHERE {frame.at(column.name)} IS NOT NULL"
+    before = f"SELECT v, lag(v) OVER () AS p FROM ({rows})"  # an empty window: rows stream in their order
+    runs, rises = "count(*) FILTER (WHERE v IS DISTINCT FROM p)", "count(*) FILTER (WHERE v >= p)"
+    return OrderStats(*db.row(f"SELECT {runs}, {rises} FROM ({before})"))
 
 
 ALWAYS = "TRUE"  # every value is readable

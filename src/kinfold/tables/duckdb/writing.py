@@ -37,7 +37,7 @@ def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordere
         values = [csv_value_sql(frame, name) for name in frame.names]
         options = f"FORMAT csv, HEADER, DELIMITER {quote_string(frame.separator)}"
     if quoted:
-        kinds = _get_types(db, values, frame)
+        kinds = db.types(f"SELECT {', '.join(values)} FROM {frame.table}")
         values = [quote_formula_sql(v) if kind == "VARCHAR" else v for v, kind in zip(values, kinds, strict=True)]
     if path.suffix != ".parquet" and len(values) == 1:  # many readers skip the empty line of a null
         values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
@@ -46,16 +46,10 @@ def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordere
     in_order = f"{rows} ORDER BY {'ALL' if ordered else frame.order}"
     query = (_sort_by_counting(db, rows) if ordered else None) or in_order
     try:
-        db.connection.execute(f"COPY ({query}) TO {quote_path(path)} ({options})")
+        db.execute(f"COPY ({query}) TO {quote_path(path)} ({options})")
     except (duckdb.IOException, DiskFull):
         what = f"cannot write '{path.name}' into '{path.parent}'"
         raise PolicyError(what, fix="check the permissions of the folder and the free space") from None
-
-
-def _get_types(db: Database, values: Sequence[str], frame: Frame) -> list[str]:
-    """Return the SQL types of values of a table."""
-    select = ", ".join(f"{value} AS c{i}" for i, value in enumerate(values))
-    return [row[1] for row in db.connection.execute(f"DESCRIBE SELECT {select} FROM {frame.table}").fetchall()]
 
 
 def _refuse_nul_characters(db: Database, frame: Frame) -> None:
@@ -77,10 +71,10 @@ def _sort_by_counting(db: Database, rows: str) -> str | None:
 
     Tables with floating columns are left out: 0.0 and -0.0 are equal, but are written differently.
     """
-    described = db.connection.execute(f"DESCRIBE {rows}").fetchall()
-    if any(row[1] in FLOAT_TYPES for row in described):
+    described = db.describe(rows)
+    if any(kind in FLOAT_TYPES for _, kind in described):
         return None
-    names = [quote_identifier(row[0]) for row in described]
+    names = [quote_identifier(name) for name, _ in described]
     keys = ", ".join(f"w{i}" for i in range(len(names)))
     renamed = f"SELECT {', '.join(f'{name} AS w{i}' for i, name in enumerate(names))} FROM ({rows})"
     count, distinct = db.row(f"SELECT count(*), approx_count_distinct(hash({keys})) FROM ({renamed})")
@@ -132,13 +126,13 @@ def export_rows(
 ) -> ExportedRows:
     """Return the rows in types that a database takes: the one that `fit_type` names if no value changes, else text."""
     values = [typed_sql(db, frame, name, schema.get(name)) for name in frame.names]
-    kinds = _get_types(db, values, frame)
+    kinds = db.types(f"SELECT {', '.join(values)} FROM {frame.table}")
     types = [_check_type(db, frame, value, kind, fit_type(kind)) for value, kind in zip(values, kinds, strict=True)]
     cast = [f"CAST({value} AS {kind})" for value, kind in zip(values, types, strict=True)]
     columns = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(cast, frame.names, strict=True))
     order = "ORDER BY ALL" if ordered else f"ORDER BY {frame.order}"
     checksum = compute_row_checksum(db, cast, frame.table)
-    rows = db.connection.reader(f"SELECT {columns} FROM {frame.table} {order}", ROWS_PER_BATCH)
+    rows = db.reader(f"SELECT {columns} FROM {frame.table} {order}", ROWS_PER_BATCH)
     return ExportedRows(frame.names, tuple(types), rows, checksum)
 
 

@@ -7,5 +7,4 @@ typed_files        Parquet, JSON and Arrow types
 workbook_xml, workbooks     Excel
 statistics_files   Stata, SPSS and SAS
 normalization      words for missing values, decimal and thousands marks
-type_inference     what a column of text is
 """

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from kinfold.tables.duckdb.columns import WHOLE_TYPES
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import (
     FLOAT_TYPES,
@@ -27,7 +28,6 @@ from kinfold.tables.duckdb.expressions import (
     quote_string,
     unquote_formula_sql,
 )
-from kinfold.tables.readers.type_inference import WHOLE_TYPES
 from kinfold.tables.schema import NUMBER_PATTERN
 from kinfold.tables.source_form import (
     THOUSANDS_SPACES,

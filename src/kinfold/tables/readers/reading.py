@@ -25,13 +25,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, plural
-from kinfold.tables.column_copies import get_categories
 from kinfold.tables.column_names import check_column_names
 from kinfold.tables.duckdb import expressions
+from kinfold.tables.duckdb.columns import WHOLE_TYPES
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import CategoryOrder, Frame, quote_string
 from kinfold.tables.duckdb.writing import ROWS_PER_BATCH
-from kinfold.tables.readers import type_inference, typed_files
+from kinfold.tables.frames import get_categories
+from kinfold.tables.readers import typed_files
 from kinfold.tables.readers.csv_files import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
 from kinfold.tables.readers.files import GLOB_CHARACTERS, Format, detect_format, hash_file, make_plain_path, unpack
 from kinfold.tables.readers.normalization import is_total_sql, leave_out_totals, present_text_sql
@@ -40,7 +41,7 @@ from kinfold.tables.readers.workbooks import SheetCells, read_sheet
 from kinfold.tables.schema import UTC_ZONE
 from kinfold.tables.source_form import SourceForm
 
-FLAT_TYPES = {*type_inference.WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
+FLAT_TYPES = {*WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 MAX_LINES_NAMED = 5  # in a message
 MAX_COLUMNS_NAMED = 5  # in a message
 CELL_NUMBER_PATTERN = r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?"  # as `workbook_xml` writes numbers
@@ -71,17 +72,13 @@ def _read_plain(db: Database, path: Path, kind: Format, form: SourceForm, name: 
         return _read_csv(db, path, form, name)
     if kind is Format.WORKBOOK:
         return _read_workbook(db, read_sheet(path, form), form, name)
-    frame = _read_with_types(db, path, kind, form, name)
-    return leave_out_totals(db, frame, name) if form.skip_totals else frame
-
-
-def _read_with_types(db: Database, path: Path, kind: Format, form: SourceForm, name: str) -> Frame:
     if kind is Format.STATISTICS:
-        table = read_statistics(path, form.encoding)
-        return _load_arrow(db, table, f"'{name}'", ordered_only=False)
-    if kind is Format.PARQUET and typed_files.needs_arrow(typed_files.check_parquet_types(path, f"'{name}'")):
-        return _load_arrow(db, pq.ParquetFile(path).read(), f"'{name}'", ordered_only=True)
-    return _read_typed(db, path, kind, name)
+        frame = _load_arrow(db, read_statistics(path, form.encoding), f"'{name}'", ordered_only=False)
+    elif kind is Format.PARQUET and typed_files.needs_arrow(typed_files.check_parquet_types(path, f"'{name}'")):
+        frame = _load_arrow(db, pq.ParquetFile(path).read(), f"'{name}'", ordered_only=True)
+    else:
+        frame = _read_typed(db, path, kind, name)
+    return leave_out_totals(db, frame, name) if form.skip_totals else frame
 
 
 @contextmanager
@@ -135,21 +132,21 @@ def _drop_short_totals(db: Database, dialect: Dialect) -> int:
     """Accept rejected lines that have fewer fields than the header and are totals or footers; return their number."""
     is_short = "SELECT line FROM reject_errors GROUP BY line HAVING bool_and(error_type = 'MISSING COLUMNS')"
     query = f"SELECT DISTINCT line, csv_line FROM reject_errors WHERE line IN ({is_short})"
-    lines = dict(db.connection.execute(query).fetchall())
+    lines = dict(db.execute(query))
     names = [f"c{i}" for i in range(len(dialect.header))]
     fields = [next(csv.reader([text], delimiter=dialect.separator), []) for text in lines.values()]
     cells = {c: pa.array([dict(enumerate(row)).get(i) for row in fields], pa.string()) for i, c in enumerate(names)}
     with db.registered(pa.table({"line": pa.array([*lines], pa.int64()), **cells})) as view:
-        totals = db.connection.execute(f"SELECT line FROM {view} WHERE {is_total_sql(names)}").fetchall()
+        totals = db.execute(f"SELECT line FROM {view} WHERE {is_total_sql(names)}")
     for (line,) in totals:
-        db.connection.execute(f"DELETE FROM reject_errors WHERE line = {line}")
+        db.execute(f"DELETE FROM reject_errors WHERE line = {line}")
     return len(totals)
 
 
 def _refuse_rejects(db: Database, name: str, above: int) -> None:
     long = "bool_or(error_type = 'LINE SIZE OVER MAXIMUM')"
-    lines = db.connection.execute(f"SELECT line, {long} FROM reject_errors GROUP BY line ORDER BY line").fetchall()
-    db.connection.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
+    lines = db.execute(f"SELECT line, {long} FROM reject_errors GROUP BY line ORDER BY line")
+    db.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
     if not lines:
         return
     first_lines = _list_first([str(line + above) for line, _ in lines], MAX_LINES_NAMED)
@@ -209,7 +206,7 @@ def describe_parquet(db: Database, path: Path, name: str) -> tuple[Frame, tuple[
         view = db.view(f"SELECT * FROM {_parquet_sql(source, len(names))}")
         converted, mixed = _flat_value_sql(db, view)
         values = tuple(converted.get(f"c{i}", f"c{i}") for i in range(len(names)))
-        types = db.types(db.view(f"SELECT {', '.join(values)} FROM {view}"))
+        types = db.types(f"SELECT {', '.join(values)} FROM {view}")
         rows = db.count(view)
     except duckdb.Error:
         raise _unreadable_error(name) from None
@@ -225,7 +222,7 @@ def read_parquet_batches(
     place = f"CAST(row_number() OVER () - 1 + {before} AS BIGINT) AS place"
     query = f"SELECT {', '.join([*values, place])} FROM {_parquet_sql(source, len(values))}"
     try:
-        yield from db.connection.reader(query, ROWS_PER_BATCH)
+        yield from db.reader(query, ROWS_PER_BATCH)
     except (duckdb.Error, pa.ArrowException, OSError):  # the message may quote a value
         raise _unreadable_error(name) from None
 
@@ -256,8 +253,7 @@ def read_stream(
     """Load rows in batches; if the stream breaks, raise what `make_error` makes of the driver's message."""
     table, message = "", ""
     try:
-        with db.registered(stream) as view:
-            table = db.table(f"SELECT * FROM {view}")
+        table = db.load(stream)
     except duckdb.InvalidInputException as error:
         message = str(error)
     if not table:  # raised here, so that the driver's message is not part of the traceback
@@ -290,8 +286,7 @@ def _find_time_zone(kind: pa.DataType) -> str | None:
 
 
 def _store_arrow(db: Database, source: pa.Table) -> str:
-    with db.registered(source.rename_columns([f"c{i}" for i in range(source.num_columns)])) as view:
-        return db.table(f"SELECT * FROM {view}")
+    return db.load(source.rename_columns([f"c{i}" for i in range(source.num_columns)]))
 
 
 def _is_supported(db: Database, source: pa.Table) -> bool:
@@ -319,7 +314,7 @@ def _flat_value_sql(db: Database, table: str) -> tuple[dict[str, str], list[str]
     Codes, columns of nulls and mixed JSON columns become text. Timestamps with a time zone in nanoseconds become
     microseconds if no digit is lost, else timestamps in UTC.
     """
-    described = [row[:2] for row in db.connection.execute(f"DESCRIBE {table}").fetchall()]
+    described = db.describe(table)
     values = {c: f"CAST({c} AS VARCHAR)" for c, kind in described if kind.startswith(('"NULL"', "UUID", "ENUM"))}
     for c, kind in described:
         if kind == "JSON" and (text := _json_text_sql(db, table, c)):

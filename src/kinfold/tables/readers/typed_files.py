@@ -93,12 +93,12 @@ def unsupported_types_error(table: pa.Table, name: str, is_supported: Callable[[
 
 def read_column_names(db: Database, scan: str) -> tuple[str, ...]:
     """Return the column names of a scan; DuckDB renames columns that differ in case only."""
-    return tuple(row[0] for row in db.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall())
+    return tuple(name for name, _ in db.describe(f"SELECT * FROM {scan}"))
 
 
 def check_parquet_names(db: Database, source: str, where: str) -> None:
     """Refuse a Parquet file whose columns share a name."""
-    nodes = iter(db.connection.execute(f"SELECT name, num_children FROM parquet_schema({source})").fetchall())
+    nodes = iter(db.execute(f"SELECT name, num_children FROM parquet_schema({source})"))
     _, columns = next(nodes)  # the root node
     names = []
     for _ in range(columns or 0):
@@ -115,7 +115,7 @@ def check_json_names(db: Database, objects: str, names: Sequence[str], where: st
     known = {name.casefold() for name in names}
     numbered = (re.fullmatch(r"(.+?)_\d+(_\d+)*", name, re.DOTALL) for name in names)
     if any(match and match[1].casefold() in known for match in numbered):
-        keys = db.connection.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM {objects}").fetchall()
+        keys = db.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM {objects}")
         check_column_names(sorted(key for (key,) in keys), where)
 
 

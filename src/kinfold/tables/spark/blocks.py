@@ -33,8 +33,7 @@ from kinfold.tables.regions import (
     class_offsets,
     value_names,
 )
-from kinfold.tables.spark.frame import PLACE, SparkFrame, cast_for_spark, make_key
-from kinfold.tables.spark.joins import send_map
+from kinfold.tables.spark.frame import PLACE, SparkFrame, cast_for_spark, make_key, send_map
 from kinfold.tables.spark.session import JobSession
 
 BATCHES_PER_CORE = 2  # in one wave

@@ -1,43 +1,70 @@
 """The Spark engine: the verbs of the engine protocol on rows in Spark.
 
-Questions about distinct values are answered from their tally in the embedded engine (see `counting`), by the same code
-as there, so both engines give the same answers. Tuples are stored there too.
+Questions about distinct values are answered from a tally, counted in Spark and stored in the embedded engine, by the
+same code as there: so both engines give the same answers. A tally of some columns is derived from a wider one if there
+is one; a short table is tallied once, by all columns. Tuples, and rows that were taken, are frames of the embedded
+engine, which answers all questions about them.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
 from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.databases.transfer import TargetTable
 from kinfold.tables.duckdb import recoding as recoding_sql
-from kinfold.tables.duckdb.columns import compute_order_stats
+from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.engine import DuckDB
-from kinfold.tables.duckdb.expressions import Frame
-from kinfold.tables.engine import ClassLabels, ColumnRequest, ReleasedColumns, StoredValues
+from kinfold.tables.duckdb.expressions import Frame, number_sql
+from kinfold.tables.duckdb.tallies import AggregateQuery, compute_moments, compute_order_stats, group_keys
+from kinfold.tables.engine import ClassLabels, ColumnRequest, NumericPair, ReleasedColumns, StoredValues
 from kinfold.tables.readers.normalization import plan_normalization
 from kinfold.tables.recoding import RecodedValues, Recoding, ValueRecoding
 from kinfold.tables.regions import Regions, RequestedColumns, Route
 from kinfold.tables.resources import Resources
 from kinfold.tables.schema import Column, OrderedReading, Schema, ValueStats
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, refuse_totals
-from kinfold.tables.spark import counting, joins, reading
+from kinfold.tables.spark import reading
 from kinfold.tables.spark.blocks import SparkRegions, route_rows, run_in_executors
-from kinfold.tables.spark.counting import SparkTallies, compute_frame_moments, compute_squared_errors
-from kinfold.tables.spark.frame import SparkFrame
+from kinfold.tables.spark.frame import (
+    PLACE,
+    SparkFrame,
+    cast_from_spark,
+    collect_columns,
+    collect_labels,
+    collect_rows_at,
+    count_tuples,
+    join_classes,
+    label_rows,
+    plan_columns,
+    select_release_columns,
+)
 from kinfold.tables.spark.session import JobSession
 from kinfold.tables.tally import Tally
+
+
+def answer_locally(verb: Callable[..., Any]) -> Any:
+    """Let the embedded engine answer if the frame is one of its own."""
+
+    @wraps(verb)
+    def run(self: Spark, frame: SparkFrame | Frame, *args: Any, **keywords: Any) -> Any:
+        if isinstance(frame, Frame):
+            return getattr(self._duckdb, verb.__name__)(frame, *args, **keywords)
+        return verb(self, frame, *args, **keywords)
+
+    return run
 
 
 class Spark:
@@ -103,7 +130,7 @@ class Spark:
 
     def _count_texts(self, frame: SparkFrame, questions: Mapping[str, Sequence[str]]) -> Any:
         """Yield counts of columns of text, given as SQL, by their distinct values or, if they are many, by rows."""
-        if self._tallies.count_rows(frame) > counting.MAX_VALUES_DESCRIBED:
+        if self._tallies.count_rows(frame) > MAX_VALUES_DESCRIBED:
             yield from self._tallies.sum_counts(frame, [each for counts in questions.values() for each in counts])
             return
         for c, counts in questions.items():
@@ -112,10 +139,9 @@ class Spark:
 
     # Columns
 
-    def schema(self, frame: SparkFrame | Frame) -> Schema:
+    @answer_locally
+    def schema(self, frame: SparkFrame) -> Schema:
         """Return what every column is, by its distinct values; each table is queried once."""
-        if isinstance(frame, Frame):
-            return self._duckdb.schema(frame)
         table = frame.layout.table
         if table not in self._schemas:
             recoded, rows = self._recoded.get(table), self._tallies.count_rows(frame)
@@ -138,11 +164,12 @@ class Spark:
         scaled = {key: round(getattr(column, key) * share) for key in ("numbers", "not_finite", "formulas")}
         return replace(column, rows=rows, nulls=rows - filled, distinct=max(column.distinct, distinct), **scaled)
 
+    @answer_locally
     def profile(self, frame: SparkFrame, columns: Sequence[Column], *, ordered: bool = False) -> dict[str, ValueStats]:
         """Return statistics on the values of columns, by name; `ordered` adds how they follow from row to row."""
         stats: dict[str, ValueStats] = {}
         for column in columns:
-            stats |= self._duckdb.profile(self._get_tally(frame, [column.name]), [column])
+            stats |= self._duckdb.profile(self._tallies.get(frame, [column.name]), [column])
             if ordered:
                 order = compute_order_stats(self._db, self._collect(frame, [column.name]), column)
                 stats[column.name] = replace(stats[column.name], order=order)
@@ -150,66 +177,55 @@ class Spark:
 
     # Counting
 
+    @answer_locally
     def count_classes(
         self, frame: SparkFrame, by: Sequence[str], *, present: Sequence[str] = ()
     ) -> list[tuple[int, int]]:
         """Return (rows, classes) ascending, of the rows that have a value in every column of `present`."""
         if by and not present and not self._tallies.has_tally(frame, by):
             return self._tallies.sizes(frame, by)
-        tally = self._get_tally(frame, list(dict.fromkeys((*by, *present))))
+        tally = self._tallies.get(frame, list(dict.fromkeys((*by, *present))))
         return self._duckdb.count_classes(tally, by, present=present)
 
+    @answer_locally
     def tally(
-        self,
-        frame: SparkFrame | Frame,
-        by: Sequence[str],
-        of: Mapping[str, OrderedReading | Column],
-        *,
-        among: Frame | None = None,
+        self, frame: SparkFrame, by: Sequence[str], of: Mapping[str, OrderedReading | Column], *, among: Any = None
     ) -> Tally:
         """Count classes, and the values of columns in them, one column at a time; `among`: only its classes."""
-        if isinstance(frame, Frame):
-            return self._duckdb.tally(frame, by, of, among=among)
         if among is not None:
             own = self._duckdb.tally(among, by, {})
-            counts = joins.count_tuples(self._session, self._db, frame, own.tuples)
+            counts = count_tuples(self._session, self._db, frame, own.tuples)
             return replace(own, sizes=counts.astype(np.int64))
         spreads = {
-            name: self._duckdb.tally(self._get_tally(frame, [*by, name]), by, {name: reading}).spreads[name]
+            name: self._duckdb.tally(self._tallies.get(frame, [*by, name]), by, {name: reading}).spreads[name]
             for name, reading in of.items()
         }
-        return replace(self._duckdb.tally(self._get_tally(frame, by), by, {}), spreads=spreads)
+        return replace(self._duckdb.tally(self._tallies.get(frame, by), by, {}), spreads=spreads)
 
+    @answer_locally
     def moments(
-        self, frame: SparkFrame | Frame, columns: Mapping[str, Column], *, released: ReleasedColumns | None = None
+        self, frame: SparkFrame, columns: Mapping[str, Column], *, released: ReleasedColumns | None = None
     ) -> tuple[int, Any, Any]:
         """Return how many records have a number in every column, and their means and covariances: see `Engine`."""
-        if released is not None and isinstance(frame, SparkFrame):
+        if released is not None:
             sums = compute_squared_errors(self._session, frame, released.frame, released.columns)
             records = self._tallies.count_rows(frame)
             return records, np.array([each.mean for each in released.columns]), np.diag(np.array(sums) / records)
-        if isinstance(frame, Frame) or self._tallies.count_rows(frame) <= counting.MAX_ROWS_TALLIED_WHOLE:
-            return self._duckdb.moments(self._collect(frame, [*columns]), columns, released=released)
+        if self._tallies.count_rows(frame) <= MAX_ROWS_TALLIED_WHOLE:
+            return self._duckdb.moments(self._collect(frame, [*columns]), columns)
         return compute_frame_moments(self._session, frame, [*columns.values()])
-
-    def _get_tally(self, frame: SparkFrame | Frame, names: Sequence[str]) -> Frame:
-        return frame if isinstance(frame, Frame) else self._tallies.get(frame, names)
 
     # Rows
 
-    def _collect(self, frame: SparkFrame | Frame, names: Sequence[str] | None = None) -> Frame:
-        """Return some columns, or all, as a DuckDB table."""
-        if isinstance(frame, Frame):
-            return frame
-        wanted = frame.layout.names if names is None else tuple(dict.fromkeys(names))
-        return joins.collect_columns(self._session, self._db, frame, wanted)
+    def _collect(self, frame: SparkFrame, names: Sequence[str]) -> Frame:
+        """Return some columns as a DuckDB table."""
+        return collect_columns(self._session, self._db, frame, tuple(dict.fromkeys(names)))
 
+    @answer_locally
     def collect(
-        self, frame: SparkFrame | Frame, columns: Mapping[str, ColumnRequest], *, rows: tuple[int, int] | None = None
+        self, frame: SparkFrame, columns: Mapping[str, ColumnRequest], *, rows: tuple[int, int] | None = None
     ) -> pa.Table:
         """Return columns as Arrow, in the order of the rows; `rows` is a range (start, stop) of them."""
-        if isinstance(frame, Frame):
-            return self._duckdb.collect(frame, columns, rows=rows)
         labels = {name: how for name, how in columns.items() if isinstance(how, ClassLabels)}
         arrays = {name: self._collect_labels(frame, how.recoding) for name, how in labels.items()}
         others = {name: how for name, how in columns.items() if name not in labels}
@@ -227,27 +243,25 @@ class Spark:
 
     def _collect_labels(self, frame: SparkFrame, recoding: Recoding) -> Any:
         if recoding.engine_labels is not None:
-            return joins.collect_labels(self._session, recoding, self._tallies.count_rows(frame))
+            return collect_labels(self._session, recoding, self._tallies.count_rows(frame))
         if recoding.tuples is None:
             return recoding.labels
-        return joins.label_rows(self._session, self._db, frame, recoding)
+        return label_rows(self._session, self._db, frame, recoding)
 
     def map_blocks(self, jobs: Any, pool: Any) -> Any:
         """Run jobs on blocks in the executors."""
         return run_in_executors(self._session, jobs, pool)
 
-    def regions(self, frame: SparkFrame | Frame, columns: RequestedColumns, route: Route) -> Regions:
+    @answer_locally
+    def regions(self, frame: SparkFrame, columns: RequestedColumns, route: Route) -> Regions:
         """Route every row to its region, in the executors."""
-        if isinstance(frame, Frame):
-            return self._duckdb.regions(frame, columns, route)
         rows = route_rows(self._session, self._db, frame, columns, route)
         return SparkRegions(self._session, rows, self._cached)
 
-    def take(self, frame: SparkFrame | Frame, places: Any, recoding: Recoding | None = None) -> tuple[Frame, Any]:
+    @answer_locally
+    def take(self, frame: SparkFrame, places: Any, recoding: Recoding | None = None) -> tuple[Frame, Any]:  # noqa: ARG002  places are those of the source
         """Return the rows at some places as a DuckDB table, and the indexes of the places that have a row."""
-        if isinstance(frame, Frame):
-            return self._duckdb.take(frame, places, recoding)
-        rows, present = joins.collect_rows_at(self._session, self._db, frame, places)
+        rows, present = collect_rows_at(self._session, self._db, frame, places)
         return self._duckdb.remember_schema(rows, self.schema(frame)), present
 
     # Recoding
@@ -261,23 +275,19 @@ class Spark:
             tally = self._tallies.get(frame, [name])
             own = recoding_sql.make_value_sql(self._db, tally, {name: how[name]}, schema)
             changes |= recoding_sql.count_changes(self._db, tally, own)
-            table = self._db.table(f"SELECT {own[name].value} AS c0 FROM {tally.table} LIMIT 0")
-            kinds[name] = self._db.types(table)[0]
-            self._db.drop(table)
+            kinds[name] = self._db.types(f"SELECT {own[name].value} AS c0 FROM {tally.table}")[0]
         values = {frame.layout.at(name): each.value for name, each in recoded.items()}
         rewritten = frame.rewrite(values, tuple(kinds.values()), self._make_name(), frame.layout)
         self._cached.append(rewritten.rows.persist())
         return recoding_sql.make_recoded(rewritten, recoded, changes)
 
-    def apply(self, frame: SparkFrame | Frame, recoding: Recoding, schema: Schema) -> SparkFrame | Frame:
+    @answer_locally
+    def apply(self, frame: SparkFrame, recoding: Recoding, schema: Schema) -> SparkFrame:
         """Apply a recoding: a new table without the dropped columns and rows, in the same order."""
-        if isinstance(frame, Frame):
-            return self._duckdb.apply(frame, recoding, schema)
-        release = joins.plan_columns(self._db, frame, recoding, schema)
-        join = joins.join_by_place if recoding.tuples is None else joins.join_by_tuple
+        release = plan_columns(self._db, frame, recoding, schema)
         with self._session.job():
-            rows = join(self._session, self._db, frame, recoding, release)
-            released = joins.select_release_columns(frame, rows, release, self._make_name())
+            rows = join_classes(self._session, self._db, frame, recoding, release)
+            released = select_release_columns(frame, rows, release, self._make_name())
         self._cached.append(released.rows)
         layout, values = released.layout, {name: release.values[name] for name in release.new_types}
         classes = recoding_sql.make_released_classes(self._db, replace(layout, order="rowid"), recoding, values)
@@ -296,7 +306,7 @@ class Spark:
         quoted: bool = False,
     ) -> str | None:
         """Write one file or a new table; the rows are collected on disk, one part at a time."""
-        local = self._collect(frame)
+        local = frame if isinstance(frame, Frame) else self._collect(frame, frame.names)
         self._require_unchanged()
         checksum = self._duckdb.write(local, target, schema, ordered=ordered, quoted=quoted)
         if isinstance(frame, SparkFrame):
@@ -314,3 +324,136 @@ def _unpersist(cached: list[Any]) -> None:
         with suppress(Exception):  # the session may be gone
             rows.unpersist()
     cached.clear()
+
+
+Floats = NDArray[np.float64]
+
+MAX_ROWS_TALLIED_WHOLE = 20_000  # a shorter table is tallied once, by all its columns
+MAX_VALUES_DESCRIBED = 1_000_000  # a column with more distinct values is described by a sample of them
+COUNT_COLUMN = "n"
+
+
+class SparkTallies:
+    """The tallies of the tables of a run."""
+
+    def __init__(self, session: JobSession, db: Database) -> None:
+        self._session, self._db = session, db
+        self._tallies: dict[str, list[Frame]] = {}
+        self._rows: dict[str, int] = {}
+
+    def count_rows(self, frame: SparkFrame) -> int:
+        """Return how many rows a table has."""
+        if frame.dense:
+            return frame.end
+        if frame.layout.table not in self._rows:
+            with self._session.job():
+                self._rows[frame.layout.table] = frame.rows.count()
+        return self._rows[frame.layout.table]
+
+    def get(self, frame: SparkFrame, names: Sequence[str]) -> Frame:
+        """Return the tally of some columns."""
+        tallies = self._tallies.setdefault(frame.layout.table, [])
+        wanted = tuple(name for name in frame.layout.names if name in {*names})
+        if not tallies and self.count_rows(frame) <= MAX_ROWS_TALLIED_WHOLE:
+            tallies.append(self._count_in_spark(frame, frame.layout.names))
+        wider = [tally for tally in tallies if {*wanted} <= {*tally.names}]
+        for tally in wider:
+            if tally.names == wanted:
+                return tally
+        narrowest = min(wider, key=lambda tally: len(tally.names), default=None)
+        tallies.append(self._narrow(narrowest, wanted) if narrowest else self._count_in_spark(frame, wanted))
+        return tallies[-1]
+
+    def _count_in_spark(self, frame: SparkFrame, names: tuple[str, ...]) -> Frame:
+        if not names:
+            table = self._db.table(f"SELECT CAST({self.count_rows(frame)} AS BIGINT) AS {COUNT_COLUMN}")
+            return _describe_tally(frame.layout, table, names)
+        with self._session.job():
+            arrow = _group(frame, names).toArrow()
+        return self._store(frame, names, arrow)
+
+    def _store(self, frame: SparkFrame, names: tuple[str, ...], arrow: Any) -> Frame:
+        typed = [f"{cast_from_spark(f'k{i}', frame.layout.sql_type(name))} AS c{i}" for i, name in enumerate(names)]
+        table = self._db.load(arrow, ", ".join([*typed, f"count AS {COUNT_COLUMN}"]))
+        return _describe_tally(frame.layout, table, names)
+
+    def _narrow(self, tally: Frame, names: tuple[str, ...]) -> Frame:
+        columns = [f"{tally.at(name)} AS c{i}" for i, name in enumerate(names)]
+        select = ", ".join([*columns, f"{tally.row_count_sql} AS {COUNT_COLUMN}"])
+        groups = f" GROUP BY {', '.join(group_keys(tally, names))}" if names else ""
+        return _describe_tally(tally, self._db.table(f"SELECT {select} FROM {tally.table}{groups}"), names)
+
+    def has_tally(self, frame: SparkFrame, names: Sequence[str]) -> bool:
+        """Return whether a tally of some columns exists, or comes with that of a short table."""
+        tallies = self._tallies.get(frame.layout.table, [])
+        return self.count_rows(frame) <= MAX_ROWS_TALLIED_WHOLE or any({*names} <= {*each.names} for each in tallies)
+
+    def sample(self, frame: SparkFrame, name: str) -> Frame:
+        """Return the tally of a column; if it has more than `MAX_VALUES_DESCRIBED` values, of a fixed sample."""
+        from pyspark.sql.functions import xxhash64
+
+        tallies = self._tallies.get(frame.layout.table, [])
+        if any(name in tally.names for tally in tallies) or self.count_rows(frame) <= MAX_VALUES_DESCRIBED:
+            return self.get(frame, [name])
+        with self._session.job():
+            arrow = _group(frame, [name]).orderBy(xxhash64("k0"), "k0").limit(MAX_VALUES_DESCRIBED).toArrow()
+        return self._store(frame, (name,), arrow)
+
+    def sizes(self, frame: SparkFrame, names: Sequence[str]) -> list[tuple[int, int]]:
+        """Return (rows, classes) ascending: how many classes of some columns have so many rows; counted in Spark."""
+        with self._session.job():
+            counts = _group(frame, names).groupBy("count").agg({"*": "count"}).toArrow()
+        return sorted(zip(*(column.to_pylist() for column in counts.columns), strict=True))
+
+    def sum_counts(self, frame: SparkFrame, counts: Sequence[str]) -> list[int]:
+        """Return counts over all rows of a long table, given as DuckDB's SQL."""
+        with self._session.job():
+            return [int(each or 0) for each in frame.count_by_sql(counts).collect()[0]]
+
+    def count_values(self, frame: SparkFrame, name: str) -> tuple[int, int]:
+        """Return how many rows have a value in a column, and about how many distinct ones there are."""
+        from pyspark.sql.functions import approx_count_distinct, col, count
+
+        c = col(frame.layout.at(name))
+        with self._session.job():
+            filled, distinct = frame.rows.select(count(c), approx_count_distinct(c)).collect()[0]
+        return int(filled), int(distinct)
+
+
+def _group(frame: SparkFrame, names: Sequence[str]) -> Any:
+    return frame.rows.select(*frame.keys(tuple(names))).groupBy(*(f"k{i}" for i in range(len(names)))).count()
+
+
+def _describe_tally(layout: Frame, table: str, names: tuple[str, ...]) -> Frame:
+    return replace(layout.select(names, table), order="rowid", weight=COUNT_COLUMN)
+
+
+def compute_frame_moments(
+    session: JobSession, frame: SparkFrame, columns: Sequence[Column]
+) -> tuple[int, Floats, Floats]:
+    """Return how many rows have a finite number in every column, and their means and covariances."""
+    names = [f"x{i}" for i in range(len(columns))]
+    with session.job():
+        rows = _compute_numbers(frame, columns, "x").dropna(subset=names).persist()
+        query = AggregateQuery(lambda aggregates: rows.selectExpr(*aggregates).collect()[0], "avg", "D")
+        moments = compute_moments(query, names)
+        rows.unpersist()
+    return moments
+
+
+def compute_squared_errors(
+    session: JobSession, original: SparkFrame, released: SparkFrame, columns: Sequence[NumericPair]
+) -> list[float]:
+    """Sum the squared errors of columns over all rows, by their places; the mean replaces values not released."""
+    before, after = [each.before for each in columns], [each.after for each in columns]
+    originals, releases = _compute_numbers(original, before, "x"), _compute_numbers(released, after, "y")
+    sums = [f"coalesce(sum(power(x{i} - coalesce(y{i}, {c.mean!r}D), 2)), 0D)" for i, c in enumerate(columns)]
+    with session.job():
+        return [float(each) for each in originals.join(releases, PLACE, "left").selectExpr(*sums).collect()[0]]
+
+
+def _compute_numbers(frame: SparkFrame, columns: Sequence[Column], letter: str) -> Any:
+    """Return numbers with their places; anything else is null."""
+    values = {f"{letter}{i}": number_sql(frame.layout, column) for i, column in enumerate(columns)}
+    finite = {name: f"CASE WHEN isfinite({value}) THEN {value} END" for name, value in values.items()}
+    return frame.compute(finite, dict.fromkeys(finite, "DOUBLE"))

@@ -195,7 +195,7 @@ def _open_database() -> Iterator[Database]:
     try:
         yield db
     finally:
-        db.connection.close()
+        db.close()
 
 
 def _read_in_executors(session: JobSession, surveys: Sequence[FileSurvey], layout: Frame) -> Any:

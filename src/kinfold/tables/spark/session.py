@@ -26,9 +26,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from kinfold.disk import folders
-from kinfold.disk.journal import defer_signals
+from kinfold.disk.folders import defer_signals
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable, explain_install
-from kinfold.tables.duckdb.connection import add_to_watch
+from kinfold.progress import add_to_watches
 from kinfold.tables.duckdb.recoding import misfit_error
 from kinfold.tables.resources import Resources, get_free_memory
 
@@ -93,7 +93,7 @@ class JobSession:
         self.spark, self._tag = spark, f"kinfold-{os.getpid()}-{next(_tag_numbers)}"
         self._running, self._stopped = 0, False
         logging.getLogger().addFilter(_is_not_from_py4j)
-        add_to_watch(self)
+        add_to_watches(self)
 
     def interrupt(self) -> None:
         """Cancel the job of this run, in another thread: the caller may be inside the job."""
@@ -124,6 +124,9 @@ class JobSession:
             done, total = sum(each.numCompletedTasks for each in known), sum(each.numTasks for each in known)
             return float(done / max(total, 1))
         return 0.0
+
+    def close_after_error(self) -> None:
+        """Do nothing: the session outlives a run."""
 
     @contextmanager
     def job(self) -> Iterator[None]:
