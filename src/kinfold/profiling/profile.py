@@ -18,12 +18,13 @@ from kinfold.profiling.hierarchy_proposals import ProposedHierarchy, propose_hie
 from kinfold.profiling.questions import Question
 from kinfold.profiling.roles import RoleProposal, Unit, assign_roles, find_unit, find_weights
 from kinfold.profiling.shapes import Shape, detect_shape, find_scale, needs_order
+from kinfold.profiling.value_hints import find_value_hints
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.column_names import Hint, find_hints, require_header
 from kinfold.tables.display import Displayable
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import compute_order_stats, count_unique_rows, count_value_pairs
-from kinfold.tables.schema import Column, Kind, Role, ValueStats
+from kinfold.tables.schema import Column, Kind, Role, Storage, ValueStats
 from kinfold.tables.text_values import (
     describe_formula_name,
     describe_formulas,
@@ -137,6 +138,8 @@ def choose_k(rows: int) -> int:
 
 def _observe_column(engine: Engine, frame: Any, column: Column, stats: ValueStats) -> RoleProposal:
     named = find_hints(column.name)
+    if column.storage is Storage.TEXT:
+        named |= find_value_hints(column.name, stats)
     order = compute_order_stats(engine, frame, column) if needs_order(column, stats) else None
     return RoleProposal(column, stats, named, detect_shape(column, stats, order, named))
 
