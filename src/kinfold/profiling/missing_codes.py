@@ -88,19 +88,21 @@ class _Numbers:
         return bool(self.values[0] <= code <= self.values[-1])
 
 
-def find_missing_codes(columns: Sequence[Column], stats: Mapping[str, ValueStats]) -> list[MissingCodes]:
-    """Return the codes for missing values of each column that has some."""
+def find_missing_codes(
+    columns: Sequence[Column], stats: Mapping[str, ValueStats], *, words: bool = True
+) -> list[MissingCodes]:
+    """Return the codes for missing values of each column that has some; without `words`, only numbers."""
     numbers = {column.name: _collect_numbers(column, stats[column.name]) for column in columns}
     apart = {name: _list_apart(own) for name, own in numbers.items() if own is not None}
     shared = Counter(code for codes in apart.values() for code in codes)
     findings: list[MissingCodes] = []
     for column in columns:
-        by_label = [code for code, label in column.labels.items() if _is_missing_word(label)]
-        words = _find_words(column, stats[column.name])
+        by_label = [code for code, label in column.labels.items() if is_missing_word(label)]
+        missing_words = _find_words(column, stats[column.name]) if words else ()
         own = numbers[column.name]
         judged = _judge_numbers(own, {code for code in shared if shared[code] > 1}) if own is not None else {}
         judged |= {float(code): "" for code in by_label if _is_number(code)}
-        findings += _describe_findings(column, stats[column.name], words, judged)
+        findings += _describe_findings(column, stats[column.name], missing_words, judged)
     return findings
 
 
@@ -125,23 +127,24 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _is_missing_word(text: str) -> bool:
+def is_missing_word(text: str) -> bool:
+    """Whether a text is a word for a missing value, in some language."""
     return " ".join(text.replace("\u2019", "'").split()).casefold() in MISSING_WORDS
 
 
 def _find_words(column: Column, stats: ValueStats) -> tuple[str, ...]:
     """Return the values of a column of text that are words for missing."""
+    if column.likely_type is not None and not column.likely_type.others:
+        return column.likely_type.missing_words
     if column.storage is not Storage.TEXT:
         return ()
-    if column.likely_type is not None:
-        return column.likely_type.missing_words
-    words = [value for value in stats.values if _is_missing_word(value)]
-    others = [value for value in stats.values if not _is_missing_word(value)]
-    if len(others) < max(MIN_OTHERS, len(words)):
+    words = [value for value in stats.values if is_missing_word(value)]
+    others = [value for value in stats.values if not is_missing_word(value)]
+    if len(others) < MIN_OTHERS:
         return ()
     short = sum(len(value.strip()) <= 3 for value in others) >= 0.5 * len(others)  # NA is also a code of Namibia
-    taken = (word for word in words if word.strip().casefold() not in CATEGORY_WORDS)
-    return tuple(sorted(word.strip() for word in taken if not (short and word.strip().isalpha() and len(word) <= 3)))
+    certain = (word for word in words if word.strip().casefold() not in CATEGORY_WORDS)
+    return tuple(sorted(word.strip() for word in certain if not (short and word.strip().isalpha() and len(word) <= 3)))
 
 
 def _collect_numbers(column: Column, stats: ValueStats) -> _Numbers | None:

@@ -25,6 +25,7 @@ from kinfold.tables.display import Displayable
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import compute_order_stats, count_unique_rows, count_value_pairs
 from kinfold.tables.schema import Column, Kind, Role, Storage, ValueStats
+from kinfold.tables.source_form import ColumnForm
 from kinfold.tables.text_values import (
     describe_formula_name,
     describe_formulas,
@@ -57,6 +58,8 @@ class ColumnProfile:
     l: int | None = None
     order: tuple[str, ...] = ()  # of an ordinal column of text
     hierarchy: ProposedHierarchy | None = None  # proposed generalization
+    na: tuple[str, ...] = ()  # codes for missing values
+    unit: tuple[str, ...] = ()  # before or after its numbers
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, without labels of the hierarchy, which are values of the table."""
@@ -106,12 +109,13 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
     variety = partial(_compute_variety, engine, frame)
     stats = engine.profile(frame, list(schema))
     columns = assign_roles([_observe_column(engine, frame, column, stats[column.name]) for column in schema], variety)
+    forms = frame.form.get_columns(schema.names)
     k = choose_k(schema.rows)
     unit = find_unit(columns, variety, k)
     text_warnings = [warning for column in columns for warning in _list_text_warnings(engine, frame, column)]
     return Profile(
         schema.rows,
-        tuple(_profile_column(proposal) for proposal in columns),
+        tuple(_profile_column(proposal, forms.get(proposal.name, ColumnForm())) for proposal in columns),
         tuple(_find_combinations(engine, frame, columns, progress)),
         (*schema.notes, *_list_role_warnings(columns, unit), *text_warnings),
         k=k,
@@ -138,6 +142,8 @@ def choose_k(rows: int) -> int:
 
 def _observe_column(engine: Engine, frame: Any, column: Column, stats: ValueStats) -> RoleProposal:
     named = find_hints(column.name)
+    if form := frame.form.get_columns([column.name]).get(column.name):
+        named |= {Hint.MEASURE} if form.unit else set()
     if column.storage is Storage.TEXT:
         named |= find_value_hints(column.name, stats)
     order = compute_order_stats(engine, frame, column) if needs_order(column, stats) else None
@@ -150,7 +156,7 @@ def _compute_variety(engine: Engine, frame: Any, one: str, other: str) -> float:
     return pairs / max(values, 1)
 
 
-def _profile_column(proposal: RoleProposal) -> ColumnProfile:
+def _profile_column(proposal: RoleProposal, form: ColumnForm) -> ColumnProfile:
     column, stats, shape, role = proposal.column, proposal.stats, proposal.shape, proposal.role
     facts = ColumnProfile(
         column.name,
@@ -162,6 +168,8 @@ def _profile_column(proposal: RoleProposal) -> ColumnProfile:
         str(role),
         proposal.reason,
         order=find_scale(stats.values) if shape is Shape.SCALE else (),
+        na=form.na,
+        unit=form.unit,
     )
     if role not in (Role.QUASI, Role.CONFIDENTIAL):
         return facts
