@@ -32,7 +32,7 @@ BUDGET = {
     "models": (7, 850),
     "papers": (9, 2_420),
     "policy": (16, 3_520),
-    "profiling": (8, 1_230),
+    "profiling": (11, 1_800),
     "profiling/frameworks": (1, 220),
     "release": (8, 1_380),
     "release/report": (10, 2_010),
@@ -40,7 +40,7 @@ BUDGET = {
     "tables": (16, 2_850),
     "tables/databases": (6, 1_030),
     "tables/duckdb": (8, 2_020),
-    "tables/readers": (10, 2_320),
+    "tables/readers": (11, 2_600),
     "tables/spark": (8, 1_810),
 }
 ENGINE_VERBS = 14

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from kinfold.methods.generalize.lattice import Lattice
     from kinfold.methods.generalize.mu_argus import MuArgusState
     from kinfold.profiling.profile import Profile
+    from kinfold.profiling.source_detection import Readings
 
 MISSING_TEXTS = ("",)  # an empty text is a missing value in every source, because CSV cannot distinguish the two
 
@@ -380,23 +381,25 @@ def profile(source: Any, *, progress: StageProgress | None = None, **written: An
     declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=keywords).source.form
     with open_detected(source, declared) as (engine, frame, readings):
         result = profile_frame(engine, frame, partial(report, "combinations"))
-        return replace(result, source=frame.form.to_dict(), readings=readings)
+        return readings.complete(result, frame.form)
 
 
 @contextmanager
 def open_detected(
     source: Any, declared: SourceForm, *, guessing: bool = True
-) -> Iterator[tuple[Engine, Any, tuple[str, ...]]]:
-    """Read a table in its declared or detected format; yield the engine, its frame, and notes on what was guessed."""
-    from kinfold.profiling.source_detection import describe_readings, detect_form
+) -> Iterator[tuple[Engine, Any, Readings]]:
+    """Read a table in its declared or detected format; yield the engine, its frame, and what was guessed."""
+    from kinfold.profiling.source_detection import Detection, describe_readings, detect_form
 
     rows = resolve_source(source)
     with open_engine(None, rows) as engine:
         first = frame = engine.read(rows, MISSING_TEXTS, declared)
-        detected = detect_form(engine.schema(first), declared) if guessing else declared
-        if detected != declared:
-            frame = engine.read(rows, MISSING_TEXTS, detected)
-        yield engine, frame, describe_readings(engine.schema(first), engine.schema(frame), declared, detected)
+        schema, detection = engine.schema(first), Detection(declared)
+        if guessing:
+            detection = detect_form(schema, engine.profile(first, list(schema)), declared)
+        if detection.form != declared:
+            frame = engine.read(rows, MISSING_TEXTS, detection.form)
+        yield engine, frame, describe_readings(schema, engine.schema(frame), declared, detection)
 
 
 def open_engine(policy: Policy | None = None, *sources: Any) -> Any:

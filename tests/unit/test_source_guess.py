@@ -124,6 +124,7 @@ def found(tmp_path: Path, *values: str, **declared: Any) -> tuple[dict[str, Any]
     """What is guessed of a table with such a column, the kind of the column, and what is told."""
     profile = kinfold.profile(column(tmp_path, *values), **declared)
     guessed = {key: value for key, value in profile.source.items() if key not in ("separator", "encoding")}
+    guessed |= {"column": profile.columns[0].na} if profile.columns[0].na else {}
     return guessed, profile.columns[0].kind, "\n".join(profile.readings)
 
 
@@ -152,7 +153,7 @@ def test_marks_of_numbers(tmp_path: Path, values: tuple[str, ...], guessed: dict
 @pytest.mark.parametrize("word", ["NA", "n/a", "-", ".", "?", "NULL", "#N/A", "nan", "k.A.", "..", "None"])
 def test_a_column_of_numbers_with_a_few_words_is_a_column_of_numbers(tmp_path: Path, word: str) -> None:
     guessed, kind, told = found(tmp_path, "1.5", word, word, *FILLING)
-    assert (guessed, kind) == ({"na": [word]}, "continuous")
+    assert (guessed, kind) == ({"column": (word,)}, "continuous")
     assert f"guessed: {word!r} means missing" in told
     assert "'x' 2" in told
 
@@ -170,7 +171,7 @@ def test_words_among_words_are_words(tmp_path: Path) -> None:
 
 
 def test_codes_with_a_zero_before_them_are_no_numbers(tmp_path: Path) -> None:
-    assert found(tmp_path, "02138", "02139", "NA", "01234", "05678")[:2] == ({}, "nominal")
+    assert found(tmp_path, "02138", "02139", "NA", "01234", "05678")[:2] == ({"column": ("NA",)}, "nominal")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_codes_with_a_zero_before_them_are_no_numbers(tmp_path: Path) -> None:
         (("31.12.2024", "1.2.2023"), {"dates": "%d.%m.%Y"}, "date"),
         (("31/12/2024", "01/02/2023"), {"dates": "%d/%m/%Y"}, "date"),
         (("12/31/2024", "01/02/2023"), {"dates": "%m/%d/%Y"}, "date"),
-        (("31.12.2024", "NA", *["1.2.2023"] * 9), {"na": ["NA"], "dates": "%d.%m.%Y"}, "date"),
+        (("31.12.2024", "NA", *["1.2.2023"] * 9), {"column": ("NA",), "dates": "%d.%m.%Y"}, "date"),
         (("2024-12-31T10:11:12.000Z", "2023-01-02T00:00:00.000Z"), {}, "date"),
         (("2024-12-31T10:11:12+01:00", "2023-06-02T00:00:00+02:00"), {}, "date"),
         (("2024-12-31T10:11:12.5", "2023-01-02T00:00:00.25"), {}, "date"),
@@ -247,10 +248,10 @@ def test_a_starter_policy_says_how_the_table_is_written(tmp_path: Path) -> None:
     assert written["source"] == {
         "separator": ";",
         "encoding": "cp1252",
-        "na": ["NA"],
         "decimal": ",",
         "thousands": ".",
     }
+    assert written["columns"]["x"]["na"] == ["NA"]
     assert Policy.parse(written).source.form.thousands == "."
 
 

@@ -18,12 +18,14 @@ from kinfold.profiling.hierarchy_proposals import ProposedHierarchy, propose_hie
 from kinfold.profiling.questions import Question
 from kinfold.profiling.roles import RoleProposal, Unit, assign_roles, find_unit, find_weights
 from kinfold.profiling.shapes import Shape, detect_shape, find_scale, needs_order
+from kinfold.profiling.value_hints import find_value_hints
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.column_names import Hint, find_hints, require_header
 from kinfold.tables.display import Displayable
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import compute_order_stats, count_unique_rows, count_value_pairs
-from kinfold.tables.schema import Column, Kind, Role, ValueStats
+from kinfold.tables.schema import Column, Kind, Role, Storage, ValueStats
+from kinfold.tables.source_form import ColumnForm
 from kinfold.tables.text_values import (
     describe_formula_name,
     describe_formulas,
@@ -56,6 +58,8 @@ class ColumnProfile:
     l: int | None = None
     order: tuple[str, ...] = ()  # of an ordinal column of text
     hierarchy: ProposedHierarchy | None = None  # proposed generalization
+    na: tuple[str, ...] = ()  # codes for missing values
+    unit: tuple[str, ...] = ()  # before or after its numbers
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, without labels of the hierarchy, which are values of the table."""
@@ -105,12 +109,13 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
     variety = partial(_compute_variety, engine, frame)
     stats = engine.profile(frame, list(schema))
     columns = assign_roles([_observe_column(engine, frame, column, stats[column.name]) for column in schema], variety)
+    forms = frame.form.get_columns(schema.names)
     k = choose_k(schema.rows)
     unit = find_unit(columns, variety, k)
     text_warnings = [warning for column in columns for warning in _list_text_warnings(engine, frame, column)]
     return Profile(
         schema.rows,
-        tuple(_profile_column(proposal) for proposal in columns),
+        tuple(_profile_column(proposal, forms.get(proposal.name, ColumnForm())) for proposal in columns),
         tuple(_find_combinations(engine, frame, columns, progress)),
         (*schema.notes, *_list_role_warnings(columns, unit), *text_warnings),
         k=k,
@@ -137,6 +142,10 @@ def choose_k(rows: int) -> int:
 
 def _observe_column(engine: Engine, frame: Any, column: Column, stats: ValueStats) -> RoleProposal:
     named = find_hints(column.name)
+    if form := frame.form.get_columns([column.name]).get(column.name):
+        named |= {Hint.MEASURE} if form.unit else set()
+    if column.storage is Storage.TEXT:
+        named |= find_value_hints(column.name, stats)
     order = compute_order_stats(engine, frame, column) if needs_order(column, stats) else None
     return RoleProposal(column, stats, named, detect_shape(column, stats, order, named))
 
@@ -147,7 +156,7 @@ def _compute_variety(engine: Engine, frame: Any, one: str, other: str) -> float:
     return pairs / max(values, 1)
 
 
-def _profile_column(proposal: RoleProposal) -> ColumnProfile:
+def _profile_column(proposal: RoleProposal, form: ColumnForm) -> ColumnProfile:
     column, stats, shape, role = proposal.column, proposal.stats, proposal.shape, proposal.role
     facts = ColumnProfile(
         column.name,
@@ -159,6 +168,8 @@ def _profile_column(proposal: RoleProposal) -> ColumnProfile:
         str(role),
         proposal.reason,
         order=find_scale(stats.values) if shape is Shape.SCALE else (),
+        na=form.na,
+        unit=form.unit,
     )
     if role not in (Role.QUASI, Role.CONFIDENTIAL):
         return facts

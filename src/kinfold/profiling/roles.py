@@ -15,7 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, is_nearly_unique
-from kinfold.tables.column_names import IDENTIFYING_HINTS, PUBLICLY_KNOWN_HINTS, SENSITIVE_HINTS, Hint
+from kinfold.tables.column_names import (
+    IDENTIFYING_HINTS,
+    PUBLICLY_KNOWN_HINTS,
+    SENSITIVE_HINTS,
+    Hint,
+    find_hints,
+)
 from kinfold.tables.schema import Column, Role, Storage, ValueStats
 
 MAX_QUASI = 8
@@ -92,12 +98,17 @@ def _propose_alone(proposal: RoleProposal) -> RoleProposal:
     if _names_people(proposal):
         return proposal.with_role(Role.IDENTIFIER, "its name says that it identifies")
     if proposal.sensitive_hint or proposal.shape is Shape.DIAGNOSIS:
-        by_name = [f"its name hints at {proposal.sensitive_hint.phrase}"] if proposal.sensitive_hint else []
+        by_name = [_describe_hint(proposal, proposal.sensitive_hint)] if proposal.sensitive_hint else []
         return proposal.with_role(Role.CONFIDENTIAL, reason, *by_name, "must not be inferred")
     if not proposal.known_hint and proposal.shape is Shape.AMOUNT:
         return proposal.with_role(Role.CONFIDENTIAL, reason, "must not be inferred")
-    by_name = [f"its name hints at {proposal.known_hint.phrase}"] if proposal.known_hint else []
+    by_name = [_describe_hint(proposal, proposal.known_hint)] if proposal.known_hint else []
     return proposal.with_role(Role.QUASI, reason, *by_name, "others may know it")
+
+
+def _describe_hint(proposal: RoleProposal, hint: Hint) -> str:
+    by_name = hint in find_hints(proposal.name)
+    return f"its {'name hints' if by_name else 'values hint'} at {hint.phrase}"
 
 
 def _names_people(proposal: RoleProposal) -> bool:

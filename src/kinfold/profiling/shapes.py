@@ -14,7 +14,8 @@
 
 Integers are names and not quantities if neighbouring values do not have similar frequencies: the frequencies of ages
 change smoothly, while those of region numbers do not. In doubt they are names, because a mode never creates a new
-value and an average may.
+value and an average may. The name of a column can say that its integers are measured or money. Integers are ages if the
+name says so, or if the name says nothing and they reach from 25 or less to 60 or more: blood pressures do not.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from kinfold.hierarchies import TOP
-from kinfold.tables.column_names import Hint
+from kinfold.tables.column_names import IDENTIFYING_HINTS, Hint
 from kinfold.tables.schema import Column, Kind, OrderStats, Storage, ValueStats
 
 MAX_SCALE_VALUES = 30  # longer lists are not a scale
@@ -84,11 +85,20 @@ def _get_band_start(value: str) -> tuple[float, int] | None:
 MAX_CODE_VALUES = 20  # a column with fewer values is a code
 ALMOST_ALL = 0.95  # share of different values above which values are unique
 MIN_SMOOTHNESS = 0.4  # correlation of neighbouring frequencies above which numbers are quantities
+MAX_GRADES = 7  # different numbers that may be grades even if the name says that they are measured
 MAX_AGE = 120
+MAX_AGE_GROUPS = 20
+MAX_YOUNGEST = 25  # the lowest number of a column without a telling name is at most this if the numbers are ages
+MIN_OLDEST = 60  # and the highest is at least this
+MIN_ROWS_FOR_RANGE = 30  # the range of fewer values says little
+MIN_EVEN_SPREAD = (
+    0.3  # distance of the quartiles, as a share of the range: 0.5 for equal frequencies, 0.2 for a bell curve
+)
 YEAR_RANGE = (1850, 2100)
 MIN_SENTENCE_WORDS = 4  # words
 MIN_TEXT_LETTERS = 40  # letters
 MAX_ROWS_PER_UNIT = 30  # average rows of a household or a person
+QUANTITY_HINTS = frozenset((Hint.MEASURE, Hint.MONEY))
 
 ICD10 = re.compile(r"[A-TV-Z][0-9][0-9AB](\.?[0-9A-KXZ]{1,4})?[-+*]?")
 NUMBERED_CODE = re.compile(r"[^\W\d_]{0,4}[-_ ]?[0-9]{3,}[-_ ]?[^\W\d_]?")  # P00123, 4711-B
@@ -171,23 +181,39 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
 
 
 def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
-    if is_nearly_unique(stats) and _looks_assigned(stats, order):
+    quantity = bool(hints & QUANTITY_HINTS) and hints.isdisjoint(IDENTIFYING_HINTS)
+    if not quantity and is_nearly_unique(stats) and _looks_assigned(stats, order):
         return Shape.OWN_NUMBER
-    if Hint.AGE in hints and stats.low >= 0 and stats.high <= MAX_AGE and stats.distinct > 2:
+    if Hint.AGE in hints and _are_possible_ages(stats):
         return Shape.AGE
-    if stats.distinct <= MAX_CODE_VALUES and stats.mean_count >= 2:
+    if stats.distinct <= (MAX_GRADES if quantity else MAX_CODE_VALUES) and stats.mean_count >= 2:
         return Shape.CODE
+    if quantity:
+        return Shape.AMOUNT
     if Hint.PLACE in hints or Hint.WORK in hints:
         return Shape.POST_CODE if _matches(stats, POST_CODE) else Shape.MANY_CODES
     if YEAR_RANGE[0] <= stats.low and stats.high <= YEAR_RANGE[1]:
         return Shape.YEAR
     if stats.low >= 0 and stats.high <= MAX_AGE:
-        return Shape.AGE if stats.mean_count < 4 or _is_quantity(stats) else Shape.MANY_CODES
+        smooth = stats.mean_count < 4 or _is_quantity(stats)
+        return (Shape.AGE if _span_lives(stats, hints) else Shape.AMOUNT) if smooth else Shape.MANY_CODES
     if _comes_in_runs(stats, order) and _is_even(stats):
         return Shape.SHARED_NUMBER
     if stats.mean_count < 5 or _is_rounded(stats) or _is_quantity(stats):
         return Shape.AMOUNT
     return Shape.MANY_CODES
+
+
+def _are_possible_ages(stats: ValueStats) -> bool:
+    """Whether numbers of a column whose name says age can be years; a few small numbers are groups of ages."""
+    groups = stats.distinct <= MAX_AGE_GROUPS and stats.high <= MAX_AGE_GROUPS and stats.mean_count >= 5
+    return stats.low >= 0 and stats.high <= MAX_AGE and stats.distinct > 2 and not groups
+
+
+def _span_lives(stats: ValueStats, hints: frozenset[Hint]) -> bool:
+    """Whether numbers reach from the young to the old, and the name of their column has no other meaning."""
+    spans = stats.low <= MAX_YOUNGEST and stats.high >= MIN_OLDEST
+    return (spans or stats.filled < MIN_ROWS_FOR_RANGE) and hints <= {Hint.AGE, Hint.BODY}
 
 
 def _looks_assigned(stats: ValueStats, order: OrderStats | None) -> bool:
@@ -211,7 +237,13 @@ def _comes_in_runs(stats: ValueStats, order: OrderStats | None) -> bool:
 
 def _is_even(stats: ValueStats) -> bool:
     """Whether numbers are evenly distributed, like assigned numbers and unlike amounts of money."""
-    return abs(stats.mean - (stats.low + stats.high) / 2) <= 0.1 * (stats.high - stats.low)
+    span = stats.high - stats.low
+    if abs(stats.mean - (stats.low + stats.high) / 2) > 0.1 * span:
+        return False
+    if not stats.complete:
+        return True
+    first, third = np.quantile([float(value) for value in stats.values], (0.25, 0.75))
+    return bool(third - first >= MIN_EVEN_SPREAD * span)
 
 
 def _is_rounded(stats: ValueStats) -> bool:
@@ -228,8 +260,8 @@ def _matches(stats: ValueStats, pattern: re.Pattern[str]) -> bool:
 
 def _is_quantity(stats: ValueStats) -> bool:
     """Whether neighbouring values have similar frequencies."""
-    if not stats.complete:
-        return False
+    if not stats.complete:  # codes usually have the same number of digits
+        return stats.low <= 0 or len(str(int(stats.low))) < len(str(int(stats.high)))
     values = np.array([float(value) for value in stats.values])
     counts = np.array(stats.counts, np.float64)[np.argsort(values)]
     if stats.high - stats.low + 1 <= 1.5 * stats.distinct:  # if few values are absent, they count as 0

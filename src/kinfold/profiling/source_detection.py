@@ -1,40 +1,189 @@
 """Source detection: how a table is written, one answer for all of its columns, and what stays undecided.
 
+units       a currency or a unit before or after every number of a column: $254.82, 1.234 EUR, 12 kg, 85 %
 marks       a decimal comma or thousands separators: what fits every numeric column; if commas may be either, or columns
             contradict each other, nothing is guessed
-missing     known words for missing values in columns of numbers or dates; they count in every column
+missing     codes and words for missing values, by column: see `missing_codes`
 dates       formats other than ISO that fit every date of a column; one column decides for others that do not show
             whether the day or the month comes first
 
-Declared settings are not guessed. Every guess is reported.
+Declared settings are not guessed. Every guess is reported; doubtful codes become questions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from kinfold.tables.schema import Column, Schema, Storage
-from kinfold.tables.source_form import SourceForm, choose_date_format, describe_likely_type, suggest_source_keys
+import tomlkit
+
+from kinfold.profiling.missing_codes import MissingCodes, find_missing_codes, is_missing_word
+from kinfold.profiling.profile import Profile
+from kinfold.profiling.questions import REMOVES_KEY, Question, name_question
+from kinfold.tables.readers.type_inference import NUMBER_LIKE_PATTERN, NUMBER_MARKS
+from kinfold.tables.schema import Column, LikelyType, Schema, Storage, ValueStats
+from kinfold.tables.source_form import (
+    ColumnForm,
+    SourceForm,
+    build_mark_pattern,
+    build_number_pattern,
+    choose_date_format,
+    describe_likely_type,
+    suggest_source_keys,
+)
 
 PLAIN_POINT = (".", "")
 DEFAULT_VALUES = {"separator": ",", "encoding": ("utf-8", "utf-8-sig")}  # not written to a policy
+MIN_UNIT_SHARE = 0.9  # of the values of a column that are numbers with a unit
+MIN_UNIT_NUMBERS = 3  # different ones
+_units = tomllib.loads(Path(__file__).with_name("units.toml").read_text("utf-8"))
+CURRENCIES: frozenset[str] = frozenset(_units["currencies"].split())
+_before, _after = (
+    "|".join(map(re.escape, sorted(units, key=lambda unit: (-len(unit), unit))))
+    for units in (CURRENCIES, CURRENCIES | {*_units["units"].split()})
+)
+WITH_UNIT = re.compile(
+    rf"(?P<sign>[+-]?)\s*(?P<before>{_before})?\s*(?P<number>{NUMBER_LIKE_PATTERN})\s*(?P<after>{_after})?"
+)
 
 
-def detect_form(schema: Schema, declared: SourceForm) -> SourceForm:
-    """Return the format of a table: what is declared, and the rest as detected in its columns of text."""
+class Detection(NamedTuple):
+    """How a table is written, and what only the steward can answer."""
+
+    form: SourceForm
+    questions: tuple[Question, ...] = ()
+
+
+class Readings(NamedTuple):
+    """What was guessed about a table, for the profile."""
+
+    notes: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+    repeated: tuple[str, ...] = ()  # notes of the reader that say the same
+
+    def complete(self, result: Profile, form: SourceForm) -> Profile:
+        """Return a profile with the form of its table."""
+        warnings = tuple(warning for warning in result.warnings if warning not in self.repeated)
+        questions = (*self.questions, *result.questions)
+        return replace(result, source=form.to_dict(), readings=self.notes, questions=questions, warnings=warnings)
+
+
+class _UnitReading(NamedTuple):
+    """The units of a column, and its numbers without them as texts."""
+
+    units: tuple[str, ...]
+    numbers: Mapping[str, str]  # by the value as written
+
+
+def detect_form(schema: Schema, stats: Mapping[str, ValueStats], declared: SourceForm) -> Detection:
+    """Return the format of a table: what is declared, and the rest as detected in its columns."""
+    units = {c.name: unit for c in schema if (unit := _detect_unit(c, stats[c.name]))}
+    schema = replace(schema, columns=tuple(_with_unit(c, stats[c.name], units.get(c.name)) for c in schema))
     detected = declared
     if not declared.has_marks:
         decimal, thousands = _detect_marks(schema)
         detected = replace(detected, decimal=decimal, thousands=thousands)
-    if not declared.na:
-        likely = [c.likely_type for c in schema if c.likely_type and not c.likely_type.others]
-        detected = replace(detected, na=tuple(sorted({word for each in likely for word in each.missing_words})))
     if not declared.dates:
         formats = [form for c in schema if (form := _detect_date_format(c)) and not form.startswith("%Y-%m-%d")]
         detected = replace(detected, dates=tuple(dict.fromkeys(formats)))
-    return detected
+    plain = [_read_plain(c, stats[c.name], units.get(c.name), detected) for c in schema]
+    codes = find_missing_codes([c for c, _ in plain], {c.name: own for c, own in plain}, words=not declared.na)
+    own = {
+        c.name: ColumnForm(_merge_codes(codes, c.name), units[c.name].units if c.name in units else ()) for c in schema
+    }
+    own |= dict(declared.columns)
+    columns = tuple((name, form) for name, form in own.items() if any(form))
+    return Detection(replace(detected, columns=columns), _ask_about_codes(codes))
+
+
+def _merge_codes(codes: Sequence[MissingCodes], column: str) -> tuple[str, ...]:
+    return tuple(code for each in codes if each.column == column for code in each.codes)
+
+
+def _ask_about_codes(codes: Sequence[MissingCodes]) -> tuple[Question, ...]:
+    """Return a question for each column with doubtful codes."""
+    questions: list[Question] = []
+    for doubt in (each for each in codes if each.doubtful):
+        listed = " and ".join(doubt.codes)
+        certain = tuple(c for each in codes if each.column == doubt.column and not each.doubtful for c in each.codes)
+        proposed = write_codes((*certain, *doubt.codes)).as_string()
+        others = write_codes(certain).as_string() if certain else REMOVES_KEY
+        questions.append(
+            Question(
+                name_question(f"na {doubt.column}", [each.name for each in questions]),
+                f"Does {listed} in '{doubt.column}' mean that the value is missing?",
+                f"{doubt.rows:,} records have it; {doubt.reason}",
+                f"columns.{tomlkit.key(doubt.column).as_string()}.na",
+                proposed,
+                (proposed, others),
+            )
+        )
+    return tuple(questions)
+
+
+def write_codes(codes: Sequence[str]) -> Any:
+    """Return codes for missing values as an array of TOML: whole numbers as numbers, other codes as texts.
+
+    >>> write_codes(["-9", "k.A."]).as_string()
+    '[-9, "k.A."]'
+    """
+    return tomlkit.item([int(code) if re.fullmatch("0|-?[1-9][0-9]*", code) else code for code in codes])
+
+
+def _detect_unit(column: Column, stats: ValueStats) -> _UnitReading | None:
+    """Return the units of a column of text in which almost all values are numbers with a unit."""
+    if column.storage is not Storage.TEXT or column.likely_type is not None:
+        return None
+    filled = [(value, n) for value, n in zip(stats.values, stats.counts, strict=True) if not is_missing_word(value)]
+    matches = {value: match for value, _ in filled if (match := WITH_UNIT.fullmatch(value.strip()))}
+    units = dict.fromkeys(unit for match in matches.values() for unit in match.group("before", "after") if unit)
+    rows, total = sum(n for value, n in filled if value in matches), sum(n for _, n in filled)
+    numbers = {value: match["sign"] + match["number"] for value, match in matches.items()}
+    if not units or rows < MIN_UNIT_SHARE * total or len(set(numbers.values())) < MIN_UNIT_NUMBERS:
+        return None
+    marked = sum(n for value, n in filled if value in matches and any(matches[value].group("before", "after")))
+    return _UnitReading(tuple(units), numbers) if marked >= 0.5 * total else None
+
+
+def _with_unit(column: Column, stats: ValueStats, unit: _UnitReading | None) -> Column:
+    """Return a column whose numbers have a unit as one that is likely to hold numbers."""
+    if unit is None:
+        return column
+    counts = dict(zip(stats.values, stats.counts, strict=True))
+    fitting = [marks for marks in NUMBER_MARKS if _fit_marks(unit, marks)]
+    others = sum(n for value, n in counts.items() if value not in unit.numbers and not is_missing_word(value))
+    words = tuple(value.strip() for value in stats.values if is_missing_word(value))
+    matching = sum(counts[value] for value in unit.numbers)
+    likely = LikelyType("number", matching, others, tuple(fitting), words) if fitting else None
+    return replace(column, likely_type=likely)
+
+
+def _fit_marks(unit: _UnitReading, marks: tuple[str, str]) -> bool:
+    """Whether all numbers can be written with these marks; money has no three decimals."""
+    pattern = re.compile(build_number_pattern(*marks))
+    money = bool({*unit.units} & CURRENCIES)
+    thousandth = re.compile(rf".*{build_mark_pattern(marks[0])}[0-9]{{3}}")
+    texts = unit.numbers.values()
+    return all(map(pattern.fullmatch, texts)) and not (money and any(map(thousandth.fullmatch, texts)))
+
+
+def _read_plain(
+    column: Column, stats: ValueStats, unit: _UnitReading | None, form: SourceForm
+) -> tuple[Column, ValueStats]:
+    """Return a column of text that will be read as numbers as a column of numbers."""
+    likely = column.likely_type
+    if likely is None or likely.sort != "number" or likely.others or column.storage is not Storage.TEXT:
+        return column, stats
+    if (form.decimal, form.thousands) not in likely.notations:
+        return column, stats
+    texts = [unit.numbers.get(value, value) if unit else value.strip() for value in stats.values]
+    mark = build_mark_pattern(form.thousands) if form.thousands else None
+    plain = [(re.sub(mark, "", text) if mark else text).replace(form.decimal, ".") for text in texts]
+    return replace(column, storage=Storage.NUMBER), replace(stats, values=tuple(plain))
 
 
 def _detect_marks(schema: Schema) -> tuple[str, str]:
@@ -70,11 +219,14 @@ def select_source_keys(source: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in source.items() if value not in DEFAULT_VALUES.get(key, ())}
 
 
-def describe_readings(before: Schema, after: Schema, declared: SourceForm, form: SourceForm) -> tuple[str, ...]:
-    """Return notes on what was guessed, by column, and on texts that could be more than text."""
+def describe_readings(before: Schema, after: Schema, declared: SourceForm, detection: Detection) -> Readings:
+    """Return what was guessed, by column, and which texts could be more than text."""
+    form = detection.form
     guesses = {
         _describe_marks: (form.decimal, form.thousands) != (declared.decimal, declared.thousands),
+        _describe_units: True,
         _describe_missing: form.na != declared.na,
+        _describe_codes: True,
         _describe_dates: form.dates != declared.dates,
     }
     notes = [
@@ -82,7 +234,8 @@ def describe_readings(before: Schema, after: Schema, declared: SourceForm, form:
         for describe, guessed in guesses.items()
         for line in describe(before, after, form)
     ]
-    return (*notes, *_describe_undecided(after, form))
+    repeated = tuple(note for note in after.notes if note not in before.notes)
+    return Readings((*notes, *_describe_undecided(after, form)), detection.questions, repeated)
 
 
 def _describe_marks(before: Schema, after: Schema, form: SourceForm) -> Iterator[str]:
@@ -93,12 +246,29 @@ def _describe_marks(before: Schema, after: Schema, form: SourceForm) -> Iterator
         yield f"numbers are written with decimal {form.decimal!r}{thousands}{where}"
 
 
+def _describe_units(_: Schema, after: Schema, form: SourceForm) -> Iterator[str]:
+    for name, own in form.get_columns(after.names).items():
+        if own.unit:
+            yield f"numbers have the unit {' or '.join(map(repr, own.unit))} in '{name}'"
+
+
 def _describe_missing(before: Schema, after: Schema, form: SourceForm) -> Iterator[str]:
     if form.na:
         counts = {c.name: after[c.name].nulls - c.nulls for c in before}
         where = ", ".join(f"'{name}' {count:,}" for name, count in counts.items() if count)
         meaning = f"{', '.join(map(repr, form.na))} {'means' if len(form.na) == 1 else 'mean'} missing"
         yield f"{meaning}, in every column; cells by column: {where}" if where else meaning
+
+
+def _describe_codes(before: Schema, after: Schema, form: SourceForm) -> Iterator[str]:
+    """Yield the codes for missing values; columns with the same codes share a line."""
+    columns: dict[tuple[str, ...], list[str]] = {}
+    for name, own in form.get_columns(after.names).items():
+        if own.na:
+            columns.setdefault(own.na, []).append(f"'{name}' {after[name].nulls - before[name].nulls:,}")
+    for codes, cells in columns.items():
+        meaning = f"{', '.join(map(repr, codes))} {'means' if len(codes) == 1 else 'mean'} missing"
+        yield f"{meaning}; cells by column: {', '.join(cells)}"
 
 
 def _describe_dates(_: Schema, after: Schema, form: SourceForm) -> Iterator[str]:

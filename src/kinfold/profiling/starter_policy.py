@@ -17,7 +17,7 @@ from kinfold.hierarchies.grouping import Rows
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy
 from kinfold.profiling.profile import ColumnProfile, Profile
 from kinfold.profiling.questions import Question
-from kinfold.profiling.source_detection import select_source_keys
+from kinfold.profiling.source_detection import select_source_keys, write_codes
 from kinfold.tables.schema import Kind, Role
 
 HEADER = """\
@@ -126,6 +126,10 @@ def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str,
     if column.role == Role.IDENTIFIER:
         return table
     table.add("type", column.kind)
+    if column.na:
+        _add_key(table, "na", write_codes(column.na), "codes for missing values of this column")
+    if column.unit:
+        _add_key(table, "unit", list(column.unit), "before or after its numbers; released without it")
     for key, value in further.items():
         table.add(key, value)
     if column.order:

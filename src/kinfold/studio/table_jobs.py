@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def open_table(request: Mapping[str, Any], send: EventSender) -> Mapping[str, An
             send({"event": "progress", "stage": "combinations", "share": 0.4 + 0.5 * done / max(total, 1)})
 
         form = frame.form
-        result = replace(profile(engine, frame, report), source=form.to_dict(), readings=readings)
+        result = readings.complete(profile(engine, frame, report), form)
         schema = engine.schema(frame)
         columns = [_describe_column(engine, frame, each, schema[each.name]) for each in result.columns]
         first = read_page(engine, frame, 0, FIRST_ROWS)

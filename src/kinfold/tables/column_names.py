@@ -19,11 +19,13 @@ part of a name, as scripts without spaces need. Accents, case and punctuation ar
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.tables.resources import check_column_count
@@ -169,69 +171,9 @@ def _is_year(text: str) -> bool:
     return re.fullmatch(r"\d{4}", text) is not None and int(text) in YEAR_RANGE
 
 
-# What a name hints at, in several languages; see the module's docstring for the stars.
-HINT_WORDS = {
-    "number": """
-        id ids identifier* identif* uuid guid ssn passport* iban mrn pid hid hhid nhs nino bsn cpf dni nif insurance_no
-        insuranceno *nummer *nummern kennung* matric* personal*nr *nr lfdnr serial* idx rownum expediente numero_de
-        *番号* *编号* *番號* *번호* *номер* *идентиф*""",
-    "person": """
-        name *name nom prenom nombre apellido* cognome nome sobrenome naam *naam nazwisko imie navn namn
-        e_mail* email* mail phone* *phone telefon* telephone* tel mobile handy* address* adress* direccion* indirizzo*
-        endereco* adres street* strasse* rue calle ip *氏名* *姓名* *名前* *住所* *電話* *имя* *фамилия*
-        lat lon lng latitude longitude gps* account* konto* *konto""",
-    "household": """
-        hid hhid household* haushalt* hogar* menage* foyer* huishouden* famiglia* familia* family* hushall* hh
-        *世帯*""",
-    "weight": """
-        weight* *weight *weights wgt* *wgt wt wts w gewicht* *gewicht *gewichte hochrechnung* poids* ponder* peso* pesi
-        fexp* expansion* factor_exp* vikt waga vaha *ウェイト* *権重* *权重* *加权*""",
-    "sampling": """
-        sampl* *wgt* ponder* hochrechnung* fexp* factor_exp* expansion* design* survey* stichprobe* echantillon* muestr*
-        amostr* campion* steekproef* calib* final* *標本* *抽样*""",
-    "body": "body* birth* koerper* korper* geburt* corp* naissance* nacer* kg lb lbs bmi gross* net*",
-    "age": "age ages *_age alter lebensalter edad eta idade leeftijd wiek alder ika yas *年齢* *年龄* *나이* *возраст*",
-    "birth": "birth* dob geburt* naiss* nacim* nascit* nascim* geboorte* urodz* fodsel* *生年* *出生* *рожд*",
-    "sex": """
-        sex gender geschlecht sexe sexo sesso genero genre geslacht kon kjonn plec sukupuoli *性別* *性别* *성별*
-        пол""",
-    "country": """
-        country* nation* citizen* staatsang* pays pais paese herkunft* native* kraj *国籍* *国家* *страна*""",
-    "place": """
-        region* zip* postal* postcode* post_code plz postleit* code_postal codepostal cp cap city* town* stadt* ort
-        *wohnort
-        gemeinde* commune* ville* ciudad* municip* comune* citta cidade* county* provinc* provinz* state bundesland*
-        land kreis* district* distri* canton* kanton* prefect* departement* urb* rural* residen* wohn* gewest
-        *郵便* *都道府県* *地域* *住居* *地区* *邮编* *省* *市* *регион* *город*""",
-    "marital": """
-        marit* marst* *civil *civil_status civil_status familienstand* zivilstand* etat_civil estado_civil stato_civile
-        burgerlijk* burgerstand stan_cywilny *婚姻* *配偶*""",
-    "education": """
-        educ* bildung* schul* *schulung ausbildung* school* isced* degree* diplom* etude* estudio* istruz* opleiding*
-        escolar* onderwijs* wykszt* utbildning* *学歴* *教育* *学历* *образов*""",
-    "origin": "race ethni* etni* rasse caste migration* ancestry *民族* *人種*",
-    "work": """
-        occup* occu* job* profession* profesion* profiss* beruf* *beruf metier* isco* workclass* employ* industr* nace
-        ocupac* puesto cargo branche* sector* beroep* zawod* yrke* arbeit* *職業* *职业* *професс*""",
-    "family": """
-        hhsize hh_size *size children* *kinder kinder* enfants hijos figli filhos kinderen relat* relation* lien
-        dependents* *人数*""",
-    "health": """
-        disease* diagnos* condition* icd* krank* maladie* enfermedad* malatt* doenca* ziekte* therap* hiv* drug* medic*
-        symptom* disab* handicap* behinder* pathol* treatment* behandl* choroba* *病* *診断* *诊断* *диагноз*""",
-    "money": """
-        income* salary* wage* debt* charge* cost* *costs expend* saving* asset* tax* wealth* money* amount* payment*
-        pension* benefit* earning* *einkommen einkommen* gehalt* *lohn lohn* schulden* vermogen* vermoegen* *kosten
-        kosten* steuer* ausgaben* *miete miete revenu* salaire* dette* depense* impot* cout* montant* ingreso* sueldo*
-        salario* deuda* gasto* renta* ahorro* reddito* stipendi* debito* costo* spesa* renda* divida* inkomen* loon
-        schuld* uitgaven* bedrag* *所得* *収入* *年収* *給与* *費用* *费用* *收入* *工资* *доход* *зарплат*""",
-    "belief": """
-        religio* politi* partei* vote* voting confession* konfession* glaube* sexual* orientation* crime* convict*
-        straf* criminal* union_member* gewerksch* *宗教* *政治*""",
-    "text": """
-        remark* comment* note notes bemerk* notiz* anmerk* description* remarque* observa* kommentar* opmerk* freitext*
-        text* *備考* *备注*""",
-}  # fmt: skip
+_words = tomllib.loads(Path(__file__).with_name("hint_words.toml").read_text("utf-8"))
+HINT_WORDS: dict[str, str] = _words["hints"]  # by hint; see the module's docstring for the stars
+SURVEY_NAMES: dict[str, list[str]] = _words["names"]  # hints of names that say nothing by themselves
 
 
 class Hint(StrEnum):
@@ -256,13 +198,29 @@ class Hint(StrEnum):
     HEALTH = "health"
     MONEY = "money"
     BELIEF = "belief"
+    ORIENTATION = "orientation"
+    OFFENCE = "offence"
+    UNION = "union"
+    GENETIC = "genetic"
+    MEASURE = "measure"
     TEXT = "text"
 
     @property
     def phrase(self) -> str:
         """The hint as a phrase in a sentence."""
-        full = {"marital": "marital status", "family": "the household", "belief": "beliefs or offences"}
-        return full.get(self.value, self.value)
+        return HINT_PHRASES.get(self.value, self.value)
+
+
+HINT_PHRASES = {
+    "marital": "marital status",
+    "family": "the household",
+    "belief": "religion or politics",
+    "orientation": "sex life",
+    "offence": "offences",
+    "union": "a trade union",
+    "genetic": "genes or biometrics",
+    "measure": "a measurement",
+}
 
 
 YEAR_WORDS = "year* jahr* annee* anio* ano anno jaar* rok aar *年* *год*"
@@ -273,7 +231,9 @@ PUBLICLY_KNOWN_HINTS = (
     Hint.AGE, Hint.BIRTH, Hint.SEX, Hint.PLACE, Hint.COUNTRY, Hint.MARITAL, Hint.EDUCATION, Hint.ORIGIN, Hint.WORK,
     Hint.FAMILY,
 )  # fmt: skip
-SENSITIVE_HINTS = (Hint.HEALTH, Hint.MONEY, Hint.BELIEF)
+# Article 9 and 10 of the GDPR, without origin, which others can see; and money.
+SPECIAL_HINTS = (Hint.HEALTH, Hint.BELIEF, Hint.ORIENTATION, Hint.OFFENCE, Hint.UNION, Hint.GENETIC)
+SENSITIVE_HINTS = (*SPECIAL_HINTS, Hint.MONEY)
 IDENTIFYING_HINTS = (Hint.NUMBER, Hint.PERSON)
 
 
@@ -284,7 +244,13 @@ def find_hints(name: str) -> frozenset[Hint]:
     ([<Hint.NUMBER: 'number'>], [<Hint.BIRTH: 'birth'>, <Hint.BODY: 'body'>], [])
     """
     plain = _normalize_name(name)
-    return frozenset(Hint(meaning) for meaning in HINT_WORDS if _build_hint_pattern(meaning).search(plain))
+    hints = {Hint(meaning) for meaning in HINT_WORDS if _build_hint_pattern(meaning).search(plain)}
+    hints |= set(map(Hint, SURVEY_NAMES.get(name.casefold(), ())))
+    if (
+        Hint.MEASURE in hints and Hint.BODY in hints
+    ):  # the weight of a newborn is no date of birth, and no sampling weight
+        hints -= {Hint.BIRTH, Hint.WEIGHT}
+    return frozenset(hints)
 
 
 def mentions(name: str, words: str) -> bool:

@@ -10,8 +10,8 @@ Statistics are computed from the distinct values and their counts, so a million 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
@@ -137,6 +137,7 @@ class Column:
     ordered: bool = False  # whether the source declares this order as meaningful
     floating: bool = False  # whether its numbers are stored as doubles or floats
     zone: str | None = None  # of moments with a time zone: the zone of the source, or UTC
+    labels: Mapping[str, str] = field(default_factory=dict, compare=False)  # value labels of SPSS and Stata, by code
 
     MAX_CODE_VALUES: ClassVar[int] = 2  # numbers with no more distinct values are codes, not quantities
 

@@ -163,9 +163,15 @@ LEADING_ZERO_PATTERN = "[+-]?0[0-9].*"  # 02138
 _MISSING_WORDS = """
     na, n/a, n.a., n. a., n.d., #n/a, #na, #null!, #value!, nan, null, none, nil, (null), <na>, missing, unknown,
     -, --, ---, \u2013, \u2014, ., .., ..., ?, ??, k.a., k. a., keine angabe, unbekannt, fehlt, inconnu, manquant,
-    desconocido, s/d
+    desconocido, s/d, n/d, not available, not stated, not reported, not known, not disclosed, refused, refusal, don't
+    know, dont know, do not know, no answer, no response, prefer not to say, keine antwort, ohne angabe, o.a.,
+    wei\u00df nicht, weiss nicht, verweigert, nicht bekannt, nicht erhoben, ne sait pas, nsp, refus, sans
+    r\u00e9ponse, non r\u00e9ponse, non renseign\u00e9, non pr\u00e9cis\u00e9, no sabe, no contesta, no responde,
+    ns/nc, sin respuesta, sin dato, sin datos, no consta, non so, non risponde, non disponibile, sconosciuto, nessuna
+    risposta, weet niet, geen antwoord, onbekend, geweigerd, desconhecido, n\u00e3o sabe, n\u00e3o respondeu, sem
+    resposta, n\u00e3o informado, ignorado
 """
-MISSING_WORDS = tuple(word.strip() for word in _MISSING_WORDS.split(","))
+MISSING_WORDS = tuple(" ".join(word.split()) for word in _MISSING_WORDS.split(","))
 
 
 class TextType(NamedTuple):

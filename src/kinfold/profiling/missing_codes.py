@@ -1,0 +1,240 @@
+"""Codes for missing values: numbers and words of one column that mean that the value is not known.
+
+labels      the value labels of SPSS and Stata say so: 99 is "refused"
+words       refused, k.A., n/a, unknown: in a column of numbers or dates any of them; in a column of categories not
+            those that may be a category, such as none, or NA among codes of countries
+numbers     -9, 99, 999999 and their like (see `CODES`), if they stand apart from the other numbers of the column:
+
+                far      outside the others, by at least half of their range
+                frequent at least three times as frequent as the values next to it, three times or more
+                shared   it stands apart in another column too
+
+A number that stands far apart and repeats, or is shared, is a code. A number that is only frequent, or could be the end
+of the range, is a question. The end of a smooth tail is a value: 99 among ages up to 98, -1 among temperatures around
+zero, 99 among scores up to 100. Codes are proposed by column, never for the table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kinfold.tables.column_names import Hint, find_hints, mentions
+from kinfold.tables.readers.type_inference import MISSING_WORDS
+from kinfold.tables.schema import Column, Storage, ValueStats, normalize_category
+
+CODES = frozenset(
+    (*range(-9, 0), -55, -66, -77, -88, *range(-99, -94), -666, -777, -888, *range(-999, -994), -9998, -9999)
+) | {
+    *(77, 88, 96, 97, 98, 99, 777, 888, 996, 997, 998, 999),
+    *(7777, 8888, 9996, 9997, 9998, 9999, 77777, 88888, 99996, 99997, 99998, 99999),
+    *(777777, 888888, 999996, 999997, 999998, 999999, 9999997, 9999998, 9999999, 99999998, 99999999, 999999999),
+    *(-99999, -999999, -9999999),
+}
+NEEDS_NINES = frozenset((77, 88, 777, 888, 7777, 8888, 77777, 88888, 777777, 888888))  # codes only below 99 or 999 ...
+CATEGORY_WORDS = frozenset(("none", "nil", "fehlt"))  # may be a category
+MIN_REPEATS = 3  # rows with a code that no other column has
+MIN_OTHERS = 2  # different numbers, or categories, that are not codes
+TAIL = 5  # values next to a code, with which its frequency is compared
+MAX_DENSE_STEP = 2.0  # average distance of the values of a tail that has no gaps
+MIN_FREQUENCY_RATIO = 3.0  # of a code to the most frequent value of the tail next to it
+MIN_INNER_RATIO = 10.0  # of a code in the midst of the other numbers
+MIN_GAP = 0.5  # between a code and the other numbers, as a share of their range
+MIN_AMOUNT_RATIO = 3.0  # of a code to the largest other number; below, it may be the end of the range of an amount
+MAX_AGE = 120
+MAX_GRADES = 7  # different numbers that may be grades: -1, 0 and 1
+SIGNED_NAMES = (
+    "temp* temperatur* change* diff* delta* balance* saldo* veranderung* variacion* variation* z score* scale*"
+)
+ANY_NUMBER = frozenset((Hint.PLACE, Hint.COUNTRY, Hint.NUMBER, Hint.PERSON))  # numbers of regions and people may be any
+NEVER_NEGATIVE = frozenset((Hint.AGE, Hint.FAMILY, Hint.BIRTH, Hint.EDUCATION, Hint.MEASURE, Hint.OFFENCE))
+
+
+@dataclass(frozen=True)
+class MissingCodes:
+    """Codes for missing values of one column, and whether only the steward can know that they are."""
+
+    column: str
+    codes: tuple[str, ...]
+    rows: int
+    doubtful: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The different numbers of a column, ascending, with their counts."""
+
+    values: np.ndarray[tuple[int], np.dtype[np.float64]]
+    counts: np.ndarray[tuple[int], np.dtype[np.float64]]
+    hints: frozenset[Hint]
+    signed: bool = False  # whether negative numbers are usual
+
+    def without(self, codes: Sequence[float]) -> _Numbers:
+        kept = ~np.isin(self.values, list(codes))
+        return replace(self, values=self.values[kept], counts=self.counts[kept])
+
+    def count(self, code: float) -> float:
+        return float(self.counts[self.values == code].sum())
+
+    @property
+    def span(self) -> float:
+        return float(self.values[-1] - self.values[0])
+
+    def is_inside(self, code: float) -> bool:
+        return bool(self.values[0] <= code <= self.values[-1])
+
+
+def find_missing_codes(
+    columns: Sequence[Column], stats: Mapping[str, ValueStats], *, words: bool = True
+) -> list[MissingCodes]:
+    """Return the codes for missing values of each column that has some; without `words`, only numbers."""
+    numbers = {column.name: _collect_numbers(column, stats[column.name]) for column in columns}
+    apart = {name: _list_apart(own) for name, own in numbers.items() if own is not None}
+    shared = Counter(code for codes in apart.values() for code in codes)
+    findings: list[MissingCodes] = []
+    for column in columns:
+        by_label = [code for code, label in column.labels.items() if is_missing_word(label)]
+        missing_words = _find_words(column, stats[column.name]) if words else ()
+        own = numbers[column.name]
+        judged = _judge_numbers(own, {code for code in shared if shared[code] > 1}) if own is not None else {}
+        judged |= {float(code): "" for code in by_label if _is_number(code)}
+        findings += _describe_findings(column, stats[column.name], missing_words, judged)
+    return findings
+
+
+def _describe_findings(
+    column: Column, stats: ValueStats, words: Sequence[str], judged: Mapping[float, str]
+) -> Iterator[MissingCodes]:
+    """Yield the certain codes of a column, then the doubtful ones; `judged` has the doubt about each number."""
+    counts = {normalize_category(value): n for value, n in zip(stats.values, stats.counts, strict=True)}
+    for doubtful in (False, True):
+        numbers = [f"{code:.15g}" for code, doubt in sorted(judged.items()) if bool(doubt) == doubtful]
+        codes = (*numbers, *words) if not doubtful else tuple(numbers)
+        if codes:
+            rows = sum(counts.get(code, 0) for code in codes)
+            reason = next((doubt for doubt in judged.values() if doubt), "") if doubtful else ""
+            yield MissingCodes(column.name, codes, rows, doubtful, reason)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
+
+
+def is_missing_word(text: str) -> bool:
+    """Whether a text is a word for a missing value, in some language."""
+    return " ".join(text.replace("\u2019", "'").split()).casefold() in MISSING_WORDS
+
+
+def _find_words(column: Column, stats: ValueStats) -> tuple[str, ...]:
+    """Return the values of a column of text that are words for missing."""
+    if column.likely_type is not None and not column.likely_type.others:
+        return column.likely_type.missing_words
+    if column.storage is not Storage.TEXT:
+        return ()
+    words = [value for value in stats.values if is_missing_word(value)]
+    others = [value for value in stats.values if not is_missing_word(value)]
+    if len(others) < MIN_OTHERS:
+        return ()
+    short = sum(len(value.strip()) <= 3 for value in others) >= 0.5 * len(others)  # NA is also a code of Namibia
+    certain = (word for word in words if word.strip().casefold() not in CATEGORY_WORDS)
+    return tuple(sorted(word.strip() for word in certain if not (short and word.strip().isalpha() and len(word) <= 3)))
+
+
+def _collect_numbers(column: Column, stats: ValueStats) -> _Numbers | None:
+    hints = find_hints(column.name)
+    if column.storage not in (Storage.INTEGER, Storage.NUMBER) or hints & ANY_NUMBER:
+        return None
+    counts = {float(value): n for value, n in zip(stats.values, stats.counts, strict=True) if _is_number(value)}
+    counts |= {end: 1 for end in (stats.low, stats.high) if not stats.complete and end not in counts}
+    values = np.array(sorted(counts))
+    signed = mentions(column.name, SIGNED_NAMES)
+    return _Numbers(values, np.array([counts[value] for value in values], np.float64), hints, signed)
+
+
+def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
+    """Return the numbers of a column that may be codes, and the others."""
+    present = [float(value) for value in own.values if value in CODES]
+    nines = any(value % 10 == 9 for value in present)
+    codes = [code for code in present if nines or code not in NEEDS_NINES]
+    rest = own.without(codes)
+    return (codes, rest) if len(rest.values) >= MIN_OTHERS else ([], rest)
+
+
+def _list_apart(own: _Numbers) -> list[float]:
+    """Return the codes that stand apart from the other numbers of their column, or are negative just below zero."""
+    codes, rest = _split_codes(own)
+    return [code for code in codes if _stands_apart(code, own, rest) or _is_below_zero(code, own, rest)]
+
+
+def _judge_numbers(own: _Numbers, shared: Set[float]) -> dict[float, str]:
+    """Return the codes among numbers, each with the doubt about it, or an empty text."""
+    codes, rest = _split_codes(own)
+    judged = {code: doubt for code in codes if (doubt := _find_doubt(code, own, rest, shared)) is not None}
+    certain = [code for code, doubt in judged.items() if not doubt]
+    for code in codes:  # next to a certain code: 97 and 98 below 99
+        if any(0 < abs(code - other) <= 9 for other in certain) and not rest.is_inside(code):
+            judged[code] = ""
+    return judged
+
+
+def _find_doubt(code: float, own: _Numbers, rest: _Numbers, shared: Set[float]) -> str | None:
+    """Return why a number may be a value: "" if it is a code, None if it is a value."""
+    if Hint.AGE in own.hints and (code > MAX_AGE or code < -1):
+        return ""
+    if _is_below_zero(code, own, rest) and not _is_frequent(code, own, rest):
+        never = bool(own.hints & NEVER_NEGATIVE) and not own.signed
+        return "" if code in shared else "it is negative, but next to zero" if never else None
+    common = code in shared
+    if not _stands_apart(code, own, rest) or (own.count(code) < MIN_REPEATS and not common):
+        return None
+    if rest.is_inside(code):
+        return "it is much more frequent than the numbers next to it" if common else None
+    if common:
+        return ""
+    if not _is_far(code, own, rest):
+        return "it is close to the other numbers, but much more frequent than those next to it"
+    limit = code > max(999, rest.values[-1]) and code < MIN_AMOUNT_RATIO * rest.values[-1]
+    return "it may be the largest amount that the source allows" if limit else ""
+
+
+def _stands_apart(code: float, own: _Numbers, rest: _Numbers) -> bool:
+    return _is_far(code, own, rest) or _is_frequent(code, own, rest)
+
+
+def _is_below_zero(code: float, own: _Numbers, rest: _Numbers) -> bool:
+    """Whether -1 is the only negative number, and the others, more than grades, start at zero without gaps."""
+    only = code == -1 == own.values[0] and len(rest.values) > MAX_GRADES
+    return only and not own.signed and _continues(code, own, rest)
+
+
+def _continues(code: float, own: _Numbers, rest: _Numbers) -> bool:
+    """Whether a negative number may be the tail of numbers that go on below zero: no whole number between is absent."""
+    tail = rest.values[:TAIL]
+    dense = rest.values[0] == 0 and tail[-1] - tail[0] <= MAX_DENSE_STEP * (len(tail) - 1)
+    return bool(dense and np.isin(np.arange(code + 1, 0), own.values).all())
+
+
+def _is_far(code: float, own: _Numbers, rest: _Numbers) -> bool:
+    """Whether a number is outside the others: by a share of their range, or negative and not their tail."""
+    if rest.is_inside(code):
+        return False
+    low, high = rest.values[0], rest.values[-1]
+    if code < 0 <= low:
+        return not _continues(code, own, rest)
+    gap = code - high if code > high else low - code
+    return bool(gap >= MIN_GAP * max(rest.span, 1.0))
+
+
+def _is_frequent(code: float, own: _Numbers, rest: _Numbers) -> bool:
+    """Whether a number is much more frequent than the others next to it."""
+    at = int(np.searchsorted(rest.values, code))
+    near = rest.counts[max(at - TAIL, 0) : at + TAIL]
+    ratio = MIN_INNER_RATIO if rest.is_inside(code) else MIN_FREQUENCY_RATIO
+    return own.count(code) >= max(float(MIN_REPEATS), ratio * float(near.max(initial=1.0)))

@@ -1,0 +1,92 @@
+"""Hints from values: what the values of a column are about, whatever its name.
+
+words      religions, parties, orientations, offences, ethnic groups, diseases and drugs: see value_words.toml
+forms      blood groups, genotypes, codes of drugs (ATC); chapters of ICD-10, if the name says chapter
+
+At least two different words must occur, in at least half of the values that have a meaning. Words that mean other
+things too, such as black and white, count only together with one that does not.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from kinfold.tables.column_names import Hint, mentions
+from kinfold.tables.readers.type_inference import MISSING_WORDS
+from kinfold.tables.schema import ValueStats
+
+MAX_VALUES = 400  # different values of a category; with more, the column is free text or names
+MIN_WORDS = 2
+MIN_SHARE = 0.5  # of the values that mean something
+NEUTRAL_VALUES = frozenset(
+    (*MISSING_WORDS, "", "other", "others", "none", "sonstige", "keine", "autre", "otro", "altro")
+)
+
+ROMAN_CHAPTER = re.compile(r"X{0,2}(IX|IV|V?I{0,3})")  # I to XXII
+FORMS = (
+    (Hint.HEALTH, re.compile(r"(A|B|AB|0|O)[ ]?([+-]|pos|neg|rh[+-])\.?", re.IGNORECASE)),
+    (Hint.HEALTH, re.compile(r"[A-DGHJ-NPRSV][0-9]{2}[A-Z]{2}[0-9]{2}")),  # ATC
+    (Hint.GENETIC, re.compile(r"[ACGT]([/|][ACGT])|rs[0-9]{4,}")),
+    (Hint.GENETIC, re.compile(r"[ACGT]{2}")),
+)
+
+
+def find_value_hints(name: str, stats: ValueStats) -> frozenset[Hint]:
+    """Return what the values of a column of text hint at; `name` is that of the column.
+
+    >>> list(find_value_hints("v7", ValueStats(9, 3, values=("Catholic", "Muslim", "none"), counts=(4, 3, 2))))
+    [<Hint.BELIEF: 'belief'>]
+    """
+    if not 2 <= stats.distinct <= MAX_VALUES:
+        return frozenset()
+    if mentions(name, "chapter* kapitel* chapitre* capitulo* capitolo*") and all(
+        value and ROMAN_CHAPTER.fullmatch(value) for value in stats.values
+    ):
+        return frozenset({Hint.HEALTH})
+    values = [plain for value in stats.values if (plain := _simplify(value)) not in NEUTRAL_VALUES]
+    hints = {Hint(topic) for topic in _load_words() if _are_about(topic, values)}
+    return frozenset(hints | {hint for hint, form in FORMS if _have_form(stats.values, form)})
+
+
+def _have_form(values: Sequence[str], form: re.Pattern[str]) -> bool:
+    return len(values) > 2 and all(form.fullmatch(value.strip()) for value in values)
+
+
+def _are_about(topic: str, values: Sequence[str]) -> bool:
+    words, shared = _load_words()[topic]
+    own = {value for value in values if words.search(value)}
+    both = own | {value for value in values if value in shared}
+    return bool(own) and len(both) >= MIN_WORDS and len(both) >= MIN_SHARE * len(values)
+
+
+def _simplify(value: str) -> str:
+    plain = unicodedata.normalize("NFKD", value.casefold())
+    return re.sub(r"[\s_]+", " ", "".join(c for c in plain if not unicodedata.combining(c))).strip()
+
+
+@cache
+def _load_words() -> dict[str, tuple[re.Pattern[str], frozenset[str]]]:
+    """Return, for each topic, a pattern of its words, and words that mean other things too."""
+    topics = tomllib.loads(Path(__file__).with_name("value_words.toml").read_text("utf-8"))
+    return {
+        topic: (
+            re.compile("|".join(map(_build_pattern, _split(lists["words"])))),
+            frozenset(_split(lists.get("shared", ""))),
+        )
+        for topic, lists in topics.items()
+    }
+
+
+def _split(words: str) -> list[str]:
+    return [word for each in words.split(",") if (word := " ".join(each.split()))]
+
+
+def _build_pattern(word: str) -> str:
+    if word.endswith("*"):
+        return rf"\b{re.escape(word[:-1])}"
+    return rf"{re.escape(word[1:])}\b" if word.startswith("*") else f"^{re.escape(word)}$"
