@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kinfold.tables.column_names import Hint, find_hints, mentions
-from kinfold.tables.readers.type_inference import MISSING_WORDS
+from kinfold.tables.duckdb.columns import MISSING_WORDS
 from kinfold.tables.schema import Column, Storage, ValueStats, normalize_category
 
 CODES = frozenset(

@@ -24,7 +24,7 @@ import tomlkit
 from kinfold.profiling.missing_codes import MissingCodes, find_missing_codes, is_missing_word
 from kinfold.profiling.profile import Profile
 from kinfold.profiling.questions import REMOVES_KEY, Question, name_question
-from kinfold.tables.readers.type_inference import NUMBER_LIKE_PATTERN, NUMBER_MARKS
+from kinfold.tables.duckdb.columns import NUMBER_LIKE_PATTERN, NUMBER_MARKS
 from kinfold.tables.schema import Column, LikelyType, Schema, Storage, ValueStats
 from kinfold.tables.source_form import (
     ColumnForm,

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from kinfold.tables.column_names import Hint, mentions
-from kinfold.tables.readers.type_inference import MISSING_WORDS
+from kinfold.tables.duckdb.columns import MISSING_WORDS
 from kinfold.tables.schema import ValueStats
 
 MAX_VALUES = 400  # different values of a category; with more, the column is free text or names

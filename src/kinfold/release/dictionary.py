@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kinfold.measures.table_counts import MAX_DISTINCT_COUNTED, NumberCounts
+from kinfold.measures.pairing import MAX_DISTINCT_COUNTED, NumberCounts
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import format_value
 from kinfold.policy.preparation import describe_recoding
