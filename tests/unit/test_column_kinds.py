@@ -80,7 +80,7 @@ def test_values_hint_at_a_special_category_whatever_the_name(values: list[str]) 
 def test_chapters_of_diagnoses_in_roman_numbers() -> None:
     chapters = draw(3).choice(["I", "II", "IV", "IX", "XI", "XX"], ROWS)
     assert judge("chapter", chapters).role == Role.CONFIDENTIAL
-    assert judge("volume", chapters).role != Role.CONFIDENTIAL
+    assert "hint at" not in judge("volume", chapters).reason
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_chapters_of_diagnoses_in_roman_numbers() -> None:
     ids=str,
 )
 def test_other_words_are_of_no_special_category(values: list[str]) -> None:
-    assert judge("v12", draw(4).choice(values, ROWS)).role != Role.CONFIDENTIAL
+    assert "hint at" not in judge("v12", draw(4).choice(values, ROWS)).reason
 
 
 def test_ethnic_groups_are_visible_to_others() -> None:

@@ -3,7 +3,7 @@
 ages and years    bands, each at least twice as wide as the one below; the oldest in one open band
 amounts           bands of a round width
 dates             month, quarter, year
-post codes        one character fewer at each level
+post codes        one character fewer at each level; so are codes of digits and of one length
 scales            neighbours merged
 diagnoses         category, block, chapter
 countries         part of the continent, continent
@@ -12,7 +12,7 @@ other codes       rare values merged
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import floor, log10
 from typing import Any
@@ -32,6 +32,7 @@ from kinfold.tables.schema import ValueStats
 
 MAX_UNGROUPED_VALUES = 5  # so few values need no level between themselves and *
 MIN_OPEN_SHARE = 0.01  # of the records in the open top band
+MAX_CODE_LENGTH = 12  # characters of a code that is generalized by its first characters
 MAX_INLINE_ROWS = 30  # a longer table of labels is written to a file
 
 
@@ -75,7 +76,17 @@ def _propose_table(shape: Shape, stats: ValueStats, hints: frozenset[Hint]) -> P
         return None
     countries = Hint.COUNTRY in hints or all(len(value) > 3 and not value.isdigit() for value in counts)
     regions = _propose_rows("by part of the world", group_by_country(counts)) if countries else None
+    if regions is None and shape is Shape.MANY_CODES and _have_one_length(stats.values):
+        return ProposedHierarchy("one character fewer at each level", {"mask": len(stats.values[0])})
     return regions or _propose_rows("rare values merged", group_by_frequency(counts))
+
+
+def _have_one_length(values: Sequence[str]) -> bool:
+    """Whether codes of letters and digits have one length, at most 12, and most characters are digits."""
+    digits = sum(character.isdigit() for value in values for character in value)
+    lengths = {*map(len, values)}
+    written = all(value.isalnum() for value in values) and 2 * digits >= sum(map(len, values))
+    return written and len(lengths) == 1 and 2 <= min(lengths) <= MAX_CODE_LENGTH
 
 
 def _propose_rows(description: str, rows: Rows) -> ProposedHierarchy | None:

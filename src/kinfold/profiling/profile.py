@@ -8,22 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from itertools import combinations
 from math import comb
 from typing import Any
 
+import numpy as np
+
 from kinfold.errors import plural
+from kinfold.profiling.dependencies import (
+    MAX_COMPARED_ROWS,
+    RowEvidence,
+    combine_codes,
+    draw_sample,
+    find_dependencies,
+    find_near_keys,
+)
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy, propose_hierarchy
-from kinfold.profiling.questions import Question
-from kinfold.profiling.roles import RoleProposal, Unit, assign_roles, find_unit, find_weights
+from kinfold.profiling.people import People, RowComparison, Unit, find_people
+from kinfold.profiling.questions import OpenQuestion, ask_about_codes, ask_about_role
+from kinfold.profiling.roles import (
+    RoleProposal,
+    assign_roles,
+    find_weights,
+    list_treatment,
+    propose_roles,
+    protect_dependent,
+)
 from kinfold.profiling.shapes import Shape, detect_shape, find_scale, needs_order
 from kinfold.profiling.value_hints import find_value_hints
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.column_names import Hint, find_hints, require_header
 from kinfold.tables.display import Displayable
 from kinfold.tables.engine import Engine
-from kinfold.tables.queries import compute_order_stats, count_unique_rows, count_value_pairs
+from kinfold.tables.queries import compute_order_stats, count_unique_rows
 from kinfold.tables.schema import Column, Kind, Role, Storage, ValueStats
 from kinfold.tables.source_form import ColumnForm
 from kinfold.tables.text_values import (
@@ -37,6 +54,7 @@ from kinfold.tables.text_values import (
 MAX_COMBINED_COLUMNS = 8  # columns whose pairs and triples are counted
 MAX_GROUPED_ROWS = 30_000_000  # rows times combinations; for a large table fewer columns are combined
 MAX_COMBINATIONS = 10  # that the profile lists, the worst first
+MAX_ROUNDS = 3  # of the search for dependent columns: a treated column may depend on another
 PROPOSED_T = 0.3  # t of a confidential number; small classes can reach it
 MIN_VALUES_FOR_L3 = 6  # different values of a column; with fewer, l = 2 is proposed
 MIN_SHARE_FOR_L3 = 0.1  # share of records outside the two most frequent values; with less, l = 2 is proposed
@@ -56,7 +74,10 @@ class ColumnProfile:
     reason: str
     t: float | None = None  # proposed promise about a confidential column
     l: int | None = None
+    undecided: bool = False  # whether the answer to a question decides about its release
+    depends_on: tuple[str, ...] = ()  # protected or removed columns that it tells
     order: tuple[str, ...] = ()  # of an ordinal column of text
+    average: str | None = None  # proposed instead of the default of its type
     hierarchy: ProposedHierarchy | None = None  # proposed generalization
     na: tuple[str, ...] = ()  # codes for missing values
     unit: tuple[str, ...] = ()  # before or after its numbers
@@ -88,7 +109,7 @@ class Profile(Displayable):
     k: int = 5
     unit: Unit | None = None
     sampling_weights: str | None = None
-    questions: tuple[Question, ...] = ()  # that the steward has to answer before a release
+    questions: tuple[OpenQuestion, ...] = ()  # that the steward has to answer before a release
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -106,22 +127,66 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
     """Profile every column, then the pairs and triples of the most telling columns."""
     schema = engine.schema(frame)
     require_header(schema)
-    variety = partial(_compute_variety, engine, frame)
     stats = engine.profile(frame, list(schema))
-    columns = assign_roles([_observe_column(engine, frame, column, stats[column.name]) for column in schema], variety)
+    observed = [_observe_column(engine, frame, column, stats[column.name]) for column in schema]
     forms = frame.form.get_columns(schema.names)
-    k = choose_k(schema.rows)
-    unit = find_unit(columns, variety, k)
+    evidence = RowEvidence(engine, frame, draw_sample(engine, frame, list(schema)))
+    columns, people, questions = _propose(observed, evidence)
+    unit = people.unit.column if people.unit and people.unit.people else None
+    uniqueness = Uniqueness(engine, frame, evidence, unit)
     text_warnings = [warning for column in columns for warning in _list_text_warnings(engine, frame, column)]
     return Profile(
         schema.rows,
-        tuple(_profile_column(proposal, forms.get(proposal.name, ColumnForm())) for proposal in columns),
-        tuple(_find_combinations(engine, frame, columns, progress)),
-        (*schema.notes, *_list_role_warnings(columns, unit), *text_warnings),
-        k=k,
-        unit=unit,
+        tuple(_profile_column(proposal, uniqueness, forms.get(proposal.name, ColumnForm())) for proposal in columns),
+        tuple(_find_combinations(uniqueness, columns, progress)),
+        (*schema.notes, *_list_role_warnings(columns, people.unit), *text_warnings),
+        k=choose_k(schema.rows),
+        unit=people.unit,
         sampling_weights=find_weights(columns),
+        questions=tuple(questions),
     )
+
+
+def _propose(
+    observed: Sequence[RoleProposal], evidence: RowEvidence
+) -> tuple[list[RoleProposal], People, list[OpenQuestion]]:
+    """Return the columns with their roles, whose rows they are, and what the steward has to answer."""
+    single = propose_roles(observed, evidence.determines)
+    people = find_people(single, RowComparison(single, evidence))
+    placed = assign_roles(single, people.keys)
+    columns = _treat_dependent(placed, people, evidence)
+    questions = [*people.questions]
+    for before, after in zip(placed, columns, strict=True):
+        if after.role is not before.role and _is_sensitive(before):
+            used = [question.name for question in questions]
+            roles = [*dict.fromkeys(map(str, (after.role, before.role, Role.REMOVE)))]
+            what = f"'{after.name}' tells a column that is protected or removed: which role shall it have?"
+            questions.append(ask_about_role(after.name, what, after.reason, roles, used))
+    if codes := [column.name for column in columns if column.undecided]:
+        questions.append(ask_about_codes(codes))
+    return columns, people, questions
+
+
+def _is_sensitive(proposal: RoleProposal) -> bool:
+    """Whether a column is confidential by its meaning, so that another role needs a decision."""
+    return proposal.role is Role.CONFIDENTIAL and bool(proposal.sensitive_hint or proposal.shape is Shape.DIAGNOSIS)
+
+
+def _treat_dependent(columns: list[RoleProposal], people: People, evidence: RowEvidence) -> list[RoleProposal]:
+    """Give columns that tell a protected or removed one the same treatment; these may tell others."""
+    if people.unit is not None:
+        if not people.unit.people:
+            names = list_treatment(columns).unchanged
+            columns = protect_dependent(columns, find_near_keys(evidence.sample, names, people.unit.column))
+        evidence = evidence.with_group(people.unit.column)
+    sources: set[str] | None = None
+    for _ in range(MAX_ROUNDS):
+        dependencies = find_dependencies(evidence, list_treatment(columns, sources))
+        columns = protect_dependent(columns, dependencies)
+        sources = {*dependencies}
+        if not sources:
+            break
+    return columns
 
 
 def propose_hierarchy_for(engine: Engine, frame: Any, name: str) -> ProposedHierarchy | None:
@@ -150,13 +215,7 @@ def _observe_column(engine: Engine, frame: Any, column: Column, stats: ValueStat
     return RoleProposal(column, stats, named, detect_shape(column, stats, order, named))
 
 
-def _compute_variety(engine: Engine, frame: Any, one: str, other: str) -> float:
-    """Return the average number of values of `other` per value of `one`."""
-    pairs, values = count_value_pairs(engine, frame, one, other)
-    return pairs / max(values, 1)
-
-
-def _profile_column(proposal: RoleProposal, form: ColumnForm) -> ColumnProfile:
+def _profile_column(proposal: RoleProposal, uniqueness: Uniqueness, form: ColumnForm) -> ColumnProfile:
     column, stats, shape, role = proposal.column, proposal.stats, proposal.shape, proposal.role
     facts = ColumnProfile(
         column.name,
@@ -164,9 +223,11 @@ def _profile_column(proposal: RoleProposal, form: ColumnForm) -> ColumnProfile:
         str(column.storage),
         stats.distinct,
         column.nulls,
-        stats.unique_rows / column.rows if column.rows else 0.0,
+        uniqueness.measure_column(column.name, stats),
         str(role),
         proposal.reason,
+        undecided=proposal.undecided,
+        depends_on=proposal.depends_on,
         order=find_scale(stats.values) if shape is Shape.SCALE else (),
         na=form.na,
         unit=form.unit,
@@ -176,8 +237,17 @@ def _profile_column(proposal: RoleProposal, form: ColumnForm) -> ColumnProfile:
     if role is Role.QUASI or shape is Shape.DIAGNOSIS:  # confidential numbers are released unchanged, without bands
         facts = replace(facts, hierarchy=propose_hierarchy(shape, stats, proposal.hints))
     if role is Role.QUASI:
-        return facts
-    return replace(facts, l=_choose_l(stats)) if shape.kind is Kind.NOMINAL else replace(facts, t=PROPOSED_T)
+        return replace(facts, average="generalize") if _must_stay_true(proposal) else facts
+    if shape.kind is not Kind.NOMINAL:
+        return replace(facts, t=PROPOSED_T)
+    return replace(facts, l=_choose_l(stats) if _is_sensitive(proposal) else 2)
+
+
+def _must_stay_true(proposal: RoleProposal) -> bool:
+    """Whether one value of a class would be false for the others, and tell one of them: post codes, dates of birth."""
+    if proposal.shape in (Shape.POST_CODE, Shape.MANY_CODES):
+        return True
+    return proposal.shape is Shape.MOMENT and Hint.BIRTH in proposal.hints
 
 
 def _choose_l(stats: ValueStats) -> int:
@@ -187,9 +257,9 @@ def _choose_l(stats: ValueStats) -> int:
 
 
 def _find_combinations(
-    engine: Engine, frame: Any, columns: Sequence[RoleProposal], progress: Progress
+    uniqueness: Uniqueness, columns: Sequence[RoleProposal], progress: Progress
 ) -> list[Combination]:
-    """Return the pairs and triples of columns that single out the most records."""
+    """Return the pairs and triples of columns that single out the most people."""
     candidates = [s for s in columns if s.role in (Role.QUASI, Role.OTHER) and s.stats.distinct > 1]
     widest = sorted(candidates, key=lambda s: (s.role is not Role.QUASI, -s.stats.distinct))
     rows = max(columns[0].column.rows, 1) if columns else 1
@@ -201,9 +271,40 @@ def _find_combinations(
     combined = []
     for done, members in enumerate(sets):
         progress(done, len(sets))
-        combined.append(Combination(members, count_unique_rows(engine, frame, members) / rows))
+        combined.append(Combination(members, uniqueness.measure(members)))
     combined.sort(key=lambda c: (-c.unique, len(c.columns)))
     return combined[:MAX_COMBINATIONS]
+
+
+class Uniqueness:
+    """The share of people that values single out: of records, or of the people who have several records each."""
+
+    def __init__(self, engine: Engine, frame: Any, evidence: RowEvidence, unit: str | None) -> None:
+        self._engine, self._frame, self._evidence = engine, frame, evidence
+        self._rows = evidence.sample.table_rows
+        self._unit = unit if self._rows <= MAX_COMPARED_ROWS else None
+
+    def measure_column(self, name: str, stats: ValueStats) -> float:
+        """Return the share that one column singles out."""
+        if self._unit is None:
+            return stats.unique_rows / self._rows if self._rows else 0.0
+        return self.measure((name,))
+
+    def measure(self, names: Sequence[str]) -> float:
+        """Return the share that a combination of columns singles out."""
+        if self._unit is None:
+            return count_unique_rows(self._engine, self._frame, names) / max(self._rows, 1)
+        person = self._evidence.get_codes(self._unit) + 1
+        people = int(person.max(initial=0)) + 1
+        values = combine_codes([self._evidence.get_codes(name) for name in names], self._rows, people)
+        ordered = np.sort(values * people + person)
+        value = ordered // people
+        owner = ordered - value * people
+        ends = np.append(np.flatnonzero(np.diff(value)), len(value) - 1)
+        starts = np.append(0, ends[:-1] + 1)
+        singled = np.zeros(people, np.bool_)
+        singled[owner[starts[owner[starts] == owner[ends]]]] = True  # values that one person has
+        return float(singled.sum()) / max(int(np.count_nonzero(np.bincount(person))), 1)
 
 
 def _list_text_warnings(engine: Engine, frame: Any, proposal: RoleProposal) -> Iterator[str]:
@@ -223,8 +324,7 @@ def _list_role_warnings(columns: Sequence[RoleProposal], unit: Unit | None) -> I
     for proposal in columns:
         column, stats = proposal.column, proposal.stats
         people = proposal.shape is Shape.SHARED_NUMBER or bool({Hint.NUMBER, Hint.PERSON} & proposal.hints)
-        people = people or (unit is not None and unit.column == proposal.name)
-        if proposal.role is Role.IDENTIFIER and stats.mean_count > 1 and people:
+        if unit is None and proposal.role is Role.IDENTIFIER and stats.mean_count > 1 and people:
             yield (
                 f"'{column.name}' looks like an identifier but repeats: {stats.filled:,} rows, "
                 f"{stats.distinct:,} values. If a person has several rows, k rows are fewer than k people."

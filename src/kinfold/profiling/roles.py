@@ -2,18 +2,20 @@
 
 1. each column alone: its shape, the hints in its name, the role that follows from both
 2. sampling weights: by name, or numbers with fractions that repeat together with another column
-3. the table: a few quasi-identifiers, those that others know best; a few confidential columns, because many cannot be
-   protected at once; other columns are released if they have few values, else removed
-4. the unit: numbers that repeat identify people, or households, with several rows
+3. the keys of people and households: see `people`
+4. the table: a few quasi-identifiers, those that others know best. A few other codes are confidential. If there are
+   many, the steward is asked. Columns of many codes are removed.
+5. columns that depend on a quasi-identifier or on a removed column: see `dependencies`
 
-The proposal is a start to correct, and it runs: in doubt it removes a column.
+The proposal runs, and in doubt it removes a column or asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kinfold.profiling.dependencies import ColumnDependency, Treatment
 from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, is_nearly_unique
 from kinfold.tables.column_names import (
     IDENTIFYING_HINTS,
@@ -25,15 +27,16 @@ from kinfold.tables.column_names import (
 from kinfold.tables.schema import Column, Role, Storage, ValueStats
 
 MAX_QUASI = 8
-ENOUGH_RECOGNIZED_QUASI = 3  # recognized by name or format; then unrecognized codes are not used
+ENOUGH_RECOGNIZED_QUASI = 2  # recognized by name or format; then unrecognized codes are not used
 MAX_UNRECOGNIZED_QUASI = 6  # quasi-identifiers if unrecognized codes are needed
-MAX_CONFIDENTIAL = 5
-MAX_VARIETY_OF_ONE = 1.01  # average number of values per value of another column; a few may be errors
-MAX_AGES_OF_PERSON = 1.5  # average number of ages of a person with several rows
+MAX_UNRECOGNIZED_CONFIDENTIAL = 3  # unrecognized codes that are confidential; if there are more, the steward is asked
+MIN_RARE_SHARE = 0.1  # of records outside the most frequent value; a code with less needs very large classes for l = 2
+MIN_MEAN_COUNT = 1.05  # rows of a value of a column whose values repeat
 MAX_AVERAGED_VALUE = 1e150  # the square of a larger value overflows
-MIN_RECORDS_PER_WEIGHT = 5  # records that share a weight; rarer weights are removed
+MAX_DEVIATION_OF_MEAN = 0.002  # from 1, of sampling weights that are scaled to the size of the sample
+MIN_ROWS_FOR_MEAN = 100  # of a column that is called weights by its mean
 
-Variety = Callable[[str, str], float]  # average number of values of the second column per value of the first
+Determines = Callable[[str, str], bool]  # whether the first column determines the second
 
 RECOGNIZED_SHAPES = (Shape.MOMENT, Shape.AGE, Shape.YEAR, Shape.POST_CODE)  # others may know these, whatever the name
 
@@ -49,6 +52,9 @@ class RoleProposal:
     role: Role = Role.OTHER
     reason: str = ""
     weight: bool = False  # a column of sampling weights
+    undecided: bool = False  # whether a question decides about its release
+    depends_on: tuple[str, ...] = ()  # protected or removed columns that it tells
+    surplus: bool = False  # removed only because there are quasi-identifiers enough
 
     @property
     def name(self) -> str:
@@ -67,23 +73,46 @@ class RoleProposal:
 
     def with_role(self, role: Role, *reasons: str) -> RoleProposal:
         """Return the column with a role and its reasons."""
-        return replace(self, role=role, reason="; ".join(reasons))
+        return replace(self, role=role, reason="; ".join(reasons), undecided=False)
 
 
-def assign_roles(columns: Sequence[RoleProposal], variety: Variety) -> list[RoleProposal]:
-    """Return the columns with roles that fit together."""
+def propose_roles(columns: Sequence[RoleProposal], determines: Determines) -> list[RoleProposal]:
+    """Return the columns with the roles that they have alone, and sampling weights."""
     single = [_propose_alone(column) for column in columns]
-    weighted = [_propose_weight(column, single, variety) for column in single]
-    quasi = _choose_quasi(weighted)
-    placed = [_propose_in_table(column, quasi) for column in weighted]
-    confidential = [column for column in placed if column.role is Role.CONFIDENTIAL]
-    ranked = sorted(confidential, key=lambda column: not column.sensitive_hint)  # telling names first
-    surplus = {column.name for column in ranked[MAX_CONFIDENTIAL:]}
-    why = f"removed: more than {MAX_CONFIDENTIAL} confidential columns are hard to protect together"
+    return [_propose_weight(column, single, determines) for column in single]
+
+
+def assign_roles(columns: Sequence[RoleProposal], keys: Sequence[str]) -> list[RoleProposal]:
+    """Return the columns with roles that fit together; `keys` identify people or households."""
+    keyed = [_propose_key(column) if column.name in keys else column for column in columns]
+    quasi = _choose_quasi(keyed)
+    placed = [_propose_in_table(column, quasi) for column in keyed]
+    return _protect_unrecognized(placed)
+
+
+def _propose_key(proposal: RoleProposal) -> RoleProposal:
+    """Return a key of people or households as identifier."""
+    if proposal.role is Role.IDENTIFIER:
+        return proposal
+    return proposal.with_role(Role.IDENTIFIER, proposal.shape.value, "each value is one person or household")
+
+
+def _protect_unrecognized(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
+    """Return unrecognized codes as confidential if they are few, and with a question if they are many."""
+    codes = [column for column in columns if column.role is Role.OTHER and not _is_harmless(column)]
+    names = {column.name for column in codes}
+    cheap = all(column.stats.max_count <= (1 - MIN_RARE_SHARE) * column.stats.filled for column in codes)
+    if len(codes) > MAX_UNRECOGNIZED_CONFIDENTIAL or not cheap:
+        return [replace(column, undecided=True) if column.name in names else column for column in columns]
+    advice = "its meaning is unknown: must not be inferred"
     return [
-        column.with_role(Role.IDENTIFIER, column.shape.value, why) if column.name in surplus else column
-        for column in placed
+        column.with_role(Role.CONFIDENTIAL, column.shape.value, advice) if column.name in names else column
+        for column in columns
     ]
+
+
+def _is_harmless(proposal: RoleProposal) -> bool:
+    return proposal.shape in (Shape.NOTHING, Shape.CONSTANT)
 
 
 def _propose_alone(proposal: RoleProposal) -> RoleProposal:
@@ -91,10 +120,12 @@ def _propose_alone(proposal: RoleProposal) -> RoleProposal:
     reason = proposal.shape.value
     if proposal.shape in (Shape.NOTHING, Shape.CONSTANT):
         return proposal.with_role(Role.OTHER, reason)
-    if proposal.shape in (Shape.TEXT, Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
+    if proposal.shape is Shape.TEXT:
+        return proposal.with_role(Role.REMOVE, reason)
+    if proposal.shape in (Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
         return proposal.with_role(Role.IDENTIFIER, reason)
     if max(abs(proposal.stats.low), abs(proposal.stats.high)) > MAX_AVERAGED_VALUE:
-        return proposal.with_role(Role.IDENTIFIER, reason, "removed: some values are too large to average")
+        return proposal.with_role(Role.REMOVE, reason, "some values are too large to average")
     if _names_people(proposal):
         return proposal.with_role(Role.IDENTIFIER, "its name says that it identifies")
     if proposal.sensitive_hint or proposal.shape is Shape.DIAGNOSIS:
@@ -118,21 +149,19 @@ def _names_people(proposal: RoleProposal) -> bool:
     return is_nearly_unique(proposal.stats) or not (proposal.known_hint or proposal.sensitive_hint)
 
 
-def _propose_weight(proposal: RoleProposal, columns: Sequence[RoleProposal], variety: Variety) -> RoleProposal:
-    """Return a column of sampling weights with its role: released only if many records share each weight."""
+def _propose_weight(proposal: RoleProposal, columns: Sequence[RoleProposal], determines: Determines) -> RoleProposal:
+    """Return a column of sampling weights with its role."""
     number = proposal.column.storage in (Storage.INTEGER, Storage.NUMBER)
-    if not number or not proposal.stats.filled or not proposal.stats.low > 0:
+    if not number or not proposal.stats.filled or not proposal.stats.low >= 0 or not proposal.stats.high > 0:
         return proposal
-    if proposal.shape in (Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
+    if proposal.shape is Shape.OWN_NUMBER and Hint.SAMPLING not in proposal.hints:
         return proposal
-    if not (_has_weight_name(proposal) or _repeats_like_weights(proposal, columns, variety)):
+    named = _has_weight_name(proposal)
+    if not (named or _has_mean_one(proposal) or _repeats_like_weights(proposal, columns, determines)):
         return proposal
-    weight = replace(proposal, weight=True)
     reason = "sampling weights, for the risk in the population"
-    if proposal.stats.min_count >= MIN_RECORDS_PER_WEIGHT:
-        advice = "analysts need them, but they may reveal the stratum; role identifier removes them"
-        return weight.with_role(Role.OTHER, reason, advice)
-    return weight.with_role(Role.IDENTIFIER, reason, "removed: few records share some of them")
+    advice = "exact weights may identify a household or a stratum; with round_to they are released rounded"
+    return replace(proposal, weight=True).with_role(Role.WEIGHT, reason, advice)
 
 
 def _has_weight_name(proposal: RoleProposal) -> bool:
@@ -140,12 +169,21 @@ def _has_weight_name(proposal: RoleProposal) -> bool:
     if Hint.WEIGHT not in proposal.hints or Hint.BODY in proposal.hints:
         return False
     stats = proposal.stats
-    weighs_bodies = stats.high <= 300 and stats.mean <= 120  # kilograms or pounds
+    weighs_bodies = stats.high <= 300 and 30 <= stats.mean <= 220  # kilograms or pounds
     body = weighs_bodies and stats.distinct > MAX_CODE_VALUES and (proposal.column.decimals or 0) <= 1
     return Hint.SAMPLING in proposal.hints or Hint.HOUSEHOLD in proposal.hints or not body
 
 
-def _repeats_like_weights(proposal: RoleProposal, columns: Sequence[RoleProposal], variety: Variety) -> bool:
+def _has_mean_one(proposal: RoleProposal) -> bool:
+    """Whether fractional numbers without a known meaning have the mean 1, like weights of a sample of that size."""
+    stats = proposal.stats
+    if proposal.shape is not Shape.AMOUNT or stats.filled < MIN_ROWS_FOR_MEAN or not stats.low > 0:
+        return False
+    meaning = proposal.known_hint or proposal.sensitive_hint
+    return not meaning and abs(stats.mean - 1) <= MAX_DEVIATION_OF_MEAN and stats.high < 50
+
+
+def _repeats_like_weights(proposal: RoleProposal, columns: Sequence[RoleProposal], determines: Determines) -> bool:
     """Whether a few fractional numbers, far apart, follow the values of another column, such as a stratum."""
     stats = proposal.stats
     if proposal.shape is not Shape.AMOUNT or stats.whole_numbers == stats.filled:
@@ -157,7 +195,7 @@ def _repeats_like_weights(proposal: RoleProposal, columns: Sequence[RoleProposal
         return False
     strata = [other for other in columns if other.stats.mean_count >= 2 and other.stats.distinct >= stats.distinct]
     groups = (Shape.CODE, Shape.MANY_CODES, Shape.POST_CODE, Shape.SHARED_NUMBER)
-    return any(other.shape in groups and variety(other.name, proposal.name) <= MAX_VARIETY_OF_ONE for other in strata)
+    return any(other.shape in groups and determines(other.name, proposal.name) for other in strata)
 
 
 def _choose_quasi(columns: Sequence[RoleProposal]) -> list[str]:
@@ -194,42 +232,42 @@ def _propose_in_table(proposal: RoleProposal, quasi: Sequence[str]) -> RolePropo
     if proposal.name in quasi:
         return proposal.with_role(Role.QUASI, reason, "no other column is better known to others")
     if proposal.shape in (Shape.CODE, Shape.SCALE) and proposal.stats.distinct <= MAX_CODE_VALUES:
-        return proposal.with_role(Role.OTHER, reason, "probably unknown to others; if not, make it a quasi-identifier")
-    advice = "removed: it would single people out; role quasi-identifier keeps it"
-    return proposal.with_role(Role.IDENTIFIER, reason, advice)
+        return proposal.with_role(Role.OTHER, reason, "its meaning is unknown")
+    removed = proposal.with_role(Role.REMOVE, reason, "it would single people out; role quasi-identifier keeps it")
+    return replace(removed, surplus=True)
 
 
-@dataclass(frozen=True)
-class Unit:
-    """A column whose values have several rows each: people, or households of people with one row each."""
+def list_treatment(columns: Sequence[RoleProposal], sources: Collection[str] | None = None) -> Treatment:
+    """Return what a release does to each column; with `sources`, only these are protected or removed."""
+    varied = [column for column in columns if column.stats.distinct > 1]
+    relevant = [column for column in varied if sources is None or column.name in sources]
+    return Treatment(
+        [column.name for column in varied if column.role in (Role.OTHER, Role.CONFIDENTIAL) or column.surplus],
+        [column.name for column in relevant if column.role is Role.QUASI],
+        [column.name for column in relevant if column.role in (Role.IDENTIFIER, Role.REMOVE) and not column.surplus],
+        {column.name for column in varied if column.stats.mean_count >= MIN_MEAN_COUNT},
+    )
 
-    column: str
-    people: bool
 
-
-def find_unit(columns: Sequence[RoleProposal], variety: Variety, k: int) -> Unit | None:
-    """Return the column that says which rows belong together; the finest if there are several."""
-    units = [
-        proposal
-        for proposal in columns
-        if (proposal.shape is Shape.SHARED_NUMBER or Hint.NUMBER in proposal.hints)
-        and proposal.role is Role.IDENTIFIER
-        and proposal.stats.mean_count >= 1.05
-        and proposal.stats.distinct >= 2 * k
+def protect_dependent(
+    columns: Sequence[RoleProposal], dependencies: Mapping[str, ColumnDependency]
+) -> list[RoleProposal]:
+    """Return columns that tell a protected or removed column with the same treatment."""
+    roles = {column.name: column.role for column in columns}
+    return [
+        _treat_dependent(column, dependencies[column.name], roles) if column.name in dependencies else column
+        for column in columns
     ]
-    if not units:
-        return None
-    finest = max(units, key=lambda proposal: proposal.stats.distinct)
-    household = Hint.HOUSEHOLD in finest.hints or any(_differs_within(finest, column, variety) for column in columns)
-    return Unit(finest.name, not household)
 
 
-def _differs_within(unit: RoleProposal, proposal: RoleProposal, variety: Variety) -> bool:
-    """Whether rows of a unit differ in facts that are constant for a person: sex, date of birth, almost age."""
-    age = proposal.shape is Shape.AGE
-    if proposal.stats.distinct < 2 or not (age or {Hint.SEX, Hint.BIRTH} & proposal.hints):
-        return False
-    return variety(unit.name, proposal.name) > (MAX_AGES_OF_PERSON if age else MAX_VARIETY_OF_ONE)
+def _treat_dependent(column: RoleProposal, dependency: ColumnDependency, roles: Mapping[str, Role]) -> RoleProposal:
+    """Return a column as quasi-identifier if it tells one; as removed if it tells a removed column."""
+    known = any(roles[source] is Role.QUASI for source in dependency.sources)
+    if column.surplus and not (known and dependency.adds_nothing):
+        return column  # it is removed already
+    role = Role.QUASI if known else Role.REMOVE
+    treated = column.with_role(role, column.shape.value, str(dependency))
+    return replace(treated, depends_on=dependency.sources, surplus=False)
 
 
 def find_weights(columns: Sequence[RoleProposal]) -> str | None:

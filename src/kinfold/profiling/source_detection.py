@@ -23,7 +23,7 @@ import tomlkit
 
 from kinfold.profiling.missing_codes import MissingCodes, find_missing_codes, is_missing_word
 from kinfold.profiling.profile import Profile
-from kinfold.profiling.questions import REMOVES_KEY, Question, name_question
+from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion, name_question
 from kinfold.tables.duckdb.columns import NUMBER_LIKE_PATTERN, NUMBER_MARKS
 from kinfold.tables.schema import Column, LikelyType, Schema, Storage, ValueStats
 from kinfold.tables.source_form import (
@@ -55,14 +55,14 @@ class Detection(NamedTuple):
     """How a table is written, and what only the steward can answer."""
 
     form: SourceForm
-    questions: tuple[Question, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
 
 
 class Readings(NamedTuple):
     """What was guessed about a table, for the profile."""
 
     notes: tuple[str, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[OpenQuestion, ...] = ()
     repeated: tuple[str, ...] = ()  # notes of the reader that say the same
 
     def complete(self, result: Profile, form: SourceForm) -> Profile:
@@ -104,16 +104,16 @@ def _merge_codes(codes: Sequence[MissingCodes], column: str) -> tuple[str, ...]:
     return tuple(code for each in codes if each.column == column for code in each.codes)
 
 
-def _ask_about_codes(codes: Sequence[MissingCodes]) -> tuple[Question, ...]:
+def _ask_about_codes(codes: Sequence[MissingCodes]) -> tuple[OpenQuestion, ...]:
     """Return a question for each column with doubtful codes."""
-    questions: list[Question] = []
+    questions: list[OpenQuestion] = []
     for doubt in (each for each in codes if each.doubtful):
         listed = " and ".join(doubt.codes)
         certain = tuple(c for each in codes if each.column == doubt.column and not each.doubtful for c in each.codes)
         proposed = write_codes((*certain, *doubt.codes)).as_string()
         others = write_codes(certain).as_string() if certain else REMOVES_KEY
         questions.append(
-            Question(
+            OpenQuestion(
                 name_question(f"na {doubt.column}", [each.name for each in questions]),
                 f"Does {listed} in '{doubt.column}' mean that the value is missing?",
                 f"{doubt.rows:,} records have it; {doubt.reason}",

@@ -16,18 +16,20 @@ from tomlkit.items import Table
 from kinfold.hierarchies.grouping import Rows
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy
 from kinfold.profiling.profile import ColumnProfile, Profile
-from kinfold.profiling.questions import Question
+from kinfold.profiling.questions import OpenQuestion
 from kinfold.profiling.source_detection import select_source_keys, write_codes
 from kinfold.tables.schema import Kind, Role
 
 HEADER = """\
-A starter policy, proposed from the table. Check every role: identifier (removed), quasi-identifier (others
-may know it), confidential (protected from inference), other (released as it is). A hierarchy says how
-a column is generalized: by method = "lattice" and similar methods, or with average = "generalize" in the column."""
+A starter policy, proposed from the table. Check every role: identifier (of people, removed), quasi-identifier
+(others may know it), confidential (protected from inference), weight (of a sample), other (released as it is),
+remove (left out for the reason given). Answer the questions in [review], if there are any. A hierarchy says how a
+column is generalized: by method = "lattice" and similar methods, or with average = "generalize" in the column."""
 T_COMMENT = "a number: the distribution in each class differs from the whole table by at most this, 0 to 1"
 HOUSEHOLD_COMMENT = "several rows share each value, like the people of a household: with this line k counts households"
 PolicyWriter: TypeAlias = Callable[[str], str]  # returns a policy, given the folder of its hierarchies
 
+OTHERS_KEY = "output.others"
 MAX_FILE_NAME = 60  # characters
 
 
@@ -52,9 +54,11 @@ def write_starter_policy(
     if source := select_source_keys(profile.source):
         document.add("source", tomlkit.item(source))
     document.add("privacy", _write_privacy(profile, {"k": k or profile.k, **form.sections.get("privacy", {})}))
-    for name, keys in form.sections.items():
+    for name, keys in _merge_output(form.sections, profile).items():
         if name != "privacy":
             document.add(name, write_section(keys))
+    if any(column.undecided for column in profile.columns):
+        document["output"]["others"].comment("the columns that a question below names, and any other without a section")
     if profile.sampling_weights is not None:
         report = tomlkit.table()
         comment = "how many people a record represents: for the risk in the population"
@@ -65,9 +69,17 @@ def write_starter_policy(
     columns = tomlkit.table(is_super_table=True)
     files = {} if folder is None else {name: f"{folder}/{file}" for name, file, _ in list_hierarchy_files(profile)}
     for column in profile.columns:
-        columns.add(column.name, _write_column(column, files.get(column.name), form.columns.get(column.name, {})))
+        if not column.undecided:
+            columns.add(column.name, _write_column(column, files.get(column.name), form.columns.get(column.name, {})))
     document.add("columns", columns)
-    return tomlkit.dumps(document)
+    return tomlkit.dumps(document) + "\n" + _write_proposal(profile)
+
+
+def _merge_output(sections: Mapping[str, Mapping[str, Any]], profile: Profile) -> dict[str, Mapping[str, Any]]:
+    """Return the sections, with `output.others` if a question decides about columns that the policy does not name."""
+    proposed = [question.proposed for question in profile.questions if question.sets == OTHERS_KEY]
+    others = {"others": proposed[0]} if proposed else {}
+    return {**sections, "output": {**sections.get("output", {}), **others}} if others else dict(sections)
 
 
 def write_section(keys: Mapping[str, Any]) -> Table:
@@ -107,7 +119,7 @@ def _write_privacy(profile: Profile, keys: Mapping[str, Any]) -> Table:
     return table
 
 
-def _write_review(questions: Sequence[Question]) -> Table:
+def _write_review(questions: Sequence[OpenQuestion]) -> Table:
     review = tomlkit.table(is_super_table=True)
     for each in questions:
         table = tomlkit.table()
@@ -119,11 +131,31 @@ def _write_review(questions: Sequence[Question]) -> Table:
     return review
 
 
+def _write_proposal(profile: Profile) -> str:
+    """Return the section that says what was proposed, so that the audit can list what the steward changed."""
+    others = [question.proposed for question in profile.questions if question.sets == OTHERS_KEY]
+    undecided = str(Role.OTHER if "release" in others else Role.REMOVE)
+    table = tomlkit.table()
+    table.add(tomlkit.comment("what was proposed: the audit lists the differences; leave it as it is"))
+    if profile.unit is not None and profile.unit.people:
+        table.add("unit", profile.unit.column)
+    table.add("questions", [question.name for question in profile.questions])
+    roles = tomlkit.table()
+    for column in profile.columns:
+        roles.add(column.name, undecided if column.undecided else column.role)
+    table.add("roles", roles)
+    document = tomlkit.document()
+    document.add("review", tomlkit.table(is_super_table=True).add("proposal", table))
+    return tomlkit.dumps(document)
+
+
 def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str, Any]) -> Table:
     table = tomlkit.table()
     table.add(tomlkit.comment(f"{column.reason}; {column.distinct:,} values, {column.missing:,} missing"))
     table.add("role", column.role)
-    if column.role == Role.IDENTIFIER:
+    if column.role == Role.REMOVE:
+        table.add("reason", column.reason)
+    if column.role in (Role.IDENTIFIER, Role.REMOVE, Role.WEIGHT):
         return table
     table.add("type", column.kind)
     if column.na:
@@ -136,6 +168,8 @@ def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str,
         _add_key(table, "order", list(column.order), "from the lowest to the highest")
     if column.role == Role.QUASI and column.missing and column.kind in (Kind.CONTINUOUS, Kind.DATE):
         _add_key(table, "missing", "separate", "separate (own classes), mean (imputed), drop (the record), refuse")
+    if column.average is not None:
+        _add_key(table, "average", column.average, "a label that is true of every record of a class")
     if column.t is not None:
         _add_key(table, "t", column.t, T_COMMENT)
     if column.l is not None:

@@ -17,7 +17,7 @@ says so at its top.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -29,7 +29,8 @@ import tomlkit
 from kinfold.errors import PolicyError
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy
 from kinfold.profiling.profile import ColumnProfile, Profile
-from kinfold.profiling.starter_policy import PolicyTemplate, write_inline, write_starter_policy
+from kinfold.profiling.questions import OpenQuestion, format_role_key
+from kinfold.profiling.starter_policy import OTHERS_KEY, PolicyTemplate, write_inline, write_starter_policy
 from kinfold.tables.column_names import find_hints, mentions
 from kinfold.tables.schema import Role
 
@@ -98,7 +99,19 @@ def fit_framework(framework: Framework, profile: Profile, folder: str | None = N
         }
         profile = replace(profile, unit=None)  # Safe Harbor counts rows
     form = PolicyTemplate(framework.head, sections, further)
-    return write_starter_policy(replace(profile, columns=tuple(columns)), folder=folder, form=form)
+    profile = replace(profile, columns=tuple(columns))
+    decided = {column.name for column, rule in pairs if "role" in rule}
+    questions = tuple(question for question in profile.questions if _is_open(question, profile, decided))
+    return write_starter_policy(replace(profile, questions=questions), folder=folder, form=form)
+
+
+def _is_open(question: OpenQuestion, profile: Profile, decided: Collection[str]) -> bool:
+    """Whether the rules of a framework leave a question to the steward."""
+    if question.sets == "privacy.unit":
+        return profile.unit is not None
+    if question.sets == OTHERS_KEY:
+        return any(column.undecided for column in profile.columns)
+    return question.sets not in {format_role_key(name) for name in decided}
 
 
 def _add_quasi(before: Sequence[ColumnProfile], columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
@@ -140,7 +153,10 @@ def _apply_rule(framework: Framework, column: ColumnProfile, rule: Mapping[str, 
         t = framework.confidential["t"] if column.t is not None else None
     l = column.l if role == Role.CONFIDENTIAL and framework.confidential else None
     kept = column.hierarchy if role in (Role.QUASI, Role.CONFIDENTIAL) else None
+    undecided = column.undecided and "role" not in rule
+    average = column.average if role == Role.QUASI else None
     changed = replace(column, role=str(role), reason=reasons, t=t, l=l, hierarchy=kept)
+    changed = replace(changed, undecided=undecided, average=average)
     return replace(changed, kind=rule.get("type", column.kind), hierarchy=_get_rule_hierarchy(column, rule) or kept)
 
 

@@ -1,0 +1,224 @@
+"""People: which rows belong to one person, and which to one household.
+
+A key is a column whose values have several rows each. What does not change in a lifetime decides whose rows they are:
+
+    a person       sex, birth and ethnicity are the same in all rows of a value, and age is almost the same
+    a household    they differ, and a value has a few rows
+    a group        they differ, and a value has many rows: a school, a doctor, a town
+    unknown        the table has no such column, or they contradict each other: the steward is asked
+
+A person without a column of numbers, as in a panel of households (household, member, year), is protected by the key of
+the household. In doubt a key is the unit, because to count households or groups instead of people is never too lenient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kinfold.profiling.dependencies import RowEvidence
+from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
+from kinfold.profiling.roles import RoleProposal
+from kinfold.profiling.shapes import Shape
+from kinfold.tables.column_names import Hint, mentions
+from kinfold.tables.schema import Storage
+
+MIN_ROWS_PER_KEY = 1.05  # mean number of rows of a value
+MIN_ROWS_PER_UNKNOWN_KEY = 1.2  # if neither name nor shape says that the column identifies
+MIN_KEYS = 10  # different values of a key
+MAX_HOUSEHOLD_SIZE = 15.0  # mean rows of a value; more are a group
+MAX_UNEXPLAINED_CONSTANT = 0.05  # share of the expected differences within the rows of a person; a few are errors
+MIN_UNEXPLAINED_VARYING = 0.3
+MAX_UNEXPLAINED_AGE = 0.1  # share of the variance of ages within the rows of a person
+MIN_PEOPLE_IN_HOUSEHOLDS = 2.0  # rows of each member, in a panel: years
+
+PERSON_WORDS = """
+    patient* pat person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
+    mitglied*
+    student* pupil* schueler* versichert* insured* employee* mitarbeiter* worker* beneficiar* paciente* cliente* alumno*
+    sujeto* individu* eleve* salarie* user* respondent* befragt* patnr pnr mrn ssn dipendent* assure* empleado* pazient*
+    *患者* *пациент*"""
+
+
+class Whose(StrEnum):
+    """Whose rows share a value of a key."""
+
+    PERSON = "person"
+    HOUSEHOLD = "household"
+    GROUP = "group"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A column whose values have several rows each: people, or households of people with one row each."""
+
+    column: str
+    people: bool
+
+
+@dataclass(frozen=True)
+class People:
+    """The keys of a table: the unit that k counts, the household number, and a question if they are uncertain."""
+
+    unit: Unit | None = None
+    keys: tuple[str, ...] = ()  # columns that identify people or households
+    questions: tuple[OpenQuestion, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Key:
+    proposal: RoleProposal
+    whose: Whose
+    constant: tuple[str, ...]
+    varying: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.proposal.name
+
+
+class RowComparison:
+    """Compares the rows of a key by the facts that are constant for a person."""
+
+    def __init__(self, columns: Sequence[RoleProposal], evidence: RowEvidence) -> None:
+        self._evidence = evidence
+        varied = [column for column in columns if column.stats.distinct > 1 and not column.weight]
+        self._facts = [column for column in varied if _is_constant_fact(column)]
+        self._ages = [column for column in varied if Hint.AGE in column.hints and column not in self._facts]
+        self._possible_ages = [column for column in varied if column.shape is Shape.AGE and column not in self._ages]
+
+    def judge(self, keys: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the facts that are constant and those that vary within equal keys."""
+        constant: list[str] = []
+        varying: list[str] = []
+        for fact in (fact for fact in self._facts if fact.name not in keys):
+            rows = self._evidence.compare(keys, fact.name)
+            if not rows.evident:
+                continue
+            if rows.unexplained <= MAX_UNEXPLAINED_CONSTANT:
+                constant.append(fact.name)
+            elif rows.unexplained >= MIN_UNEXPLAINED_VARYING:
+                varying.append(fact.name)
+        self._judge_ages(self._ages, keys, constant, varying)
+        if not constant and not varying:  # a blood pressure may look like an age
+            self._judge_ages(self._possible_ages, keys, constant, varying)
+        return tuple(constant), tuple(varying)
+
+    def _judge_ages(
+        self, ages: Sequence[RoleProposal], keys: Sequence[str], constant: list[str], varying: list[str]
+    ) -> None:
+        for age in (age for age in ages if age.name not in keys):
+            within = self._evidence.measure_spread(keys, age.name)
+            if within is not None:
+                (constant if within <= MAX_UNEXPLAINED_AGE else varying).append(age.name)
+
+
+def _is_constant_fact(column: RoleProposal) -> bool:
+    """Whether a fact does not change in a lifetime."""
+    born = Hint.BIRTH in column.hints and column.shape in (Shape.MOMENT, Shape.YEAR, Shape.AMOUNT, Shape.MANY_CODES)
+    return born or bool({Hint.SEX, Hint.ORIGIN} & column.hints)
+
+
+def find_people(columns: Sequence[RoleProposal], comparison: RowComparison) -> People:
+    """Return the unit of a table: of several keys of people, the one with the fewest values."""
+    keys = [_judge_key(column, comparison) for column in columns if _may_be_key(column)]
+    people = [key for key in keys if key.whose is Whose.PERSON]
+    households = [key for key in keys if key.whose is Whose.HOUSEHOLD]
+    unknown = [key for key in keys if key.whose is Whose.UNKNOWN]
+    identifying = tuple(key.name for key in (*people, *households))
+    if people:
+        return People(Unit(_get_coarsest(people).name, people=True), identifying)
+    if households:
+        household = max(households, key=lambda key: key.proposal.stats.distinct)
+        return _ask_about_panel(household, columns, comparison, identifying)
+    if unknown:
+        key = _get_coarsest(unknown)
+        named = mentions(key.name, PERSON_WORDS) and not key.varying
+        question = () if named else (_ask_about_unit(key),)
+        return People(Unit(key.name, people=True), (key.name,), question)
+    return People()
+
+
+def _get_coarsest(keys: Sequence[_Key]) -> _Key:
+    return min(keys, key=lambda key: key.proposal.stats.distinct)
+
+
+def _may_be_key(column: RoleProposal) -> bool:
+    """Whether the values of a column repeat and can be numbers or names of people."""
+    stats = column.stats
+    least = MIN_ROWS_PER_KEY if _looks_like_key(column) else MIN_ROWS_PER_UNKNOWN_KEY
+    if stats.distinct < MIN_KEYS or stats.mean_count < least or column.shape in (Shape.MOMENT, Shape.SCALE):
+        return False
+    if column.column.storage is Storage.NUMBER and stats.whole_numbers < stats.filled:
+        return False
+    if _looks_like_key(column) or (Hint.PERSON in column.hints and not column.known_hint):
+        return True
+    meaning = column.known_hint or column.sensitive_hint
+    written = column.column.storage is Storage.INTEGER or column.shape is Shape.POST_CODE
+    return written and not meaning and column.shape not in (Shape.CODE, Shape.YEAR)
+
+
+def _looks_like_key(column: RoleProposal) -> bool:
+    """Whether name or values of a column say that it identifies."""
+    if column.shape is Shape.SHARED_NUMBER:
+        return True
+    if column.known_hint and Hint.HOUSEHOLD not in column.hints:
+        return False
+    return bool({Hint.NUMBER, Hint.HOUSEHOLD} & column.hints) or mentions(column.name, PERSON_WORDS)
+
+
+def _judge_key(column: RoleProposal, comparison: RowComparison) -> _Key:
+    """Return whose rows share a value of a column."""
+    constant, varying = comparison.judge((column.name,))
+    return _Key(column, _decide(column, constant, varying), constant, varying)
+
+
+def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str]) -> Whose:
+    named, household = _looks_like_key(column), Hint.HOUSEHOLD in column.hints
+    if constant and not varying and (named or len(constant) > 1) and not household:
+        return Whose.PERSON
+    if varying and not constant:
+        few = column.stats.mean_count <= MAX_HOUSEHOLD_SIZE and named
+        return Whose.HOUSEHOLD if few or household else Whose.GROUP
+    if household and not constant:
+        return Whose.HOUSEHOLD
+    return Whose.UNKNOWN if named or (constant and not varying) else Whose.GROUP
+
+
+def _ask_about_unit(key: _Key) -> OpenQuestion:
+    facts = [f"{_list_names(names)} {verb} within a value" for names, verb in _pair_facts(key) if names]
+    rows = f"{key.proposal.stats.mean_count:.1f} rows for each value of '{key.name}'"
+    evidence = "; ".join([rows, *(facts or ["no column such as sex or date of birth says whose rows they are"])])
+    question = f"Is each value of '{key.name}' one person with several rows?"
+    return OpenQuestion("unit", question, evidence, "privacy.unit", key.name, (key.name, REMOVES_KEY))
+
+
+def _pair_facts(key: _Key) -> Iterator[tuple[tuple[str, ...], str]]:
+    yield key.constant, "does not change" if len(key.constant) == 1 else "do not change"
+    yield key.varying, "changes" if len(key.varying) == 1 else "change"
+
+
+def _list_names(names: Sequence[str]) -> str:
+    return " and ".join(f"'{name}'" for name in names)
+
+
+def _ask_about_panel(
+    household: _Key, columns: Sequence[RoleProposal], comparison: RowComparison, keys: tuple[str, ...]
+) -> People:
+    """Return the household as unit if its members have several rows each, else only as a household."""
+    for column in columns:
+        if column.name == household.name or not 2 <= column.stats.distinct <= 2 * MAX_HOUSEHOLD_SIZE:
+            continue
+        if column.known_hint not in (None, Hint.FAMILY):
+            continue
+        constant, varying = comparison.judge((household.name, column.name))
+        if len(constant) > 1 and not varying:
+            both = f"'{household.name}' and '{column.name}'"
+            evidence = f"{both} together identify a person with several rows: {_list_names(constant)} do not change"
+            question = f"Does each person have several rows, numbered by {both}?"
+            answers = (household.name, REMOVES_KEY)
+            ask = OpenQuestion("unit", question, evidence, "privacy.unit", household.name, answers)
+            return People(Unit(household.name, people=True), keys, (ask,))
+    return People(Unit(household.name, people=False), keys)

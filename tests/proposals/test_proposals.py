@@ -1,0 +1,66 @@
+"""Proposals on tables with a known truth: nothing is released unsafely without a question, and questions are few."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+import kinfold
+from kinfold.profiling.profile import Profile
+from proposals.scores import list_dangers, score_tables
+from proposals.tables import ProposalTable, list_makers
+from reference.public_data import found
+
+MAX_MEAN_QUESTIONS = 1.5
+MIN_SHARE = 0.9  # precision and recall of every kind of decision
+PUBLIC = {
+    "sdcmicro_testdata.csv": {"household": "ori_hid", "weights": {"sampling_weight", "household_weights"}},
+    "free1.csv": {"household": None, "weights": {"WEIGHT"}},
+    "francdat.csv": {"household": None, "weights": {"w"}},
+    "adult/adult.csv": {"household": None, "weights": set()},
+    "census.csv": {"household": None, "weights": {"AFNLWGT"}},
+}
+
+
+@cache
+def profile_tables() -> list[tuple[ProposalTable, Profile]]:
+    """Every table with its profile."""
+    return [(table := make(), kinfold.profile(table.frame)) for make in list_makers()]
+
+
+def test_there_are_tables_enough() -> None:
+    names = [table.name for table, _ in profile_tables()]
+    assert len({*names}) == len(names) >= 40
+
+
+def test_no_table_is_released_unsafely_without_a_question() -> None:
+    dangers = {table.name: [*list_dangers(table.truth, profile)] for table, profile in profile_tables()}
+    assert {name: each for name, each in dangers.items() if each} == {}
+
+
+def test_questions_are_few() -> None:
+    questions = [len(profile.questions) for _, profile in profile_tables()]
+    assert sum(questions) / len(questions) < MAX_MEAN_QUESTIONS
+    ordinary = [profile for table, profile in profile_tables() if table.name.startswith("ordinary")]
+    assert max(len(profile.questions) for profile in ordinary) <= 1
+
+
+def test_most_decisions_are_right() -> None:
+    scores = score_tables(profile_tables())
+    assert len(scores) == 8
+    poor = {kind: score for kind, score in scores.items() if min(score.precision, score.recall) < MIN_SHARE}
+    assert {*poor} <= {"identifier"}  # the number of a member in a household is removed too
+    assert all(score.recall >= MIN_SHARE for score in scores.values())
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_files(name: str) -> None:
+    profile = kinfold.profile(found(name))
+    roles = {column.name: column.role for column in profile.columns}
+    expected = PUBLIC[name]
+    assert {column for column, role in roles.items() if role == "weight"} == expected["weights"]
+    assert (profile.unit.column if profile.unit and not profile.unit.people else None) == expected["household"]
+    silent = [c.name for c in profile.columns if c.role == "other" and c.distinct > 1 and not c.undecided]
+    assert silent == []
+    assert len(profile.questions) <= 2
