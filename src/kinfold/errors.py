@@ -3,6 +3,7 @@
     KinfoldError          1    also the exit code of a bug in kinfold
     ├── PolicyError       2    the request is wrong: usage, policy, output folder
     ├── DataError         3    the data cannot be read as declared
+    │   └── LayoutError   3    the header is not the first line, or lines are not records
     ├── Unreachable       4    the request is valid, but this table cannot meet it
     ├── VerifyError       5    a promise does not hold on the file
     └── Cancelled       130    the run was stopped
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 Value = TypeVar("Value")
 
@@ -93,6 +94,20 @@ class DataError(KinfoldError, ValueError):
     """The data cannot be read as declared."""
 
     exit_code = 3
+
+
+class LayoutError(DataError):
+    """The header of a file is not its first line, or lines are not records; `keys` of `[source]` say so."""
+
+    keys: dict[str, Any]
+
+    @classmethod
+    def suggest(cls, what: str, **keys: Any) -> LayoutError:
+        """Return the error with its keys and a fix that names them."""
+        texts = [f"source.{key} = {str(value).lower()} (--{key.replace('_', '-')})" for key, value in keys.items()]
+        error = cls(what, fix=f"set {' and '.join(texts)}; `kinfold profile` writes this to a policy")
+        error.keys = keys
+        return error
 
 
 class Unreachable(KinfoldError, ValueError):  # noqa: N818  the word of the contract

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import numpy as np
 
 from kinfold import __version__
-from kinfold.errors import PolicyError, Problem, require_callable
+from kinfold.errors import LayoutError, PolicyError, Problem, require_callable
 from kinfold.measures.loss import restore_original_values
 from kinfold.measures.measure_table import MeasureTable, collect_notes
 from kinfold.measures.measurement import Measures, measure_release
@@ -393,13 +393,25 @@ def open_detected(
 
     rows = resolve_source(source)
     with open_engine(None, rows) as engine:
-        first = frame = engine.read(rows, MISSING_TEXTS, declared)
-        schema, detection = engine.schema(first), Detection(declared)
+        first, form = _read_layout(engine, rows, declared, guessing=guessing)
+        frame, schema, detection = first, engine.schema(first), Detection(form)
         if guessing:
-            detection = detect_form(schema, engine.profile(first, list(schema)), declared)
-        if detection.form != declared:
+            detection = detect_form(schema, engine.profile(first, list(schema)), form)
+        if detection.form != form:
             frame = engine.read(rows, MISSING_TEXTS, detection.form)
         yield engine, frame, describe_readings(schema, engine.schema(frame), declared, detection)
+
+
+def _read_layout(engine: Engine, rows: Any, declared: SourceForm, *, guessing: bool) -> tuple[Any, SourceForm]:
+    """Read a table, with the header that its reader suggests if it is not the first line; return the form too."""
+    form = declared
+    while True:
+        try:
+            return engine.read(rows, MISSING_TEXTS, form), form
+        except LayoutError as error:
+            if not guessing or any(getattr(form, key) for key in error.keys):
+                raise
+            form = replace(form, **error.keys)
 
 
 def open_engine(policy: Policy | None = None, *sources: Any) -> Any:

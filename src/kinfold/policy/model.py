@@ -301,8 +301,6 @@ class Source(Section):
     def _check_marks(self) -> Self:
         if self.decimal == self.thousands:
             raise ValueError("decimal and thousands are the same character")
-        if self.header and self.header <= self.skip:
-            raise ValueError(f"the header is line {self.header}, but the first {self.skip} lines are skipped")
         return self
 
 

@@ -1,6 +1,7 @@
 """Source detection: how a table is written, one answer for all of its columns, and what stays undecided.
 
 units       a currency or a unit before or after every number of a column: $254.82, 1.234 EUR, 12 kg, 85 %
+layout      a title above the header, units below it, rows of totals and footers: see `readers.layout`
 marks       a decimal comma or thousands separators: what fits every numeric column; if commas may be either, or columns
             contradict each other, nothing is guessed
 missing     codes and words for missing values, by column: see `missing_codes`
@@ -90,6 +91,7 @@ def detect_form(schema: Schema, stats: Mapping[str, ValueStats], declared: Sourc
     if not declared.dates:
         formats = [form for c in schema if (form := _detect_date_format(c)) and not form.startswith("%Y-%m-%d")]
         detected = replace(detected, dates=tuple(dict.fromkeys(formats)))
+    detected = replace(detected, skip_totals=declared.skip_totals or schema.totals > 0)
     plain = [_read_plain(c, stats[c.name], units.get(c.name), detected) for c in schema]
     codes = find_missing_codes([c for c, _ in plain], {c.name: own for c, own in plain}, words=not declared.na)
     own = {
@@ -223,6 +225,7 @@ def describe_readings(before: Schema, after: Schema, declared: SourceForm, detec
     """Return what was guessed, by column, and which texts could be more than text."""
     form = detection.form
     guesses = {
+        _describe_layout: (form.header, form.skip_totals) != (declared.header, declared.skip_totals),
         _describe_marks: (form.decimal, form.thousands) != (declared.decimal, declared.thousands),
         _describe_units: True,
         _describe_missing: form.na != declared.na,
@@ -236,6 +239,15 @@ def describe_readings(before: Schema, after: Schema, declared: SourceForm, detec
     ]
     repeated = tuple(note for note in after.notes if note not in before.notes)
     return Readings((*notes, *_describe_undecided(after, form)), detection.questions, repeated)
+
+
+def _describe_layout(before: Schema, after: Schema, form: SourceForm) -> Iterator[str]:
+    if form.header:
+        below = f", and the records start below line {form.skip}" if form.has_lines_below else ""
+        yield f"line {form.header} has the names of the columns{below}"
+    if form.skip_totals:
+        left = f": {before.rows - after.rows:,}" if before.rows > after.rows else ""
+        yield f"rows of totals and footers are left out{left}"
 
 
 def _describe_marks(before: Schema, after: Schema, form: SourceForm) -> Iterator[str]:

@@ -166,13 +166,12 @@ class Schema:
     rows: int
     value_positions: tuple[int, ...] = ()  # columns, from 1, whose name looks like a value: see `column_names`
     notes: tuple[str, ...] = ()  # on how the table was read
+    totals: int = 0  # rows that look like totals or footers
 
     @classmethod
-    def from_columns(
-        cls, columns: Iterable[Column], rows: int, value_positions: tuple[int, ...] = (), notes: tuple[str, ...] = ()
-    ) -> Schema:
+    def from_columns(cls, columns: Iterable[Column], rows: int) -> Schema:
         """Make a schema of columns."""
-        return cls(tuple(columns), rows, value_positions, notes)
+        return cls(tuple(columns), rows)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -153,6 +153,11 @@ class SourceForm:
         return self.header - 1 if self.header else self.skip
 
     @property
+    def has_lines_below(self) -> bool:
+        """Whether lines below the header, up to line `skip`, are not records: units or long names."""
+        return bool(self.header) and self.skip > (self.header or 0)
+
+    @property
     def has_marks(self) -> bool:
         """Whether numbers have other marks than a decimal point."""
         return self.decimal != "." or bool(self.thousands)

@@ -69,7 +69,7 @@ def describe_table(db: Database, strips: Strips, frame: Frame) -> Schema:
     """Return the schema of a table, from queries on all of its rows."""
     rows = int(db.row(f"SELECT {frame.row_count_sql} FROM {frame.table}")[0])
     columns = [column for strip in strips.of(frame) for column in _describe_columns(db, strip, rows)]
-    return Schema.from_columns(columns, rows, frame.doubtful, frame.notes)
+    return Schema(tuple(columns), rows, frame.doubtful, frame.notes, frame.totals)
 
 
 def _describe_columns(db: Database, frame: Frame, rows: int) -> list[Column]:

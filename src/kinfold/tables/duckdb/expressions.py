@@ -80,6 +80,7 @@ class Frame:
     orders: tuple[CategoryOrder | None, ...] = ()  # for each column, if the source has categories
     order: str = "rowid"  # SQL for the place of a row in the source order
     doubtful: tuple[int, ...] = ()  # columns whose header looks like a value
+    totals: int = 0  # rows that look like totals or footers
     zones: tuple[tuple[str, str], ...] = ()  # (column, time zone) as the source names it
     notes: tuple[str, ...] = ()  # for the holder, on how the source was read
     formulas: tuple[tuple[str, int], ...] = ()  # (column, cells that are not quoted), if `form` says that they are

@@ -3,9 +3,9 @@
 encoding    UTF-8, with or without a byte-order mark; UTF-16 with one; else Windows-1252 if every byte is a character
             of it. Anything else is refused. A declared encoding must fit every byte; UTF-8 declared as another
             encoding is refused.
-separator   the one of , ; tab | with which the most records have as many fields as the header (more than one),
-            unless it is declared
-header      the first line that is not empty, unless another line or none is declared
+separator   the one of , ; tab | with which the most records have as many fields as the header (more than one), or as
+            each other below a title, unless it is declared
+header      the first line that is not empty, unless another line or none is declared; see `layout` for other lines
 quoting     double quotes, doubled inside a field; fields may contain line breaks
 
 DuckDB's own sniffer is not used: it guesses types and headers, and skips lines without a message.
@@ -23,9 +23,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from kinfold.errors import DataError
 from kinfold.tables.column_names import build_header_error, check_column_names, find_values_in_header
+from kinfold.tables.readers.layout import SAMPLED_LINES, Line, check_layout, name_first_column
 from kinfold.tables.resources import check_column_count
 from kinfold.tables.source_form import SourceForm
 
@@ -33,6 +35,8 @@ SEPARATORS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18  # of the file, from which the separator and the header are detected
 SAMPLE_ROWS = 1000  # rows of the sample that are compared with the header
 CHUNK = 1 << 20  # bytes or characters read at a time
+MIN_FIELDS_BELOW_TITLE = 3  # of most records, if the first line has one field
+MIN_SHARE_BELOW_TITLE = 0.8  # of the records that have as many
 SEPARATOR_NAMES = {"\t": "tab", " ": "space"}
 LINES_HINT = (
     "source.header (--header) is the number of the line with the names, from 1; "
@@ -60,7 +64,8 @@ def find_dialect(path: Path, form: SourceForm, name: str) -> Dialect:
     if not head.strip(b"\xef\xbb\xbf \t\r\n"):
         raise DataError(f"'{name}' is empty", fix="give a table with a header and at least one row")
     encoding = find_encoding(path, head, form.encoding, name)
-    text = _skip_lines(codecs.getincrementaldecoder(encoding)().decode(head), form.lines_above, name)
+    whole = codecs.getincrementaldecoder(encoding)().decode(head)
+    text = _skip_lines(whole, form.lines_above, name)
     detected = max(SEPARATORS, key=lambda mark: _score_separator(text, mark))
     separator = form.separator or detected
     try:
@@ -76,9 +81,33 @@ def find_dialect(path: Path, form: SourceForm, name: str) -> Dialect:
         raise DataError(what, fix=f"use --separator {SEPARATOR_NAMES.get(detected, repr(detected))}, or leave it out")
     if form.header == 0:
         return Dialect(encoding, separator, number_columns(len(header)), blank, form.lines_above, has_header=False)
-    doubtful = check_header(header, _sample_rows(rows, cut=len(head) == SAMPLE_BYTES), name)
+    if form.header is None and not form.skip:
+        check_layout(_number_lines(text, separator), name, "line")
+    lines = rows.line_num  # of the text, with the header
+    sample = _sample_rows(rows, cut=len(head) == SAMPLE_BYTES)
+    names = name_first_column(header, min(map(len, sample), default=0))
+    doubtful = check_header(names, sample, name)
     doubtful = () if form.header else doubtful
-    return Dialect(encoding, separator, tuple(header), blank, form.lines_above, doubtful=doubtful)
+    dialect = Dialect(encoding, separator, tuple(names), blank, form.lines_above, doubtful=doubtful)
+    if not form.has_lines_below and len(names) == len(header):
+        return dialect
+    above = form.skip if form.has_lines_below else form.lines_above + lines  # the names are known: read records only
+    below = _parse_rows(_skip_lines(whole, above, name), separator)
+    blank = next(number for number, row in enumerate(below) if row)
+    return replace(dialect, above=above, blank=blank, has_header=False)
+
+
+def _number_lines(text: str, separator: str) -> list[Line]:
+    """Return the first lines that are not empty, with their numbers in the file."""
+    reader = _parse_rows(text, separator)
+    lines: list[Line] = []
+    with suppress(csv.Error):  # the engine reports the line later
+        before = 0
+        for fields in islice(reader, SAMPLED_LINES):
+            if any(field.strip() for field in fields):
+                lines.append(Line(before + 1, fields))
+            before = reader.line_num
+    return lines
 
 
 def number_columns(columns: int) -> tuple[str, ...]:
@@ -163,7 +192,8 @@ def transcode(path: Path, dialect: Dialect, copy: Path) -> None:
             target.write(chunk)
 
 
-def _parse_rows(text: str, separator: str) -> Iterator[list[str]]:
+def _parse_rows(text: str, separator: str) -> Any:
+    """Return a reader of records: an iterator that also counts lines."""
     return csv.reader(io.StringIO(text, newline=""), delimiter=separator)
 
 
@@ -182,4 +212,8 @@ def _score_separator(text: str, separator: str) -> tuple[float, int]:
     except csv.Error:
         return (0.0, 0)
     fields, widths = widths[0], widths[:-1] or widths  # the last record may be cut
-    return (Counter(widths)[fields] / len(widths), fields) if fields > 1 else (0.0, 0)
+    if fields > 1:
+        return Counter(widths)[fields] / len(widths), fields
+    fields, records = Counter(widths).most_common(1)[0]  # the first line may be a title
+    share = records / len(widths)
+    return (share / 2, fields) if fields >= MIN_FIELDS_BELOW_TITLE and share >= MIN_SHARE_BELOW_TITLE else (0.0, 0)

@@ -113,7 +113,12 @@ _WORDS_FOR_TOTAL = """
     subtotale, totaal, subtotaal, soma, summa, razem, og\u00f3\u0142em
 """
 TOTAL_PATTERN = "|".join(word.strip() for word in _WORDS_FOR_TOTAL.split(","))
+FOOTER_PATTERN = (
+    "(source|sources|note|notes|quelle|anmerkung|hinweis|stand|fuente|nota|fonte|bron) ?:.*|[*\u00a9\u2020].*"
+)
 MIN_COLUMNS_OF_FOOTER = 3  # with fewer columns a row with one value may be a record
+MAX_FOOTERS = 5  # rows at the end of a table that may be footers
+MAX_TOTALS_SHARE = 0.25  # of the rows that are totals; with more, the word is a category
 
 
 def leave_out_totals(db: Database, frame: Frame, name: str, short: int = 0) -> Frame:
@@ -126,17 +131,36 @@ def leave_out_totals(db: Database, frame: Frame, name: str, short: int = 0) -> F
     return replace(frame, table=table, notes=(*frame.notes, f"'{name}': {left} (source.skip_totals)"))
 
 
-def is_total_sql(columns: Sequence[str]) -> str:
-    """Return SQL that tests for a row of totals or a footer.
+def note_totals(db: Database, frame: Frame, name: str) -> Frame:
+    """Return the table with the number of rows that look like totals or footers, and a note on them."""
+    first = f"lower(trim(coalesce({', '.join(frame.columns[:3])})))"
+    word = _fits_sql(first, f"({TOTAL_PATTERN})([ :].*)?|.* ({TOTAL_PATTERN}) *:?")
+    totals = f"SELECT {frame.order} FROM {frame.table} WHERE {word}"
+    last = f"SELECT {frame.order} FROM {frame.table} ORDER BY 1 DESC LIMIT {MAX_FOOTERS}"
+    footer = f"{frame.order} IN ({last}) AND regexp_matches(trim(CAST(c0 AS VARCHAR)), '[ :*]')"
+    where = f"({is_total_sql(frame.columns)}) AND ({frame.order} IN ({totals}) OR ({footer}))"
+    rows = next(db.answers([f"count(*) FILTER (WHERE {where})"], frame.table)) or 0
+    if not rows or rows > MAX_TOTALS_SHARE * db.count(frame.table):
+        return frame
+    note = f"{rows:,} row{' looks like a total or a footer' if rows == 1 else 's look like totals or footers'}"
+    return replace(
+        frame, totals=rows, notes=(*frame.notes, f"'{name}': {note}; source.skip_totals leaves such rows out")
+    )
+
+
+def is_total_sql(columns: Sequence[str], *, by_word: bool = False) -> str:
+    """Return SQL that tests for a row of totals or a footer; `by_word`: only for one that starts or ends with a word.
 
     The first cell with a value is a word for a total, with or without a colon; or it starts or ends with one, and some
-    cell is empty; or no cell but the first has a value, if there are at least three columns.
+    cell is empty; or it starts like a footer, and the last cell is empty; or no cell but the first has a value, if
+    there are at least three columns.
     """
     cells = [f"nullif(trim(CAST({c} AS VARCHAR)), '')" for c in columns]
     first, word = f"lower(coalesce({', '.join(cells)}, ''))", f"({TOTAL_PATTERN})"
     gaps = " OR ".join(f"{cell} IS NULL" for cell in cells)
     tests = [_fits_sql(first, f"{word} *:?"), f"({_fits_sql(first, f'{word}[ :].*|.* {word} *:?')} AND ({gaps}))"]
-    if len(cells) >= MIN_COLUMNS_OF_FOOTER:
+    tests.append(f"({_fits_sql(first, FOOTER_PATTERN)} AND {cells[-1]} IS NULL)")
+    if len(cells) >= MIN_COLUMNS_OF_FOOTER and not by_word:
         tests.append("(" + " AND ".join(f"{cell} IS NULL" for cell in cells[1:]) + ")")
     return " OR ".join(tests)
 

@@ -24,7 +24,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, plural
+from kinfold.errors import DataError, KinfoldError, LayoutError, PolicyError, Problem, plural
 from kinfold.tables.column_names import check_column_names
 from kinfold.tables.duckdb import expressions
 from kinfold.tables.duckdb.columns import WHOLE_TYPES
@@ -35,7 +35,7 @@ from kinfold.tables.frames import get_categories
 from kinfold.tables.readers import typed_files
 from kinfold.tables.readers.csv_files import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
 from kinfold.tables.readers.files import GLOB_CHARACTERS, Format, detect_format, hash_file, make_plain_path, unpack
-from kinfold.tables.readers.normalization import is_total_sql, leave_out_totals, present_text_sql
+from kinfold.tables.readers.normalization import is_total_sql, leave_out_totals, note_totals, present_text_sql
 from kinfold.tables.readers.statistics_files import read_statistics
 from kinfold.tables.readers.workbooks import SheetCells, read_sheet
 from kinfold.tables.schema import UTC_ZONE
@@ -121,26 +121,42 @@ def _load_csv(db: Database, path: Path, dialect: Dialect, name: str, *, totals: 
     except duckdb.Error:  # its message quotes the line
         what = f"'{name}' cannot be read as CSV: quotes or line endings are wrong"
         raise DataError(what, fix="check that quotes are closed and that all lines have the same ending") from None
-    short = _drop_short_totals(db, dialect) if totals else 0
+    short = _drop_short_totals(db, dialect, 0 if totals else db.count(table))
     _refuse_rejects(db, name, dialect.above)
+    if short and not totals:
+        what = f"'{name}': {plural(short, 'line looks like a total or a footer', 'lines look like totals or footers')}"
+        raise LayoutError.suggest(what, skip_totals=True)
     form = SourceForm(separator=dialect.separator, encoding=dialect.encoding)
     frame = Frame(table, dialect.header, db.types(table), typed=False, form=form, doubtful=dialect.doubtful)
-    return leave_out_totals(db, frame, name, short) if totals else frame
+    return leave_out_totals(db, frame, name, short) if totals else note_totals(db, frame, name)
 
 
-def _drop_short_totals(db: Database, dialect: Dialect) -> int:
-    """Accept rejected lines that have fewer fields than the header and are totals or footers; return their number."""
+def _drop_short_totals(db: Database, dialect: Dialect, start: int) -> int:
+    """Accept rejected lines that have fewer fields than the header and are totals or footers; return their number.
+
+    Up to line `start` only a word makes a total, and below it several words: a single one may be a damaged record.
+    """
     is_short = "SELECT line FROM reject_errors GROUP BY line HAVING bool_and(error_type = 'MISSING COLUMNS')"
     query = f"SELECT DISTINCT line, csv_line FROM reject_errors WHERE line IN ({is_short})"
     lines = dict(db.execute(query))
     names = [f"c{i}" for i in range(len(dialect.header))]
-    fields = [next(csv.reader([text], delimiter=dialect.separator), []) for text in lines.values()]
+    fields = [_split_line(text, dialect.separator) for text in lines.values()]
     cells = {c: pa.array([dict(enumerate(row)).get(i) for row in fields], pa.string()) for i, c in enumerate(names)}
     with db.registered(pa.table({"line": pa.array([*lines], pa.int64()), **cells})) as view:
-        totals = db.execute(f"SELECT line FROM {view} WHERE {is_total_sql(names)}")
+        sentence = "regexp_matches(c0, '[ :*]')" if start else "TRUE"
+        test = f"{is_total_sql(names, by_word=True)} OR (line > {start} AND {sentence} AND ({is_total_sql(names)}))"
+        totals = db.execute(f"SELECT line FROM {view} WHERE {test}")
     for (line,) in totals:
         db.execute(f"DELETE FROM reject_errors WHERE line = {line}")
     return len(totals)
+
+
+def _split_line(text: str, separator: str) -> list[str]:
+    """Return the fields of a rejected line; empty lines before it are part of its text."""
+    try:
+        return next((row for row in csv.reader(text.strip("\r\n").splitlines(), delimiter=separator) if row), [])
+    except csv.Error:
+        return []
 
 
 def _refuse_rejects(db: Database, name: str, above: int) -> None:
@@ -165,7 +181,7 @@ def _read_workbook(db: Database, sheet: SheetCells, form: SourceForm, name: str)
     frame = _load_arrow(db, sheet.cells.rename_columns(list(sheet.header)), f"'{name}'", ordered_only=True)
     doubtful = () if form.header is not None else doubtful
     frame = replace(frame, typed=False, doubtful=doubtful, form=SourceForm(sheet=sheet.title), notes=sheet.notes)
-    frame = leave_out_totals(db, frame, name) if form.skip_totals else frame
+    frame = (leave_out_totals if form.skip_totals else note_totals)(db, frame, name)
     own = form.get_columns(sheet.header)
     words = {i: (*form.na, *own[sheet.header[i]].na) if sheet.header[i] in own else form.na for i in sheet.numbers}
     present = {f"c{i}": present_text_sql(f"c{i}", words[i]) for i in sheet.numbers}

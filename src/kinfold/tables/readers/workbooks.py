@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, plural
 from kinfold.tables.readers.csv_files import number_columns
 from kinfold.tables.readers.files import check_workbook_size
+from kinfold.tables.readers.layout import SAMPLED_LINES, Line, check_layout, name_first_column
 from kinfold.tables.readers.workbook_xml import ColumnCells, SheetScan, Workbook, open_workbook
 from kinfold.tables.source_form import SourceForm
 
@@ -63,6 +64,17 @@ def _make_cells(scan: SheetScan, title: str, form: SourceForm, name: str) -> She
         values[np.searchsorted(rows, column.rows)] = column.texts
         texts[i] = pa.array(values, pa.string())
     start = 0 if form.header == 0 else 1  # the first record
+    if form.header is None and not form.skip:
+        check_layout(
+            [
+                Line(int(row), [c[i].as_py() or "" for c in texts.values()])
+                for i, row in enumerate(rows[:SAMPLED_LINES])
+            ],
+            name,
+            "row",
+        )
+    if form.has_lines_below:
+        start = int(np.searchsorted(rows, form.skip, side="right"))
     header = {i: (column[0].as_py() or "") if start else "" for i, column in texts.items()}
     kept = [
         i
@@ -72,7 +84,7 @@ def _make_cells(scan: SheetScan, title: str, form: SourceForm, name: str) -> She
         or column.errors
         or texts[i].slice(start).null_count < len(rows) - start
     ]
-    names = tuple(header[i] for i in kept) if start else number_columns(len(kept))
+    names = tuple(name_first_column([header[i] for i in kept], len(kept))) if start else number_columns(len(kept))
     by_name = {label: columns[i] for label, i in zip(names, kept, strict=True)}
     _refuse_inexact(by_name, name)
     cells = [_trim_midnight(texts[i].slice(start), columns[i]) for i in kept]

@@ -152,7 +152,8 @@ class Spark:
 
     def _describe(self, frame: SparkFrame, names: Sequence[str]) -> Schema:
         columns = [self._describe_column(frame, name) for name in names]
-        return Schema.from_columns(columns, self._tallies.count_rows(frame), frame.layout.doubtful, frame.layout.notes)
+        layout, rows = frame.layout, self._tallies.count_rows(frame)
+        return Schema(tuple(columns), rows, layout.doubtful, layout.notes, layout.totals)
 
     def _describe_column(self, frame: SparkFrame, name: str) -> Column:
         column = self._duckdb.schema(self._tallies.sample(frame, name))[name]

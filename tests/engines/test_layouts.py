@@ -1,0 +1,127 @@
+"""Layouts of files: titles, two headers, units, row names, totals and footers, in CSV files and workbooks."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+import kinfold
+from command import run
+from kinfold.errors import DataError
+from kinfold.profiling.starter_policy import write_starter_policy
+
+NAMES = ["id", "age", "sex", "income"]
+PEOPLE = [[100_001 + 7 * i, 20 + i * 7 % 60, "fm"[i % 2], 1_000 + 37 * i] for i in range(60)]
+GERMAN = ["Nr", "Alter", "Geschlecht", "Einkommen"]
+
+LAYOUTS: dict[str, tuple[list[list[Any]], dict[str, Any]]] = {
+    "plain": ([NAMES, *PEOPLE], {}),
+    "title": ([["Patients of 2024"], ["do not share"], [], NAMES, *PEOPLE], {"header": 4}),
+    "title in German": ([["Auszug, Stand: heute"], GERMAN, *PEOPLE], {"header": 2}),
+    "groups": ([[None, "person", None, "money"], NAMES, *PEOPLE], {"header": 2}),
+    "repeated groups": ([["key", "person", "person", "money"], NAMES, *PEOPLE], {"header": 2}),
+    "title and groups": ([["Survey"], [None, "person", None, "money"], NAMES, *PEOPLE], {"header": 3}),
+    "units": ([NAMES, [None, "years", None, "EUR"], *PEOPLE], {"header": 1, "skip": 2}),
+    "long names": ([NAMES, ["number", "age in years", "sex at birth", "monthly"], *PEOPLE], {"header": 1, "skip": 2}),
+    "title and units": ([["Survey"], [], NAMES, ["", "(y)", "", "[EUR]"], *PEOPLE], {"header": 3, "skip": 4}),
+    "total": ([NAMES, *PEOPLE, ["Total", None, None, 125_430]], {"skip_totals": True}),
+    "subtotals": (
+        [NAMES, *PEOPLE[:30], ["Subtotal north", None, None, 1], *PEOPLE[30:], ["Gesamt:", None, None, 2]],
+        {"skip_totals": True},
+    ),
+    "footer": ([NAMES, *PEOPLE, [], ["Source: the office, own figures"]], {"skip_totals": True}),
+    "title and footer": ([["Bericht"], NAMES, *PEOPLE, ["Quelle: Amt"]], {"header": 2, "skip_totals": True}),
+}
+
+
+def save(folder: Path, rows: list[list[Any]], kind: str) -> Path:
+    """A file with these rows; short rows of a CSV file stay short."""
+    path = folder / f"t.{kind}"
+    if kind == "xlsx":
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(path)
+    else:
+        separator = ";" if kind == "txt" else ","
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, delimiter=separator).writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "txt", "xlsx"])
+@pytest.mark.parametrize(("rows", "keys"), LAYOUTS.values(), ids=[*LAYOUTS])
+def test_profile_proposes_the_layout(tmp_path: Path, rows: list[list[Any]], keys: dict[str, Any], kind: str) -> None:
+    path = save(tmp_path, rows, kind)
+    profile = kinfold.profile(path)
+    assert {key: profile.source[key] for key in ("header", "skip", "skip_totals") if key in profile.source} == keys
+    assert (profile.rows, len(profile.columns)) == (60, 4)
+    assert [column.kind for column in profile.columns[1::2]] == ["continuous", "continuous"]
+    assert not keys or "guessed:" in profile.readings[0]
+    source = tomllib.loads(write_starter_policy(profile)).get("source", {})
+    read = kinfold.profile(path, **source)
+    assert (read.rows, [c.name for c in read.columns]) == (60, [c.name for c in profile.columns])
+
+
+@pytest.mark.parametrize(
+    ("layout", "message", "fix"),
+    [
+        ("title", "line 4 looks like the header, not line 1", "source.header = 4"),
+        ("groups", "line 2 looks like the header", "source.header = 2"),
+        ("units", "line 2, below the header, looks like units", "source.header = 1 (--header) and source.skip = 2"),
+        ("footer", "1 line looks like a total or a footer", "source.skip_totals = true (--skip-totals)"),
+    ],
+)
+def test_other_commands_name_the_keys_to_set(tmp_path: Path, layout: str, message: str, fix: str) -> None:
+    path = save(tmp_path, LAYOUTS[layout][0], "csv")
+    result = run("anonymize", path, "--quasi", "age,sex", "-k", "3", "--others", "drop", "--out", tmp_path / "out")
+    assert result.code == 3
+    assert message in result.err
+    assert fix in result.err
+    assert result.err.count("error:") == 1
+
+
+def test_a_declared_line_is_the_header(tmp_path: Path) -> None:
+    path = save(tmp_path, LAYOUTS["units"][0], "csv")
+    assert kinfold.profile(path, header=1).rows == 61
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_a_first_column_without_a_name_has_row_names(tmp_path: Path, kind: str) -> None:
+    profile = kinfold.profile(save(tmp_path, [["", *NAMES[1:]], *PEOPLE], kind))
+    assert [column.name for column in profile.columns] == ["row_names", "age", "sex", "income"]
+    assert (profile.rows, profile.columns[0].role) == (60, "identifier")
+
+
+def test_a_header_without_the_row_names_of_r(tmp_path: Path) -> None:
+    rows = [["row_names", "age", "sex"], *([i, *person[1:]] for i, person in enumerate(PEOPLE, 1))]
+    profile = kinfold.profile(save(tmp_path, rows, "csv"))
+    assert [column.name for column in profile.columns] == ["row_names_", "row_names", "age", "sex"]
+    assert profile.rows == 60
+
+
+ORDINARY: dict[str, list[list[Any]]] = {
+    "a record with missing words": [NAMES, ["1", "NA", "f", "k.A."], *PEOPLE],
+    "only text": [["town", "word"], ["Ulm", "a"], ["Bonn", "b"], ["Ulm", "b"], ["Bonn", "a"], ["Ulm", "a"]],
+    "a category called total": [["group", "n"], *([["total", "part"][i % 2], i] for i in range(60))],
+    "records with one value": [NAMES, *PEOPLE, ["P61", None, None, None]],
+    "years as names": [["land", "2019", "2020"], ["a", 1, 2], ["b", 3, 4], ["c", 5, 6], ["d", 7, 8]],
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+@pytest.mark.parametrize("rows", ORDINARY.values(), ids=[*ORDINARY])
+def test_ordinary_tables_are_read_as_they_are(tmp_path: Path, rows: list[list[Any]], kind: str) -> None:
+    profile = kinfold.profile(save(tmp_path, rows, kind))
+    assert {"header", "skip", "skip_totals"}.isdisjoint(profile.source)
+    assert profile.rows == len(rows) - 1
+
+
+def test_a_gap_in_the_header_is_still_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="column 2 has no name"):
+        kinfold.profile(save(tmp_path, [["id", "", "sex", "income"], *PEOPLE], "csv"))
