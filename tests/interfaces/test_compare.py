@@ -300,3 +300,33 @@ def test_a_grid_that_cannot_be_is_an_error_before_anything_runs(
 ) -> None:
     run("compare", *desk(tmp_path), "--out", tmp_path / "out", "--k", "2", "--methods", "mdav", *options).fails(2, what)
     assert not (tmp_path / "out").exists()
+
+
+METHODS = ("auto", "mdav", "v-mdav", "t-merge", "k-first", "t-first", "lattice")
+
+
+def test_a_method_loses_in_a_comparison_what_it_loses_alone(alone: None) -> None:
+    from kinfold.demo import make_patients
+
+    patients = make_patients().slice(0, 300)
+    policy = Policy.load(Path(kinfold.__file__).parent / "demo" / "policy.toml")
+    found = kinfold.compare(patients, policy, methods=METHODS, k=[4], t=[0.4])
+    assert {each.setting.method for each in found.ranked} == {*METHODS}
+    for each in found.ranked:
+        release = kinfold.anonymize(patients, each.setting.apply_to(policy))
+        assert each.measures["loss"]["overall"] == release.measures["loss"]["overall"], each.setting
+        assert each.measures["method"] == release.plan.method
+
+
+def test_what_auto_chose_stands_beside_it(alone: None, tmp_path: Path) -> None:
+    run("compare", *desk(tmp_path), "--k", "2", "--out", tmp_path / "out").ok()
+    rows = [*csv.DictReader((tmp_path / "out" / "comparison.csv").read_text("utf-8").splitlines())]
+    assert {row["method"] for row in rows} == {"auto (mdav, refined)", "mdav", "v-mdav"}
+    assert "auto (mdav, refined)" in Words((tmp_path / "out" / "comparison.html").read_text("utf-8")).text
+
+
+def test_a_comparison_names_no_category(compared: tuple[Path, Any]) -> None:
+    _, told = compared
+    shifts = [each["measures"]["loss"]["shift"] for each in told["settings"]]
+    assert any(shifts)
+    assert not [column for shift in shifts for column in shift.values() if "moves" in column]

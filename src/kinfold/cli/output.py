@@ -42,7 +42,7 @@ def make_table(*left: str, right: Sequence[str], no_wrap: bool = False) -> Table
 def summarize(release: Release, *, show_values: bool = False) -> dict[str, Any]:
     """Return a release in the JSON keys of the contract; categories that moved are named with `show_values` only."""
     return {
-        **get_measures(release.measures, show_values=show_values),
+        **release.measures.to_dict(show_values=show_values),
         "asked": release.policy.request.privacy.model_dump(exclude_none=True),
         "method": release.plan.method,
         "start": release.plan.start,
@@ -53,15 +53,6 @@ def summarize(release: Release, *, show_values: bool = False) -> dict[str, Any]:
         **({"rules": [asdict(rule) for rule in release.rules]} if release.rules else {}),
         "notes": [*release.plan.notes, *release.measures["notes"]],
     }
-
-
-def get_measures(measures: Measures, *, show_values: bool) -> dict[str, Any]:
-    """Return the measures; with `show_values` they name the categories that moved."""
-    values, shift = measures.to_dict(), measures["loss"]["shift"]
-    if not show_values:
-        counts = {name: {key: shift[name][key] for key in ("vanished", "moved", "most")} for name in shift}
-        values["loss"] = {**values["loss"], "shift": counts}
-    return values
 
 
 def print_release(
@@ -248,7 +239,7 @@ def print_comparison(comparison: Comparison, folder: Path) -> None:
     for each in comparison.ranked:
         t = "" if each.setting.t is None else format_number(each.setting.t)
         numbers = (format_percent(each.risk), format_percent(each.loss), f"{each.score:.2f}", "*" if each.best else "")
-        table.add_row(each.setting.method, str(each.setting.k), t, *numbers)
+        table.add_row(each.method, str(each.setting.k), t, *numbers)
     out.print(table)
     for setting, reason in comparison.failed:
         out.print(Text(f"not possible: {setting}: {reason}", style="yellow"))

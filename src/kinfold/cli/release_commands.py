@@ -200,7 +200,7 @@ def measure(
     request = _require_policy(how, roles, {**map_to_keys(keys), **source})
     measures = run(original, released, request, **measure_options)
     if how.json:
-        values = output.get_measures(measures, show_values=how.show_values)
+        values = measures.to_dict(show_values=how.show_values)
         print_json({**values, "statistics": measures.statistics.to_dict()})
     else:
         output.print_measures(measures, show_values=how.show_values)
@@ -210,7 +210,7 @@ def measure(
 class CompareArguments:
     """Options of `compare` that are not keys of the policy."""
 
-    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "mdav,v-mdav"
+    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "auto,mdav,v-mdav"
     k: Annotated[str, typer.Option("--k", help="Values of k, comma-separated.")] = "3,5,10"
     t: Annotated[str | None, typer.Option("--t", help="Values of t, comma-separated.", show_default=False)] = None
     policy: PolicyFile = None

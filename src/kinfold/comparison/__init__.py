@@ -47,7 +47,7 @@ def to_csv(comparison: Comparison) -> str:
     for each in comparison.ranked:
         setting, facts = each.setting, [each.measures[name] for name in CSV_HEADER[-3:]]
         numbers = (f"{each.risk:.6g}", f"{each.loss:.6g}", f"{each.score:.4g}")
-        writer.writerow((setting.method, setting.k, setting.t, *numbers, "yes" if each.best else "", *facts))
+        writer.writerow((each.method, setting.k, setting.t, *numbers, "yes" if each.best else "", *facts))
     return text.getvalue()
 
 

@@ -78,8 +78,9 @@ def run_setting(source: Any, policy: Policy, setting: Setting) -> Outcome:
         release = anonymize(source, setting.apply_to(policy))
     except KinfoldError as error:
         return Outcome(setting, None, error.problems[0].what)
-    facts = {"seconds": round(release.seconds, 3), "steps": release.plan.steps}
-    return Outcome(setting, {**release.measures.to_dict(), **facts})
+    plan = release.plan
+    facts = {"seconds": round(release.seconds, 3), "steps": plan.steps, "method": plan.method}
+    return Outcome(setting, {**release.measures.to_dict(show_values=False), **facts})
 
 
 def run_settings(source: Any, policy: Policy, grid: Sequence[Setting]) -> Iterator[Outcome]:

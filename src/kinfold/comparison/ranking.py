@@ -33,6 +33,7 @@ class RankedSetting:
     score: float
     best: bool  # on the Pareto front
     measures: dict[str, Any]
+    method: str  # as shown; what auto chose stands in brackets
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Comparison(Displayable):
     def trials(self) -> list[Trial]:
         """Return the points of the R-U map."""
         several = len({r.setting.t for r in self.ranked}) > 1
-        return [Trial(_name_method(r.setting, several), r.setting.k, r.risk, r.loss) for r in self.ranked]
+        return [Trial(_name_method(r, several), r.setting.k, r.risk, r.loss) for r in self.ranked]
 
     def map(self, width: int = MAP_WIDTH) -> Chart:
         """Return the R-U map with a plot of this width in pixels."""
@@ -60,7 +61,7 @@ class Comparison(Displayable):
         return "comparison", {"facts": self.to_dict(), "map": self.map()}
 
     def __repr__(self) -> str:
-        best = _describe_setting(self.ranked[0].setting)
+        best = _describe_setting(self.ranked[0])
         return f"<Comparison: {plural(len(self.ranked), 'setting')}; the best is {best}>"
 
     @property
@@ -74,7 +75,7 @@ class Comparison(Displayable):
 
     def choice(self) -> str:
         """Return the recommended setting in a sentence."""
-        return f"Take {_describe_setting(self.ranked[0].setting)}."
+        return f"Take {_describe_setting(self.ranked[0])}."
 
     def price(self) -> str:
         """Return the risk and the loss of the first setting, and the difference to the next."""
@@ -86,7 +87,7 @@ class Comparison(Displayable):
             return text
         second = self.ranked[1]
         gaps = _describe_gap(second.risk - first.risk, "risk"), _describe_gap(second.loss - first.loss, "loss")
-        return f"{text} The next, {_describe_setting(second.setting)}, has {gaps[0]} and {gaps[1]}."
+        return f"{text} The next, {_describe_setting(second)}, has {gaps[0]} and {gaps[1]}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -118,7 +119,9 @@ def rank(
     points = [(_get_value(outcome, "risk", risk), _get_value(outcome, "loss", loss)) for outcome in measured]
     trials = [Trial(o.setting.method, o.setting.k, *point) for o, point in zip(measured, points, strict=True)]
     ranked = [
-        RankedSetting(o.setting, r, l, 100 * (weight * r + (1 - weight) * l), best, dict(o.measures or {}))
+        RankedSetting(
+            o.setting, r, l, 100 * (weight * r + (1 - weight) * l), best, dict(o.measures or {}), _label_method(o)
+        )
         for o, (r, l), best in zip(measured, points, find_pareto_front(trials), strict=True)
     ]
     order = sorted(ranked, key=lambda each: (each.score, not each.best))  # ties: in the order of the grid
@@ -147,13 +150,22 @@ def _get_value(outcome: Outcome, section: str, name: str) -> float:
     return 1 - value if name in MORE_IS_BETTER else value
 
 
-def _name_method(setting: Setting, several: bool) -> str:
+def _label_method(outcome: Outcome) -> str:
+    """Return the name of a method, for auto with its choice: refinement makes a choice of auto lose less than alone."""
+    facts, name = outcome.measures or {}, outcome.setting.method
+    chosen = facts.get("method", name)
+    return name if chosen == name else f"{name} ({chosen}{', refined' if facts.get('steps') else ''})"
+
+
+def _name_method(ranked: RankedSetting, several: bool) -> str:
     """Return the name of a method on the map, with its t if several are compared."""
-    return f"{setting.method} t={setting.t:g}," if several and setting.t is not None else setting.method
+    t = ranked.setting.t
+    return f"{ranked.method} t={t:g}," if several and t is not None else ranked.method
 
 
-def _describe_setting(setting: Setting) -> str:
-    return f"{setting.method} with k = {setting.k}" + ("" if setting.t is None else f" and t = {setting.t:g}")
+def _describe_setting(ranked: RankedSetting) -> str:
+    t = ranked.setting.t
+    return f"{ranked.method} with k = {ranked.setting.k}" + ("" if t is None else f" and t = {t:g}")
 
 
 def _describe_gap(gap: float, what: str) -> str:

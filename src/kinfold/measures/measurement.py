@@ -196,9 +196,13 @@ class Measures(Displayable):
         """The risk of each original record, computed on first use."""
         return None if self.compute_by_record is None else self.compute_by_record()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nested by `risk` and `loss`."""
-        return dict(self.values)
+    def to_dict(self, *, show_values: bool = True) -> dict[str, Any]:
+        """Return plain values, nested by `risk` and `loss`; without `show_values`, no categories that moved."""
+        if show_values:
+            return dict(self.values)
+        shift = self.values["loss"]["shift"]
+        counts = {name: {key: shift[name][key] for key in ("vanished", "moved", "most")} for name in shift}
+        return {**self.values, "loss": {**self.values["loss"], "shift": counts}}
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
