@@ -6,7 +6,7 @@ Long tables of labels are written to files of their own, in a folder next to the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -16,7 +16,6 @@ from tomlkit.items import Table
 from kinfold.hierarchies.grouping import Rows
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy
 from kinfold.profiling.profile import ColumnProfile, Profile
-from kinfold.profiling.questions import Question
 from kinfold.profiling.source_detection import select_source_keys
 from kinfold.tables.schema import Kind, Role
 
@@ -60,8 +59,7 @@ def write_starter_policy(
         comment = "how many people a record represents: for the risk in the population"
         _add_key(report, "sampling_weights", profile.sampling_weights, comment)
         document.add("report", report)
-    if profile.questions:
-        document.add("review", _write_review(profile.questions))
+    document.add("review", _write_review(profile, document["privacy"].get("unit")))
     columns = tomlkit.table(is_super_table=True)
     files = {} if folder is None else {name: f"{folder}/{file}" for name, file, _ in list_hierarchy_files(profile)}
     for column in profile.columns:
@@ -107,16 +105,30 @@ def _write_privacy(profile: Profile, keys: Mapping[str, Any]) -> Table:
     return table
 
 
-def _write_review(questions: Sequence[Question]) -> Table:
+def _write_review(profile: Profile, unit: str | None) -> Table:
     review = tomlkit.table(is_super_table=True)
-    for each in questions:
+    for each in profile.questions:
         table = tomlkit.table()
         for key in ("question", "seen", "sets", "proposed"):
             table.add(key, getattr(each, key))
         table.add("answers", list(each.answers))
         _add_key(table, "answer", "", "write one of the answers, or delete this table to keep the proposal")
         review.add(each.name, table)
+    review.add("proposal", _write_proposal(profile, unit))
     return review
+
+
+def _write_proposal(profile: Profile, unit: str | None) -> Table:
+    """Return the proposed unit and roles: an audit says where the policy differs from them."""
+    proposal = tomlkit.table()
+    proposal.add(tomlkit.comment("What was proposed. Leave it: the audit of a release says what you changed."))
+    if unit is not None:
+        proposal.add("unit", str(unit))
+    if profile.questions:
+        proposal.add("questions", [each.name for each in profile.questions])
+    roles = {str(role): [column.name for column in profile.columns if column.role == role] for role in Role}
+    proposal.add("roles", write_section({role: names for role, names in roles.items() if names}))
+    return proposal
 
 
 def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str, Any]) -> Table:
