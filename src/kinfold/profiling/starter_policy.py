@@ -6,7 +6,7 @@ Long tables of labels are written to files of their own, in a folder next to the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -140,10 +140,10 @@ def _write_proposal(profile: Profile) -> str:
     if profile.unit is not None and profile.unit.people:
         table.add("unit", profile.unit.column)
     table.add("questions", [question.name for question in profile.questions])
-    roles = tomlkit.table()
+    roles: dict[str, list[str]] = {}
     for column in profile.columns:
-        roles.add(column.name, undecided if column.undecided else column.role)
-    table.add("roles", roles)
+        roles.setdefault(undecided if column.undecided else column.role, []).append(column.name)
+    table.add("roles", write_section(roles))
     document = tomlkit.document()
     document.add("review", tomlkit.table(is_super_table=True).add("proposal", table))
     return tomlkit.dumps(document)
