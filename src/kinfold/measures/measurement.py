@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from kinfold.errors import plural
-from kinfold.measures.formulas.arrays import Floats, NotApplicable, count_class_sizes
+from kinfold.measures.formulas.arrays import Floats, NotApplicable
 from kinfold.measures.formulas.utility import SUMMARY_QUANTILES, ColumnSummary, correlate, summarize
 from kinfold.measures.loss import add_exact_errors, measure_loss
 from kinfold.measures.measure_table import MeasureTable, collect_notes, compute_once, evaluate, note_sample
@@ -75,9 +75,7 @@ class RecordRisk:
 
 def compute_record_risk(pair: Pair, rows: Any) -> RecordRisk:
     """Return the risk of each original record."""
-    sizes = [count_class_sizes(classes, pair.weight).astype(np.float64) for classes in (pair.initial, pair.masked)]
-    sizes[1][sizes[1] == 0] = np.nan
-    before, after = (1.0 / size for size in sizes)
+    before, after = (1.0 / np.where(sizes > 0, sizes, np.nan) for sizes in pair.class_sizes)
     places = rows.places() if isinstance(rows, TupleRows) else slice(None)
     return RecordRisk(before[places], after[places])
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, group_equal_rows
+from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, count_class_sizes, group_equal_rows
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, NumericAttribute, count_records
 from kinfold.policy.table import Table
@@ -248,6 +248,13 @@ class Pair:
         if self.kept.any():
             classes[self.kept] = group_equal_rows([column.released_keys for column in self.columns], self.kept)[0]
         return classes
+
+    @cached_property
+    def class_sizes(self) -> tuple[Ints, Ints]:
+        """The sizes of the classes of each record before and after; 0 if it is left out."""
+        if self.large is not None:
+            return self.large.before, self.large.after
+        return count_class_sizes(self.initial, self.weight), count_class_sizes(self.masked, self.weight)
 
     @property
     def records(self) -> int:

@@ -248,11 +248,9 @@ def measure_risk(
 
 
 def _classify_sizes(pair: Pair) -> ClassificationMatrix:
-    if pair.large is None:
-        return ClassificationMatrix.from_classes(pair.initial, pair.masked, pair.weight)
     if not pair.kept.any():
         raise NotApplicable("there is no released record")
-    before, after = pair.large.before[pair.kept], pair.large.after[pair.kept]
+    before, after = (sizes[pair.kept] for sizes in pair.class_sizes)
     return ClassificationMatrix.from_sizes(before, after, None if pair.weight is None else pair.weight[pair.kept])
 
 

@@ -101,11 +101,8 @@ def _refuse_other_encodings(path: Path) -> None:
 
 def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def make_plain_path(path: Path, folder: Path, number: int) -> Path:

@@ -41,13 +41,8 @@ from kinfold.tables.spark.blocks import SparkRegions, route_rows, run_in_executo
 from kinfold.tables.spark.frame import (
     PLACE,
     SparkFrame,
+    SparkJoins,
     cast_from_spark,
-    collect_columns,
-    collect_labels,
-    collect_rows_at,
-    count_tuples,
-    join_classes,
-    label_rows,
     plan_columns,
     select_release_columns,
 )
@@ -75,6 +70,7 @@ class Spark:
         self._duckdb = DuckDB(replace(resources, on_disk=True))
         self._db = self._duckdb.database
         self._tallies = SparkTallies(self._session, self._db)
+        self._joins = SparkJoins(self._session, self._db)
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
         self._recoded: dict[str, recoding_sql.RecodedTable] = {}
@@ -172,7 +168,7 @@ class Spark:
         for column in columns:
             stats |= self._duckdb.profile(self._tallies.get(frame, [column.name]), [column])
             if ordered:
-                order = compute_order_stats(self._db, self._collect(frame, [column.name]), column)
+                order = compute_order_stats(self._db, self._joins.collect_columns(frame, [column.name]), column)
                 stats[column.name] = replace(stats[column.name], order=order)
         return stats
 
@@ -195,7 +191,7 @@ class Spark:
         """Count classes, and the values of columns in them, one column at a time; `among`: only its classes."""
         if among is not None:
             own = self._duckdb.tally(among, by, {})
-            counts = count_tuples(self._session, self._db, frame, own.tuples)
+            counts = self._joins.count_tuples(frame, own.tuples)
             return replace(own, sizes=counts.astype(np.int64))
         spreads = {
             name: self._duckdb.tally(self._tallies.get(frame, [*by, name]), by, {name: reading}).spreads[name]
@@ -213,14 +209,10 @@ class Spark:
             records = self._tallies.count_rows(frame)
             return records, np.array([each.mean for each in released.columns]), np.diag(np.array(sums) / records)
         if self._tallies.count_rows(frame) <= MAX_ROWS_TALLIED_WHOLE:
-            return self._duckdb.moments(self._collect(frame, [*columns]), columns)
+            return self._duckdb.moments(self._joins.collect_columns(frame, [*columns]), columns)
         return compute_frame_moments(self._session, frame, [*columns.values()])
 
     # Rows
-
-    def _collect(self, frame: SparkFrame, names: Sequence[str]) -> Frame:
-        """Return some columns as a DuckDB table."""
-        return collect_columns(self._session, self._db, frame, tuple(dict.fromkeys(names)))
 
     @answer_locally
     def collect(
@@ -236,7 +228,7 @@ class Spark:
             if rows is not None:
                 start, end = rows[0], min(frame.end, rows[1])
                 frame = replace(frame, rows=frame.rows.where(f"place >= {start} AND place < {end}"), end=end)
-            local = self._collect(frame, [*others])
+            local = self._joins.collect_columns(frame, [*others])
             table = self._duckdb.collect(local, others)
             self._db.drop(local.table)
             arrays |= dict(zip(others, table.columns, strict=True))
@@ -244,10 +236,10 @@ class Spark:
 
     def _collect_labels(self, frame: SparkFrame, recoding: Recoding) -> Any:
         if recoding.engine_labels is not None:
-            return collect_labels(self._session, recoding, self._tallies.count_rows(frame))
+            return self._joins.collect_labels(recoding, self._tallies.count_rows(frame))
         if recoding.tuples is None:
             return recoding.labels
-        return label_rows(self._session, self._db, frame, recoding)
+        return self._joins.label_rows(frame, recoding)
 
     def map_blocks(self, jobs: Any, pool: Any) -> Any:
         """Run jobs on blocks in the executors."""
@@ -262,7 +254,7 @@ class Spark:
     @answer_locally
     def take(self, frame: SparkFrame, places: Any, recoding: Recoding | None = None) -> tuple[Frame, Any]:  # noqa: ARG002  places are those of the source
         """Return the rows at some places as a DuckDB table, and the indexes of the places that have a row."""
-        rows, present = collect_rows_at(self._session, self._db, frame, places)
+        rows, present = self._joins.collect_rows_at(frame, places)
         return self._duckdb.remember_schema(rows, self.schema(frame)), present
 
     # Recoding
@@ -287,7 +279,7 @@ class Spark:
         """Apply a recoding: a new table without the dropped columns and rows, in the same order."""
         release = plan_columns(self._db, frame, recoding, schema)
         with self._session.job():
-            rows = join_classes(self._session, self._db, frame, recoding, release)
+            rows = self._joins.join_classes(frame, recoding, release)
             released = select_release_columns(frame, rows, release, self._make_name())
         self._cached.append(released.rows)
         layout, values = released.layout, {name: release.values[name] for name in release.new_types}
@@ -307,7 +299,7 @@ class Spark:
         quoted: bool = False,
     ) -> str | None:
         """Write one file or a new table; the rows are collected on disk, one part at a time."""
-        local = frame if isinstance(frame, Frame) else self._collect(frame, frame.names)
+        local = frame if isinstance(frame, Frame) else self._joins.collect_columns(frame, frame.names)
         self._require_unchanged()
         checksum = self._duckdb.write(local, target, schema, ordered=ordered, quoted=quoted)
         if isinstance(frame, SparkFrame):

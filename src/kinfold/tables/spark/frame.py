@@ -210,43 +210,6 @@ def _number_columns(frame: Frame) -> list[tuple[int, str, str]]:
     return [(i, c, kind) for i, (c, kind) in enumerate(zip(frame.columns, frame.types, strict=True))]
 
 
-def join_classes(
-    session: JobSession, db: Database, frame: SparkFrame, recoding: Recoding, release: ReleaseColumns
-) -> Any:
-    """Join the rows with their classes and the values of these; if no row is dropped or changed, join nothing."""
-    if recoding.tuples is not None:
-        labelled = _join_labels(session, db, frame, recoding).where(f"label <> {NO_CLASS}")
-    elif recoding.engine_labels is None and recoding.kept.all() and not release.new_types:
-        return frame.rows
-    else:
-        labelled = frame.rows.join(_send_labels(session, frame, recoding), _expr(f"{PLACE} = at"), "inner")
-    if not release.new_types:
-        return labelled
-    with recoding_sql.report_misfits(), db.registered(recoding_sql.make_class_values(recoding)) as view:
-        values = db.arrow(f"SELECT {', '.join(['id', *release.new_values])} FROM {view} n")
-    return labelled.join(send_map(session, values, {"id": "INTEGER"} | release.new_kinds), _expr("label = id"), "inner")
-
-
-def _send_labels(session: JobSession, frame: SparkFrame, recoding: Recoding) -> Any:
-    if recoding.engine_labels is not None:
-        return recoding.engine_labels
-    places, kept = np.arange(len(recoding.labels), dtype=np.int64), recoding.kept
-    if not frame.dense:
-        with session.job():
-            places = np.sort(frame.rows.select(PLACE).toArrow().column(0).to_numpy())
-    arrow = pa.table({"at": places[kept], "label": recoding.labels[kept].astype(np.int32)})
-    return send_map(session, arrow, {"at": "BIGINT", "label": "INTEGER"})
-
-
-def collect_labels(session: JobSession, recoding: Recoding, rows: int) -> NDArray[np.int32]:
-    """Return the label of each row from labels in Spark."""
-    with session.job():
-        arrow = recoding.engine_labels.toArrow()
-    labels = np.full(rows, NO_CLASS, np.int32)
-    labels[arrow.column("at").to_numpy()] = arrow.column("label").to_numpy()
-    return labels
-
-
 def select_release_columns(frame: SparkFrame, rows: Any, release: ReleaseColumns, table: str) -> SparkFrame:
     """Return the release: the columns of joined rows, in their order."""
     names, new = tuple(release.columns), [*release.new_types]
@@ -254,34 +217,6 @@ def select_release_columns(frame: SparkFrame, rows: Any, release: ReleaseColumns
     types = tuple(release.new_types.get(name) or frame.layout.sql_type(name) for name in names)
     layout = recoding_sql.release_frame(frame.layout, table, types, release.columns, PLACE)
     return SparkFrame(rows.selectExpr(*columns, PLACE).persist(), layout, frame.end, dense=False)
-
-
-def label_rows(session: JobSession, db: Database, frame: SparkFrame, recoding: Recoding) -> NDArray[np.int32]:
-    """Return the label of each row, in the order of the rows, from the labels of tuples."""
-    with session.job():
-        arrow = _join_labels(session, db, frame, recoding).select(PLACE, "label").toArrow()
-    order = np.argsort(arrow.column(PLACE).to_numpy(), kind="stable")
-    return np.asarray(arrow.column("label").to_numpy()[order], np.int32)
-
-
-def count_tuples(session: JobSession, db: Database, frame: SparkFrame, tuples: Frame) -> NDArray[np.int32]:
-    """Return how many rows have each of some tuples."""
-    numbers = Recoding(np.arange(db.count(tuples.table), dtype=np.int32), {}, tuples)
-    with session.job():
-        arrow = _join_labels(session, db, frame, numbers).groupBy("label").count().toArrow()
-    counts = np.zeros(len(numbers.labels), np.int32)
-    counts[arrow.column("label").to_numpy()] = arrow.column("count").to_numpy()
-    return counts
-
-
-def _join_labels(session: JobSession, db: Database, frame: SparkFrame, recoding: Recoding) -> Any:
-    """Return the rows that have one of the tuples of a recoding, each with its label."""
-    tuples = recoding_sql.add_labels(db, recoding)
-    keys = [f"{cast_for_spark(c, kind)} AS m{i}" for i, c, kind in _number_columns(tuples)]
-    arrow = db.arrow(f"SELECT {', '.join(keys)}, label FROM {tuples.table}")
-    db.drop(tuples.table)
-    kinds = {f"m{i}": kind for i, kind in enumerate(tuples.types)} | {"label": "INTEGER"}
-    return frame.rows.join(send_map(session, arrow, kinds), _match_tuples(frame.layout, tuples), "inner")
 
 
 def send_map(session: JobSession, arrow: pa.Table, kinds: Mapping[str, str]) -> Any:
@@ -307,31 +242,93 @@ def _expr(sql: str) -> Any:
     return expr(sql)
 
 
-def collect_rows_at(
-    session: JobSession, db: Database, frame: SparkFrame, places: NDArray[np.int64]
-) -> tuple[Frame, NDArray[np.int64]]:
-    """Return the rows at some places as a DuckDB table, and the indexes of the places that have a row."""
-    layout, wanted = frame.layout, send_map(session, pa.table({"at": places}), {"at": "BIGINT"})
-    with session.job():
-        arrow = frame.rows.join(wanted, frame.rows[PLACE] == wanted["at"], "inner").drop("at").toArrow()
-    typed = [f"{cast_from_spark(c, kind)} AS {c}" for _, c, kind in _number_columns(layout)]
-    table = db.load(arrow, ", ".join([*typed, PLACE]), f"ORDER BY {PLACE}")
-    present = np.sort(arrow.column(PLACE).to_numpy())
-    return replace(layout, table=table, order=PLACE, checksum=None), np.searchsorted(places, present)
+class SparkJoins:
+    """Joins of rows with maps, and rows that the driver collects as DuckDB tables."""
 
+    def __init__(self, session: JobSession, db: Database) -> None:
+        self._session, self._db = session, db
 
-def collect_columns(session: JobSession, db: Database, frame: SparkFrame, names: Sequence[str]) -> Frame:
-    """Return some columns as a DuckDB table."""
-    columns = [frame.layout.at(name) for name in names]
-    types = [frame.layout.sql_type(name) for name in names]
-    typed = [f"{cast_from_spark(c, kind)} AS c{i}" for i, (c, kind) in enumerate(zip(columns, types, strict=True))]
-    parts = []
-    for start in range(0, frame.end, ROWS_PER_TRANSFER):
-        rows = frame.rows.where(f"{PLACE} >= {start} AND {PLACE} < {start + ROWS_PER_TRANSFER}")
-        with session.job():
-            arrow = rows.select(*columns, PLACE).toArrow()
-        parts.append(db.load(arrow, ", ".join([*typed, PLACE]), f"ORDER BY {PLACE}"))
-    for part in parts[1:]:
-        db.append(parts[0], part)
-        db.drop(part)
-    return replace(frame.layout.select(names, parts[0]), order=PLACE)
+    def join_classes(self, frame: SparkFrame, recoding: Recoding, release: ReleaseColumns) -> Any:
+        """Join the rows with their classes and the values of these; if no row is dropped or changed, join nothing."""
+        if recoding.tuples is not None:
+            labelled = self._join_labels(frame, recoding).where(f"label <> {NO_CLASS}")
+        elif recoding.engine_labels is None and recoding.kept.all() and not release.new_types:
+            return frame.rows
+        else:
+            labelled = frame.rows.join(self._send_labels(frame, recoding), _expr(f"{PLACE} = at"), "inner")
+        if not release.new_types:
+            return labelled
+        with recoding_sql.report_misfits(), self._db.registered(recoding_sql.make_class_values(recoding)) as view:
+            values = self._db.arrow(f"SELECT {', '.join(['id', *release.new_values])} FROM {view} n")
+        return labelled.join(
+            send_map(self._session, values, {"id": "INTEGER"} | release.new_kinds), _expr("label = id"), "inner"
+        )
+
+    def _send_labels(self, frame: SparkFrame, recoding: Recoding) -> Any:
+        if recoding.engine_labels is not None:
+            return recoding.engine_labels
+        places, kept = np.arange(len(recoding.labels), dtype=np.int64), recoding.kept
+        if not frame.dense:
+            with self._session.job():
+                places = np.sort(frame.rows.select(PLACE).toArrow().column(0).to_numpy())
+        arrow = pa.table({"at": places[kept], "label": recoding.labels[kept].astype(np.int32)})
+        return send_map(self._session, arrow, {"at": "BIGINT", "label": "INTEGER"})
+
+    def collect_labels(self, recoding: Recoding, rows: int) -> NDArray[np.int32]:
+        """Return the label of each row from labels in Spark."""
+        with self._session.job():
+            arrow = recoding.engine_labels.toArrow()
+        labels = np.full(rows, NO_CLASS, np.int32)
+        labels[arrow.column("at").to_numpy()] = arrow.column("label").to_numpy()
+        return labels
+
+    def label_rows(self, frame: SparkFrame, recoding: Recoding) -> NDArray[np.int32]:
+        """Return the label of each row, in the order of the rows, from the labels of tuples."""
+        with self._session.job():
+            arrow = self._join_labels(frame, recoding).select(PLACE, "label").toArrow()
+        order = np.argsort(arrow.column(PLACE).to_numpy(), kind="stable")
+        return np.asarray(arrow.column("label").to_numpy()[order], np.int32)
+
+    def count_tuples(self, frame: SparkFrame, tuples: Frame) -> NDArray[np.int32]:
+        """Return how many rows have each of some tuples."""
+        numbers = Recoding(np.arange(self._db.count(tuples.table), dtype=np.int32), {}, tuples)
+        with self._session.job():
+            arrow = self._join_labels(frame, numbers).groupBy("label").count().toArrow()
+        counts = np.zeros(len(numbers.labels), np.int32)
+        counts[arrow.column("label").to_numpy()] = arrow.column("count").to_numpy()
+        return counts
+
+    def _join_labels(self, frame: SparkFrame, recoding: Recoding) -> Any:
+        """Return the rows that have one of the tuples of a recoding, each with its label."""
+        tuples = recoding_sql.add_labels(self._db, recoding)
+        keys = [f"{cast_for_spark(c, kind)} AS m{i}" for i, c, kind in _number_columns(tuples)]
+        arrow = self._db.arrow(f"SELECT {', '.join(keys)}, label FROM {tuples.table}")
+        self._db.drop(tuples.table)
+        kinds = {f"m{i}": kind for i, kind in enumerate(tuples.types)} | {"label": "INTEGER"}
+        return frame.rows.join(send_map(self._session, arrow, kinds), _match_tuples(frame.layout, tuples), "inner")
+
+    def collect_rows_at(self, frame: SparkFrame, places: NDArray[np.int64]) -> tuple[Frame, NDArray[np.int64]]:
+        """Return the rows at some places as a DuckDB table, and the indexes of the places that have a row."""
+        layout, wanted = frame.layout, send_map(self._session, pa.table({"at": places}), {"at": "BIGINT"})
+        with self._session.job():
+            arrow = frame.rows.join(wanted, frame.rows[PLACE] == wanted["at"], "inner").drop("at").toArrow()
+        typed = [f"{cast_from_spark(c, kind)} AS {c}" for _, c, kind in _number_columns(layout)]
+        table = self._db.load(arrow, ", ".join([*typed, PLACE]), f"ORDER BY {PLACE}")
+        present = np.sort(arrow.column(PLACE).to_numpy())
+        return replace(layout, table=table, order=PLACE, checksum=None), np.searchsorted(places, present)
+
+    def collect_columns(self, frame: SparkFrame, names: Sequence[str]) -> Frame:
+        """Return some columns as a DuckDB table."""
+        columns = [frame.layout.at(name) for name in names]
+        types = [frame.layout.sql_type(name) for name in names]
+        typed = [f"{cast_from_spark(c, kind)} AS c{i}" for i, (c, kind) in enumerate(zip(columns, types, strict=True))]
+        parts = []
+        for start in range(0, frame.end, ROWS_PER_TRANSFER):
+            rows = frame.rows.where(f"{PLACE} >= {start} AND {PLACE} < {start + ROWS_PER_TRANSFER}")
+            with self._session.job():
+                arrow = rows.select(*columns, PLACE).toArrow()
+            parts.append(self._db.load(arrow, ", ".join([*typed, PLACE]), f"ORDER BY {PLACE}"))
+        for part in parts[1:]:
+            self._db.append(parts[0], part)
+            self._db.drop(part)
+        return replace(frame.layout.select(names, parts[0]), order=PLACE)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -38,6 +38,7 @@ from kinfold.tables.spark.session import UNREADABLE_MARKER, JobSession, Unreadab
 
 PARTITION_ROW_BITS = 33  # Spark's row ids: the lower bits number the rows of a partition, the upper ones the partition
 MAX_FILE_TASKS = 1_000  # that survey or read files
+ONE_THREAD = Resources(threads=1)  # of an executor
 
 
 def is_parquet(source: Path, form: SourceForm) -> bool:
@@ -180,22 +181,13 @@ def survey_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 def _survey_file(path: str, name: str) -> FileSurvey:
     try:
-        with _open_database() as db:
+        with closing(Database(ONE_THREAD)) as db:
             return FileSurvey(path, name, *reading.describe_parquet(db, Path(path), name), hash_file(Path(path)))
     except DataError as error:
         problems = tuple(error.problems)
     except OSError as error:
         problems = (Problem(f"'{name}' cannot be read: {error.strerror}", "check the file on every machine"),)
     return FileSurvey(path, name, Frame("", (), (), typed=True), (), 0, "", problems)
-
-
-@contextmanager
-def _open_database() -> Iterator[Database]:
-    db = Database(Resources(threads=1))
-    try:
-        yield db
-    finally:
-        db.close()
 
 
 def _read_in_executors(session: JobSession, surveys: Sequence[FileSurvey], layout: Frame) -> Any:
@@ -222,7 +214,7 @@ def read_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for file in batch.to_pylist():
             try:
-                with _open_database() as db:
+                with closing(Database(ONE_THREAD)) as db:
                     path = Path(file["path"])
                     yield from reading.read_parquet_batches(db, path, file["name"], file["values"], file["before"])
             except DataError:
