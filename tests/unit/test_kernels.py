@@ -16,6 +16,7 @@ from kinfold.kernels import geometry as means
 from kinfold.kernels import geometry as paths
 from kinfold.kernels.queries import find_farthest, find_nearest, locate, remove, shrink_around
 from kinfold.kernels.records import gap_between, to_record
+from kinfold.methods.partition import geometry
 from kinfold.methods.partition.geometry import PairDistances, compute_centres
 from kinfold.methods.partition.index import (
     grow_tree,
@@ -308,6 +309,18 @@ def test_nearest_records_are_the_same_uncompiled():
     assert (near == gaps.nearest[:, :7]).all()
     order = np.argsort(gaps.squared + np.diag(np.full(60, np.inf)), axis=1, kind="stable")
     assert (near == order[:, :7]).all()
+
+
+@pytest.mark.parametrize("n", [1, 5, 13, 100, 777])
+@pytest.mark.parametrize("places", [3, 10**6])
+def test_a_curve_is_the_same_with_and_without_a_kernel(n, places):
+    draw = np.random.default_rng(n)
+    x = draw.integers(0, places, (n, 3)) / 8 * np.array([1.0, 1.0, 0.5])  # many ties: they keep their order
+    expected = geometry._make_curve(x)
+    for kernel in (distances.sort_along_curve, uncompiled(distances.sort_along_curve)):
+        order = np.arange(n)
+        kernel(x, geometry.CURVE_LEAF, order)
+        assert order.tolist() == expected.tolist()
 
 
 def test_a_table_of_distances_asks_a_scale_for_the_codes_that_are_there_alone():

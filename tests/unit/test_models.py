@@ -13,7 +13,7 @@ from kinfold.models import AlphaK, Finding, KAnonymity, LDiversity, PSensitive, 
 from kinfold.models import t_closeness as emd
 from kinfold.models.diversity import count_distinct, effective_values
 from kinfold.models.model import ClassCriterion
-from kinfold.tables.tally import Spread, Tally, tally_labels
+from kinfold.tables.tally import Spread, Tally, encode_values, tally_labels
 
 TREE = Hierarchy.from_rows([("flu", "lungs"), ("cold", "lungs"), ("ulcer", "stomach")])
 
@@ -306,3 +306,13 @@ def test_what_is_forgiven_of_logarithms_is_forgiven_whole() -> None:
     assert LDiversity(hair, "v", "entropy").check(alike).holds
     assert not LDiversity(hair, "v", "entropy").failing(alike).any()
     assert LDiversity(1, "v", "recursive", hair).check(tally_of("a")).found == 0  # equality is a miss
+
+
+@pytest.mark.parametrize("column", [["b", "a", "", "b", "ä"], ["b", None, "a"], [None], [], ["a\0", "a", "A"]])
+def test_texts_are_numbered_in_order_null_first(column):
+    values, codes = encode_values(np.array(column, object))
+    distinct = sorted({text for text in column if text is not None})
+    expected = [*([None] if None in column else []), *distinct]
+    assert values.dtype == object
+    assert values.tolist() == expected
+    assert codes.tolist() == [expected.index(text) for text in column]

@@ -1,4 +1,4 @@
-"""Squared distances of all pairs of records, the nearest records of each, the means of groups, and paths.
+"""Squared distances of all pairs of records, the nearest records of each, curves, the means of groups, and paths.
 
     chain       go from a record to the nearest one not visited yet, and so on
     shorten     2-opt (reverse a stretch of the path) and Or-opt (move one record), towards near records
@@ -12,14 +12,16 @@ reversed stretch; cut_path O(n k²).   Ties: the lowest index is the nearer; the
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
+from kinfold.kernels.compiling import Floats, Int, Ints, Rows, entry, inlined, inner, lean
 from kinfold.kernels.records import DIGITS, LIMBS, add_to_sum, round_sum
 
 MIN_PATH_GAIN = 1e-12  # a gain below this is rounding
 _GAPS, _PATH = np.zeros((1, 1)), np.zeros(1, np.int32)  # to compile for
+RUN = 12  # records that are sorted by insertion before runs are merged
 
 
 @inner
@@ -56,6 +58,14 @@ def add_distances(numbers: Floats, squared: Floats) -> None:
             total = row_distance(numbers, i, j)
             squared[i, j] += total
             squared[j, i] += total
+
+
+@entry(np.zeros((1, 1)), np.zeros(1, np.int64), np.zeros((1, 1)))
+def add_code_distances(table: Floats, place: Ints, squared: Floats) -> None:
+    """Add to `squared` the distance of each pair of rows in one attribute: `table` has it for each pair of values."""
+    for i in range(place.size):
+        for j in range(place.size):
+            squared[i, j] += table[place[i], place[j]]
 
 
 @entry(np.zeros((1, 1)), np.zeros((1, 1), np.int32))
@@ -197,3 +207,81 @@ def cut_path(gaps: Floats, path: Rows, k: int, labels: Rows) -> float:
         label += 1
         end = start[end]
     return float(least[n])
+
+
+class Sorting(NamedTuple):
+    """Rows to sort by their keys, and room for both."""
+
+    key: Floats
+    order: Ints
+    other_key: Floats
+    other: Ints
+
+
+@inlined
+def _widest_column(x: Floats, rows: Ints, ends: Floats) -> Int:
+    """Return the column with the widest range in these rows, the first of a tie; `ends` is room for two rows."""
+    ends[:] = x[rows[0]]
+    for row in rows:
+        for j in range(x.shape[1]):
+            v = x[row, j]
+            ends[0, j] = v if v < ends[0, j] else ends[0, j]
+            ends[1, j] = v if v > ends[1, j] else ends[1, j]
+    widest = 0
+    for j in range(1, x.shape[1]):
+        if ends[1, j] - ends[0, j] > ends[1, widest] - ends[0, widest]:
+            widest = j
+    return widest
+
+
+@lean
+def _sort_part(s: Sorting, begin: Int, end: Int) -> None:
+    """Sort order[begin:end] by key; rows of equal keys keep their order."""
+    key, order = s.key, s.order
+    for low in range(begin, end, RUN):
+        for i in range(low + 1, min(low + RUN, end)):
+            v, row, at = key[i], order[i], i
+            while at > low and key[at - 1] > v:
+                key[at], order[at] = key[at - 1], order[at - 1]
+                at -= 1
+            key[at], order[at] = v, row
+    width = RUN
+    while width < end - begin:
+        for low in range(begin, end, 2 * width):
+            middle, high = min(low + width, end), min(low + 2 * width, end)
+            if middle < high and key[middle - 1] > key[middle]:
+                _merge_runs(s, low, middle, high)
+        width *= 2
+
+
+@lean
+def _merge_runs(s: Sorting, low: Int, middle: Int, high: Int) -> None:
+    """Merge two runs, low to middle and middle to high; of equal keys the left one comes first."""
+    key, order, other_key, other = s.key, s.order, s.other_key, s.other
+    for i in range(low, middle):
+        other_key[i], other[i] = key[i], order[i]
+    left, right, at = low, middle, low
+    while left < middle:
+        if right < high and key[right] < other_key[left]:
+            key[at], order[at] = key[right], order[right]
+            right += 1
+        else:
+            key[at], order[at] = other_key[left], other[left]
+            left += 1
+        at += 1
+
+
+@entry(np.zeros((1, 1)), 1, np.zeros(1, np.int64))
+def sort_along_curve(x: Floats, leaf: int, order: Ints) -> None:
+    """Halve the rows by rank along the widest column of each part, until parts have at most `leaf` rows."""
+    n = order.size
+    s = Sorting(np.empty(n), order, np.empty(n), np.empty(n, np.int64))
+    ends, parts = np.empty((2, x.shape[1])), 1
+    while n // parts > leaf:
+        for part in range(parts):
+            begin, end = -(-part * n // parts), -(-(part + 1) * n // parts)
+            widest = _widest_column(x, order[begin:end], ends)
+            for i in range(begin, end):
+                s.key[i] = x[order[i], widest]
+            _sort_part(s, begin, end)
+        parts *= 2

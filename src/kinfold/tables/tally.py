@@ -115,7 +115,7 @@ def is_null(values: Values) -> NDArray[np.bool_]:
     """
     if values.dtype.kind in "fcmM":
         return np.asarray(np.isnan(values), np.bool_)
-    if values.dtype.kind != "O":
+    if values.dtype.kind != "O" or _are_texts(values):
         return np.zeros(len(values), np.bool_)
     return np.array([_is_missing(value) for value in values], np.bool_)
 
@@ -123,6 +123,10 @@ def is_null(values: Values) -> NDArray[np.bool_]:
 def _is_missing(value: Any) -> bool:
     # NaN and NaT are not equal to themselves; pandas' NA compared with itself is not a bool
     return value is None or value is np.ma.masked or not isinstance(value == value, bool | np.bool_) or value != value
+
+
+def _are_texts(values: Values) -> bool:
+    return values.dtype.kind == "O" and set(map(type, values)) <= {str}
 
 
 def encode_values(column: Values) -> tuple[Values, Ints]:
@@ -133,12 +137,20 @@ def encode_values(column: Values) -> tuple[Values, Ints]:
     """
     null = is_null(column)
     if not null.any():
-        values, code = np.unique(column, return_inverse=True)
-        return values, code.astype(np.int64)
-    values, known = np.unique(column[~null], return_inverse=True)
+        return _number_values(column)
+    values, known = _number_values(column[~null])
     code = np.zeros(len(column), np.int64)
     code[~null] = known + 1
     return np.concatenate([column[null][:1], values]), code
+
+
+def _number_values(column: Values) -> tuple[Values, Ints]:
+    if _are_texts(column):  # looking texts up is ten times faster than sorting them
+        texts = sorted(set(column))
+        place = {text: i for i, text in enumerate(texts)}
+        return np.array(texts, object), np.fromiter(map(place.__getitem__, column), np.int64, len(column))
+    values, code = np.unique(column, return_inverse=True)
+    return values, code.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,7 +123,8 @@ class PairDistances:
         kernel.add_distances(points.numbers, squared)
         for column, scale in zip(points.codes.T, points.scales, strict=True):
             present, place = np.unique(column, return_inverse=True)  # a scale may have many more codes
-            squared += _squared_code_distances(scale, present[:, None], present)[place[:, None], place]
+            table = np.ascontiguousarray(_squared_code_distances(scale, present[:, None], present))
+            kernel.add_code_distances(table, place.astype(np.int64, copy=False), squared)
         nearest = np.zeros((n, min(NEAREST_KEPT, n - 1)), np.int32)
         kernel.find_nearest(squared, nearest)
         return cls(squared, nearest)
@@ -243,6 +244,9 @@ def make_curves(points: Points, count: int, seed: int) -> NDArray[np.int32]:
 def _make_curve(x: Floats) -> NDArray[np.intp]:
     n = len(x)
     order = np.arange(n)
+    if n > MAX_UNCOMPILED_RECORDS:
+        kernels.load("geometry").sort_along_curve(np.ascontiguousarray(x), CURVE_LEAF, order)
+        return order
     parts = 1
     while n // parts > CURVE_LEAF:
         part = np.arange(n) * parts // n
