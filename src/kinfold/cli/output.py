@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kinfold.release.release import Release
     from kinfold.tables.databases.address import DatabaseAddress
 
-MAX_SHIFTS = 4  # columns; the internal report has all
+MAX_SHIFTS = 4  # columns that moved and rules that broke; the internal report has all
 MAX_COLUMNS_IN_LINE = 12  # more columns are summed up as "n more"
 
 
@@ -66,6 +66,7 @@ def print_release(
     out.print(f"  {classes}{suppressed}, by {release.method_summary}")
     _print_loss_and_risk(facts)
     _print_shift(release.measures["loss"]["shift"], show_values=show_values)
+    _print_structure(release.measures["structure"], show_values=show_values)
     for name, distance in verdict.t.items():
         values = f"at least {plural(verdict.l[name], 'different value')} in each class"
         out.print(f"  {name}: {values}, distance to the whole table at most {format_number(distance)}")
@@ -102,6 +103,17 @@ def _print_shift(shift: Mapping[str, Any], *, show_values: bool) -> None:
         out.print(f"  moved: {plural(len(shift) - MAX_SHIFTS, 'more column')}, see the internal report")
 
 
+def _print_structure(structure: Mapping[str, Any], *, show_values: bool) -> None:
+    """Print the rules between columns that the release breaks, the worst first."""
+    for each in structure["broken"][:MAX_SHIFTS]:
+        hidden = each["kind"] == "implication" and not show_values  # its text has values
+        rule = f"a rule of {' and '.join(each['columns'])}" if hidden else each["check"]
+        records = f"{format_number(each['after'])} of {plural(structure['records'], 'record')}"
+        out.print(Text(f"  broken: {escape_unprintable(rule)}, in {records}"))
+    if len(structure["broken"]) > MAX_SHIFTS:
+        out.print(f"  broken: {plural(len(structure['broken']) - MAX_SHIFTS, 'more rule')}, see the internal report")
+
+
 def print_findings(findings: Sequence[Finding]) -> None:
     """Print each promise with the value found, the value required, and whether it holds."""
     for finding in findings:
@@ -128,6 +140,7 @@ def print_measures(measures: Measures, *, show_values: bool) -> None:
     values = {**measures.to_dict(), "loss": dict(measures["loss"])}
     _print_loss_and_risk(values)
     _print_shift(values["loss"].pop("shift"), show_values=show_values)
+    _print_structure(values.pop("structure"), show_values=show_values)
     if "pairing" in values:
         out.print(Text(f"  rows: {values['pairing']}"))
     table = make_table("measure", right=["value"])

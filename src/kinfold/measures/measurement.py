@@ -48,6 +48,7 @@ from kinfold.measures.release_warnings import (
 )
 from kinfold.measures.risk import ClassView, find_confidential, measure_original_risk, measure_risk
 from kinfold.measures.shift import ColumnShift, compare_categories, compare_quantiles, rank_shifts
+from kinfold.measures.structure import measure_structure
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, format_value
@@ -195,12 +196,14 @@ class Measures(Displayable):
         return None if self.compute_by_record is None else self.compute_by_record()
 
     def to_dict(self, *, show_values: bool = True) -> dict[str, Any]:
-        """Return plain values, nested by `risk` and `loss`; without `show_values`, no categories that moved."""
+        """Return plain values, nested by `risk` and `loss`; without `show_values`, no categories of the original."""
         if show_values:
             return dict(self.values)
-        shift = self.values["loss"]["shift"]
+        shift, structure = self.values["loss"]["shift"], self.values["structure"]
         counts = {name: {key: shift[name][key] for key in ("vanished", "moved", "most")} for name in shift}
-        return {**self.values, "loss": {**self.values["loss"], "shift": counts}}
+        broken = [each if each["kind"] != "implication" else {**each, "check": None} for each in structure["broken"]]
+        loss = {**self.values["loss"], "shift": counts}
+        return {**self.values, "loss": loss, "structure": {**structure, "broken": broken}}
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
@@ -274,6 +277,7 @@ def measure_release(
         "risk_before": before.values,
         "loss": loss.values,
         "plausibility": plausibility,
+        "structure": measure_structure(tables, policy),
         "notes": [*warnings, *plausibility_notes, *collect_notes(risk, before, loss)],
     }
     by_record = partial(compute_record_risk, known(), tables.rows) if tables.is_paired and not tables.sample else None

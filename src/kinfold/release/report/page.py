@@ -50,7 +50,7 @@ GROUP_TEXTS = {
 BEFORE_SUFFIX = "_before"  # of the group that is measured on the original alone
 SHOWN_ELSEWHERE = frozenset(
     {"columns", "records", "released", "suppressed", "classes", "k", "l", "t", "p", "alpha"}
-    | {"measures", "asked", "method", "start", "steps", "seconds", "notes", "shift"}
+    | {"measures", "asked", "method", "start", "steps", "seconds", "notes", "shift", "structure"}
 )
 
 
@@ -188,6 +188,7 @@ def write_page(facts: Facts, catalogue: Catalogue | None = None) -> str:
         key_numbers=_list_key_numbers(visible),
         costs=_list_costs(visible),
         shift=visible.measures.get("loss", {}).get("shift", {}),
+        structure=visible.measures.get("structure", {}),
         measures=group_measures(visible.measures, catalogue or {}),
         singled=_find_unique_columns(visible),
         limits=LIMITS,

@@ -1,0 +1,110 @@
+"""Structure between columns: relations of the original that the release breaks.
+
+The relations are found on a sample of the original (`tables.relations`) and counted on both tables, or on the sample of
+a large table. Only relations of a column that was recoded are looked for: others stay as they are. A label or a range
+in the release is not judged, except by functions, which compare single values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from kinfold.measures.pairing import TablePair
+from kinfold.policy.binding import BoundPolicy
+from kinfold.policy.model import Rule
+from kinfold.policy.rule_checks import count_violations
+from kinfold.policy.rules import bind_rules
+from kinfold.tables.engine import Engine
+from kinfold.tables.queries import sample_positions
+from kinfold.tables.relations import SAMPLED_ROWS, Relation, SampledColumn, find_relations
+from kinfold.tables.schema import Role, Schema
+
+MAX_COLUMNS = 60  # compared with each other
+MAX_LISTED = 20  # relations that break, the worst first
+
+
+@dataclass(frozen=True)
+class RelationCount:
+    """A relation, and the records of the original and of the release that break it or cannot be judged."""
+
+    relation: Relation
+    before: int
+    after: int
+    not_judged: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        entry = {"kind": self.relation.kind, "columns": list(self.relation.columns), "check": self.relation.check}
+        return entry | {"before": self.before, "after": self.after, "not_judged": self.not_judged}
+
+
+def measure_structure(tables: TablePair, policy: BoundPolicy) -> dict[str, Any]:
+    """Return the number of relations found, and those that more records of the release break than of the original."""
+    engine, sample = tables.engine, tables.sample
+    original, released = (sample.original, sample.released) if sample else (tables.original, tables.released)
+    schemas = [engine.schema(frame) for frame in (original, released)]
+    names = [c.name for c in policy.columns if c.role is not Role.IDENTIFIER and all(c.name in s for s in schemas)]
+    relations = _find(engine, original, policy, names[:MAX_COLUMNS])
+    counts = [*_count_rules(engine, original, released, policy, relations)]
+    counts += [_count_function(engine, original, released, r) for r in relations if r.kind == "function"]
+    rows = [max(schema.rows, 1) for schema in schemas]
+    broken = [each for each in counts if each.after / rows[1] > each.before / rows[0]]
+    broken.sort(key=lambda each: (each.before / rows[0] - each.after / rows[1], each.relation.check))
+    listed = [each.to_dict() for each in broken[:MAX_LISTED]]
+    note = {"estimated": sample.note} if sample else {}
+    return {"found": len(counts), "broken": listed, "records": schemas[1].rows, **note}
+
+
+def _find(engine: Engine, frame: Any, policy: BoundPolicy, names: Sequence[str]) -> list[Relation]:
+    schema = engine.schema(frame)
+    if schema.rows > SAMPLED_ROWS:
+        frame = engine.take(frame, sample_positions(schema.rows, SAMPLED_ROWS))[0]
+    recoded = {column.name for column in policy.with_role(Role.QUASI)}
+    return find_relations([*_read_columns(engine, frame, schema, policy, names)], recoded)
+
+
+def _read_columns(
+    engine: Engine, frame: Any, schema: Schema, policy: BoundPolicy, names: Sequence[str]
+) -> Iterator[SampledColumn]:
+    numeric = [n for n in names if schema[n].storage.kind.is_numeric and policy[n].kind.is_numeric]
+    table = engine.collect(frame, {name: schema[name] if name in numeric else None for name in names})
+    for name in names:
+        if name in numeric:
+            numbers = np.asarray(table.column(name).to_numpy(zero_copy_only=False), np.float64)
+            finite = np.where(np.isfinite(numbers), numbers, np.nan)
+            yield SampledColumn.from_numbers(name, finite, dates=policy[name].kind == "date")
+        else:
+            yield SampledColumn.from_texts(name, table.column(name))
+
+
+def _count_rules(
+    engine: Engine, original: Any, released: Any, policy: BoundPolicy, relations: Sequence[Relation]
+) -> Iterator[RelationCount]:
+    """Count the records that break each relation that is an edit rule; one that cannot be a rule is left out."""
+    rules = {r.check: r for r in relations if r.kind != "function"}
+    bound = [rule for check in rules for rule in bind_rules([Rule(check=check)], policy.columns)[0]]
+    for count in count_violations(replace(policy, rules=tuple(bound)), engine, original, released):
+        yield RelationCount(rules[count.check], count.before, count.after, count.not_judged)
+
+
+def _count_function(engine: Engine, original: Any, released: Any, relation: Relation) -> RelationCount:
+    """Count the records whose second value is not the one that most records of the first value have."""
+    sides = [_count_pairs(engine, frame, relation.columns) for frame in (original, released)]
+    image: dict[str | None, tuple[int, str | None]] = {}
+    for (a, b), records in sides[0].items():
+        if records > image.get(a, (0, None))[0]:
+            image[a] = records, b
+    values = {b for _, b in image.values()}
+    broken = [sum(n for (a, b), n in s.items() if a in image and b in values and b != image[a][1]) for s in sides]
+    unknown = sum(n for (a, b), n in sides[1].items() if a not in image or b not in values)
+    return RelationCount(relation, broken[0], broken[1], unknown)
+
+
+def _count_pairs(engine: Engine, frame: Any, names: Sequence[str]) -> Mapping[tuple[str | None, str | None], int]:
+    tally = engine.tally(frame, names, {})
+    a, b = (tally.keys[name].tolist() for name in names)
+    return dict(zip(zip(a, b, strict=True), tally.sizes.tolist(), strict=True))
