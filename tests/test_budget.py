@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (7, 1_390),
+    "top": (7, 1_440),
     "cli": (9, 2_000),
     "comparison": (3, 510),
     "convert": (6, 1_200),
@@ -39,8 +39,8 @@ BUDGET = {
     "studio": (17, 3_630),
     "tables": (16, 2_850),
     "tables/databases": (6, 1_030),
-    "tables/duckdb": (8, 2_020),
-    "tables/readers": (11, 2_600),
+    "tables/duckdb": (8, 2_250),
+    "tables/readers": (11, 2_350),
     "tables/spark": (8, 1_810),
 }
 ENGINE_VERBS = 14
