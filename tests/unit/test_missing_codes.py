@@ -16,6 +16,7 @@ import kinfold
 from kinfold.policy.model import Policy
 from kinfold.profiling.missing_codes import find_missing_codes
 from kinfold.profiling.starter_policy import write_starter_policy
+from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.schema import Column, Storage, ValueStats
 
 ROWS = 800
@@ -202,3 +203,16 @@ def test_numbers_with_a_unit_are_quantities(tmp_path: Path, show: Any, unit: tup
 )
 def test_codes_have_no_unit(tmp_path: Path, values: list[str]) -> None:
     assert kinfold.profile(write(tmp_path, {"x": values * 50, "age": AGES[:150]})).columns[0].unit == ()
+
+
+@pytest.mark.parametrize("ending", ["sav", "dta"])
+def test_value_labels_of_a_file_are_kept_and_name_the_codes(tmp_path: Path, ending: str) -> None:
+    pyreadstat = pytest.importorskip("pyreadstat")
+    table = pl.DataFrame({"hours": plant([0, 1, 2, 3, 4, 5, 6, 7] * 20, 9), "sex": [1, 2] * 80}).to_pandas()
+    labels = {"hours": {9: "Refused"}, "sex": {1: "male", 2: "female"}}
+    getattr(pyreadstat, f"write_{ending}")(table, str(tmp_path / f"t.{ending}"), variable_value_labels=labels)
+    with DuckDB() as engine:
+        schema = engine.schema(engine.read(tmp_path / f"t.{ending}"))
+    assert [column.labels for column in schema] == [{"9": "Refused"}, {"1": "male", "2": "female"}]
+    profile = kinfold.profile(tmp_path / f"t.{ending}")
+    assert [(column.na, column.missing) for column in profile.columns] == [(("9",), 20), ((), 0)]

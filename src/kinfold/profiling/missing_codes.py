@@ -36,6 +36,10 @@ CODES = frozenset(
 }
 NEEDS_NINES = frozenset((77, 88, 777, 888, 7777, 8888, 77777, 88888, 777777, 888888))  # codes only below 99 or 999 ...
 CATEGORY_WORDS = frozenset(("none", "nil", "fehlt"))  # may be a category
+LABEL_WORDS = frozenset(  # a number with such a label is no quantity
+    ("not applicable", "inapplicable", "iap", "does not apply", "dk", "dk/na", "skip", "skipped", "trifft nicht zu",
+     "no aplica", "sans objet", "non concern\u00e9", "non applicabile", "n.v.t.", "nicht zutreffend", "no opinion")
+)  # fmt: skip
 MIN_REPEATS = 3  # rows with a code that no other column has
 MIN_OTHERS = 2  # different numbers, or categories, that are not codes
 TAIL = 5  # values next to a code, with which its frequency is compared
@@ -97,7 +101,9 @@ def find_missing_codes(
     shared = Counter(code for codes in apart.values() for code in codes)
     findings: list[MissingCodes] = []
     for column in columns:
-        by_label = [code for code, label in column.labels.items() if is_missing_word(label)]
+        by_label = (
+            [code for code, label in column.labels.items() if _is_missing_label(label)] if numbers[column.name] else []
+        )
         missing_words = _find_words(column, stats[column.name]) if words else ()
         own = numbers[column.name]
         judged = _judge_numbers(own, {code for code in shared if shared[code] > 1}) if own is not None else {}
@@ -130,6 +136,10 @@ def _is_number(text: str) -> bool:
 def is_missing_word(text: str) -> bool:
     """Whether a text is a word for a missing value, in some language."""
     return " ".join(text.replace("\u2019", "'").split()).casefold() in MISSING_WORDS
+
+
+def _is_missing_label(label: str) -> bool:
+    return is_missing_word(label) or " ".join(label.split()).casefold() in LABEL_WORDS
 
 
 def _find_words(column: Column, stats: ValueStats) -> tuple[str, ...]:

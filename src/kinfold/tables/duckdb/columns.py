@@ -418,6 +418,7 @@ def _infer_column(frame: Frame, name: str, rows: int, counts: Mapping[str, int],
         ordered=order is not None and order.ordered,
         floating=sql_type in FLOAT_TYPES,
         zone=frame.time_zone(name),
+        labels=dict(dict(frame.labels).get(name, ())),
     )
 
 

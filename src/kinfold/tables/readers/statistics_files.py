@@ -17,6 +17,7 @@ business calendars, which another file defines, and %tC, which counts leap secon
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -191,6 +192,7 @@ READER_NAMES = {
     ".xpt": "read_xport",
 }
 PACKAGES = {".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}  # else SPSS
+LABELS_KEY = b"kinfold:labels"  # of a field's metadata
 MAX_EXACT_INTEGER = 2.0**53  # doubles are exact up to this whole number
 INSTALL_HINT = explain_install("stats", "install the reader")
 
@@ -218,6 +220,7 @@ def read_statistics(path: Path, encoding: str | None) -> pa.Table:
 def _convert_columns(arrays: Mapping[str, pa.Array], metadata: Any, path: Path) -> pa.Table:
     """Apply the value labels, and read dates, times and periods by their formats."""
     package, problems, converted = PACKAGES.get(path.suffix.lower(), "SPSS"), [], {}
+    fields: list[pa.Field] = []
     for name, column in arrays.items():
         labels = metadata.variable_value_labels.get(name, {})
         ordered = metadata.variable_measure.get(name) == "ordinal"
@@ -234,7 +237,19 @@ def _convert_columns(arrays: Mapping[str, pa.Array], metadata: Any, path: Path) 
             problems.append(Problem(f"column '{name}' of '{path.name}' {what}", fix))
     if problems:
         raise DataError(problems)
-    return pa.table(converted)
+    for name, column in converted.items():
+        labels = {
+            f"{code:.15g}" if isinstance(code, float) else str(code): label
+            for code, label in metadata.variable_value_labels.get(name, {}).items()
+        }
+        fields.append(pa.field(name, column.type, metadata={LABELS_KEY: json.dumps(labels)} if labels else None))
+    return pa.table(list(converted.values()), schema=pa.schema(fields))
+
+
+def get_labels(field: pa.Field) -> dict[str, str]:
+    """Return the value labels of a column, by code."""
+    labels: dict[str, str] = json.loads((field.metadata or {}).get(LABELS_KEY, b"{}"))
+    return labels
 
 
 def _make_array(values: Sequence[Any]) -> pa.Array:
