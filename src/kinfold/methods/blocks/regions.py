@@ -36,7 +36,6 @@ from kinfold.methods.partition.requirement import Reference, Requirement
 from kinfold.methods.plan import find_unmet_needs
 from kinfold.methods.promises import note_few_classes
 from kinfold.methods.task import Plan, Records, Task
-from kinfold.models import Model
 from kinfold.policy.encoding import Attribute, NumericAttribute
 from kinfold.policy.registry import Declaration
 from kinfold.policy.table import Table
@@ -99,7 +98,7 @@ def _find_gathering_reasons(task: Task, method: Declaration) -> Iterator[str]:
 def _plan_regions(task: Task, table: Table, method: Declaration, reason: str) -> Plan:
     """Return the plan of a large table, or raise `MustGatherError`."""
     columns = describe_large_columns(task, table)
-    router = route_by_sample(table, columns)
+    router = route_by_sample(task, table, columns)
     regions = table.engine.regions(table.frame, columns.requested, router)
     counts = regions.counts()
     by_pattern: Counter[int] = Counter()
@@ -112,7 +111,7 @@ def _plan_regions(task: Task, table: Table, method: Declaration, reason: str) ->
         for number, each in enumerate(columns.confidential)
     )
     limited = _limit_task(task, choose_block_size(method, task).records)
-    inputs = (router, limited, method, tuple(task.models), promised)
+    inputs = (router, limited, method, promised)
     jobs = RegionAndSeam(RegionJob(*inputs), SeamJob(*inputs))
     numbers = routing.number_regions(counts, task.k)
     labelled = regions.label(numbers, jobs, task.stage("regions"), task.checkpoints)
@@ -201,7 +200,6 @@ class LargeColumns:
     quasi: tuple[Attribute, ...]  # without records
     confidential: tuple[LargeConfidential, ...]
     requested: RequestedColumns  # the columns that regions get: quasi-identifiers, then confidential ones
-    models: tuple[Model, ...]
     imputed: tuple[float | None, ...]  # the mean of each quasi-identifier, if it is imputed
 
 
@@ -226,7 +224,7 @@ def describe_large_columns(task: Task, table: Table) -> LargeColumns:
     confidential = [_describe_confidential(table, name) for name in names]
     requested += [codes for _, codes in confidential]
     columns = tuple(column for column, _ in confidential)
-    return LargeColumns(tuple(quasi), columns, requested, tuple(task.models), tuple(imputed))
+    return LargeColumns(tuple(quasi), columns, requested, tuple(imputed))
 
 
 def _compute_figure(table: Table, column: Column, which: int) -> float:
@@ -245,7 +243,7 @@ def _describe_confidential(table: Table, name: str) -> tuple[LargeConfidential, 
     return LargeConfidential(name, values, totals), ValueCodes(name, distinct, codes)
 
 
-def route_by_sample(table: Table, columns: LargeColumns) -> RegionRouter:
+def route_by_sample(task: Task, table: Table, columns: LargeColumns) -> RegionRouter:
     """Return the router to the regions, by the cuts of a sample."""
     regions = routing.count_regions(table.policy.rows)
     records = max(routing.SAMPLE_RECORDS, routing.SAMPLE_RECORDS_PER_REGION * regions)
@@ -254,7 +252,7 @@ def route_by_sample(table: Table, columns: LargeColumns) -> RegionRouter:
     values = {f"v{at}": table.collect_column(rows, column) for at, column in enumerate(columns.requested)}
     sample = pa.table({"place": places} | values)
     reader = _add_deviations(table, RowReader(columns.quasi, columns.imputed).standardize(sample))
-    models: dict[str, Any] = {str(model.column): model for model in reversed(columns.models)}  # the first of a column
+    models: dict[str, Any] = {str(model.column): model for model in reversed(task.models)}  # the first of a column
     ranks = [rank_values(models[c.name].criterion(c.values), c.totals) for c in columns.confidential]
     # each region has enough records of the sample in each layer
     enough = len(places) // (regions * routing.SAMPLE_RECORDS_PER_LAYER)
@@ -309,7 +307,6 @@ class RegionJob:
     router: RegionRouter
     task: Task  # without records
     method: Declaration
-    models: tuple[Model, ...]
     promised: tuple[PromisedColumn, ...]
 
     def __call__(self, rows: pa.Table, progress: RegionProgress | None = None) -> Labelling:
@@ -355,7 +352,7 @@ class RegionJob:
         columns = {each.name: each for each in self.promised}
         required = [
             columns[name].make_requirement(model, codes[name])
-            for model in self.models
+            for model in self.task.models
             if (name := model.column) is not None
         ]
         values = {name: columns[name].values[columns[name].code[each]] for name, each in codes.items()}
@@ -364,7 +361,7 @@ class RegionJob:
         method = request.method.model_copy(update={"refine_steps": steps})
         policy = replace(self.task.policy, request=request.model_copy(update={"method": method}))
         records = Records(reader.read(rows), values, None, required)
-        return Task(policy, self.models, records, progress or no_progress)
+        return Task(policy, self.task.models, records, progress or no_progress)
 
 
 class SeamJob(RegionJob):
