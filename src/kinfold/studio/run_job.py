@@ -149,7 +149,7 @@ def _describe_verdict(release: Release, facts: Facts) -> dict[str, Any]:
         "not_promised": list(LIMITS),
         "promises": promises,
         "checkers": [{"name": "engine", "holds": release.verdict.holds}, {"name": "plain", "holds": twice}],
-        "warnings": [*facts.warnings, *facts.cautions, *describe_unique_columns(facts)],
+        "warnings": [*facts.warnings, *facts.cautions, *map(_strip_markup, describe_unique_columns(facts))],
         "notes": list(facts.notes),
     }
 
