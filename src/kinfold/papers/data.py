@@ -7,10 +7,10 @@ data; they do not reproduce its numbers.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from kinfold.papers.exhibits import read_table, read_value
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
-T = TypeVar("T")
 
 # records and numeric columns
 EXPECTED_SHAPES = {"census.csv": (1080, 13), "tarragona.csv": (834, 13), "eia.csv": (4092, 11)}
@@ -30,14 +29,10 @@ TEXT_COLUMNS = ("UTILNAME", "STATE", "YEAR", "MONTH")  # of EIA; the literature 
 
 @dataclass(frozen=True)
 class PaperData:
-    """The folder of public files, the cached results, and whether long exhibits are skipped.
-
-    An exhibit gets this object and computes its values from it.
-    """
+    """What an exhibit computes its values from: the folder of public files, and whether long exhibits are skipped."""
 
     data: Path | None = None
     quick: bool = False
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def find_missing(self, needs: tuple[str, ...]) -> list[str]:
         """Return the needed files that do not exist."""
@@ -45,19 +40,14 @@ class PaperData:
 
     def columns(self, name: str) -> dict[str, Floats]:
         """Return the numeric columns of a public file."""
-        return self.compute_once(name, lambda: read_number_file(Path(self.data or ".") / name))
+        return read_number_file(Path(self.data or ".") / name)
 
     def array(self, name: str) -> Floats:
         """Return a public file as an array of records by attributes."""
         return np.column_stack(list(self.columns(name).values()))
 
-    def compute_once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a result that several exhibits share; compute it the first time."""
-        if name not in self._cache:
-            self._cache[name] = make()
-        return cast("T", self._cache[name])
 
-
+@cache
 def read_number_file(path: Path) -> dict[str, Floats]:
     """Return the numeric columns of a CSV file, without the texts and dates of EIA."""
     fix = "name the folder of the published files, see docs/reproduce.md"
@@ -126,6 +116,7 @@ def _cut_into_codes(numbers: Floats, size: int) -> Floats:
     return np.asarray(ranks * size // len(numbers), np.float64)
 
 
+@cache
 def generate_discharges(seed: int = 2010) -> tuple[Floats, Floats]:
     """Return discharges as in paper 004: seven attributes, and a charge with the stated correlation.
 

@@ -99,6 +99,11 @@ class Exhibit:
     long: bool = False  # skipped in a quick run
     reading: str = ""
 
+    @property
+    def has_values(self) -> bool:
+        """Whether there is anything to compute: a drawing or an algorithm has no values."""
+        return self.source != NO_VALUES_SOURCE
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -257,6 +262,20 @@ class CellVerdict:
     reason: str
     failed: bool = False
     guard: bool = False  # not a verdict on the paper: the value was chosen to come out, or only we have it
+
+    @property
+    def label(self) -> str:
+        """The name of the cell in a list."""
+        return self.row if self.column in ("value", "tuple") else f"{self.row}: {self.column}"
+
+    @property
+    def ours_text(self) -> str:
+        """Our value as the paper prints it, or with four digits if it is another number."""
+        if self.ours is None:
+            return ""
+        if self.verdict == "match" or parse_number(self.theirs) is None or isinstance(self.ours, str | bool):
+            return format_as_printed(self.ours, self.theirs)
+        return f"{self.ours:,.4g}" if abs(self.ours) < 1e4 else f"{self.ours:,.0f}"
 
 
 def judge_cell(key: CellKey, expected: Expectation, ours: CellValue) -> CellVerdict:

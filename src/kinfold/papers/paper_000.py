@@ -13,6 +13,7 @@ text are checked on the printed tables and on the stand-in.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -89,21 +90,18 @@ def split_around_x_s(x: Floats, k: int) -> NDArray[Any]:
 SPLITS: dict[str, Partition] = {"x_r": mdav, "x_s": split_around_x_s}
 
 
+@cache
 def _measure_census(data: PaperData, quasi: int, k: int, around: str = "x_r") -> dict[str, float]:
     """Return a row of Tables 2 and 3; the score IL is computed from the columns rounded to three digits."""
-
-    def make() -> dict[str, float]:
-        x = data.array("census.csv")
-        y = release_census(x, quasi, k, SPLITS[around])
-        before, after = Moments.from_table(x), Moments.from_table(y)
-        losses = (il1(x, y), il2(before, after), il3(before, after), il4(before, after), il5(before, after))
-        score = il(tuple(round(part, 3) for part in losses))  # type: ignore[arg-type]
-        p = pil(x, y)
-        parts = (*losses, score, p.quantiles, p.means, p.variances, p.covariances, p.correlations)
-        names = [*read_columns("000", "table_2")[2:], *read_columns("000", "table_3")[2:]]
-        return {name: float(part or 0.0) for name, part in zip(names, parts, strict=True)}
-
-    return data.compute_once(f"release {quasi} {k} {around}", make)
+    x = data.array("census.csv")
+    y = release_census(x, quasi, k, SPLITS[around])
+    before, after = Moments.from_table(x), Moments.from_table(y)
+    losses = (il1(x, y), il2(before, after), il3(before, after), il4(before, after), il5(before, after))
+    score = il(tuple(round(part, 3) for part in losses))  # type: ignore[arg-type]
+    p = pil(x, y)
+    parts = (*losses, score, p.quantiles, p.means, p.variances, p.covariances, p.correlations)
+    names = [*read_columns("000", "table_2")[2:], *read_columns("000", "table_3")[2:]]
+    return {name: float(part or 0.0) for name, part in zip(names, parts, strict=True)}
 
 
 def _loss_table(name: str, plot: str) -> Compute:
@@ -214,16 +212,14 @@ def measure_survey_row(name: str, k: int) -> dict[str, float]:
     return dict(zip(MEASURES, parts, strict=True))
 
 
-def _measure_survey(data: PaperData) -> dict[str, dict[str, dict[str, float]]]:
-    def make() -> dict[str, dict[str, dict[str, float]]]:
-        return {name: {str(k): measure_survey_row(name, k) for k in range(2, 10)} for name in SURVEY_COLUMNS}
-
-    return data.compute_once("survey", make)
+@cache
+def _measure_survey() -> dict[str, dict[str, dict[str, float]]]:
+    return {name: {str(k): measure_survey_row(name, k) for k in range(2, 10)} for name in SURVEY_COLUMNS}
 
 
 def _survey_table(name: str) -> Compute:
-    def compute(data: PaperData) -> ExhibitResult:
-        losses, theirs = _measure_survey(data)[name], read_printed(name)
+    def compute(_: PaperData) -> ExhibitResult:
+        losses, theirs = _measure_survey()[name], read_printed(name)
         values = {(f"k = {k}", column): v for k, row in losses.items() for column, v in row.items()}
         points = [
             {"x": int(k), "y": side[k][column] / side["9"][column], "series": series, "panel": column}
@@ -288,8 +284,8 @@ def _text(_: PaperData) -> ExhibitResult:
     return ExhibitResult(values, note=note)
 
 
-def _shape_of_ours(data: PaperData) -> Values:
-    tables = _measure_survey(data)
+def _shape_of_ours(_: PaperData) -> Values:
+    tables = _measure_survey()
     higher = ("Tables 4 and 5", "values that are higher for 8 attributes than for 4")
     return _shape(tables) | {higher: count_smaller(tables["Table 5"], tables["Table 4"])}
 

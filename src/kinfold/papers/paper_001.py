@@ -63,12 +63,9 @@ def run_trial(method: str, x: Floats, k: int, at: float) -> Row:
     return {"series": method, "x": at, "seconds": time.process_time() - began, "loss": loss_ratio(x, labels)}
 
 
-def run_trials(data: PaperData) -> dict[str, list[Row]]:
+@cache
+def run_trials() -> dict[str, list[Row]]:
     """Return the trials of Figures 4 to 6 by the varied parameter."""
-    return data.compute_once("census extract", _make_trials)
-
-
-def _make_trials() -> dict[str, list[Row]]:
     x = standardize(generate_census())
     for method in PARTITIONS:
         run_trial(method, x[:4000], DEFAULT_K, 0)  # compile before timing
@@ -89,17 +86,14 @@ def _make_trials() -> dict[str, list[Row]]:
     }
 
 
-def measure_dependence(data: PaperData) -> list[Row]:
+@cache
+def measure_dependence() -> list[Row]:
     """Return the loss of MA, AMA and AMA with our distance by noise level."""
-
-    def make() -> list[Row]:
-        trials = []
-        for noise in NOISE_LEVELS:
-            x = standardize(generate_census(DEPENDENCE_RECORDS, noise))
-            trials += [run_trial(method, x, DEFAULT_K, noise) for method in (*PARTITIONS, NORMALIZED_AMA)]
-        return trials
-
-    return data.compute_once("dependence", make)
+    trials = []
+    for noise in NOISE_LEVELS:
+        x = standardize(generate_census(DEPENDENCE_RECORDS, noise))
+        trials += [run_trial(method, x, DEFAULT_K, noise) for method in (*PARTITIONS, NORMALIZED_AMA)]
+    return trials
 
 
 def align_series(rows: Sequence[Row], value: str, series: Sequence[str] = tuple(PARTITIONS)) -> list[tuple[float, ...]]:
@@ -203,8 +197,8 @@ def _table_4(_: PaperData) -> Values:
     return {(row["Attribute"], "Number of distinct values"): len(np.unique(column)) for row, column in named}
 
 
-def _figure_4(data: PaperData) -> ExhibitResult:
-    trials = run_trials(data)
+def _figure_4(_: PaperData) -> ExhibitResult:
+    trials = run_trials()
     records, sizes, widths = (align_series(trials[name], "seconds") for name in ("records", "k", "attributes"))
     gaps = [ma - ama for ma, ama in records]
     claims = (
@@ -241,8 +235,8 @@ def _figure_5(_: PaperData) -> ExhibitResult:
     return ExhibitResult({("5 to 9 attributes", "AMA uses less than half of the attributes"): fewer}, (plot,))
 
 
-def _figure_6(data: PaperData) -> ExhibitResult:
-    trials = run_trials(data)
+def _figure_6(_: PaperData) -> ExhibitResult:
+    trials = run_trials()
     records, sizes = (align_series(trials[name], "loss") for name in ("records", "k"))
     claims = (
         all(ma < ama < 1.5 * ma for ma, ama in records),
@@ -263,8 +257,8 @@ def _figure_6(data: PaperData) -> ExhibitResult:
     )
 
 
-def _dependence(data: PaperData) -> ExhibitResult:
-    trials = measure_dependence(data)
+def _dependence(_: PaperData) -> ExhibitResult:
+    trials = measure_dependence()
     losses = align_series(trials, "loss", ("MA", "AMA", NORMALIZED_AMA))
     figures = "; ".join(
         f"noise {at:g}: {ma:.3f}, {ama:.3f}, {ours:.3f}"

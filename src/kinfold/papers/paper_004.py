@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
@@ -96,25 +97,24 @@ def _compare_averages(_: PaperData) -> Values:
     return name_examples("004", "Tables 2 and 3", [count_true(one < other for one, other in pairs)])
 
 
-def _proposition_1(_: PaperData) -> Values:
-    return _find_bounds("Proposition 1", min, lambda n, k: combinations(range(n), k))
-
-
-def _proposition_2(_: PaperData) -> Values:
-    return _find_bounds(
-        "Proposition 2", max, lambda n, k: product(*(range(i * n // k, (i + 1) * n // k) for i in range(k)))
-    )
-
-
 def _find_bounds(
     place: str, choose: Callable[..., Fraction], list_clusters: Callable[[int, int], Iterable[tuple[int, ...]]]
-) -> Values:
-    """Return the least or greatest distance over all clusters, for the n and k of each printed row."""
-    values = {}
-    for row, column in read_examples("004", place):
-        n, k = (int(part.split(" = ")[1]) for part in row.split(", "))
-        values[row, column] = str(choose(rank_distance(n, cluster) for cluster in list_clusters(n, k)))
-    return values
+) -> Compute:
+    """Return the computation of the least or greatest distance over all clusters, for n and k of each printed row."""
+
+    def compute(_: PaperData) -> Values:
+        values = {}
+        for row, column in read_examples("004", place):
+            n, k = (int(part.split(" = ")[1]) for part in row.split(", "))
+            values[row, column] = str(choose(rank_distance(n, cluster) for cluster in list_clusters(n, k)))
+        return values
+
+    return compute
+
+
+def list_spread_clusters(n: int, k: int) -> Iterable[tuple[int, ...]]:
+    """Return all clusters with one of n ranks from each of k groups of consecutive ranks."""
+    return product(*(range(i * n // k, (i + 1) * n // k) for i in range(k)))
 
 
 def rank_distance(n: int, cluster: Sequence[int]) -> Fraction:
@@ -161,8 +161,8 @@ def _section_8_1(data: PaperData) -> ExhibitResult:
     return ExhibitResult(name_examples("004", "Section 8.1", correlations), note="Ours is the multiple correlation.")
 
 
-def _section_8_2(data: PaperData) -> Values:
-    x, charge = data.compute_once("patients", generate_discharges)
+def _section_8_2(_: PaperData) -> Values:
+    x, charge = generate_discharges()
     return name_examples("004", "Section 8.2", (len(x), x.shape[1], multiple_r(x, charge)))
 
 
@@ -181,15 +181,13 @@ def _run_census_trials(data: PaperData, name: str, every_k: Iterable[int], every
     return [run_trial(algorithm, x, confidential, k, t) for algorithm, k, t in product(ALGORITHMS, every_k, every_t)]
 
 
-def _run_patient_trials(data: PaperData) -> list[Trial]:
-    def make() -> list[Trial]:
-        x, charge = data.compute_once("patients", generate_discharges)
-        for algorithm in ALGORITHMS:
-            run_trial(algorithm, x[:4000], charge[:4000], 2, 0.25)  # compile before timing
-        levels = {each: ALGORITHM_2_T_VALUES if each == "Algorithm 2" else FIGURE_6 for each in ALGORITHMS}
-        return [run_trial(each, x, charge, 2, t) for each, every_t in levels.items() for t in every_t]
-
-    return data.compute_once("patient trials", make)
+@cache
+def _run_patient_trials() -> list[Trial]:
+    x, charge = generate_discharges()
+    for algorithm in ALGORITHMS:
+        run_trial(algorithm, x[:4000], charge[:4000], 2, 0.25)  # compile before timing
+    levels = {each: ALGORITHM_2_T_VALUES if each == "Algorithm 2" else FIGURE_6 for each in ALGORITHMS}
+    return [run_trial(each, x, charge, 2, t) for each, every_t in levels.items() for t in every_t]
 
 
 def _count_better(trials: Sequence[Trial], better: str, worse: str) -> str:
@@ -214,15 +212,15 @@ def _figure_6(data: PaperData) -> ExhibitResult:
     return ExhibitResult(values, (plot_trials("Figure 6: normalized SSE, k = 2, Census", panels, "loss", axes, "t"),))
 
 
-def _figure_6_patients(data: PaperData) -> ExhibitResult:
-    trials = _run_patient_trials(data)
+def _figure_6_patients(_: PaperData) -> ExhibitResult:
+    trials = _run_patient_trials()
     title, axes = "Figure 6: normalized SSE, k = 2, discharges", ("t", "normalized SSE")
     plot = plot_trials(title, {"a stand-in for Patient Discharge": trials}, "loss", axes, "t")
     return ExhibitResult(_compare_algorithms(trials, "Patient Discharge"), (plot,))
 
 
-def _figure_5(data: PaperData) -> ExhibitResult:
-    trials = _run_patient_trials(data)
+def _figure_5(_: PaperData) -> ExhibitResult:
+    trials = _run_patient_trials()
     seconds = {(trial["series"], trial["t"]): trial["seconds"] for trial in trials}
     first, last = ALGORITHM_2_T_VALUES
     longest = all(
@@ -299,8 +297,8 @@ def _loss_growth(trials: Sequence[Trial]) -> float:
 PAPER = make_paper(
     "004",
     {
-        "Proposition 1": _proposition_1,
-        "Proposition 2": _proposition_2,
+        "Proposition 1": _find_bounds("Proposition 1", min, lambda n, k: combinations(range(n), k)),
+        "Proposition 2": _find_bounds("Proposition 2", max, list_spread_clusters),
         "Eq. (4)": _eq_4,
         "Section 7": _section_7,
         "Section 8.1": _section_8_1,
