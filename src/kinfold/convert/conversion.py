@@ -226,34 +226,22 @@ class Conversion:
 
     def write(self, folder: Path) -> None:
         """Write the folder, readable by its owner only, completely or not at all; raise if it holds anything."""
+        exists = PolicyError(f"'{folder}' already exists", fix="name a new folder: --out DIR")
         if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-            raise PolicyError(f"'{folder}' already exists", fix="name a new folder: --out DIR")
-        scratch: Path | None = None
+            raise exists
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            folders.sweep_scratch(f".{folder.name}-", folder.parent, folder.name)
-            scratch = folders.make_scratch(f".{folder.name}-", folder.parent, folder.name)
-            (scratch / "new").mkdir(mode=0o700)
-            self._fill(scratch / "new")
-            folders.flush_folder(scratch / "new")
-            with folders.protect_rename(folder, f"data and policy are in '{folder}'"):
-                if not folders.place_folder(scratch / "new", folder):
-                    raise PolicyError(f"'{folder}' already exists", fix="name a new folder: --out DIR")
-            folders.flush_entries([folder.parent])
+            with folders.create_folder(folder, f"data and policy are in '{folder}'") as new:
+                (new / "policy.toml").write_text(self.policy, encoding="utf-8")
+                if self.data is not None:
+                    (new / "data.csv").write_bytes(self.data)
+                    (new / "hierarchies").mkdir()
+                for name, hierarchy in self.hierarchies.items():
+                    write_arx(hierarchy, new / "hierarchies" / name)
+        except FileExistsError:
+            raise exists from None
         except OSError as error:
             raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose another place") from error
-        finally:
-            if scratch is not None:
-                folders.remove_scratch(scratch)
-
-    def _fill(self, folder: Path) -> None:
-        (folder / "policy.toml").write_text(self.policy, encoding="utf-8")
-        if self.data is None:
-            return
-        (folder / "data.csv").write_bytes(self.data)
-        (folder / "hierarchies").mkdir()
-        for name, hierarchy in self.hierarchies.items():
-            write_arx(hierarchy, folder / "hierarchies" / name)
 
 
 def convert_project(project: ArxProject) -> Conversion:

@@ -163,15 +163,18 @@ class Call:
 
 
 def route(path: str, method: str = "GET", *, upload: bool = False) -> Callable[[Answer], Answer]:
-    """Register a function that answers requests: with a response, or with JSON values.
+    """Register a function that answers requests: with a response, with JSON values, or with None.
 
-    Every POST and PUT has a JSON body, except an upload.
+    None is answered with the version of the session's state. Every POST and PUT has a JSON body, except an upload.
     """
 
     def register(answer: Answer) -> Answer:
         async def respond(request: Request) -> Response:
             body = await _read_json_body(request) if method in ("POST", "PUT") and not upload else {}
-            result = await answer(Call(request.scope["kinfold.session"], request, body))
+            session: StudioSession = request.scope["kinfold.session"]
+            result = await answer(Call(session, request, body))
+            if result is None:
+                result = {"version": session.version}
             return result if isinstance(result, Response) else JSONResponse(result)
 
         ROUTES.append(Route(path, respond, methods=[method]))

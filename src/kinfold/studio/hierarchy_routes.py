@@ -53,11 +53,12 @@ async def change(call: Call) -> Any:
         spec = None if keys is None else parse_hierarchy(name, keys)
         await asyncio.to_thread(try_hierarchy, values, spec)  # or raise
         return await _describe(session, name, values, spec)
-    return await _save(session, name, values, keys)
+    await _save(session, name, values, keys)
+    return None
 
 
 @route("/api/hierarchy/arx", "POST", upload=True)
-async def import_file(call: Call) -> Any:
+async def import_file(call: Call) -> None:
     """Import a hierarchy from a CSV file of ARX."""
     session, name = _get_column(call)
     text = await read_text_body(call.request)
@@ -65,7 +66,7 @@ async def import_file(call: Call) -> Any:
     path.write_text(text, encoding="utf-8")
     rows = get_label_rows(read_arx(path))
     path.unlink()
-    return await _save(session, name, await _get_values(session, name), _to_levels(rows))
+    await _save(session, name, await _get_values(session, name), _to_levels(rows))
 
 
 @route("/api/hierarchy/arx")
@@ -80,7 +81,7 @@ async def export_file(call: Call) -> Response:
     return make_download(content, f"{clean_name(name)}.csv", "text/csv")
 
 
-async def _save(session: StudioSession, name: str, values: ColumnValues, keys: Mapping[str, Any] | None) -> Any:
+async def _save(session: StudioSession, name: str, values: ColumnValues, keys: Mapping[str, Any] | None) -> None:
     """Write a hierarchy into the policy; a long table of labels goes into a file."""
     if keys is not None:
         await asyncio.to_thread(try_hierarchy, values, parse_hierarchy(name, keys))  # raises if it is invalid
@@ -91,7 +92,7 @@ async def _save(session: StudioSession, name: str, values: ColumnValues, keys: M
     if name not in get_policy(session)[0].columns:
         changes = {("columns", name, "role"): "quasi-identifier", **changes}
     what = f"hierarchy of {name}" if keys is not None else f"no hierarchy of {name}"
-    return {"version": await decide(session, changes, what)}
+    await decide(session, changes, what)
 
 
 async def _get_values(session: StudioSession, name: str) -> ColumnValues:

@@ -176,11 +176,10 @@ class StudioSession:
         folder.mkdir(mode=0o700)
         return folder
 
-    def mark_changed(self) -> int:
-        """Tell the pages that the state changed, and return its new version."""
+    def mark_changed(self) -> None:
+        """Give the state a new version, and tell it to the pages."""
         self.version += 1
         self.publish("session", {"version": self.version})
-        return self.version
 
     def publish(self, event: str, data: Mapping[str, Any]) -> None:
         """Send an event to every page; a slow page loses events and gets the new version instead."""
