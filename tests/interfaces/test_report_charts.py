@@ -282,7 +282,8 @@ def test_ranges_of_sizes_are_labelled_in_short() -> None:
 
 def test_the_pareto_front_is_what_no_trial_beats() -> None:
     trials = [Trial("a", 3, 0.5, 0.1), Trial("a", 5, 0.2, 0.3), Trial("b", 5, 0.5, 0.3), Trial("b", 3, 0.5, 0.1)]
-    assert find_pareto_front(trials) == [True, True, False, True]  # equal trials do not beat each other
+    costs = [(trial.risk, trial.loss) for trial in trials]
+    assert find_pareto_front(costs) == [True, True, False, True]  # equal trials do not beat each other
 
 
 def test_the_map_names_each_method_and_k_and_escapes_them() -> None:

@@ -161,13 +161,12 @@ class Trial:
     loss: float
 
 
-def find_pareto_front(trials: Sequence[Trial]) -> list[bool]:
-    """Return for each trial whether no other beats it.
+def find_pareto_front(costs: Sequence[tuple[float, float]]) -> list[bool]:
+    """Return for each pair of risk and loss whether no other beats it.
 
-    >>> find_pareto_front([Trial("a", 3, 0.5, 0.1), Trial("a", 5, 0.2, 0.3), Trial("b", 5, 0.5, 0.3)])
+    >>> find_pareto_front([(0.5, 0.1), (0.2, 0.3), (0.5, 0.3)])
     [True, True, False]
     """
-    costs = [(trial.risk, trial.loss) for trial in trials]
     return [not any(a <= risk and b <= loss and (a, b) != (risk, loss) for a, b in costs) for risk, loss in costs]
 
 
@@ -177,7 +176,7 @@ def chart_trials(
     """Return the map of the trials; `risk` and `loss` are axis titles, `width` is in pixels."""
     most_risk = 1.08 * max((trial.risk for trial in trials), default=0.0) or 1.0
     most_loss = 1.08 * max((trial.loss for trial in trials), default=0.0) or 1.0
-    best = find_pareto_front(trials)
+    best = find_pareto_front([(trial.risk, trial.loss) for trial in trials])
     order = sorted(range(len(trials)), key=lambda i: not best[i])  # the front first
     named = [trials[i] for i in order]
 
