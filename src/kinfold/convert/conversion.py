@@ -247,15 +247,16 @@ class Conversion:
 def convert_project(project: ArxProject) -> Conversion:
     """Return the files and notes for an ARX project."""
     columns = PolicyColumns(project)
-    privacy = convert_criteria(project.criteria, [each.name for each in project.select_role(Role.CONFIDENTIAL)])
+    confidential = [each.name for each in project.select_role(Role.CONFIDENTIAL)]
+    privacy, promises, privacy_notes = convert_criteria(project.criteria, confidential)
     for attribute in project.attributes:
-        columns.add(attribute, privacy.columns.get(attribute.name, {}))
+        columns.add(attribute, promises.get(attribute.name, {}))
     method, notes = _convert_method(project, columns)
     omitted = [f"left out, because kinfold has no such model: {text}" for text in project.others]
-    notes = [*project.notes, *privacy.notes, *omitted, *notes, *columns.notes, *_list_problems(project)]
+    notes = [*project.notes, *privacy_notes, *omitted, *notes, *columns.notes, *_list_problems(project)]
     name = f" '{to_single_line(project.name)}'" if project.name else ""
     head = f"From the project{name} of ARX {to_single_line(project.version)}. Check every role."
-    sections = {"privacy": privacy.privacy, "method": method, "columns": columns.keys}
+    sections = {"privacy": privacy, "method": method, "columns": columns.keys}
     comments = {attribute.name: f"ARX: {attribute.datatype}" for attribute in project.attributes}
     policy = write_policy(head, sections, comments, notes)
     return Conversion(_convert_data(project), policy, columns.files, tuple(notes))
