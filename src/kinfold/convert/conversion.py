@@ -226,9 +226,8 @@ class Conversion:
 
     def write(self, folder: Path) -> None:
         """Write the folder, readable by its owner only, completely or not at all; raise if it holds anything."""
-        exists = PolicyError(f"'{folder}' already exists", fix="name a new folder: --out DIR")
         if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-            raise exists
+            raise PolicyError(f"'{folder}' already exists", fix="name a new folder: --out DIR")
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with folders.create_folder(folder, f"data and policy are in '{folder}'") as new:
@@ -238,8 +237,6 @@ class Conversion:
                     (new / "hierarchies").mkdir()
                 for name, hierarchy in self.hierarchies.items():
                     write_arx(hierarchy, new / "hierarchies" / name)
-        except FileExistsError:
-            raise exists from None
         except OSError as error:
             raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose another place") from error
 

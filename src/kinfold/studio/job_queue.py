@@ -21,6 +21,7 @@ import shutil
 import sys
 import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -247,31 +248,27 @@ class WorkerPool:
         self._parallel = parallel  # processes that work at a time and share the memory
         self._ready: list[Process] = []
         self._loading: asyncio.Task[Process] | None = None  # the next process
-        self._jobs: dict[int, int] = {}  # number of jobs by process
+        self._jobs: Counter[int] = Counter()  # number of jobs by process
         self._closed = False
         self.uncompiled: list[str] = []  # kernels, as the last loaded process reported
 
     async def take(self) -> Process:
         """Return an idle process, and load another one for the next job."""
-        alive = [process for process in self._ready if process.returncode is None]
-        process = max(alive, key=self._count_jobs, default=None)  # the one with the most kernels and charts loaded
-        self._ready = [each for each in alive if each is not process]
-        if process is None:
-            loading, self._loading = self.prepare(), None
-            self._prepare_next()
-            return await loading
-        self._prepare_next()
-        return process
+        self._ready = [process for process in self._ready if process.returncode is None]
+        if self._ready:
+            process = self._ready.pop(0)  # the one with the most kernels and charts loaded
+            if not self._ready:
+                self.prepare()
+            return process
+        loading, self._loading = self.prepare(), None
+        self.prepare()
+        return await loading
 
     def prepare(self) -> asyncio.Task[Process]:
         """Start loading a process for the next job, unless one is loading."""
         if self._loading is None:
             self._loading = asyncio.get_running_loop().create_task(self._load_process())
         return self._loading
-
-    def _prepare_next(self) -> None:
-        if not self._ready and not self._closed:
-            self.prepare()
 
     async def _load_process(self) -> Process:
         """Start a process, and wait for its first event, `loaded`."""
@@ -300,17 +297,15 @@ class WorkerPool:
     async def give_back(self, returned: Process, *, reusable: bool) -> None:
         """Keep a process for another job; end it if it is not reusable, or one of too many."""
         surplus: Process | None = returned
-        self._jobs[returned.pid] = self._count_jobs(returned) + 1
-        used_up = self._count_jobs(returned) >= MAX_JOBS_PER_PROCESS or self._closed
+        self._jobs[returned.pid] += 1
+        used_up = self._jobs[returned.pid] >= MAX_JOBS_PER_PROCESS or self._closed
         if reusable and not used_up and returned.returncode is None:
-            self._ready = sorted([returned, *self._ready], key=self._count_jobs, reverse=True)
+            self._ready.append(returned)
+            self._ready.sort(key=lambda process: -self._jobs[process.pid])
             surplus = self._ready.pop() if len(self._ready) > MAX_IDLE_PROCESSES else None
         if surplus is not None:
-            self._jobs.pop(surplus.pid, None)
+            del self._jobs[surplus.pid]
             await end_process(surplus)
-
-    def _count_jobs(self, process: Process) -> int:
-        return self._jobs.get(process.pid, 0)
 
     async def close(self) -> None:
         """End every process."""

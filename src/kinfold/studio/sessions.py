@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import json
 import secrets
-import shutil
 import threading
 import time
 from collections import OrderedDict
@@ -275,7 +274,7 @@ class Sessions:
         session.publish("gone", {})
         await self.jobs.cancel_all(session)
         await self.open_tables.close_table(session)
-        await asyncio.to_thread(_remove_folder, session.folder)
+        await asyncio.to_thread(folders.remove_scratch, session.folder)
 
     async def close(self) -> None:
         """Remove all sessions and their files."""
@@ -287,14 +286,6 @@ class Sessions:
 
 def _hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _remove_folder(folder: Path) -> None:
-    for _ in range(folders.REMOVE_ATTEMPTS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(0.05)
 
 
 def read_json(path: Path) -> Any:
