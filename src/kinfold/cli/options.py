@@ -56,10 +56,10 @@ Data = Annotated[
     TableSource, make_table_argument("CSV, Parquet, JSON, Excel, Stata, SPSS or SAS; or postgresql://… or sqlite:///…")
 ]
 PolicyFile = _make_option(Path, "Policy file (TOML).", "--policy")
-Settings = _make_option(list[str], "Any key of the policy: method.refine=5", "--set")
+Settings = _make_option(list[str], "Set a key of the policy, as in method.refine=5; repeatable.", "--set")
 Answers = _make_option(list[str], "Answer to a question of the policy: unit=none", "--answer")
 AcceptProposal = _make_flag("--accept-proposal", "Take the proposal of every open question; the certificate says so.")
-ShowValues = _make_flag("--show-values", "Name categories in errors and in what moved.")
+ShowValues = _make_flag("--show-values", "Name categories in error messages and in the distribution shift.")
 Json = _make_flag("--json", "Print one JSON object and nothing else.")
 IntoTable = _make_option(str, "Also write the release to this table of a database.")
 RowsOnly = _make_flag("--rows-only", "Ignore promises about people with several rows.")
@@ -69,7 +69,7 @@ LossMeasure = _make_option(str, "Loss measure to compare by; default: the first 
 
 SOURCE_PANEL, DATABASE_PANEL = "How the table is written", "Which rows of a database"
 SOURCE_OPTIONS = {  # the keys of [source]
-    "na": _make_option(list[str], "Texts for missing values: NA,n/a", panel=SOURCE_PANEL),
+    "na": _make_option(list[str], "Texts that stand for a missing value: NA,n/a", panel=SOURCE_PANEL),
     "decimal": _make_option(str, "Decimal separator: , or .", panel=SOURCE_PANEL),
     "thousands": _make_option(str, "Thousands separator.", panel=SOURCE_PANEL),
     "dates": _make_option(list[str], "Date format: %d.%m.%Y", panel=SOURCE_PANEL),
@@ -86,17 +86,17 @@ DATABASE_OPTIONS = {
     "query": _make_option(str, "Query to a database: one SELECT.", panel=DATABASE_PANEL),
 }
 ROLE_OPTIONS = {  # by role: a list of columns
-    "quasi-identifier": _make_option(str, "Columns that others may know: a,b,c", "--quasi"),
-    "confidential": _make_option(str, "Columns to protect from inference."),
-    "identifier": _make_option(str, "Columns to remove."),
+    "quasi-identifier": _make_option(str, "Quasi-identifiers, which others may know: a,b,c", "--quasi"),
+    "confidential": _make_option(str, "Confidential columns, to protect from inference."),
+    "identifier": _make_option(str, "Identifiers, which are removed."),
 }
 KEY_OPTIONS = {  # by key of a policy
-    "privacy.k": _make_option(int, "Smallest number of records in a class.", "-k"),
-    "privacy.t": _make_option(float, "Closeness of each confidential column.", "-t"),
-    "privacy.l": _make_option(float, "Diversity of each confidential column.", "-l"),
+    "privacy.k": _make_option(int, "Least number of records in a class (k-anonymity).", "-k"),
+    "privacy.t": _make_option(float, "Largest distance of a class from the table (t-closeness).", "-t"),
+    "privacy.l": _make_option(float, "Least number of confidential values in a class (l-diversity).", "-l"),
     "method.name": _make_option(str, ", ".join(list_method_names()) + ".", "--method"),
     "method.seed": _make_option(int, "Seed of the search.", "--seed"),
-    "output.others": _make_option(str, "Columns that the policy does not name: refuse, release or drop.", "--others"),
+    "output.others": _make_option(str, "What to do with columns without a role: refuse, release or drop.", "--others"),
     "output.order": _make_flag("--keep-order", "Do not sort the released rows."),
     "output.format": _make_option(str, "csv or parquet.", "--format"),
     "engine.name": _make_option(str, "Engine that holds the rows: duckdb or spark.", "--engine"),

@@ -37,7 +37,11 @@ Force = Annotated[bool, typer.Option(help="Replace an existing file.")]
 OptionalData = Annotated[TableSource | None, make_table_argument("Table to fit the policy to.")]
 
 
-def demo(out_: Annotated[Path, typer.Option("--out", help="Folder; replaced each time.")] = Path("demo")) -> None:
+def demo(
+    out_: Annotated[Path, typer.Option("--out", help="Folder to write; an older demo in it is replaced.")] = Path(
+        "demo"
+    ),
+) -> None:
     """Make a small table and a release of it.
 
     Example: `kinfold demo --out demo`
@@ -83,14 +87,14 @@ def profile(
 
 @add_options()
 def template(
-    name: Annotated[str | None, typer.Argument(help="hipaa, gdpr …; without a name all are listed.")] = None,
+    name: Annotated[str | None, typer.Argument(help="hipaa, gdpr, ...; lists all if left out.")] = None,
     data: OptionalData = None,
     out_: OutputFile = None,
     force: Force = False,
     *,
     source: OptionValues,
 ) -> None:
-    """Write a policy that follows a rule on anonymity, fitted to a table. This is not legal advice.
+    """Write a policy that follows a regulation or guideline, fitted to a table. This is not legal advice.
 
     Example: `kinfold template hipaa patients.csv --out hipaa.toml`
     """
@@ -175,7 +179,10 @@ def hierarchy(
 
 def convert(
     project: Annotated[
-        Path, typer.Argument(help="Of ARX (.deid), µ-ANT (.xml) or sdcMicro (report or script).", show_default=False)
+        Path,
+        typer.Argument(
+            help="Project of ARX (.deid), settings of µ-ANT (.xml), report or script of sdcMicro.", show_default=False
+        ),
     ],
     out_: Annotated[Path, typer.Option("--out", help="New folder for policy and data.", show_default=False)],
     json: Json = False,

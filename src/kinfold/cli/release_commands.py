@@ -56,8 +56,10 @@ def anonymize(
     accept_proposal: AcceptProposal = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False,
     into: IntoTable = None,
-    ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a run in blocks that was stopped.")] = False,
+    ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask which attribute to generalize next.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a stopped run of a table that is cut into blocks.")
+    ] = False,
     show_values: ShowValues = False,
     json: Json = False,
     *,

@@ -35,7 +35,7 @@ export const HINTS = {
   unit: "The promises hold for people, even if a person has several rows.",
   refine: "Keeps the promises and loses less information; takes the given number of seconds.",
   prove: "Seconds after the run to prove how far the loss is from the minimum: the bound in the loss curve.",
-  suppression: "This many records, or this share, may be suppressed if they would cost the others too much.",
+  suppression: "At most this many records, or this share of them, may be suppressed.",
   missing: {
     refuse: "The run stops, so that you can decide.",
     separate: "Records that lack the same values form their own classes.",

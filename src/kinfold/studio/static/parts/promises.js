@@ -38,7 +38,7 @@ export function promises(complete, columns) {
       }),
       choiceField({
         path: ["privacy", "unit"],
-        label: "Counted are",
+        label: "What k counts",
         hint: privacy.unit ? HINTS.unit : "Choose a column if a person has several rows.",
         value: privacy.unit,
         choices: names.map((name) => [name, `people, by ${name}`]),

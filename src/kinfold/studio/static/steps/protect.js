@@ -42,7 +42,7 @@ export function protectStep() {
         "div",
         { class: "policy-side" },
         h("h2", {}, "Policy"),
-        h("p", { class: "soft small" }, "The same as the form, as a text for the command. Edit either."),
+        h("p", { class: "soft small" }, "The settings of the form as a text, for the command. You can edit either."),
         policyEditor(session.policy),
       ),
     ),
