@@ -56,6 +56,7 @@ Data = Annotated[
     TableSource, make_table_argument("CSV, Parquet, JSON, Excel, Stata, SPSS or SAS; or postgresql://… or sqlite:///…")
 ]
 PolicyFile = _make_option(Path, "Policy file (TOML).", "--policy")
+RequiredPolicyFile = Annotated[Path, typer.Option("--policy", help="Policy file (TOML).", show_default=False)]
 Settings = _make_option(list[str], "Set a key of the policy, as in method.refine=5; repeatable.", "--set")
 Answers = _make_option(list[str], "Answer to a question of the policy: unit=none", "--answer")
 AcceptProposal = _make_flag("--accept-proposal", "Take the proposal of every open question; the certificate says so.")

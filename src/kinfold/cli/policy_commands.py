@@ -16,7 +16,7 @@ from kinfold.cli.options import (
     Data,
     Json,
     OptionValues,
-    PolicyFile,
+    RequiredPolicyFile,
     Settings,
     TableSource,
     add_options,
@@ -132,7 +132,7 @@ def schema(out_: OutputFile = None, force: Force = False) -> None:
 
 @add_options()
 def lattice(
-    data: Data, policy: PolicyFile = None, settings: Settings = None, json: Json = False, *, source: OptionValues
+    data: Data, policy: RequiredPolicyFile, settings: Settings = None, json: Json = False, *, source: OptionValues
 ) -> None:
     """Show the generalization lattice: the optimum and the minimal generalizations; with --json every node.
 
@@ -140,8 +140,6 @@ def lattice(
     """
     from kinfold.pipeline import build_lattice
 
-    if policy is None:
-        raise PolicyError("the policy says what to generalize", fix="add --policy FILE")
     result = build_lattice(data, build_policy(policy, {}, source, settings))
     if json:
         print_json(result.to_dict())
@@ -154,7 +152,7 @@ def hierarchy(
     data: Data,
     column: Annotated[str, typer.Option(help="Column of the table.", show_default=False)],
     out_: Annotated[Path, typer.Option("--out", help="CSV file to write.", show_default=False)],
-    policy: PolicyFile = None,
+    policy: RequiredPolicyFile,
     settings: Settings = None,
     *,
     source: OptionValues,
@@ -166,8 +164,6 @@ def hierarchy(
     from kinfold.hierarchies import write_arx
     from kinfold.pipeline import build_hierarchy
 
-    if policy is None:
-        raise PolicyError("the policy says how values are generalized", fix="add --policy FILE")
     if out_.exists():
         raise PolicyError(f"'{out_}' exists already", fix="name another file")
     result = build_hierarchy(data, build_policy(policy, {}, source, settings), column)

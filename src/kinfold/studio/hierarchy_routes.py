@@ -61,11 +61,9 @@ async def change(call: Call) -> Any:
 async def import_file(call: Call) -> None:
     """Import a hierarchy from a CSV file of ARX."""
     session, name = _get_column(call)
-    text = await read_text_body(call.request)
     path = session.make_folder(session.new_id("h")) / "hierarchy.csv"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(await read_text_body(call.request), encoding="utf-8")
     rows = get_label_rows(read_arx(path))
-    path.unlink()
     await _save(session, name, await _get_values(session, name), _to_levels(rows))
 
 
@@ -76,9 +74,7 @@ async def export_file(call: Call) -> Response:
     hierarchy = try_hierarchy(await _get_values(session, name), _get_spec(session, name))
     path = session.make_folder(session.new_id("h")) / "hierarchy.csv"
     write_arx(hierarchy, path)
-    content = path.read_bytes()
-    path.unlink()
-    return make_download(content, f"{clean_name(name)}.csv", "text/csv")
+    return make_download(path.read_bytes(), f"{clean_name(name)}.csv", "text/csv")
 
 
 async def _save(session: StudioSession, name: str, values: ColumnValues, keys: Mapping[str, Any] | None) -> None:
