@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import group_rows
-from kinfold.papers.exhibits import read_table, read_value
+from kinfold.papers.exhibits import PrintedValues
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -99,7 +99,7 @@ def generate_census(records: int = 500_000, noise: float = 1.0, seed: int = 1) -
     Two latent factors determine all attributes; `noise` is the weight of the independent noise of each attribute.
     All codes of an attribute are equally frequent.
     """
-    sizes = [int(row["Number of distinct values"]) for row in read_table("001", "table_4")]
+    sizes = [int(row["Number of distinct values"]) for row in PrintedValues("001").read_table("table_4")]
     random = np.random.default_rng(seed)
     factors = random.normal(size=(records, 2))
     columns = []
@@ -123,7 +123,8 @@ def generate_discharges(seed: int = 2010) -> tuple[Floats, Floats]:
     The attributes are weakly correlated integers; the charges are skewed.
     """
     random = np.random.default_rng(seed)
-    records = int(read_value("004", "Section 8.2", "records"))
+    printed = PrintedValues("004")
+    records = int(printed.read_value("Section 8.2", "records"))
     latent = random.normal(size=(records, 7)) @ random.normal(size=(7, 7)) / 3 + random.normal(size=(records, 7))
     quasi = np.column_stack(
         [_cut_into_codes(column, size) for column, size in zip(latent.T, DISCHARGE_SIZES, strict=True)]
@@ -132,7 +133,7 @@ def generate_discharges(seed: int = 2010) -> tuple[Floats, Floats]:
     direction = standardize(quasi @ random.normal(size=7))
     skewed = np.exp(1.2 * random.normal(size=records))
     residual = standardize(skewed - design @ np.linalg.lstsq(design, skewed, rcond=None)[0])
-    share = read_value("004", "Section 8.2", "multiple correlation of the quasi-identifiers with the charge")
+    share = printed.read_value("Section 8.2", "multiple correlation of the quasi-identifiers with the charge")
     charge = share * direction + np.sqrt(1 - share**2) * residual
     return quasi, np.round(30_000 + 20_000 * charge, 2)
 

@@ -32,17 +32,14 @@ from kinfold.papers.exhibits import (
     Compute,
     ExhibitResult,
     Plot,
+    PrintedValues,
     Values,
     compare_cell,
     count_true,
-    make_paper,
-    read_columns,
-    read_examples,
-    read_rows,
-    read_table,
 )
 from kinfold.tables.points import NominalScale, OrdinalScale, Points
 
+PRINTED = PrintedValues("000")
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Table = Mapping[str, Mapping[str, float]]  # by k and measure
@@ -50,7 +47,7 @@ Partition = Callable[[Floats, int], NDArray[Any]]
 
 EXACT_ROWS = ((6, 3), (13, 3), (13, 6), (13, 9))  # rows of Table 2 that match in every digit
 LITERATURE = ("census", "tarragona", "eia")
-MEASURES = tuple(read_columns("000", "table_4")[1:])
+MEASURES = tuple(PRINTED.read_columns("table_4")[1:])
 SURVEY_COLUMNS = {
     "Table 4": (2, 3, 4, 5, 6, 7, 8, 9),
     "Table 5": (2, 3, 4, 5),
@@ -100,7 +97,7 @@ def _measure_census(data: PaperData, quasi: int, k: int, around: str = "x_r") ->
     score = il(tuple(round(part, 3) for part in losses))  # type: ignore[arg-type]
     p = pil(x, y)
     parts = (*losses, score, p.quantiles, p.means, p.variances, p.covariances, p.correlations)
-    names = [*read_columns("000", "table_2")[2:], *read_columns("000", "table_3")[2:]]
+    names = [*PRINTED.read_columns("table_2")[2:], *PRINTED.read_columns("table_3")[2:]]
     return {name: float(part or 0.0) for name, part in zip(names, parts, strict=True)}
 
 
@@ -110,8 +107,8 @@ def _loss_table(name: str, plot: str) -> Compute:
     def compute(data: PaperData) -> ExhibitResult:
         values: dict[CellKey, CellValue] = {}
         points: list[dict[str, object]] = []
-        *_, last = columns = read_columns("000", name)[2:]
-        for row in read_table("000", name):
+        *_, last = columns = PRINTED.read_columns(name)[2:]
+        for row in PRINTED.read_table(name):
             cells = _measure_census(data, int(row["length"]), int(row["k"]))
             values |= {(ROW_LABEL.format(**row), column): cells[column] for column in columns}
             for series, y in (("ours", cells[last]), ("theirs", float(row[last]))):
@@ -124,7 +121,7 @@ def _loss_table(name: str, plot: str) -> Compute:
 def _splits(data: PaperData) -> Values:
     """Count the matching cells of Tables 2 and 3, without PIL(Q), by row and split of the last 2k records."""
     values = {}
-    for second, third in zip(read_table("000", "table_2"), read_table("000", "table_3"), strict=True):
+    for second, third in zip(PRINTED.read_table("table_2"), PRINTED.read_table("table_3"), strict=True):
         printed = {name: text for name, text in (second | third).items() if name not in ("length", "k", "PIL(Q)")}
         for around in SPLITS:
             cells = _measure_census(data, int(second["length"]), int(second["k"]), around)
@@ -138,7 +135,7 @@ def _literature(data: PaperData) -> Values:
     return {
         (f"k = {row['k']}", name): 100 * loss_ratio(x, mdav(x, int(row["k"])))
         for name, x in tables.items()
-        for row in read_table("000", "literature")
+        for row in PRINTED.read_table("literature")
     }
 
 
@@ -150,7 +147,7 @@ def _lemma(_: PaperData) -> Values:
 def _section_4(_: PaperData) -> Values:
     """Apply the two rules that are best for r1 to r3 and for r4 to r6 to all records of Table 1."""
     recoded = dict.fromkeys("abc", "ABC") | dict.fromkeys("rst", "RST")
-    records = {name: (one, other) for name, one, other in read_rows("000", "table_1")}
+    records = {name: (one, other) for name, one, other in PRINTED.read_rows("table_1")}
     return {
         (name, "recoded to"): f"{recoded[records[name][0]]}, {recoded.get(records[name][1], records[name][1])}"
         for name in ("r9", "r12")
@@ -160,7 +157,7 @@ def _section_4(_: PaperData) -> Values:
 def _medians(name: str, average: Callable[..., Codes]) -> Compute:
     def compute(_: PaperData) -> Values:
         values = {}
-        for row, column in read_examples("000", name):
+        for row, column in PRINTED.read_examples(name):
             codes = np.array([int(code) for code in row[1 : row.index("}")].split(", ")], np.int32)
             values[row, column] = int(average(codes, np.zeros(len(codes), np.int32), 8)[0])
         return values
@@ -234,7 +231,7 @@ def _survey_table(name: str) -> Compute:
 
 def read_printed(name: str) -> dict[str, dict[str, float]]:
     """Return one of Tables 4 to 7 as numbers by k and measure."""
-    rows = read_table("000", name.lower().replace(" ", "_"))
+    rows = PRINTED.read_table(name.lower().replace(" ", "_"))
     return {row["k"]: {column: float(row[column]) for column in MEASURES} for row in rows}
 
 
@@ -290,8 +287,7 @@ def _shape_of_ours(_: PaperData) -> Values:
     return _shape(tables) | {higher: count_smaller(tables["Table 5"], tables["Table 4"])}
 
 
-PAPER = make_paper(
-    "000",
+PAPER = PRINTED.make_paper(
     {
         "Lemma 4.1": _lemma,
         "Section 4": _section_4,

@@ -31,18 +31,9 @@ from kinfold.methods.partition.approximate import (
 )
 from kinfold.methods.partition.mdav import mdav
 from kinfold.papers.data import PaperData, generate_census, loss_ratio, smallest_class, standardize
-from kinfold.papers.exhibits import (
-    ExhibitResult,
-    Plot,
-    Values,
-    count_true,
-    make_paper,
-    name_examples,
-    plot_trials,
-    read_rows,
-    read_table,
-)
+from kinfold.papers.exhibits import ExhibitResult, Plot, PrintedValues, Values, count_true, plot_trials
 
+PRINTED = PrintedValues("001")
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
@@ -103,7 +94,7 @@ def align_series(rows: Sequence[Row], value: str, series: Sequence[str] = tuple(
     return [tuple(by_key[name, at] for name in series) for at in positions]
 
 
-TABLE_1 = np.array([[int(cell) for cell in row[1:]] for row in read_rows("001", "table_1")])
+TABLE_1 = np.array([[int(cell) for cell in row[1:]] for row in PRINTED.read_rows("table_1")])
 ROUNDING_TOLERANCE = 1e-12
 ATTRIBUTES = tuple(f"A{i}" for i in range(1, 7))
 
@@ -121,7 +112,7 @@ def _section_1(_: PaperData) -> Values:
 
 
 def _table_3(_: PaperData) -> Values:
-    tables = {f"Table {i}": np.array(read_rows("001", f"table_{i}"))[:, :3] for i in (2, 3)}
+    tables = {f"Table {i}": np.array(PRINTED.read_rows(f"table_{i}"))[:, :3] for i in (2, 3)}
     return {(name, "k"): smallest_class(quasi) for name, quasi in tables.items()}
 
 
@@ -193,7 +184,7 @@ def _theorem_2(_: PaperData) -> Values:
 
 
 def _table_4(_: PaperData) -> Values:
-    named = zip(read_table("001", "table_4"), generate_census(DEPENDENCE_RECORDS).T, strict=True)
+    named = zip(PRINTED.read_table("table_4"), generate_census(DEPENDENCE_RECORDS).T, strict=True)
     return {(row["Attribute"], "Number of distinct values"): len(np.unique(column)) for row, column in named}
 
 
@@ -212,7 +203,7 @@ def _figure_4(_: PaperData) -> ExhibitResult:
     panels = {"% of 500,000 records": trials["records"], "k": trials["k"], "attributes": trials["attributes"]}
     plot = plot_trials("Figure 4: run time", panels, "seconds", ("", "processor seconds"))
     note = f"Processor seconds of MA and AMA at {_describe_pairs(records, '.2f')} of the records."
-    return ExhibitResult(name_examples("001", "Figure 4", claims), (plot,), note)
+    return ExhibitResult(PRINTED.name_examples("Figure 4", claims), (plot,), note)
 
 
 def _describe_pairs(pairs: Sequence[tuple[float, ...]], digits: str) -> str:
@@ -251,7 +242,7 @@ def _figure_6(_: PaperData) -> ExhibitResult:
     )
     pairs = _describe_pairs(records, ".3f")
     return ExhibitResult(
-        name_examples("001", "Figure 6", claims),
+        PRINTED.name_examples("Figure 6", claims),
         (plot,),
         f'SSE/SST of MA and AMA at {pairs} of the records. "A little more" means up to half more.',
     )
@@ -272,8 +263,7 @@ def _dependence(_: PaperData) -> ExhibitResult:
     return ExhibitResult({("every dependence", "AMA loses a little more than MA"): little_more}, (plot,), note)
 
 
-PAPER = make_paper(
-    "001",
+PAPER = PRINTED.make_paper(
     {
         "Section 1": _section_1,
         "Table 3": _table_3,
