@@ -77,7 +77,7 @@ ONLY_IN = {
     "uvicorn": {"studio/server.py"},
     "h11": {"studio/server.py"},
     "vl_convert": {"release/report"},
-    "jinja2": {"release/report", "studio/server.py"},
+    "jinja2": {"release/report"},
     "markupsafe": {"release/report"},
     "scipy": {"measures", "methods"},
     "pyarrow": {

@@ -30,7 +30,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kinfold.studio.refusals import Refusal, StudioLimits, describe_problems, format_bytes, get_status
+from kinfold.studio.refusals import Refusal, StudioLimits, format_bytes, make_refusal
 from kinfold.studio.sessions import Sessions, StudioSession
 
 Answer: TypeAlias = "Callable[[Call], Awaitable[Any]]"
@@ -141,9 +141,9 @@ def make_error_response(error: BaseException) -> JSONResponse:
     """Return the response to a request that failed."""
     if isinstance(error, HTTPException):
         error = Refusal(error.status_code, "there is nothing at this address", "open the studio's page")
-    status = get_status(error)
-    headers = {"connection": "close"} if status in (408, 413) else {}  # the rest of the request is not read
-    return JSONResponse({"error": {"problems": describe_problems(error)}}, status, headers)
+    refusal = make_refusal(error)
+    headers = {"connection": "close"} if refusal.status in (408, 413) else {}  # the rest of the request is not read
+    return JSONResponse({"error": {"problems": refusal.problems}}, refusal.status, headers)
 
 
 @dataclass(frozen=True)

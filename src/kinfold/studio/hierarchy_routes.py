@@ -28,7 +28,7 @@ from kinfold.profiling.hierarchy_proposals import MAX_INLINE_ROWS
 from kinfold.profiling.profile import propose_hierarchy_for
 from kinfold.studio.guard import Call, read_text_body, route
 from kinfold.studio.policy_routes import decide, get_policy, get_usable_policy, make_download, query_table
-from kinfold.studio.refusals import Refusal, describe_problems
+from kinfold.studio.refusals import Refusal, make_refusal
 from kinfold.studio.sessions import StudioSession
 from kinfold.studio.table_jobs import HIERARCHY_FOLDER
 from kinfold.studio.table_loading import clean_name
@@ -115,7 +115,7 @@ def _describe_hierarchy(values: ColumnValues, spec: HierarchySpec | None, propos
     try:
         hierarchy = try_hierarchy(values, spec)
     except KinfoldError as error:
-        problems, hierarchy = describe_problems(error), try_hierarchy(values, None)
+        problems, hierarchy = make_refusal(error).problems, try_hierarchy(values, None)
     labels = hierarchy.labels
     return {
         "height": hierarchy.height,

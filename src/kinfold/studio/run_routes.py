@@ -20,7 +20,7 @@ from typing import Any
 
 from starlette.responses import FileResponse, JSONResponse
 
-from kinfold.comparison import Comparison, Outcome, Setting, rank
+from kinfold.comparison import Outcome, Setting, rank
 from kinfold.disk import folders
 from kinfold.errors import Unreachable
 from kinfold.policy.toml_values import KeyPath
@@ -37,7 +37,7 @@ from kinfold.studio.policy_routes import (
     replace_policy,
     require_current_policy,
 )
-from kinfold.studio.refusals import Refusal, describe_problems
+from kinfold.studio.refusals import Refusal
 from kinfold.studio.sessions import StudioRun, StudioSession, read_json
 from kinfold.studio.table_jobs import HIERARCHY_FOLDER, make_chart
 from kinfold.studio.table_loading import clean_name, get_bounds
@@ -62,9 +62,8 @@ async def begin(call: Call) -> Any:
 @route("/api/map")
 async def show_map(call: Call) -> Any:
     """Return the risk-utility map of the runs."""
-    risk, loss = (call.request.query_params.get(key) or None for key in ("risk", "loss"))
     width = min(max(call.get_integer("width", MAP_WIDTH, MAX_MAP_WIDTH), MIN_MAP_WIDTH), MAX_MAP_WIDTH)
-    return await asyncio.to_thread(build_map, call.session, risk, loss, width)
+    return await asyncio.to_thread(build_map, call.session, width)
 
 
 @route("/api/runs/{run}")
@@ -197,44 +196,24 @@ def _get_part(call: Call) -> str:
     return part
 
 
-def build_map(session: StudioSession, risk: str | None, loss: str | None, width: int = MAP_WIDTH) -> dict[str, Any]:
+def build_map(session: StudioSession, width: int) -> dict[str, Any]:
     """Return the risk-utility map of the finished runs, by the first risk and loss that all of them have."""
     done = [run for run in session.runs.values() if run.job.state == "done"]
-    failed = [
-        {"run": run.job.ident, "name": name_run(session, run), "reason": run.job.problems[0]["what"]}
-        for run in session.runs.values()
-        if run.job.state == "failed" and run.job.problems
-    ]
-    if not done:
-        return {"points": [], "failed": failed, "chart": None, "advice": None, "risk": None, "loss": None}
     try:
-        ranking = rank([_make_outcome(session, run) for run in done], risk, loss)
-    except Unreachable as error:
-        return {"points": [], "failed": failed, "chart": None, "advice": None, "problems": describe_problems(error)}
+        ranking = rank([_make_outcome(run) for run in done])
+    except Unreachable:  # no run is done, or the runs have no measure in common
+        return {"points": [], "chart": None}
     points = [
-        {"run": each.measures["run"], "name": str(each.measures["name"]), "method": each.setting.method}
-        | {"k": each.setting.k, "t": each.setting.t, "risk": each.risk, "loss": each.loss}
-        | {"score": each.score, "pareto": each.best}
+        {"run": each.measures["run"], "risk": each.risk, "loss": each.loss, "pareto": each.best}
         for each in ranking.ranked
     ]
-    values = {key: value for key, value in ranking.to_dict().items() if key not in ("settings", "failed")}
-    return {**values, "points": points, "failed": failed, "chart": _build_chart(ranking, points, width)}
+    return {"points": points, "chart": make_chart(ranking.map(width))}
 
 
-def _build_chart(ranking: Comparison, points: list[dict[str, Any]], width: int) -> dict[str, Any]:
-    """Return the map, with the run of each point."""
-    chart, left = make_chart(ranking.map(width)), list(points)
-    for row in chart["spec"]["data"]["values"]:
-        point = next(each for each in left if (each["risk"], each["loss"]) == (row["risk"], row["loss"]))
-        left.remove(point)
-        row |= {"run": point["run"], "name": point["name"]}
-    return chart
-
-
-def _make_outcome(session: StudioSession, run: StudioRun) -> Outcome:
+def _make_outcome(run: StudioRun) -> Outcome:
     measures = read_json(run.job.folder / "result.json")["measures"]
     setting = Setting(str((run.job.summary or {})["method"]), run.requested["k"], run.requested["t"])
-    return Outcome(setting, {**measures, "run": run.job.ident, "name": name_run(session, run)})
+    return Outcome(setting, {**measures, "run": run.job.ident})
 
 
 def write_repeat_policy(session: StudioSession, run: StudioRun) -> str:

@@ -19,7 +19,7 @@ from kinfold.pipeline import bind_table
 from kinfold.policy.toml_values import KeyPath
 from kinfold.studio.guard import Call, route, save_upload
 from kinfold.studio.policy_routes import apply_policy_text, edit_policy_text, get_policy, get_usable_policy, query_table
-from kinfold.studio.refusals import PolicyTextError, Refusal, describe_problems
+from kinfold.studio.refusals import PolicyTextError, Refusal
 from kinfold.studio.sessions import SessionTable, StudioSession
 from kinfold.studio.table_jobs import FIRST_ROWS
 from kinfold.studio.table_loading import clean_name, close_table, load_table, make_table_path, retry
@@ -152,7 +152,7 @@ async def find_problems(call: Call) -> Any:
     try:
         await query_table(session, lambda engine, frame: bind_table(engine, frame, policy))
     except KinfoldError as error:
-        return {"problems": describe_problems(PolicyTextError(error, text, session.columns))}
+        return {"problems": PolicyTextError(error, text, session.columns).problems}
     return {"problems": []}
 
 

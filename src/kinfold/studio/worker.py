@@ -47,7 +47,7 @@ def main() -> None:
 
 def _run_job(request: Mapping[str, Any], send: EventSender) -> Mapping[str, Any]:
     from kinfold.studio import table_jobs
-    from kinfold.studio.refusals import describe_problems
+    from kinfold.studio.refusals import make_refusal
     from kinfold.tables.resources import ReadingLimits, limit_reading
 
     kinds: Mapping[str, Callable[[Mapping[str, Any], EventSender], Any]] = {
@@ -65,7 +65,7 @@ def _run_job(request: Mapping[str, Any], send: EventSender) -> Mapping[str, Any]
         table_jobs.write_json(Path(request["folder"]) / "result.json", result)
         return {"event": "done"}
     except Exception as error:  # the page shows it; there is no log
-        return {"event": "failed", "problems": [_remove_paths(each, request) for each in describe_problems(error)]}
+        return {"event": "failed", "problems": [_remove_paths(each, request) for each in make_refusal(error).problems]}
 
 
 def _remove_paths(problem: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
