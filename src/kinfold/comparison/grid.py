@@ -30,7 +30,7 @@ from kinfold.disk import folders
 from kinfold.errors import DataError, KinfoldError, PolicyError, Unreachable, require_regular_file
 from kinfold.policy.model import Policy
 from kinfold.policy.registry import foreign_keys
-from kinfold.policy.schema import override_keys
+from kinfold.policy.toml_values import override_keys
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.databases.address import DatabaseAddress, parse_source
 from kinfold.tables.frames import to_arrow

@@ -89,7 +89,8 @@ class Facts:
         """Return the facts for the public page."""
         released = [column for column in self.columns if column.released is not None]
         columns = tuple(replace(column, original=None, lost=None, changed=None) for column in released)
-        empty: dict[str, Any] = {"notes": (), "cautions": (), "measures": {}, "numbers": {}, "correlations": {}, "review": {}}
+        empty: dict[str, Any] = {key: {} for key in ("measures", "numbers", "correlations", "review")}
+        empty |= {"notes": (), "cautions": ()}
         return replace(self, records=None, columns=columns, **empty, internal=False)
 
 
