@@ -10,15 +10,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from kinfold.models import Finding
-from kinfold.release.report.facts import (
-    Bins,
-    ColumnChange,
-    ColumnFacts,
-    CorrelationChange,
-    Facts,
-    NumberSummary,
-    Shares,
-)
+from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
 
 EDUCATION = ("primary", "secondary", "bachelor", "master", "doctorate")
 DISEASES = ("hypertension", "diabetes", "asthma", "influenza", "fracture", "depression", "pneumonia", "migraine")
@@ -45,6 +37,23 @@ def shares(values: Sequence[str], order: Sequence[str] = (), most: int = 8) -> S
 def averaged(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     sums = np.bincount(labels, values) / np.bincount(labels)
     return sums[labels]
+
+
+def figures(mean: object, deviation: float, low: object, middle: object, high: object) -> dict[str, object]:
+    """Return the statistics of a column as `Measures.statistics` has them."""
+    return {"mean": mean, "variance": deviation**2, "quantiles": {"0.05": low, "0.5": middle, "0.95": high}}
+
+
+def correlations(
+    names: Sequence[str], before: Sequence[float | None], after: Sequence[float | None]
+) -> dict[str, object]:
+    """Return matrices of correlations from their values above the diagonal."""
+    matrices = {}
+    for side, values in (("before", before), ("after", after)):
+        matrix = np.eye(len(names), dtype=object)
+        matrix[np.triu_indices(len(names), 1)] = values
+        matrices[side] = matrix.tolist()
+    return {"columns": list(names), **matrices}
 
 
 def hospital() -> Facts:
@@ -109,21 +118,18 @@ def hospital() -> Facts:
             "The column 'charge' is not named in the policy and was released because --others release was given.",
         ),
         cautions=("'income': one record makes more than 75% of the total in 3 classes",),
-        column_changes=(
-            ColumnChange(
-                "age", NumberSummary(53.914, 18.02, 27.0, 52.0, 86.0), NumberSummary(53.9, 17.41, 28.6, 51.8, 84.2)
-            ),
-            ColumnChange("zip code", NumberSummary(2138.0, 4.5, 2131.0, 2138.0, 2148.0), None),
-            ColumnChange(
-                "admission date",
-                NumberSummary("2023-12-31", 210.3, "2023-02-06", "2024-01-01", "2024-11-24"),
-                NumberSummary("2023-12-31", 201.7, "2023-02-20", "2024-01-02", "2024-11-09"),
-            ),
-        ),
-        correlation_changes=(
-            CorrelationChange("age", "income", 0.0712, -0.0231),
-            CorrelationChange("age", "admission date", -0.01, -0.012),
-        ),
+        numbers={
+            "age": {
+                "before": figures(53.914, 18.02, 27.0, 52.0, 86.0),
+                "after": figures(53.9, 17.41, 28.6, 51.8, 84.2),
+            },
+            "zip code": {"before": figures(2138.0, 4.5, 2131.0, 2138.0, 2148.0), "after": None},
+            "admission date": {
+                "before": figures("2023-12-31", 210.3, "2023-02-06", "2024-01-01", "2024-11-24"),
+                "after": figures("2023-12-31", 201.7, "2023-02-20", "2024-01-02", "2024-11-09"),
+            },
+        },
+        correlations=correlations(["age", "income", "admission date"], [0.0712, -0.01, None], [-0.0231, -0.012, 0.1]),
     )
 
 
@@ -184,11 +190,9 @@ def hostile() -> Facts:
         notes=HOSTILE,
         warnings=HOSTILE,
         cautions=HOSTILE,
-        column_changes=tuple(
-            ColumnChange(
-                text, NumberSummary(-1e300, 1e-300, -1234567.891, 0, 1e15), NumberSummary(1e300, 0.0, 0, -1, 1)
-            )
+        numbers={
+            text: {"before": figures(-1e300, 1e-300, -1234567.891, 0, 1e15), "after": figures(1e300, 0.0, 0, -1, 1)}
             for text in HOSTILE
-        ),
-        correlation_changes=tuple(CorrelationChange(text, text[::-1], 0.1, -0.1) for text in HOSTILE),
+        },
+        correlations=correlations(HOSTILE, [0.1] * 66, [-0.1] * 66),
     )

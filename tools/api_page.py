@@ -23,7 +23,7 @@ FUNCTIONS = ("anonymize", "verify", "measure", "profile", "compare")
 VALUES = (
     *("kinfold.Release", "kinfold.models.verdict.Verdict", "kinfold.measures.measurement.Measures"),
     *("kinfold.profiling.profile.Profile", "kinfold.profiling.profile.ColumnProfile"),
-    *("kinfold.comparison.Comparison", "kinfold.comparison.ranking.RankedSetting", "kinfold.Policy"),
+    *("kinfold.comparison.Comparison", "kinfold.comparison.RankedSetting", "kinfold.Policy"),
 )
 MEMBERS = {  # a docstring says what a method or property is; of a field it is said here
     "Release": {

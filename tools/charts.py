@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kinfold.papers.data import PaperData
+from kinfold.papers import make_pictures
 from kinfold.papers.exhibits import plot_trials
 from kinfold.papers.paper_001 import measure_dependence
-from kinfold.papers.reproduction import make_pictures
 from kinfold.release.report.chart import draw
 
 FOLDER = Path(__file__).parents[1] / "docs" / "charts"
@@ -19,7 +18,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "charts"
 
 def main() -> None:
     """Draw."""
-    runs = measure_dependence(PaperData())
+    runs = measure_dependence()
     axes = ("noise beside two common factors", "SSE/SST")
     made = make_pictures(
         plot_trials("Loss against dependence", {"20,000 records, 9 attributes, k = 20": runs}, "loss", axes)

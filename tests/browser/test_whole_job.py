@@ -168,7 +168,7 @@ def test_a_file_as_people_have_them(browser: Browser, studio: Studio, tmp_path: 
         merge_by_keyboard(tab, ["Nord", "West"], "away")
 
         journey.go(tab, "Protect")
-        tab.get_by_label("Counted are").select_option("household")
+        tab.get_by_label("What k counts").select_option("household")
         journey.set_field(tab, re.compile("^k: "), "3")
         journey.set_field(tab, re.compile("^t: "), "0.6")
         tab.get_by_role("combobox", name="Method").select_option("mdav")

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from command import run
-from kinfold.papers.exhibits import read_table
+from kinfold.papers.exhibits import PrintedValues
 from reference.public_data import census, found
 
-QUOTED = [(int(row["k"]), float(row["census"])) for row in read_table("000", "literature")]
+QUOTED = [(int(row["k"]), float(row["census"])) for row in PrintedValues("000").read_table("literature")]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ import pytest
 
 from kinfold.methods.partition.mdav import mdav_plain
 from kinfold.methods.partition.vmdav import vmdav
-from kinfold.papers.exhibits import read_table
+from kinfold.papers.exhibits import PrintedValues
 from kinfold.partition import mdav
 from kinfold.progress import no_progress
 from kinfold.tables.points import Points
@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.compiled,
 ]
 
-QUOTED = read_table("000", "literature")
+QUOTED = PrintedValues("000").read_table("literature")
 COMPUTED = {
     "census": {4: 7.495, 6: 10.385},
     "tarragona": {4: 19.546, 6: 26.325},

@@ -12,13 +12,13 @@ from command import run
 from everyday import first
 from kinfold.measures.formulas.numeric_loss import Moments, il, il1, il2, il3, il4, il5
 from kinfold.measures.formulas.probabilistic_loss import pil
-from kinfold.papers.exhibits import read_table
+from kinfold.papers.exhibits import PrintedValues
 from kinfold.papers.paper_000 import EXACT_ROWS
 from reference.mdav_plain import paper_release
 from reference.public_data import census, found
 
-TABLE_2 = {(int(row["length"]), int(row["k"])): row for row in read_table("000", "table_2")}
-TABLE_3 = {(int(row["length"]), int(row["k"])): row for row in read_table("000", "table_3")}
+TABLE_2 = {(int(row["length"]), int(row["k"])): row for row in PrintedValues("000").read_table("table_2")}
+TABLE_3 = {(int(row["length"]), int(row["k"])): row for row in PrintedValues("000").read_table("table_3")}
 PARTS = ("IL1", "IL2", "IL3", "IL4", "IL5")
 
 

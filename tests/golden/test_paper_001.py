@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from kinfold.methods.partition.approximate import approximate, dependency, entropy, joint_entropy
-from kinfold.papers.exhibits import read_examples
+from kinfold.papers.exhibits import PrintedValues
 from kinfold.papers.paper_001 import ATTRIBUTES, PAPER, TABLE_1
 
-ENTROPIES = {row: cell.reading or cell.printed for (row, _), cell in read_examples("001", "Section 3.1").items()}
+ENTROPIES = {
+    row: cell.reading or cell.printed for (row, _), cell in PrintedValues("001").read_examples("Section 3.1").items()
+}
 
 
 def test_entropies_of_section_3_1():

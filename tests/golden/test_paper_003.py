@@ -15,18 +15,18 @@ from kinfold.measures.formulas.global_risk import (
 )
 from kinfold.methods.generalize.lattice import Lattice
 from kinfold.models import KAnonymity
-from kinfold.papers.exhibits import read_cells, read_table
+from kinfold.papers.exhibits import PrintedValues
 from kinfold.papers.paper_003 import MASKED, WEIGHTS, class_labels, classification_matrix, format_node, people
 
-TABLE_3 = {key: float(printed) for key, printed in read_cells("003", "table_3", "{file}").items()}
-MATRICES = {row["matrix"]: row["entries that are not 0"] for row in read_table("003", "matrices")}
+TABLE_3 = {key: float(printed) for key, printed in PrintedValues("003").read_cells("table_3", "{file}").items()}
+MATRICES = {row["matrix"]: row["entries that are not 0"] for row in PrintedValues("003").read_table("matrices")}
 
 
 def by_size(sizes: np.ndarray, counts: np.ndarray) -> str:
     return ", ".join(f"{size}: {count}" for size, count in zip(sizes.tolist(), counts.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("row", read_table("003", "figure_5"), ids=lambda row: row["file"])
+@pytest.mark.parametrize("row", PrintedValues("003").read_table("figure_5"), ids=lambda row: row["file"])
 def test_figure_5_counts_the_clusters_of_each_file(row):
     counts = SizeCounts.from_classes(class_labels(row["file"]))
     assert counts.classes.sum() == int(row["clusters"])
@@ -78,10 +78,10 @@ def test_the_rule_k_is_0_exactly_where_the_file_is_k_anonymous(name, k):
 
 def test_the_table_has_the_counts_of_figure_3():
     found = {format_node(each.levels): each.outliers for each in Lattice(people(), [KAnonymity(5)])}
-    assert found == {row["node"]: int(row["outliers"]) for row in read_table("003", "figure_3")}
+    assert found == {row["node"]: int(row["outliers"]) for row in PrintedValues("003").read_table("figure_3")}
 
 
-@pytest.mark.parametrize("row", read_table("003", "table_2"), ids=lambda row: row["TS"])
+@pytest.mark.parametrize("row", PrintedValues("003").read_table("table_2"), ids=lambda row: row["TS"])
 def test_table_2_names_the_minimal_generalizations(row):
     found = Lattice(people(), [KAnonymity(5)], suppression=int(row["TS"])).minimal()
     assert " and ".join(format_node(each.levels) for each in found) == row["node"]

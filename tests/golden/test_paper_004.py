@@ -18,7 +18,7 @@ from kinfold.methods.partition.repair import repair
 from kinfold.methods.partition.requirement import Requirement
 from kinfold.methods.partition.t_first import t_first
 from kinfold.methods.partition.t_merge import t_merge
-from kinfold.papers.exhibits import read_examples
+from kinfold.papers.exhibits import PrintedValues
 from kinfold.papers.paper_004 import CONFIDENTIAL, K_VALUES, T_VALUES, read_cluster_sizes
 
 DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
@@ -82,7 +82,7 @@ def test_algorithm_3_loses_what_was_measured_for_it(census, name, t, expected):
     assert lost(quasi(census), labels) == pytest.approx(expected, abs=0.005)
 
 
-BROKEN = [float(str(cell.reading)) for cell in read_examples("004", "Section 7").values()]
+BROKEN = [float(str(cell.reading)) for cell in PrintedValues("004").read_examples("Section 7").values()]
 
 
 @pytest.mark.parametrize(

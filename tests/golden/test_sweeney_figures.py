@@ -9,21 +9,23 @@ from kinfold.methods.generalize.levels import Generalization, count_generalizati
 from kinfold.methods.generalize.mingen import mingen
 from kinfold.methods.generalize.mu_argus import Ranks, find_outliers, list_combinations, mu_argus
 from kinfold.models import KAnonymity
-from kinfold.papers.exhibits import read_examples, read_rows, read_table, read_value
+from kinfold.papers.exhibits import PrintedValues
 from kinfold.papers.paper_002 import FIGURE_4, NAMES, PRINTED_NAMES, RANKS, figure_4, figure_7, format_combination
 
 
 def printed_tuples(name: str) -> list[tuple[str, ...]]:
-    return [row[1:] for row in read_rows("002", name)]
+    return [row[1:] for row in PrintedValues("002").read_rows(name)]
 
 
 def test_example_3_says_which_k_the_generalizations_of_figure_4_have():
     for name, levels in FIGURE_4.items():
-        assert Generalization.full_domain(figure_4(), levels).k == read_value("002", "Example 3", name, "k")
+        assert Generalization.full_domain(figure_4(), levels).k == PrintedValues("002").read_value(
+            "Example 3", name, "k"
+        )
 
 
 def test_example_4_finds_two_minimal_generalizations():
-    printed = read_examples("002", "Example 4")["k = 2", "minimal generalizations"].printed
+    printed = PrintedValues("002").read_examples("Example 4")["k = 2", "minimal generalizations"].printed
     found = [node.levels for node in Lattice(figure_4(), [KAnonymity(2)]).minimal()]
     assert " ".join(f"[{a},{b}]" for a, b in found) == printed
     assert is_below((0, 1), (0, 2))
@@ -33,7 +35,7 @@ def test_example_4_finds_two_minimal_generalizations():
 
 def test_example_6_gives_the_printed_precisions():
     for name, levels in FIGURE_4.items():
-        printed = read_value("002", "Example 6", name, "Prec")
+        printed = PrintedValues("002").read_value("Example 6", name, "Prec")
         assert round(Generalization.full_domain(figure_4(), levels).prec(), 2) == printed
         assert round(prec([levels], HEIGHTS), 2) == printed
         assert prec([levels] * 12, HEIGHTS) == pytest.approx(prec([levels], HEIGHTS))
@@ -45,14 +47,14 @@ def test_only_the_generalization_of_zip_by_one_level_is_a_minimal_distortion():
 
 
 def test_equation_1_counts_twelve_generalizations_of_race_and_zip():
-    printed = read_value("002", "Equation 1", "Race, ZIP", "generalizations")
+    printed = PrintedValues("002").read_value("Equation 1", "Race, ZIP", "generalizations")
     assert figure_4().heights == (2, 3)
     assert count_generalizations(figure_4().heights) == printed == len(list(Lattice(figure_4(), [KAnonymity(2)])))
 
 
 def distinct(place: str) -> dict[str, float]:
     own = zip(NAMES, PRINTED_NAMES, strict=True)
-    return {name: read_value("002", place, printed, "distinct values") for name, printed in own}
+    return {name: PrintedValues("002").read_value(place, printed, "distinct values") for name, printed in own}
 
 
 @pytest.mark.parametrize("with_month", [False, True])
@@ -65,7 +67,7 @@ def test_datafly_passes_through_figures_9a_and_9b(with_month):
     listed = zip(*(last.columns[name] for name in NAMES), map(str, last.counts.tolist()), strict=True)
     assert list(listed) == printed_tuples("figure_9_b")
     tuples = [", ".join(f"t{row + 1}" for row in part) for part in last.rows]
-    assert tuples == [row["tuples"] for row in read_table("002", "figure_9_b")]
+    assert tuples == [row["tuples"] for row in PrintedValues("002").read_table("figure_9_b")]
 
 
 @pytest.mark.parametrize("with_month", [False, True])
@@ -88,8 +90,8 @@ def test_figure_13_finds_one_rare_pair_of_most_and_more():
 def test_figure_14_lists_the_outliers_and_the_one_it_omits():
     found = mu_argus(figure_7(), 2, RANKS).outliers
     listed = {(f"t{row}", format_combination(combo)) for row, combos in enumerate(found, start=1) for combo in combos}
-    omitted = str(read_examples("002", "Figure 14")["t8", "left out"].reading)
-    assert listed == {*read_rows("002", "figure_14"), ("t8", omitted)}
+    omitted = str(PrintedValues("002").read_examples("Figure 14")["t8", "left out"].reading)
+    assert listed == {*PrintedValues("002").read_rows("figure_14"), ("t8", omitted)}
 
 
 def test_figure_15_mt_comes_out_exactly():
@@ -117,7 +119,7 @@ def test_figure_12_leaves_six_kinds_of_combinations_untested():
     }
     assert len(kinds["all"]) == 16
     left_out = len(kinds["all"] - kinds["figure-12"])
-    assert left_out == read_value("002", "Figure 12", "2- and 3-combinations", "kinds not tested at all")
+    assert left_out == PrintedValues("002").read_value("Figure 12", "2- and 3-combinations", "kinds not tested at all")
 
 
 # Sweeney 2002, Examples 5 and 6: the precision of the tables of Figure 4 (Race of height 2, ZIP of height 3).

@@ -4,13 +4,14 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinfold.measures.measure_table import CATALOGUE
 from kinfold.models import Finding
 from kinfold.release.report import sentences as verdict
 from kinfold.release.report.facts import Bins, ColumnFacts, Facts, Shares
@@ -24,14 +25,6 @@ from kinfold.release.report.wording import (
     shorten,
 )
 from report_facts import HOSTILE, hospital, hostile, many
-
-
-@dataclass(frozen=True)
-class Entry:
-    title: str
-    meaning: str
-    range: str
-    better: str
 
 
 class Elements(HTMLParser):
@@ -114,13 +107,14 @@ def test_columns_that_single_people_out_are_warned_about(internal: str) -> None:
     assert hospital().warnings[0] in text
 
 
-def test_measures_are_put_in_words_from_the_catalogue() -> None:
-    words = {"risk.linkage": Entry("Linkage", "Share of records found.", "0 to 1", "less")}
-    text = " ".join(Elements(write_page(hospital(), words)).text.split())
-    assert "Linkage Share of records found. 0 to 1; less is better." in text
-    assert "0.0731" in text
-    assert "dr weighted" in text  # not in the catalogue: by its key
-    assert "Not applicable to this table: il4, il, prec." in text
+def test_measures_are_put_in_words_from_the_catalogue(internal: str) -> None:
+    facts = replace(hospital(), measures={"risk": {"linkage": 0.0731, "no_such_measure": 1.5}})
+    entry = CATALOGUE["risk.linkage"]
+    text = " ".join(Elements(write_page(facts)).text.split())
+    assert f"{entry.title} {entry.meaning} 0 to 1; less is better. 0.0731" in text
+    assert "no such measure 1.5" in text  # not in the catalogue: by its key
+    titles = ", ".join(CATALOGUE[f"loss.{name}"].title for name in ("il4", "il", "prec"))
+    assert f"Not applicable to this table: {titles}." in Elements(internal).text
 
 
 @pytest.mark.parametrize("name", ["internal", "public", "hostile_page"])
@@ -309,7 +303,7 @@ def test_the_public_page_shows_nothing_that_was_found_in_the_original() -> None:
     for part in ("Statistics before and after", "53.91", "2024-11-09", "75% of the total", "Correlations"):
         assert part not in shown
     public = hospital().public()
-    assert (public.column_changes, public.correlation_changes, public.cautions) == ((), (), ())
+    assert (public.numbers, public.correlations, public.cautions) == ({}, {}, ())
 
 
 # Words and numbers of a report: exact where it matters, plain everywhere

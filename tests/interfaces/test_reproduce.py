@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from command import run
-from kinfold.papers import PAPERS, paper_003
+from kinfold.papers import CAUSES, PAPERS, load_paper, paper_003
 from kinfold.papers.exhibits import Exhibit, ExhibitResult, Expectation
-from kinfold.papers.reproduction import CAUSES, load_paper
 from reference.public_data import found as public
 from tools import papers as totals
 

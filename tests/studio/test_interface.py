@@ -58,7 +58,10 @@ def test_the_state_has_every_column_with_its_profile(demo: Visitor) -> None:
     assert sex["form"] == "labels"
     assert sum(sex["counts"]) + sex["rest"] + sex["missing"] == 1000
     assert column(state, "admission")["histogram"]["dates"]
-    assert {each["name"] for each in state["methods"]} >= {"mdav", "lattice", "mu-argus"}
+    methods = {each["name"]: each for each in state["methods"]}
+    assert {*methods} >= {"auto", "mdav", "lattice", "mu-argus"}
+    assert all(each["sentence"] for each in methods.values())
+    assert methods["univariate"]["needs"]
 
 
 def test_the_state_is_sent_again_only_when_it_changed(demo: Visitor) -> None:
@@ -85,10 +88,6 @@ def test_the_risk_follows_the_roles(made: Studio) -> None:
     before = visitor.get("/api/risk")
     assert "age" in before["quasi"]
     assert before["unique"] == 1.0
-    asked = visitor.post("/api/risk", {"quasi": ["sex"]})
-    assert asked["quasi"] == ["sex"]
-    assert asked["classes"] == 3
-    assert visitor.get("/api/risk") == before
     changes = {f"columns.{name}.role": "other" for name in before["quasi"] if name != "sex"}
     visitor.post("/api/decision", {"set": changes, "unset": ["columns.income.missing", "columns.zip.average"]})
     assert visitor.get("/api/risk")["classes"] == 3
@@ -146,9 +145,10 @@ def test_errors_of_the_text_have_their_lines(demo: Visitor) -> None:
     assert answer.status == 422
     assert found[("privacy", "k")].startswith("k = 1")
     assert found[("columns", "name", "role")].startswith('role = "nobody"')
-    broken = demo.post("/api/policy/check", {"text": "[privacy]\nk = \n"})["problems"]
-    assert broken[0]["line"] == 2
+    broken = demo.ask("PUT", "/api/policy", {"text": "[privacy]\nk = \n"})
+    assert broken.problems[0]["line"] == 2
     assert demo.get("/api/session")["policy"]["text"] == before
+    demo.post("/api/policy/draft", method="DELETE")
 
 
 def test_nothing_is_run_while_the_page_shows_another_policy(made: Studio) -> None:
@@ -164,7 +164,7 @@ def test_nothing_is_run_while_the_page_shows_another_policy(made: Studio) -> Non
         refused = visitor.ask("POST", path, body)
         assert refused.status == 409
         assert "the policy text is not valid (line " in refused.problems[0]["what"]
-    assert visitor.get("/api/runs")["runs"] == []
+    assert state["runs"] == visitor.get("/api/session")["runs"] == []
     visitor.post("/api/policy/draft", method="DELETE")
     assert visitor.get("/api/session")["policy"]["draft"] is None
     visitor.ask("PUT", "/api/policy", {"text": wrong})
@@ -383,10 +383,11 @@ def test_a_project_is_a_policy_with_its_log(made: Studio, tmp_path: Path) -> Non
 
 def test_words_say_what_can_be_chosen_and_what_is_promised_now(demo: Visitor) -> None:
     words = demo.get("/api/words")
-    assert "at least 5 records" in words["now"]["k"]["sentence"]
-    assert "1 in 5, 20%" in words["now"]["k"]["leaves"]
+    assert "at least 5 records" in words["promises"]["k"]
+    assert "1 in 5, 20%" in words["promises"]["k"]
+    assert "by at most t of 1" in words["promises"]["t"]  # the demo promises t of single columns
     assert words["choices"]["others"] == ["refuse", "release", "drop"]
-    assert {"identifier", "quasi-identifier", "confidential", "other"} == set(words["roles"])
+    assert "convex-median" in words["averages_by_type"]["ordinal"]
 
 
 def test_events_tell_of_every_decision(made: Studio) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from kinfold.demo import read_demo_policy, write_demo_table
 from kinfold.kernels import load
+from kinfold.studio.job_queue import WorkerPool
 from kinfold.studio.refusals import StudioLimits
-from kinfold.studio.run_job import RunReporter
-from kinfold.studio.worker import WorkerPool
+from kinfold.studio.table_jobs import RunReporter
 from studio.visitor import Visitor, studio, wait_for
 
 FIRST_JOBS = """

@@ -22,7 +22,7 @@ from arx_projects import (
     weights,
     zip_code,
 )
-from kinfold.convert import archive, read_deid
+from kinfold.convert import arx, read_deid
 from kinfold.convert.arx import Criterion, convert_criteria, parse_criterion
 from kinfold.errors import DataError
 from kinfold.tables.schema import Role
@@ -231,7 +231,7 @@ def test_a_part_that_was_changed_is_found_damaged(tmp_path: Path) -> None:
 def test_a_part_that_unpacks_to_more_than_is_read_is_stopped_at_the_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", 1 << 20)
+    monkeypatch.setattr(arx, "MAX_ARCHIVE_BYTES", 1 << 20)
     bomb = b"age;zip\n" + b"0" * (64 << 20)
     path = project(tmp_path, [age(), zip_code()], parts={"data/input.csv": bomb})
     assert path.stat().st_size < 1 << 20
@@ -243,7 +243,7 @@ def test_a_header_that_lies_about_its_size_changes_nothing(tmp_path: Path, monke
     path = project(tmp_path, study(), parts={"metadata.xml": b"<metadata>" + b" " * (1 << 22) + b"</metadata>"})
     whole = path.read_bytes()
     path.write_bytes(whole.replace(struct.pack("<I", (1 << 22) + 21), struct.pack("<I", 21)))
-    monkeypatch.setattr(archive, "MAX_XML_BYTES", 1 << 16)
+    monkeypatch.setattr(arx, "MAX_XML_BYTES", 1 << 16)
     with pytest.raises(DataError, match=r"damaged|larger than the limit"):
         read_deid(path)
 
@@ -252,15 +252,15 @@ def test_all_parts_share_one_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = project(tmp_path, study())
     with zipfile.ZipFile(path) as opened:
         sizes = [part.file_size for part in opened.infolist() if not part.filename.endswith(".dat")]
-    monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", sum(sizes))
+    monkeypatch.setattr(arx, "MAX_ARCHIVE_BYTES", sum(sizes))
     read_deid(path)
-    monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", sum(sizes) - 1)
+    monkeypatch.setattr(arx, "MAX_ARCHIVE_BYTES", sum(sizes) - 1)
     with pytest.raises(DataError, match="larger than the limit"):
         read_deid(path)
 
 
 def test_too_many_parts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MAX_PARTS", 5)
+    monkeypatch.setattr(arx, "MAX_PARTS", 5)
     with pytest.raises(DataError, match="more than 5 parts"):
         read_deid(project(tmp_path, study()))
 
@@ -365,13 +365,13 @@ def test_the_strictest_of_equal_promises_counts_and_what_does_not_fit_is_said() 
         Criterion("t", 0.1, "y", "ordered", text="ordered t"),
         Criterion("t", 0.1, "age", "equal", text="t of age"),
     ]
-    found = convert_criteria(given, ["x", "y"])
-    assert found.privacy == {"k": 7}
-    assert found.columns == {"x": {"l": 3}, "y": {"t": 0.2, "distance": "equal"}}
-    assert [note.split(": ")[1] for note in found.notes] == ["entropy of y", "ordered t", "t of age"]
+    privacy, columns, notes = convert_criteria(given, ["x", "y"])
+    assert privacy == {"k": 7}
+    assert columns == {"x": {"l": 3}, "y": {"t": 0.2, "distance": "equal"}}
+    assert [note.split(": ")[1] for note in notes] == ["entropy of y", "ordered t", "t of age"]
 
 
 def test_without_a_k_two_is_put_in_and_said() -> None:
-    found = convert_criteria([Criterion("l", 2, "x", "recursive", 4.0)], ["x"])
-    assert found.privacy == {"k": 2, "l_kind": "recursive", "c": 4.0}
-    assert "k = 2 is set" in found.notes[0]
+    privacy, _, notes = convert_criteria([Criterion("l", 2, "x", "recursive", 4.0)], ["x"])
+    assert privacy == {"k": 2, "l_kind": "recursive", "c": 4.0}
+    assert "k = 2 is set" in notes[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kinfold.papers import make_pictures, reproduce_exhibit
 from kinfold.papers.data import PaperData
 from kinfold.papers.exhibits import (
     Exhibit,
@@ -14,7 +15,6 @@ from kinfold.papers.exhibits import (
     format_as_printed,
     judge_cell,
 )
-from kinfold.papers.reproduction import make_pictures, reproduce_exhibit
 from kinfold.release.report.chart import draw
 
 KEY = ("row", "column")

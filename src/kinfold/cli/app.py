@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from kinfold.cli import output
 from kinfold.cli.options import Json
 from kinfold.cli.policy_commands import convert, demo, hierarchy, lattice, profile, schema, template
 from kinfold.cli.release_commands import anonymize, compare, measure, verify
@@ -79,20 +80,17 @@ def reproduce(
     `kinfold reproduce --quick --out papers.html`
     """
     from kinfold import papers
-    from kinfold.cli.paper_tables import print_reproduction
 
     with ProgressBar() as bar:
         numbers = (paper,) if paper else papers.PAPERS
         result = papers.reproduce(numbers, data, quick, partial(bar, "reproducing"))
         if out_:
-            from kinfold.papers.reproduction import save_page
-
-            save_page(result, out_)
+            papers.save_page(result, out_)
         bar.end()
         if json:
             print_json(result.to_dict())
         else:
-            print_reproduction(result)
+            output.print_reproduction(result)
     if result.failed:
         raise typer.Exit(1)
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_args
 
 import typer
 
@@ -57,10 +56,11 @@ Data = Annotated[
     TableSource, make_table_argument("CSV, Parquet, JSON, Excel, Stata, SPSS or SAS; or postgresql://… or sqlite:///…")
 ]
 PolicyFile = _make_option(Path, "Policy file (TOML).", "--policy")
-Settings = _make_option(list[str], "Any key of the policy: method.refine=5", "--set")
+RequiredPolicyFile = Annotated[Path, typer.Option("--policy", help="Policy file (TOML).", show_default=False)]
+Settings = _make_option(list[str], "Set a key of the policy, as in method.refine=5; repeatable.", "--set")
 Answers = _make_option(list[str], "Answer to a question of the policy: unit=none", "--answer")
 AcceptProposal = _make_flag("--accept-proposal", "Take the proposal of every open question; the certificate says so.")
-ShowValues = _make_flag("--show-values", "Name categories in errors and in what moved.")
+ShowValues = _make_flag("--show-values", "Name categories in error messages and in the distribution shift.")
 Json = _make_flag("--json", "Print one JSON object and nothing else.")
 IntoTable = _make_option(str, "Also write the release to this table of a database.")
 RowsOnly = _make_flag("--rows-only", "Ignore promises about people with several rows.")
@@ -70,7 +70,7 @@ LossMeasure = _make_option(str, "Loss measure to compare by; default: the first 
 
 SOURCE_PANEL, DATABASE_PANEL = "How the table is written", "Which rows of a database"
 SOURCE_OPTIONS = {  # the keys of [source]
-    "na": _make_option(list[str], "Texts for missing values: NA,n/a", panel=SOURCE_PANEL),
+    "na": _make_option(list[str], "Texts that stand for a missing value: NA,n/a", panel=SOURCE_PANEL),
     "decimal": _make_option(str, "Decimal separator: , or .", panel=SOURCE_PANEL),
     "thousands": _make_option(str, "Thousands separator.", panel=SOURCE_PANEL),
     "dates": _make_option(list[str], "Date format: %d.%m.%Y", panel=SOURCE_PANEL),
@@ -86,41 +86,30 @@ DATABASE_OPTIONS = {
     "table": _make_option(str, "Table of a database: name, or schema.name.", panel=DATABASE_PANEL),
     "query": _make_option(str, "Query to a database: one SELECT.", panel=DATABASE_PANEL),
 }
-ROLE_OPTIONS = {  # roles of a policy, each a list of columns
-    "quasi": _make_option(str, "Columns that others may know: a,b,c"),
-    "confidential": _make_option(str, "Columns to protect from inference."),
-    "identifier": _make_option(str, "Columns to remove."),
+ROLE_OPTIONS = {  # by role: a list of columns
+    "quasi-identifier": _make_option(str, "Quasi-identifiers, which others may know: a,b,c", "--quasi"),
+    "confidential": _make_option(str, "Confidential columns, to protect from inference."),
+    "identifier": _make_option(str, "Identifiers, which are removed."),
 }
-KEY_OPTIONS = {  # keys of a policy
-    "k": _make_option(int, "Smallest number of records in a class.", "-k"),
-    "t": _make_option(float, "Closeness of each confidential column.", "-t"),
-    "l": _make_option(float, "Diversity of each confidential column.", "-l"),
-    "method": _make_option(str, ", ".join(list_method_names()) + "."),
-    "seed": _make_option(int, "Seed of the search."),
-    "others": _make_option(str, "Columns that the policy does not name: refuse, release or drop."),
-    "keep_order": _make_flag("--keep-order", "Do not sort the released rows."),
-    "format_": _make_option(str, "csv or parquet.", "--format"),
-    "engine": _make_option(str, "Engine that holds the rows: duckdb or spark."),
-    "master": _make_option(str, "Spark cluster: local[*], spark://host:7077."),
-    "memory": _make_option(str, "Memory limit of the run: 4GB."),
-    "spill": _make_option(Path, "Folder for data that does not fit into memory."),
-    "threads": _make_option(int, "Threads of the engine."),
+KEY_OPTIONS = {  # by key of a policy
+    "privacy.k": _make_option(int, "Least number of records in a class (k-anonymity).", "-k"),
+    "privacy.t": _make_option(float, "Largest distance of a class from the table (t-closeness).", "-t"),
+    "privacy.l": _make_option(float, "Least number of confidential values in a class (l-diversity).", "-l"),
+    "method.name": _make_option(str, ", ".join(list_method_names()) + ".", "--method"),
+    "method.seed": _make_option(int, "Seed of the search.", "--seed"),
+    "output.others": _make_option(str, "What to do with columns without a role: refuse, release or drop.", "--others"),
+    "output.order": _make_flag("--keep-order", "Do not sort the released rows."),
+    "output.format": _make_option(str, "csv or parquet.", "--format"),
+    "engine.name": _make_option(str, "Engine that holds the rows: duckdb or spark.", "--engine"),
+    "engine.master": _make_option(str, "Spark cluster: local[*], spark://host:7077.", "--master"),
+    "engine.memory": _make_option(str, "Memory limit of the run: 4GB.", "--memory"),
+    "engine.spill": _make_option(Path, "Folder for data that does not fit into memory.", "--spill"),
+    "engine.threads": _make_option(int, "Threads of the engine.", "--threads"),
 }
-ROLE_BY_OPTION = {"quasi": "quasi-identifier", "confidential": "confidential", "identifier": "identifier"}
-KEY_BY_OPTION = {
-    **{name: f"privacy.{name}" for name in ("k", "t", "l")},
-    "method": "method.name",
-    "seed": "method.seed",
-    "others": "output.others",
-    "keep_order": "output.order",
-    "format_": "output.format",
-    "engine": "engine.name",
-    **{name: f"engine.{name}" for name in ("master", "memory", "spill", "threads")},
-}
-MEASURE_OPTIONS = {  # arguments of measure()
+MEASURE_OPTIONS = {  # by argument of measure(); without a value, its own default counts
     "measures": _make_option(str, "standard or all; default: as the policy says."),
-    "columns": Annotated[str, typer.Option(help="Columns of the loss measures: quasi or all.")],
-    "weights": Annotated[str, typer.Option(help="Weights of the weighted risk: k, or a CSV matrix.")],
+    "columns": _make_option(str, "Columns of the loss measures: quasi (the default) or all."),
+    "weights": _make_option(str, "Weights of the weighted risk: k (the default), or a CSV matrix."),
     "population": Annotated[
         TableSource | None,
         typer.Option(parser=keep_text, help="Table of the population that was sampled.", show_default=False),
@@ -131,39 +120,20 @@ MEASURE_OPTIONS = {  # arguments of measure()
     "linkage_untouched": _make_flag("--linkage-untouched", "Also attack with the columns released unchanged."),
     "task": _make_option(str, "regression:COLUMN or classification:COLUMN."),
 }
-MEASURE_DEFAULTS = {"columns": "quasi", "weights": "k", "linkage_subsets": False, "linkage_untouched": False}
-FLAG_BY_KEY = {
-    key: f"-{name}" if len(name) == 1 else f"--{name.strip('_').replace('_', '-')}"
-    for name, key in KEY_BY_OPTION.items()
-}
 
 
-@dataclass(frozen=True)
-class OptionGroup:
-    """Options that a command receives as one parameter, by name and annotation."""
-
-    options: OptionValues
-    defaults: OptionValues = field(default_factory=dict)
-    build: Callable[..., Any] = dict
-
-    @classmethod
-    def from_dataclass(cls, kind: type[Any]) -> OptionGroup:
-        """Return the fields of a dataclass as options; the command receives an instance."""
-        defaults = {each.name: each.default for each in fields(kind)}
-        return cls(get_type_hints(kind, include_extras=True), defaults, kind)
-
-
-def add_options(**groups: OptionGroup) -> Callable[[Command], Command]:
+def add_options(**groups: OptionValues) -> Callable[[Command], Command]:
     """Add groups of options to a command, and the options of `[source]`.
 
-    The command receives each group as the parameter of its name, and `source` by dotted keys. Names of tables become
-    paths or addresses. `--table` and `--query` apply to the first table.
+    A group has the annotation of each option by its key. The command receives the values of a group by key, as the
+    parameter of the group's name, and `source` by dotted keys. Names of tables become paths or addresses. `--table` and
+    `--query` apply to the first table.
     """
 
     def decorate(command: Command) -> Command:
         @wraps(command)
         def wrapper(**arguments: Any) -> None:
-            source = {f"source.{key}": _convert_option(key, arguments.pop(key)) for key in SOURCE_OPTIONS}
+            source = {f"source.{key}": _convert_source_option(key, arguments.pop(key)) for key in SOURCE_OPTIONS}
             table, query = (arguments.pop(key) for key in DATABASE_OPTIONS)
             names = [key for key in TABLE_PARAMETERS if arguments.get(key) is not None]
             tables = {key: parse_source(arguments[key]) for key in names}
@@ -171,31 +141,32 @@ def add_options(**groups: OptionGroup) -> Callable[[Command], Command]:
                 tables[first] = select_rows(tables[first], table, query)
             arguments |= tables
             for name, group in groups.items():
-                arguments[name] = group.build(**{option: arguments.pop(option) for option in group.options})
+                arguments[name] = {key: arguments.pop(_name_parameter(key)) for key in group}
             command(**arguments, source=source)
 
-        _set_signature(wrapper, command, groups)
+        parameters = inspect.signature(command, eval_str=True).parameters.values()
+        kept = [parameter for parameter in parameters if parameter.name not in (*groups, "source")]
+        added = [_make_parameter(*option) for group in groups.values() for option in group.items()]
+        added += [_make_parameter(*option) for option in (SOURCE_OPTIONS | DATABASE_OPTIONS).items()]
+        wrapper.__signature__ = inspect.Signature([*kept, *added])  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in (*kept, *added)}
         return wrapper
 
     return decorate
 
 
-def _set_signature(wrapper: Command, command: Command, groups: Mapping[str, OptionGroup]) -> None:
-    """Give a wrapper the parameters of a command, with options instead of their groups."""
-    parameters = inspect.signature(command, eval_str=True).parameters.values()
-    kept = [parameter for parameter in parameters if parameter.name not in (*groups, "source")]
-    added = [
-        inspect.Parameter(
-            option, inspect.Parameter.KEYWORD_ONLY, default=group.defaults.get(option), annotation=annotation
-        )
-        for group in (*groups.values(), OptionGroup({**SOURCE_OPTIONS, **DATABASE_OPTIONS}))
-        for option, annotation in group.options.items()
-    ]
-    wrapper.__signature__ = inspect.Signature([*kept, *added])  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in (*kept, *added)}
+def _make_parameter(key: str, annotation: Any) -> inspect.Parameter:
+    default = False if get_args(annotation)[0] is bool else None
+    return inspect.Parameter(
+        _name_parameter(key), inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
-def _convert_option(key: str, value: Any) -> Any:
+def _name_parameter(key: str) -> str:
+    return key.replace(".", "_").replace("-", "_")
+
+
+def _convert_source_option(key: str, value: Any) -> Any:
     if key == "na" and value is not None:
         return [text for each in value for text in each.split(",")]
     if key == "sheet" and value is not None and value.isdigit():
@@ -206,17 +177,6 @@ def _convert_option(key: str, value: Any) -> Any:
 def to_keywords(source: OptionValues) -> dict[str, Any]:
     """Return the source options that are set, without the prefix of their keys."""
     return {key.removeprefix("source."): value for key, value in source.items() if value is not None}
-
-
-def map_to_roles(columns: OptionValues) -> dict[str, Any]:
-    """Return lists of columns by the roles of a policy."""
-    return {ROLE_BY_OPTION[name]: names for name, names in columns.items()}
-
-
-def map_to_keys(values: OptionValues) -> dict[str, Any]:
-    """Return the values of options by the dotted keys of a policy."""
-    order = {"output.order": "kept" if values["keep_order"] else None} if "keep_order" in values else {}
-    return {KEY_BY_OPTION[name]: value for name, value in values.items()} | order
 
 
 def build_policy(
@@ -230,8 +190,13 @@ def build_policy(
     values = add_roles(read_toml(file) if file else {}, lists)
     given = {key: value for key, value in keys.items() if value is not None}
     override_keys(values, {tuple(key.split(".")): value for key, value in given.items()})
-    flags = {key: FLAG_BY_KEY.get(key, f"--{key.rpartition('.')[2]}") for key in given}
+    flags = {key: _find_flag(key) for key in given}
     return _apply_settings(values, settings, file, flags)
+
+
+def _find_flag(key: str) -> str:
+    declared = get_args(KEY_OPTIONS[key])[1].param_decls if key in KEY_OPTIONS else ()
+    return declared[0] if declared else f"--{key.rpartition('.')[2].replace('_', '-')}"
 
 
 def build_recipient_policy(
@@ -244,8 +209,8 @@ def build_recipient_policy(
     if file is not None:
         return build_policy(file, {}, keys, settings)
     if given := [key for key, value in keys.items() if value is not None]:
-        option = f"--{given[0].rpartition('.')[2]}"
-        raise PolicyError(f"{option} is for a table; the certificate says how a release is written", fix="leave it out")
+        what = f"{_find_flag(given[0])} is for a table; the certificate says how a release is written"
+        raise PolicyError(what, fix="leave it out")
     assert isinstance(data, Path)  # noqa: S101  rows of a database have no certificate and need --policy
     if not settings:
         return None

@@ -16,7 +16,7 @@ from kinfold.cli.options import (
     Data,
     Json,
     OptionValues,
-    PolicyFile,
+    RequiredPolicyFile,
     Settings,
     TableSource,
     add_options,
@@ -37,7 +37,11 @@ Force = Annotated[bool, typer.Option(help="Replace an existing file.")]
 OptionalData = Annotated[TableSource | None, make_table_argument("Table to fit the policy to.")]
 
 
-def demo(out_: Annotated[Path, typer.Option("--out", help="Folder; replaced each time.")] = Path("demo")) -> None:
+def demo(
+    out_: Annotated[Path, typer.Option("--out", help="Folder to write; an older demo in it is replaced.")] = Path(
+        "demo"
+    ),
+) -> None:
     """Make a small table and a release of it.
 
     Example: `kinfold demo --out demo`
@@ -83,14 +87,14 @@ def profile(
 
 @add_options()
 def template(
-    name: Annotated[str | None, typer.Argument(help="hipaa, gdpr …; without a name all are listed.")] = None,
+    name: Annotated[str | None, typer.Argument(help="hipaa, gdpr, ...; lists all if left out.")] = None,
     data: OptionalData = None,
     out_: OutputFile = None,
     force: Force = False,
     *,
     source: OptionValues,
 ) -> None:
-    """Write a policy that follows a rule on anonymity, fitted to a table. This is not legal advice.
+    """Write a policy that follows a regulation or guideline, fitted to a table. This is not legal advice.
 
     Example: `kinfold template hipaa patients.csv --out hipaa.toml`
     """
@@ -128,7 +132,7 @@ def schema(out_: OutputFile = None, force: Force = False) -> None:
 
 @add_options()
 def lattice(
-    data: Data, policy: PolicyFile = None, settings: Settings = None, json: Json = False, *, source: OptionValues
+    data: Data, policy: RequiredPolicyFile, settings: Settings = None, json: Json = False, *, source: OptionValues
 ) -> None:
     """Show the generalization lattice: the optimum and the minimal generalizations; with --json every node.
 
@@ -136,8 +140,6 @@ def lattice(
     """
     from kinfold.pipeline import build_lattice
 
-    if policy is None:
-        raise PolicyError("the policy says what to generalize", fix="add --policy FILE")
     result = build_lattice(data, build_policy(policy, {}, source, settings))
     if json:
         print_json(result.to_dict())
@@ -150,7 +152,7 @@ def hierarchy(
     data: Data,
     column: Annotated[str, typer.Option(help="Column of the table.", show_default=False)],
     out_: Annotated[Path, typer.Option("--out", help="CSV file to write.", show_default=False)],
-    policy: PolicyFile = None,
+    policy: RequiredPolicyFile,
     settings: Settings = None,
     *,
     source: OptionValues,
@@ -162,8 +164,6 @@ def hierarchy(
     from kinfold.hierarchies import write_arx
     from kinfold.pipeline import build_hierarchy
 
-    if policy is None:
-        raise PolicyError("the policy says how values are generalized", fix="add --policy FILE")
     if out_.exists():
         raise PolicyError(f"'{out_}' exists already", fix="name another file")
     result = build_hierarchy(data, build_policy(policy, {}, source, settings), column)
@@ -175,7 +175,10 @@ def hierarchy(
 
 def convert(
     project: Annotated[
-        Path, typer.Argument(help="Of ARX (.deid), µ-ANT (.xml) or sdcMicro (report or script).", show_default=False)
+        Path,
+        typer.Argument(
+            help="Project of ARX (.deid), settings of µ-ANT (.xml), report or script of sdcMicro.", show_default=False
+        ),
     ],
     out_: Annotated[Path, typer.Option("--out", help="New folder for policy and data.", show_default=False)],
     json: Json = False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,6 @@ import typer
 from kinfold.cli import output
 from kinfold.cli.options import (
     KEY_OPTIONS,
-    MEASURE_DEFAULTS,
     MEASURE_OPTIONS,
     ROLE_OPTIONS,
     AcceptProposal,
@@ -21,7 +19,6 @@ from kinfold.cli.options import (
     IntoTable,
     Json,
     LossMeasure,
-    OptionGroup,
     OptionValues,
     PolicyFile,
     RequirePeople,
@@ -34,8 +31,6 @@ from kinfold.cli.options import (
     build_policy,
     build_recipient_policy,
     make_table_argument,
-    map_to_keys,
-    map_to_roles,
     parse_answers,
     parse_numbers,
 )
@@ -46,32 +41,28 @@ if TYPE_CHECKING:
     from kinfold.policy.model import Policy
 
 
-@dataclass(frozen=True)
-class AnonymizeArguments:
-    """Options of `anonymize` that are not keys of the policy."""
-
-    policy: PolicyFile = None
-    settings: Settings = None
-    answers: Answers = None
-    accept_proposal: AcceptProposal = False
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False
-    into: IntoTable = None
-    ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask for the data holder's choices.")] = False
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a run in blocks that was stopped.")] = False
-    show_values: ShowValues = False
-    json: Json = False
+PRIVACY_OPTIONS = {  # keys that the measures depend on
+    key: KEY_OPTIONS[key] for key in ("privacy.k", "privacy.t", "privacy.l", "output.others")
+}
 
 
-@add_options(
-    how=OptionGroup.from_dataclass(AnonymizeArguments),
-    roles=OptionGroup(ROLE_OPTIONS),
-    keys=OptionGroup(KEY_OPTIONS, {"keep_order": False}),
-)
+@add_options(roles=ROLE_OPTIONS, keys=KEY_OPTIONS)
 def anonymize(
     data: Data,
     out_: Annotated[Path, typer.Option("--out", help="Folder of the release.", show_default=False)],
+    policy: PolicyFile = None,
+    settings: Settings = None,
+    answers: Answers = None,
+    accept_proposal: AcceptProposal = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False,
+    into: IntoTable = None,
+    ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask which attribute to generalize next.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue a stopped run of a table that is cut into blocks.")
+    ] = False,
+    show_values: ShowValues = False,
+    json: Json = False,
     *,
-    how: AnonymizeArguments,
     roles: OptionValues,
     keys: OptionValues,
     source: OptionValues,
@@ -92,44 +83,37 @@ def anonymize(
     from kinfold.tables.databases.address import parse_table_address
     from kinfold.tables.databases.transfer import check_target
 
-    with report_errors(show_values=how.show_values), ProgressBar() as bar:
-        request = build_policy(how.policy, map_to_roles(roles), {**map_to_keys(keys), **source}, how.settings)
-        request = request.answer(parse_answers(how.answers), accept_proposal=how.accept_proposal)
+    with report_errors(show_values=show_values), ProgressBar() as bar:
+        order = {"output.order": "kept" if keys["output.order"] else None}
+        request = build_policy(policy, roles, {**keys, **order, **source}, settings)
+        request = request.answer(parse_answers(answers), accept_proposal=accept_proposal)
         request.review.require_answers()
-        check_target_folder(out_, force=how.force)
-        table = parse_table_address(how.into) if how.into is not None else None
+        check_target_folder(out_, force=force)
+        table = parse_table_address(into) if into is not None else None
         if table is not None:
-            check_target(table, force=how.force)
+            check_target(table, force=force)
         final = (DataError, Unreachable, VerifyError)  # after these a run has nothing to resume
-        with CheckpointFolder(out_, resume=how.resume, final=final) as saved:
-            ask = ask_for_attribute if how.ask else None
-            release = run(data, request, progress=bar, ask=ask, saved=saved)
-            release.save(out_, force=how.force, into=table, progress=bar)
+        with CheckpointFolder(out_, resume=resume, final=final) as saved:
+            release = run(data, request, progress=bar, ask=ask_for_attribute if ask else None, saved=saved)
+            release.save(out_, force=force, into=table, progress=bar)
         bar.end()
-        if how.json:
-            summary = output.summarize(release, show_values=how.show_values)
+        if json:
+            summary = output.summarize(release, show_values=show_values)
             print_json({**summary, "folder": str(out_)} | ({"table": str(table)} if table else {}))
         else:
-            output.print_release(release, out_, table, show_values=how.show_values)
+            output.print_release(release, out_, table, show_values=show_values)
 
 
-@dataclass(frozen=True)
-class VerifyArguments:
-    """Options of `verify`."""
-
-    twice: Annotated[bool, typer.Option("--twice", help="Also run the second checker, in plain Python.")] = False
-    rows_only: RowsOnly = False
-    require_people: RequirePeople = False
-    json: Json = False
-
-
-@add_options(how=OptionGroup.from_dataclass(VerifyArguments))
+@add_options()
 def verify(
     data: Annotated[TableSource, make_table_argument("Folder of a release, or a table with --policy.")],
     policy: PolicyFile = None,
     settings: Settings = None,
+    twice: Annotated[bool, typer.Option("--twice", help="Also run the second checker, in plain Python.")] = False,
+    rows_only: RowsOnly = False,
+    require_people: RequirePeople = False,
+    json: Json = False,
     *,
-    how: VerifyArguments,
     source: OptionValues,
 ) -> None:
     """Check a release from its public folder, or any table against a policy. Exit code 0 only if every promise holds.
@@ -148,39 +132,23 @@ def verify(
     if not (isinstance(data, Path) and data.is_dir()) and policy is None:
         raise PolicyError("a table needs a policy to be verified", fix="add --policy FILE, or name a release folder")
     required = build_recipient_policy(data, policy, source, settings)
-    people = {"rows_only": how.rows_only, "require_people": how.require_people}
-    verdict = check(data, required, **people, twice=how.twice)
-    if how.json:
+    verdict = check(data, required, rows_only=rows_only, require_people=require_people, twice=twice)
+    if json:
         print_json(verdict.to_dict())
     else:
         output.print_verdict(verdict)
     verdict.require()
 
 
-PRIVACY_OPTIONS = {name: KEY_OPTIONS[name] for name in ("k", "t", "l", "others")}  # keys that the measures depend on
-
-
-@dataclass(frozen=True)
-class MeasureArguments:
-    """Options of `measure` that are neither keys of the policy nor arguments of `measure()`."""
-
-    policy: PolicyFile = None
-    settings: Settings = None
-    show_values: ShowValues = False
-    json: Json = False
-
-
-@add_options(
-    how=OptionGroup.from_dataclass(MeasureArguments),
-    roles=OptionGroup(ROLE_OPTIONS),
-    keys=OptionGroup(PRIVACY_OPTIONS),
-    measure_options=OptionGroup(MEASURE_OPTIONS, MEASURE_DEFAULTS),
-)
+@add_options(roles=ROLE_OPTIONS, keys=PRIVACY_OPTIONS, measure_options=MEASURE_OPTIONS)
 def measure(
     original: Annotated[TableSource, make_table_argument("The original table.")],
     released: Annotated[TableSource, make_table_argument("The released table.")],
+    policy: PolicyFile = None,
+    settings: Settings = None,
+    show_values: ShowValues = False,
+    json: Json = False,
     *,
-    how: MeasureArguments,
     roles: OptionValues,
     keys: OptionValues,
     measure_options: OptionValues,
@@ -197,40 +165,32 @@ def measure(
     """
     from kinfold.pipeline import measure as run
 
-    request = _require_policy(how, roles, {**map_to_keys(keys), **source})
-    measures = run(original, released, request, **measure_options)
-    if how.json:
-        values = measures.to_dict(show_values=how.show_values)
+    request = _build_policy_of_columns(policy, roles, {**keys, **source}, settings)
+    given = {name: value for name, value in measure_options.items() if value is not None}
+    measures = run(original, released, request, **given)
+    if json:
+        values = measures.to_dict(show_values=show_values)
         print_json({**values, "statistics": measures.statistics.to_dict()})
     else:
-        output.print_measures(measures, show_values=how.show_values)
+        output.print_measures(measures, show_values=show_values)
 
 
-@dataclass(frozen=True)
-class CompareArguments:
-    """Options of `compare` that are not keys of the policy."""
-
-    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "auto,mdav,v-mdav"
-    k: Annotated[str, typer.Option("--k", help="Values of k, comma-separated.")] = "3,5,10"
-    t: Annotated[str | None, typer.Option("--t", help="Values of t, comma-separated.", show_default=False)] = None
-    policy: PolicyFile = None
-    risk: RiskMeasure = None
-    loss: LossMeasure = None
-    weight: Annotated[float, typer.Option(help="Weight of the risk in the score, 0 to 1; the loss has the rest.")] = 0.5
-    settings: Settings = None
-    json: Json = False
-
-
-@add_options(
-    how=OptionGroup.from_dataclass(CompareArguments),
-    roles=OptionGroup(ROLE_OPTIONS),
-    keys=OptionGroup({"others": KEY_OPTIONS["others"]}),
-)
+@add_options(roles=ROLE_OPTIONS, keys={"output.others": KEY_OPTIONS["output.others"]})
 def compare(
     data: Data,
     out_: Annotated[Path, typer.Option("--out", help="Folder of the comparison.", show_default=False)],
+    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "auto,mdav,v-mdav",
+    k: Annotated[str, typer.Option("--k", help="Values of k, comma-separated.")] = "3,5,10",
+    t: Annotated[str | None, typer.Option("--t", help="Values of t, comma-separated.", show_default=False)] = None,
+    policy: PolicyFile = None,
+    risk: RiskMeasure = None,
+    loss: LossMeasure = None,
+    weight: Annotated[
+        float, typer.Option(help="Weight of the risk in the score, 0 to 1; the loss has the rest.")
+    ] = 0.5,
+    settings: Settings = None,
+    json: Json = False,
     *,
-    how: CompareArguments,
     roles: OptionValues,
     keys: OptionValues,
     source: OptionValues,
@@ -242,24 +202,25 @@ def compare(
     from kinfold import comparison
 
     with ProgressBar() as bar:
-        comparison.check_measures(how.risk, how.loss, how.weight)
-        grid = comparison.build_grid(
-            how.methods.split(","), parse_numbers(how.k, int, "--k"), parse_numbers(how.t, float, "--t")
-        )
-        request = _require_policy(how, roles, {"privacy.k": grid[0].k, **map_to_keys(keys), **source})
+        comparison.check_measures(risk, loss, weight)
+        ks, ts = parse_numbers(k, int, "--k"), parse_numbers(t, float, "--t")
+        grid = comparison.build_grid(methods.split(","), ks, ts)
+        request = _build_policy_of_columns(policy, roles, {"privacy.k": grid[0].k, **keys, **source}, settings)
         outcomes = comparison.run_grid(data, request, grid, out_ / "runs", partial(bar, "comparing"))
-        ranking = comparison.rank(outcomes, how.risk, how.loss, how.weight)
+        ranking = comparison.rank(outcomes, risk, loss, weight)
         comparison.save(ranking, out_)
         bar.end()
-        if how.json:
+        if json:
             print_json(ranking.to_dict())
         else:
             output.print_comparison(ranking, out_)
 
 
-def _require_policy(how: MeasureArguments | CompareArguments, roles: OptionValues, keys: OptionValues) -> Policy:
-    """Return the policy of a file, of roles on the command line, or of both."""
-    if how.policy is None and not any(roles.values()):
+def _build_policy_of_columns(
+    policy: Path | None, roles: OptionValues, keys: OptionValues, settings: list[str] | None
+) -> Policy:
+    """Return the policy of a file, of roles on the command line, or of both; refuse if neither is given."""
+    if policy is None and not any(roles.values()):
         fix = "add --policy FILE, or name columns: --quasi a,b --confidential c"
         raise PolicyError("no columns are named as quasi-identifiers", fix=fix)
-    return build_policy(how.policy, map_to_roles(roles), keys, how.settings)
+    return build_policy(policy, roles, keys, settings)

@@ -30,6 +30,7 @@ from kinfold.disk import folders
 from kinfold.errors import DataError, KinfoldError, PolicyError, Unreachable, require_regular_file
 from kinfold.policy.model import Policy
 from kinfold.policy.registry import foreign_keys
+from kinfold.policy.toml_values import override_keys
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.databases.address import DatabaseAddress, parse_source
 from kinfold.tables.frames import to_arrow
@@ -51,10 +52,10 @@ class Setting:
     def apply_to(self, policy: Policy) -> Policy:
         """Return the policy with this setting, validated; open questions do not matter, because nothing is released."""
         values = policy.model_dump(exclude_unset=True, exclude={"review"})
-        values["privacy"] |= {"k": self.k} | ({} if self.t is None else {"t": self.t})
-        method = values.get("method", {}) | {"name": self.method}
-        unknown = foreign_keys(self.method)  # keys of other methods
-        values["method"] = {key: value for key, value in method.items() if key not in unknown}
+        keys: dict[tuple[str, ...], Any] = {("privacy", "k"): self.k, ("method", "name"): self.method}
+        override_keys(values, keys if self.t is None else keys | {("privacy", "t"): self.t})
+        for key in foreign_keys(self.method):  # keys of other methods
+            values["method"].pop(key, None)
         return Policy.parse(values)
 
     def __str__(self) -> str:

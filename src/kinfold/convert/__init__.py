@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinfold.convert.archive import MAX_XML_BYTES
-from kinfold.convert.arx import ArxAttribute, ArxProject, read_deid
+from kinfold.convert.arx import MAX_XML_BYTES, ArxAttribute, ArxProject, read_deid
 from kinfold.convert.conversion import Conversion, convert_description, convert_project
 from kinfold.convert.mu_ant import read_mu_ant
 from kinfold.convert.sdc_micro import is_sdc_micro, read_sdc_micro

@@ -228,46 +228,32 @@ class Conversion:
         """Write the folder, readable by its owner only, completely or not at all; raise if it holds anything."""
         if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
             raise PolicyError(f"'{folder}' already exists", fix="name a new folder: --out DIR")
-        scratch: Path | None = None
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            folders.sweep_scratch(f".{folder.name}-", folder.parent, folder.name)
-            scratch = folders.make_scratch(f".{folder.name}-", folder.parent, folder.name)
-            (scratch / "new").mkdir(mode=0o700)
-            self._fill(scratch / "new")
-            folders.flush_folder(scratch / "new")
-            with folders.protect_rename(folder, f"data and policy are in '{folder}'"):
-                if not folders.place_folder(scratch / "new", folder):
-                    raise PolicyError(f"'{folder}' already exists", fix="name a new folder: --out DIR")
-            folders.flush_entries([folder.parent])
+            with folders.create_folder(folder, f"data and policy are in '{folder}'") as new:
+                (new / "policy.toml").write_text(self.policy, encoding="utf-8")
+                if self.data is not None:
+                    (new / "data.csv").write_bytes(self.data)
+                    (new / "hierarchies").mkdir()
+                for name, hierarchy in self.hierarchies.items():
+                    write_arx(hierarchy, new / "hierarchies" / name)
         except OSError as error:
             raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose another place") from error
-        finally:
-            if scratch is not None:
-                folders.remove_scratch(scratch)
-
-    def _fill(self, folder: Path) -> None:
-        (folder / "policy.toml").write_text(self.policy, encoding="utf-8")
-        if self.data is None:
-            return
-        (folder / "data.csv").write_bytes(self.data)
-        (folder / "hierarchies").mkdir()
-        for name, hierarchy in self.hierarchies.items():
-            write_arx(hierarchy, folder / "hierarchies" / name)
 
 
 def convert_project(project: ArxProject) -> Conversion:
     """Return the files and notes for an ARX project."""
     columns = PolicyColumns(project)
-    privacy = convert_criteria(project.criteria, [each.name for each in project.select_role(Role.CONFIDENTIAL)])
+    confidential = [each.name for each in project.select_role(Role.CONFIDENTIAL)]
+    privacy, promises, privacy_notes = convert_criteria(project.criteria, confidential)
     for attribute in project.attributes:
-        columns.add(attribute, privacy.columns.get(attribute.name, {}))
+        columns.add(attribute, promises.get(attribute.name, {}))
     method, notes = _convert_method(project, columns)
     omitted = [f"left out, because kinfold has no such model: {text}" for text in project.others]
-    notes = [*project.notes, *privacy.notes, *omitted, *notes, *columns.notes, *_list_problems(project)]
+    notes = [*project.notes, *privacy_notes, *omitted, *notes, *columns.notes, *_list_problems(project)]
     name = f" '{to_single_line(project.name)}'" if project.name else ""
     head = f"From the project{name} of ARX {to_single_line(project.version)}. Check every role."
-    sections = {"privacy": privacy.privacy, "method": method, "columns": columns.keys}
+    sections = {"privacy": privacy, "method": method, "columns": columns.keys}
     comments = {attribute.name: f"ARX: {attribute.datatype}" for attribute in project.attributes}
     policy = write_policy(head, sections, comments, notes)
     return Conversion(_convert_data(project), policy, columns.files, tuple(notes))

@@ -18,7 +18,7 @@ import math
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from kinfold.convert.archive import parse_xml
+from kinfold.convert.arx import parse_xml
 from kinfold.convert.conversion import MIN_K, TableDescription
 from kinfold.errors import DataError, Problem
 from kinfold.tables.schema import Kind, Role

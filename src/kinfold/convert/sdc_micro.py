@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from html.parser import HTMLParser
+from html import unescape
 from typing import Any
 
 from kinfold.convert.conversion import MIN_K, TableDescription
@@ -49,29 +49,11 @@ ARGUMENT_NOTES = {
     "strataVar": "{}: kinfold has no strata; the role is other, released as it is: choose another",
     "ghostVars": "{}: kinfold has no ghost variables; give each a role",
 }
+BLOCK_TAG = re.compile(r"</?(?:li|p|br|div|pre|tr|ul|h[1-4])\b[^>]*>", re.IGNORECASE)
+TAG = re.compile(r"<[a-z/!][^>]*>", re.IGNORECASE)
 NAME = r"[A-Za-z.][\w.]*"
 ASSIGNMENT = re.compile(rf"({NAME})\s*(?:<-|=)\s*(c\([^()]*\)|\"[^\"\n]*\"|'[^'\n]*')")
 K_CALL = re.compile(r"\b(?:kAnon|localSuppression|microaggregation)\s*\([^()]*?\b(?:k|aggr)\s*=\s*(\d{1,9})")
-
-
-class _HtmlText(HTMLParser):
-    """The text of a page, with a line for each block."""
-
-    BLOCKS = ("li", "p", "br", "div", "pre", "tr", "ul", "h1", "h2", "h3", "h4")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:  # noqa: ARG002
-        self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self.BLOCKS:
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        self.parts.append(data)
 
 
 def is_sdc_micro(text: str) -> bool:
@@ -105,12 +87,10 @@ def read_sdc_micro(text: str, where: str) -> TableDescription:
 
 
 def _extract_text(text: str) -> str:
-    """Return the text of a page, or a script unchanged."""
+    """Return the text of a page, with a line for each block, or a script unchanged."""
     if not re.search(r"<(html|li|p|div)\b", text, re.IGNORECASE):
         return text
-    page = _HtmlText()
-    page.feed(text)
-    return "".join(page.parts)
+    return unescape(TAG.sub("", BLOCK_TAG.sub("\n", text)))
 
 
 def _read_report(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -90,6 +90,28 @@ def place_folder(new: Path, folder: Path) -> bool:
     return True
 
 
+@contextmanager
+def create_folder(folder: Path, state: str) -> Iterator[Path]:
+    """Yield a private folder to fill; it then gets its name, and `state` describes the disk.
+
+    Raise FileExistsError if something other than an empty folder has the name.
+    """
+    prefix = f".{folder.name}-"
+    sweep_scratch(prefix, folder.parent, folder.name)
+    scratch = make_scratch(prefix, folder.parent, folder.name)
+    try:
+        new = scratch / "new"
+        new.mkdir(mode=0o700)
+        yield new
+        flush_folder(new)
+        with protect_rename(folder, state):
+            if not place_folder(new, folder):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+        flush_entries([folder.parent])
+    finally:
+        remove_scratch(scratch)
+
+
 def swap_folders(new: Path, folder: Path, aside: Path) -> bool:
     """Exchange two folders; return False if `folder` is gone. The old one ends up at `new` or at `aside`."""
     try:

@@ -7,21 +7,20 @@ data; they do not reproduce its numbers.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import group_rows
-from kinfold.papers.exhibits import read_table, read_value
+from kinfold.papers.exhibits import PrintedValues
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
-T = TypeVar("T")
 
 # records and numeric columns
 EXPECTED_SHAPES = {"census.csv": (1080, 13), "tarragona.csv": (834, 13), "eia.csv": (4092, 11)}
@@ -30,14 +29,10 @@ TEXT_COLUMNS = ("UTILNAME", "STATE", "YEAR", "MONTH")  # of EIA; the literature 
 
 @dataclass(frozen=True)
 class PaperData:
-    """The folder of public files, the cached results, and whether long exhibits are skipped.
-
-    An exhibit gets this object and computes its values from it.
-    """
+    """What an exhibit computes its values from: the folder of public files, and whether long exhibits are skipped."""
 
     data: Path | None = None
     quick: bool = False
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def find_missing(self, needs: tuple[str, ...]) -> list[str]:
         """Return the needed files that do not exist."""
@@ -45,19 +40,14 @@ class PaperData:
 
     def columns(self, name: str) -> dict[str, Floats]:
         """Return the numeric columns of a public file."""
-        return self.compute_once(name, lambda: read_number_file(Path(self.data or ".") / name))
+        return read_number_file(Path(self.data or ".") / name)
 
     def array(self, name: str) -> Floats:
         """Return a public file as an array of records by attributes."""
         return np.column_stack(list(self.columns(name).values()))
 
-    def compute_once(self, name: str, make: Callable[[], T]) -> T:
-        """Return a result that several exhibits share; compute it the first time."""
-        if name not in self._cache:
-            self._cache[name] = make()
-        return cast("T", self._cache[name])
 
-
+@cache
 def read_number_file(path: Path) -> dict[str, Floats]:
     """Return the numeric columns of a CSV file, without the texts and dates of EIA."""
     fix = "name the folder of the published files, see docs/reproduce.md"
@@ -109,7 +99,7 @@ def generate_census(records: int = 500_000, noise: float = 1.0, seed: int = 1) -
     Two latent factors determine all attributes; `noise` is the weight of the independent noise of each attribute.
     All codes of an attribute are equally frequent.
     """
-    sizes = [int(row["Number of distinct values"]) for row in read_table("001", "table_4")]
+    sizes = [int(row["Number of distinct values"]) for row in PrintedValues("001").read_table("table_4")]
     random = np.random.default_rng(seed)
     factors = random.normal(size=(records, 2))
     columns = []
@@ -126,13 +116,15 @@ def _cut_into_codes(numbers: Floats, size: int) -> Floats:
     return np.asarray(ranks * size // len(numbers), np.float64)
 
 
+@cache
 def generate_discharges(seed: int = 2010) -> tuple[Floats, Floats]:
     """Return discharges as in paper 004: seven attributes, and a charge with the stated correlation.
 
     The attributes are weakly correlated integers; the charges are skewed.
     """
     random = np.random.default_rng(seed)
-    records = int(read_value("004", "Section 8.2", "records"))
+    printed = PrintedValues("004")
+    records = int(printed.read_value("Section 8.2", "records"))
     latent = random.normal(size=(records, 7)) @ random.normal(size=(7, 7)) / 3 + random.normal(size=(records, 7))
     quasi = np.column_stack(
         [_cut_into_codes(column, size) for column, size in zip(latent.T, DISCHARGE_SIZES, strict=True)]
@@ -141,7 +133,7 @@ def generate_discharges(seed: int = 2010) -> tuple[Floats, Floats]:
     direction = standardize(quasi @ random.normal(size=7))
     skewed = np.exp(1.2 * random.normal(size=records))
     residual = standardize(skewed - design @ np.linalg.lstsq(design, skewed, rcond=None)[0])
-    share = read_value("004", "Section 8.2", "multiple correlation of the quasi-identifiers with the charge")
+    share = printed.read_value("Section 8.2", "multiple correlation of the quasi-identifiers with the charge")
     charge = share * direction + np.sqrt(1 - share**2) * residual
     return quasi, np.round(30_000 + 20_000 * charge, 2)
 

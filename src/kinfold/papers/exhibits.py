@@ -99,6 +99,11 @@ class Exhibit:
     long: bool = False  # skipped in a quick run
     reading: str = ""
 
+    @property
+    def has_values(self) -> bool:
+        """Whether there is anything to compute: a drawing or an algorithm has no values."""
+        return self.source != NO_VALUES_SOURCE
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -109,89 +114,90 @@ class Paper:
     exhibits: Sequence[Exhibit]
 
 
-def make_paper(
-    number: str, functions: Mapping[str, Compute], texts: Mapping[str, Mapping[CellKey, str]] | None = None
-) -> Paper:
-    """Return a paper with the functions that compute its exhibits, by place.
-
-    `texts` holds printed values that are not simply the cells of a table.
-    """
-    listed = tomllib.loads(_read_file(number, "exhibits.toml"))
-    exhibits = []
-    for options in listed["exhibits"]:
-        place = options["place"]
-        fields = {name: value for name, value in options.items() if name in EXHIBIT_OPTIONS}
-        fields["needs"] = tuple(options.get("needs", ()))
-        if place in functions:
-            expected = {key: Expectation(text) for key, text in (texts or {}).get(place, {}).items()}
-            expected |= _expect_table(number, options) | read_examples(number, place)
-            exhibits.append(Exhibit(expected=expected, compute=functions[place], **fields))
-        else:  # a drawing, or an algorithm as steps
-            expected = {("", "value"): Expectation("no number", "differs", why=options["why"])}
-            exhibits.append(Exhibit(expected=expected, compute=lambda _: {}, source=NO_VALUES_SOURCE, **fields))
-    return Paper(number, listed["reference"], tuple(exhibits))
-
-
-def _expect_table(paper: str, options: Mapping[str, Any]) -> dict[CellKey, Expectation]:
-    if "table" not in options:
-        return {}
-    cells = read_cells(paper, options["table"], options["row"])
-    rules = [options, *options.get("exceptions", ())]  # the last rule that fits a cell is valid
-    expected = {}
-    for (row, column), printed in cells.items():
-        if column in options.get("columns", (column,)):
-            fits = [r for r in rules if row in r.get("rows", (row,)) and column in r.get("columns", (column,))]
-            expected[row, column] = Expectation(printed, fits[-1].get("due", "match"), why=fits[-1].get("why", ""))
-    return expected
-
-
+@cache
 def _read_file(paper: str, name: str) -> str:
     return files("kinfold.papers").joinpath("printed", paper, name).read_text("utf-8")
 
 
-@cache
-def read_table(paper: str, name: str) -> list[dict[str, str]]:
-    """Return the rows of a printed table as text."""
-    return list(csv.DictReader(_read_file(paper, f"{name}.csv").splitlines()))
+@dataclass(frozen=True)
+class PrintedValues:
+    """The printed values of one paper."""
 
+    paper: str
 
-def read_columns(paper: str, name: str) -> list[str]:
-    """Return the column names of a printed table."""
-    return list(read_table(paper, name)[0])
+    def read_table(self, name: str) -> list[dict[str, str]]:
+        """Return the rows of a printed table as text."""
+        return list(csv.DictReader(_read_file(self.paper, f"{name}.csv").splitlines()))
 
+    def read_columns(self, name: str) -> list[str]:
+        """Return the column names of a printed table."""
+        return list(self.read_table(name)[0])
 
-def read_rows(paper: str, name: str) -> list[tuple[str, ...]]:
-    """Return the cells of a printed table by row."""
-    return [tuple(row.values()) for row in read_table(paper, name)]
+    def read_rows(self, name: str) -> list[tuple[str, ...]]:
+        """Return the cells of a printed table by row."""
+        return [tuple(row.values()) for row in self.read_table(name)]
 
+    def read_cells(self, name: str, label: str) -> dict[CellKey, str]:
+        """Return a printed table as cells; `label` formats the name of a row from columns that are not cells.
 
-def read_cells(paper: str, name: str, label: str) -> dict[CellKey, str]:
-    """Return a printed table as cells; `label` formats the name of a row from columns that are not cells.
+        >>> PrintedValues("003").read_cells("table_3", "{file}")[("MM1", "W2")]
+        '0.5'
+        """
+        cells: dict[CellKey, str] = {}
+        for row in self.read_table(name):
+            head = [column for column in row if f"{{{column}}}" in label]
+            cells |= {(label.format(**row), column): cell for column, cell in row.items() if column not in head}
+        return cells
 
-    >>> read_cells("003", "table_3", "{file}")[("MM1", "W2")]
-    '0.5'
-    """
-    cells: dict[CellKey, str] = {}
-    for row in read_table(paper, name):
-        head = [column for column in row if f"{{{column}}}" in label]
-        cells |= {(label.format(**row), column): cell for column, cell in row.items() if column not in head}
-    return cells
+    def read_examples(self, place: str) -> dict[CellKey, Expectation]:
+        """Return the single values that the paper states at one place."""
+        return {
+            (row["row"], row["column"]): Expectation(
+                row["printed"], cast("Due", row["due"] or "match"), row["reading"] or None, row["why"]
+            )
+            for row in self.read_table("examples")
+            if row["place"] == place
+        }
 
+    def read_value(self, place: str, row: str, column: str = "value") -> float:
+        """Return one printed number."""
+        return float(self.read_examples(place)[(row, column)].printed)
 
-def read_examples(paper: str, place: str) -> dict[CellKey, Expectation]:
-    """Return the single values that a paper states at one place."""
-    rows = [row for row in read_table(paper, "examples") if row["place"] == place]
-    return {
-        (row["row"], row["column"]): Expectation(
-            row["printed"], cast("Due", row["due"] or "match"), row["reading"] or None, row["why"]
-        )
-        for row in rows
-    }
+    def name_examples(self, place: str, values: Iterable[CellValue]) -> Values:
+        """Return values in the order of the examples at one place as cells."""
+        return dict(zip(self.read_examples(place), values, strict=True))
 
+    def make_paper(
+        self, functions: Mapping[str, Compute], texts: Mapping[str, Mapping[CellKey, str]] | None = None
+    ) -> Paper:
+        """Return the paper with the functions that compute its exhibits, by place.
 
-def name_examples(paper: str, place: str, values: Iterable[CellValue]) -> Values:
-    """Return values in the order of the examples at one place as cells."""
-    return dict(zip(read_examples(paper, place), values, strict=True))
+        `texts` holds printed values that are not simply the cells of a table.
+        """
+        listed = tomllib.loads(_read_file(self.paper, "exhibits.toml"))
+        exhibits = []
+        for options in listed["exhibits"]:
+            place = options["place"]
+            fields = {name: value for name, value in options.items() if name in EXHIBIT_OPTIONS}
+            fields["needs"] = tuple(options.get("needs", ()))
+            if place in functions:
+                expected = {key: Expectation(text) for key, text in (texts or {}).get(place, {}).items()}
+                expected |= self._expect_table(options) | self.read_examples(place)
+                exhibits.append(Exhibit(expected=expected, compute=functions[place], **fields))
+            else:  # a drawing, or an algorithm as steps
+                expected = {("", "value"): Expectation("no number", "differs", why=options["why"])}
+                exhibits.append(Exhibit(expected=expected, compute=lambda _: {}, source=NO_VALUES_SOURCE, **fields))
+        return Paper(self.paper, listed["reference"], tuple(exhibits))
+
+    def _expect_table(self, options: Mapping[str, Any]) -> dict[CellKey, Expectation]:
+        cells = self.read_cells(options["table"], options["row"]) if "table" in options else {}
+        rules = [options, *options.get("exceptions", ())]  # the last rule that fits a cell is valid
+        expected = {}
+        for (row, column), printed in cells.items():
+            if column in options.get("columns", (column,)):
+                fits = [r for r in rules if row in r.get("rows", (row,)) and column in r.get("columns", (column,))]
+                expected[row, column] = Expectation(printed, fits[-1].get("due", "match"), why=fits[-1].get("why", ""))
+        return expected
 
 
 def count_true(flags: Iterable[bool]) -> str:
@@ -234,11 +240,6 @@ def plot_lattice(title: str, texts: Mapping[tuple[int, ...], tuple[str, str]], s
     return Plot(title, "", "", points, chart="reproduced_lattice")
 
 
-def read_value(paper: str, place: str, row: str, column: str = "value") -> float:
-    """Return one printed number."""
-    return float(read_examples(paper, place)[(row, column)].printed)
-
-
 CLOSE_TOLERANCE = 0.03  # of the printed value
 VERDICT_ORDER = ("match", "close", "differs")
 EXACT_REASON, CLOSE_REASON = "equal to every printed digit", "within 3 % or one unit of the last decimal"
@@ -257,6 +258,20 @@ class CellVerdict:
     reason: str
     failed: bool = False
     guard: bool = False  # not a verdict on the paper: the value was chosen to come out, or only we have it
+
+    @property
+    def label(self) -> str:
+        """The name of the cell in a list."""
+        return self.row if self.column in ("value", "tuple") else f"{self.row}: {self.column}"
+
+    @property
+    def ours_text(self) -> str:
+        """Our value as the paper prints it, or with four digits if it is another number."""
+        if self.ours is None:
+            return ""
+        if self.verdict == "match" or parse_number(self.theirs) is None or isinstance(self.ours, str | bool):
+            return format_as_printed(self.ours, self.theirs)
+        return f"{self.ours:,.4g}" if abs(self.ours) < 1e4 else f"{self.ours:,.0f}"
 
 
 def judge_cell(key: CellKey, expected: Expectation, ours: CellValue) -> CellVerdict:

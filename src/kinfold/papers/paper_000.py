@@ -13,6 +13,7 @@ text are checked on the printed tables and on the stand-in.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -31,17 +32,14 @@ from kinfold.papers.exhibits import (
     Compute,
     ExhibitResult,
     Plot,
+    PrintedValues,
     Values,
     compare_cell,
     count_true,
-    make_paper,
-    read_columns,
-    read_examples,
-    read_rows,
-    read_table,
 )
 from kinfold.tables.points import NominalScale, OrdinalScale, Points
 
+PRINTED = PrintedValues("000")
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Table = Mapping[str, Mapping[str, float]]  # by k and measure
@@ -49,7 +47,7 @@ Partition = Callable[[Floats, int], NDArray[Any]]
 
 EXACT_ROWS = ((6, 3), (13, 3), (13, 6), (13, 9))  # rows of Table 2 that match in every digit
 LITERATURE = ("census", "tarragona", "eia")
-MEASURES = tuple(read_columns("000", "table_4")[1:])
+MEASURES = tuple(PRINTED.read_columns("table_4")[1:])
 SURVEY_COLUMNS = {
     "Table 4": (2, 3, 4, 5, 6, 7, 8, 9),
     "Table 5": (2, 3, 4, 5),
@@ -89,21 +87,18 @@ def split_around_x_s(x: Floats, k: int) -> NDArray[Any]:
 SPLITS: dict[str, Partition] = {"x_r": mdav, "x_s": split_around_x_s}
 
 
+@cache
 def _measure_census(data: PaperData, quasi: int, k: int, around: str = "x_r") -> dict[str, float]:
     """Return a row of Tables 2 and 3; the score IL is computed from the columns rounded to three digits."""
-
-    def make() -> dict[str, float]:
-        x = data.array("census.csv")
-        y = release_census(x, quasi, k, SPLITS[around])
-        before, after = Moments.from_table(x), Moments.from_table(y)
-        losses = (il1(x, y), il2(before, after), il3(before, after), il4(before, after), il5(before, after))
-        score = il(tuple(round(part, 3) for part in losses))  # type: ignore[arg-type]
-        p = pil(x, y)
-        parts = (*losses, score, p.quantiles, p.means, p.variances, p.covariances, p.correlations)
-        names = [*read_columns("000", "table_2")[2:], *read_columns("000", "table_3")[2:]]
-        return {name: float(part or 0.0) for name, part in zip(names, parts, strict=True)}
-
-    return data.compute_once(f"release {quasi} {k} {around}", make)
+    x = data.array("census.csv")
+    y = release_census(x, quasi, k, SPLITS[around])
+    before, after = Moments.from_table(x), Moments.from_table(y)
+    losses = (il1(x, y), il2(before, after), il3(before, after), il4(before, after), il5(before, after))
+    score = il(tuple(round(part, 3) for part in losses))  # type: ignore[arg-type]
+    p = pil(x, y)
+    parts = (*losses, score, p.quantiles, p.means, p.variances, p.covariances, p.correlations)
+    names = [*PRINTED.read_columns("table_2")[2:], *PRINTED.read_columns("table_3")[2:]]
+    return {name: float(part or 0.0) for name, part in zip(names, parts, strict=True)}
 
 
 def _loss_table(name: str, plot: str) -> Compute:
@@ -112,8 +107,8 @@ def _loss_table(name: str, plot: str) -> Compute:
     def compute(data: PaperData) -> ExhibitResult:
         values: dict[CellKey, CellValue] = {}
         points: list[dict[str, object]] = []
-        *_, last = columns = read_columns("000", name)[2:]
-        for row in read_table("000", name):
+        *_, last = columns = PRINTED.read_columns(name)[2:]
+        for row in PRINTED.read_table(name):
             cells = _measure_census(data, int(row["length"]), int(row["k"]))
             values |= {(ROW_LABEL.format(**row), column): cells[column] for column in columns}
             for series, y in (("ours", cells[last]), ("theirs", float(row[last]))):
@@ -126,7 +121,7 @@ def _loss_table(name: str, plot: str) -> Compute:
 def _splits(data: PaperData) -> Values:
     """Count the matching cells of Tables 2 and 3, without PIL(Q), by row and split of the last 2k records."""
     values = {}
-    for second, third in zip(read_table("000", "table_2"), read_table("000", "table_3"), strict=True):
+    for second, third in zip(PRINTED.read_table("table_2"), PRINTED.read_table("table_3"), strict=True):
         printed = {name: text for name, text in (second | third).items() if name not in ("length", "k", "PIL(Q)")}
         for around in SPLITS:
             cells = _measure_census(data, int(second["length"]), int(second["k"]), around)
@@ -140,7 +135,7 @@ def _literature(data: PaperData) -> Values:
     return {
         (f"k = {row['k']}", name): 100 * loss_ratio(x, mdav(x, int(row["k"])))
         for name, x in tables.items()
-        for row in read_table("000", "literature")
+        for row in PRINTED.read_table("literature")
     }
 
 
@@ -152,7 +147,7 @@ def _lemma(_: PaperData) -> Values:
 def _section_4(_: PaperData) -> Values:
     """Apply the two rules that are best for r1 to r3 and for r4 to r6 to all records of Table 1."""
     recoded = dict.fromkeys("abc", "ABC") | dict.fromkeys("rst", "RST")
-    records = {name: (one, other) for name, one, other in read_rows("000", "table_1")}
+    records = {name: (one, other) for name, one, other in PRINTED.read_rows("table_1")}
     return {
         (name, "recoded to"): f"{recoded[records[name][0]]}, {recoded.get(records[name][1], records[name][1])}"
         for name in ("r9", "r12")
@@ -162,7 +157,7 @@ def _section_4(_: PaperData) -> Values:
 def _medians(name: str, average: Callable[..., Codes]) -> Compute:
     def compute(_: PaperData) -> Values:
         values = {}
-        for row, column in read_examples("000", name):
+        for row, column in PRINTED.read_examples(name):
             codes = np.array([int(code) for code in row[1 : row.index("}")].split(", ")], np.int32)
             values[row, column] = int(average(codes, np.zeros(len(codes), np.int32), 8)[0])
         return values
@@ -214,16 +209,14 @@ def measure_survey_row(name: str, k: int) -> dict[str, float]:
     return dict(zip(MEASURES, parts, strict=True))
 
 
-def _measure_survey(data: PaperData) -> dict[str, dict[str, dict[str, float]]]:
-    def make() -> dict[str, dict[str, dict[str, float]]]:
-        return {name: {str(k): measure_survey_row(name, k) for k in range(2, 10)} for name in SURVEY_COLUMNS}
-
-    return data.compute_once("survey", make)
+@cache
+def _measure_survey() -> dict[str, dict[str, dict[str, float]]]:
+    return {name: {str(k): measure_survey_row(name, k) for k in range(2, 10)} for name in SURVEY_COLUMNS}
 
 
 def _survey_table(name: str) -> Compute:
-    def compute(data: PaperData) -> ExhibitResult:
-        losses, theirs = _measure_survey(data)[name], read_printed(name)
+    def compute(_: PaperData) -> ExhibitResult:
+        losses, theirs = _measure_survey()[name], read_printed(name)
         values = {(f"k = {k}", column): v for k, row in losses.items() for column, v in row.items()}
         points = [
             {"x": int(k), "y": side[k][column] / side["9"][column], "series": series, "panel": column}
@@ -238,7 +231,7 @@ def _survey_table(name: str) -> Compute:
 
 def read_printed(name: str) -> dict[str, dict[str, float]]:
     """Return one of Tables 4 to 7 as numbers by k and measure."""
-    rows = read_table("000", name.lower().replace(" ", "_"))
+    rows = PRINTED.read_table(name.lower().replace(" ", "_"))
     return {row["k"]: {column: float(row[column]) for column in MEASURES} for row in rows}
 
 
@@ -288,14 +281,13 @@ def _text(_: PaperData) -> ExhibitResult:
     return ExhibitResult(values, note=note)
 
 
-def _shape_of_ours(data: PaperData) -> Values:
-    tables = _measure_survey(data)
+def _shape_of_ours(_: PaperData) -> Values:
+    tables = _measure_survey()
     higher = ("Tables 4 and 5", "values that are higher for 8 attributes than for 4")
     return _shape(tables) | {higher: count_smaller(tables["Table 5"], tables["Table 4"])}
 
 
-PAPER = make_paper(
-    "000",
+PAPER = PRINTED.make_paper(
     {
         "Lemma 4.1": _lemma,
         "Section 4": _section_4,

@@ -31,18 +31,9 @@ from kinfold.methods.partition.approximate import (
 )
 from kinfold.methods.partition.mdav import mdav
 from kinfold.papers.data import PaperData, generate_census, loss_ratio, smallest_class, standardize
-from kinfold.papers.exhibits import (
-    ExhibitResult,
-    Plot,
-    Values,
-    count_true,
-    make_paper,
-    name_examples,
-    plot_trials,
-    read_rows,
-    read_table,
-)
+from kinfold.papers.exhibits import ExhibitResult, Plot, PrintedValues, Values, count_true, plot_trials
 
+PRINTED = PrintedValues("001")
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
@@ -63,12 +54,9 @@ def run_trial(method: str, x: Floats, k: int, at: float) -> Row:
     return {"series": method, "x": at, "seconds": time.process_time() - began, "loss": loss_ratio(x, labels)}
 
 
-def run_trials(data: PaperData) -> dict[str, list[Row]]:
+@cache
+def run_trials() -> dict[str, list[Row]]:
     """Return the trials of Figures 4 to 6 by the varied parameter."""
-    return data.compute_once("census extract", _make_trials)
-
-
-def _make_trials() -> dict[str, list[Row]]:
     x = standardize(generate_census())
     for method in PARTITIONS:
         run_trial(method, x[:4000], DEFAULT_K, 0)  # compile before timing
@@ -89,17 +77,14 @@ def _make_trials() -> dict[str, list[Row]]:
     }
 
 
-def measure_dependence(data: PaperData) -> list[Row]:
+@cache
+def measure_dependence() -> list[Row]:
     """Return the loss of MA, AMA and AMA with our distance by noise level."""
-
-    def make() -> list[Row]:
-        trials = []
-        for noise in NOISE_LEVELS:
-            x = standardize(generate_census(DEPENDENCE_RECORDS, noise))
-            trials += [run_trial(method, x, DEFAULT_K, noise) for method in (*PARTITIONS, NORMALIZED_AMA)]
-        return trials
-
-    return data.compute_once("dependence", make)
+    trials = []
+    for noise in NOISE_LEVELS:
+        x = standardize(generate_census(DEPENDENCE_RECORDS, noise))
+        trials += [run_trial(method, x, DEFAULT_K, noise) for method in (*PARTITIONS, NORMALIZED_AMA)]
+    return trials
 
 
 def align_series(rows: Sequence[Row], value: str, series: Sequence[str] = tuple(PARTITIONS)) -> list[tuple[float, ...]]:
@@ -109,7 +94,7 @@ def align_series(rows: Sequence[Row], value: str, series: Sequence[str] = tuple(
     return [tuple(by_key[name, at] for name in series) for at in positions]
 
 
-TABLE_1 = np.array([[int(cell) for cell in row[1:]] for row in read_rows("001", "table_1")])
+TABLE_1 = np.array([[int(cell) for cell in row[1:]] for row in PRINTED.read_rows("table_1")])
 ROUNDING_TOLERANCE = 1e-12
 ATTRIBUTES = tuple(f"A{i}" for i in range(1, 7))
 
@@ -127,7 +112,7 @@ def _section_1(_: PaperData) -> Values:
 
 
 def _table_3(_: PaperData) -> Values:
-    tables = {f"Table {i}": np.array(read_rows("001", f"table_{i}"))[:, :3] for i in (2, 3)}
+    tables = {f"Table {i}": np.array(PRINTED.read_rows(f"table_{i}"))[:, :3] for i in (2, 3)}
     return {(name, "k"): smallest_class(quasi) for name, quasi in tables.items()}
 
 
@@ -199,12 +184,12 @@ def _theorem_2(_: PaperData) -> Values:
 
 
 def _table_4(_: PaperData) -> Values:
-    named = zip(read_table("001", "table_4"), generate_census(DEPENDENCE_RECORDS).T, strict=True)
+    named = zip(PRINTED.read_table("table_4"), generate_census(DEPENDENCE_RECORDS).T, strict=True)
     return {(row["Attribute"], "Number of distinct values"): len(np.unique(column)) for row, column in named}
 
 
-def _figure_4(data: PaperData) -> ExhibitResult:
-    trials = run_trials(data)
+def _figure_4(_: PaperData) -> ExhibitResult:
+    trials = run_trials()
     records, sizes, widths = (align_series(trials[name], "seconds") for name in ("records", "k", "attributes"))
     gaps = [ma - ama for ma, ama in records]
     claims = (
@@ -218,7 +203,7 @@ def _figure_4(data: PaperData) -> ExhibitResult:
     panels = {"% of 500,000 records": trials["records"], "k": trials["k"], "attributes": trials["attributes"]}
     plot = plot_trials("Figure 4: run time", panels, "seconds", ("", "processor seconds"))
     note = f"Processor seconds of MA and AMA at {_describe_pairs(records, '.2f')} of the records."
-    return ExhibitResult(name_examples("001", "Figure 4", claims), (plot,), note)
+    return ExhibitResult(PRINTED.name_examples("Figure 4", claims), (plot,), note)
 
 
 def _describe_pairs(pairs: Sequence[tuple[float, ...]], digits: str) -> str:
@@ -241,8 +226,8 @@ def _figure_5(_: PaperData) -> ExhibitResult:
     return ExhibitResult({("5 to 9 attributes", "AMA uses less than half of the attributes"): fewer}, (plot,))
 
 
-def _figure_6(data: PaperData) -> ExhibitResult:
-    trials = run_trials(data)
+def _figure_6(_: PaperData) -> ExhibitResult:
+    trials = run_trials()
     records, sizes = (align_series(trials[name], "loss") for name in ("records", "k"))
     claims = (
         all(ma < ama < 1.5 * ma for ma, ama in records),
@@ -257,14 +242,14 @@ def _figure_6(data: PaperData) -> ExhibitResult:
     )
     pairs = _describe_pairs(records, ".3f")
     return ExhibitResult(
-        name_examples("001", "Figure 6", claims),
+        PRINTED.name_examples("Figure 6", claims),
         (plot,),
         f'SSE/SST of MA and AMA at {pairs} of the records. "A little more" means up to half more.',
     )
 
 
-def _dependence(data: PaperData) -> ExhibitResult:
-    trials = measure_dependence(data)
+def _dependence(_: PaperData) -> ExhibitResult:
+    trials = measure_dependence()
     losses = align_series(trials, "loss", ("MA", "AMA", NORMALIZED_AMA))
     figures = "; ".join(
         f"noise {at:g}: {ma:.3f}, {ama:.3f}, {ours:.3f}"
@@ -278,8 +263,7 @@ def _dependence(data: PaperData) -> ExhibitResult:
     return ExhibitResult({("every dependence", "AMA loses a little more than MA"): little_more}, (plot,), note)
 
 
-PAPER = make_paper(
-    "001",
+PAPER = PRINTED.make_paper(
     {
         "Section 1": _section_1,
         "Table 3": _table_3,

@@ -24,31 +24,19 @@ from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.methods.generalize.mu_argus import Ranks, find_outliers, list_combinations, mu_argus
 from kinfold.models import KAnonymity
 from kinfold.papers.data import PaperData, smallest_class
-from kinfold.papers.exhibits import (
-    CellKey,
-    CellValue,
-    ExhibitResult,
-    Values,
-    make_paper,
-    name_examples,
-    plot_lattice,
-    read_columns,
-    read_examples,
-    read_rows,
-    read_table,
-    read_value,
-)
+from kinfold.papers.exhibits import CellKey, CellValue, ExhibitResult, PrintedValues, Values, plot_lattice
 from kinfold.tables.tally import Tally
 
+PRINTED = PrintedValues("002")
 NAMES = ("race", "birth", "gender", "zip")
-PRINTED_NAMES = tuple(read_columns("002", "figure_7_pt")[1:])
+PRINTED_NAMES = tuple(PRINTED.read_columns("figure_7_pt")[1:])
 RANKS = Ranks(identifying=("race",), more=("gender", "zip"), most=("birth",))
 TWO = [KAnonymity(2)]
 RACE = build_from_rows([["asian", "person"], ["black", "person"], ["white", "person"]])
 GENDER = build_from_rows([["male"], ["female"]])
 ZIP = build_from_mask(["02138", "02139", "02141", "02142"], 2)
 FIGURE_4 = {"GT[1,0]": (1, 0), "GT[1,1]": (1, 1), "GT[0,2]": (0, 2), "GT[0,1]": (0, 1)}
-FIGURE_7 = [row[1:] for row in read_rows("002", "figure_7_pt")]
+FIGURE_7 = [row[1:] for row in PRINTED.read_rows("figure_7_pt")]
 
 
 def make_domain(records: Sequence[Sequence[str]], names: Sequence[str], hierarchies: Mapping[str, Hierarchy]) -> Domain:
@@ -68,7 +56,7 @@ def birth_dates(with_month: bool = False) -> Hierarchy:
 
 def figure_4() -> Domain:
     """Return PT of Figure 4 with the hierarchies of Figures 2 and 3."""
-    pairs = [tuple(row["PT"].lower().split()) for row in read_table("002", "figure_4")]
+    pairs = [tuple(row["PT"].lower().split()) for row in PRINTED.read_table("figure_4")]
     return make_domain(pairs, ("race", "zip"), {"race": RACE, "zip": ZIP})
 
 
@@ -94,12 +82,12 @@ def format_combination(names: Sequence[str]) -> str:
 
 def read_tuples(name: str) -> dict[CellKey, str]:
     """Return the tuples of a printed table, each as one text."""
-    return {(row[0], "tuple"): ", ".join(row[1:]) for row in read_rows("002", name)}
+    return {(row[0], "tuple"): ", ".join(row[1:]) for row in PRINTED.read_rows(name)}
 
 
 def gt_levels(domain: Domain) -> list[list[int]]:
     """Return the level of each cell of GT in Figure 7: the lowest level with the printed label."""
-    printed = [texts[1:] for texts in read_rows("002", "figure_7_gt")]
+    printed = [texts[1:] for texts in PRINTED.read_rows("figure_7_gt")]
     return [
         [_list_labels(domain, row, attribute).index(text) for attribute, text in enumerate(texts)]
         for row, texts in enumerate(printed)
@@ -107,14 +95,14 @@ def gt_levels(domain: Domain) -> list[list[int]]:
 
 
 def _figure_1(_: PaperData) -> Values:
-    return {("T", "k"): smallest_class(np.array(read_rows("002", "figure_1"))[:, 1:])}
+    return {("T", "k"): smallest_class(np.array(PRINTED.read_rows("figure_1"))[:, 1:])}
 
 
 def _example_2(_: PaperData) -> Values:
     values = {}
-    for row, column in read_examples("002", "Example 2"):
+    for row, column in PRINTED.read_examples("Example 2"):
         name, __, wanted = row.partition(" = ")
-        values[row, column] = sum(record[name] == wanted for record in read_table("002", "figure_1"))
+        values[row, column] = sum(record[name] == wanted for record in PRINTED.read_table("figure_1"))
     return values
 
 
@@ -163,14 +151,14 @@ def _theorem_2(_: PaperData) -> Values:
         return {node.levels for node in mingen(domain, [KAnonymity(k)])} <= minimal
 
     claims = (all(are_minimal(domain, k) for k in range(2, len(domain))) for domain in (figure_4(), figure_7()))
-    return name_examples("002", "Theorem 2", claims)
+    return PRINTED.name_examples("Theorem 2", claims)
 
 
 def _equation_2(_: PaperData) -> Values:
     """Return the number of tables at cell level, by enumeration; the paper prints the value of the formula."""
     domain, values = figure_4(), {}
     attributes = range(len(domain.heights))
-    for count, key in enumerate(read_examples("002", "Equation 2"), start=1):
+    for count, key in enumerate(PRINTED.read_examples("Equation 2"), start=1):
         values[key] = len(set(product(*(_list_labels(domain, row, a) for row in range(count) for a in attributes))))
     return values
 
@@ -182,7 +170,7 @@ def _list_labels(domain: Domain, row: int, attribute: int) -> list[str]:
 
 
 def _figure_7(_: PaperData) -> ExhibitResult:
-    printed = np.array([row[1:] for row in read_rows("002", "figure_7_gt")])
+    printed = np.array([row[1:] for row in PRINTED.read_rows("figure_7_gt")])
     domains = [figure_7(), figure_7(with_month=True)]
     best = [mingen_cell(domain, TWO, "prec").generalization.prec() for domain in domains]
     theirs = [prec(gt_levels(domain), domain.heights) for domain in domains]
@@ -228,7 +216,7 @@ def _run_datafly() -> DataflyResult:
 
 def _some_hierarchy_gives_both() -> bool:
     """Return whether a hierarchy of BirthDate with a height up to 12 gives Prec of GT and of MGT."""
-    first, second = read_value("002", "Figure 7", "GT", "Prec"), read_value("002", "Figure 10", "MGT", "Prec")
+    first, second = PRINTED.read_value("Figure 7", "GT", "Prec"), PRINTED.read_value("Figure 10", "MGT", "Prec")
     return any(
         round(gt_prec(year, decade, height), 2) == first and round(mgt_prec(year, height), 2) == second
         for height in range(2, 13)
@@ -307,7 +295,7 @@ def _figure_14(_: PaperData) -> Values:
 
 def read_outliers() -> dict[CellKey, str]:
     """Return the outliers that Figure 14 lists."""
-    return {(row["tuple"], row["combination"]): "yes" for row in read_table("002", "figure_14")}
+    return {(row["tuple"], row["combination"]): "yes" for row in PRINTED.read_table("figure_14")}
 
 
 def _figure_15(_: PaperData) -> Values:
@@ -317,14 +305,13 @@ def _figure_15(_: PaperData) -> Values:
         (f"t{i}", "tuple"): ", ".join(row) for i, row in enumerate(list_rows(released), start=1)
     }
     values["MT", "is 2-anonymous"] = released.k >= 2
-    column = next(name for row, name in read_examples("002", "Figure 15") if name.startswith("t7"))
+    column = next(name for row, name in PRINTED.read_examples("Figure 15") if name.startswith("t7"))
     values["MTactual", column] = column == "t7 is " + ", ".join(list_rows(actual)[6])
     values["MTactual", "is 2-anonymous"] = actual.k >= 2
     return values
 
 
-PAPER = make_paper(
-    "002",
+PAPER = PRINTED.make_paper(
     {
         "Figure 1": _figure_1,
         "Example 2": _example_2,

@@ -28,29 +28,19 @@ from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.partition.univariate import univariate
 from kinfold.models import KAnonymity
 from kinfold.papers.data import PaperData, class_means, smallest_class
-from kinfold.papers.exhibits import (
-    CellKey,
-    CellValue,
-    ExhibitResult,
-    Plot,
-    Values,
-    make_paper,
-    plot_lattice,
-    read_examples,
-    read_rows,
-    read_table,
-)
+from kinfold.papers.exhibits import CellKey, CellValue, ExhibitResult, Plot, PrintedValues, Values, plot_lattice
 from kinfold.tables.tally import Ints, Tally
 
-FIGURE_4 = {name: [row[name] for row in read_table("003", "figure_4")] for name in ("Sex", "IM", "MM1", "MM2", "MM3")}
+PRINTED = PrintedValues("003")
+FIGURE_4 = {name: [row[name] for row in PRINTED.read_table("figure_4")] for name in ("Sex", "IM", "MM1", "MM2", "MM3")}
 MASKED = {"MM1": 2, "MM2": 4, "MM3": 8}  # and the size of the groups
-WEIGHT = read_examples("003", "W2")["the one weight of W2", "value"]
+WEIGHT = PRINTED.read_examples("W2")["the one weight of W2", "value"]
 WEIGHTS: dict[str, NDArray[np.float64]] = {
     "W1": np.array([[8.0]]),
     "W2": np.tril(np.full((8, 8), float(Fraction(str(WEIGHT.reading))))),
     "W3": np.array([[4.0, 0.0], [2.0, 2.0]]),
 }
-THRESHOLDS = [int(row["TS"]) for row in read_table("003", "table_2")]
+THRESHOLDS = [int(row["TS"]) for row in PRINTED.read_table("table_2")]
 PEOPLE = [  # sex, zip code, records
     ("male", "41075", 5),
     ("female", "41075", 3),
@@ -88,7 +78,7 @@ def format_node(levels: tuple[int, ...]) -> str:
 
 
 def _table_1(_: PaperData) -> Values:
-    return {("Patient masked microdata", "k"): smallest_class(np.array(read_rows("003", "table_1")))}
+    return {("Patient masked microdata", "k"): smallest_class(np.array(PRINTED.read_rows("table_1")))}
 
 
 def _figure_2(_: PaperData) -> Values:
@@ -180,8 +170,7 @@ def _section_4(_: PaperData) -> Values:
     return values
 
 
-PAPER = make_paper(
-    "003",
+PAPER = PRINTED.make_paper(
     {
         "Table 1": _table_1,
         "Figure 2": _figure_2,

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
@@ -29,26 +30,22 @@ from kinfold.papers.exhibits import (
     CellValue,
     Compute,
     ExhibitResult,
+    PrintedValues,
     Values,
     count_true,
-    make_paper,
-    name_examples,
     plot_trials,
-    read_cells,
-    read_columns,
-    read_examples,
-    read_table,
 )
 from kinfold.tables.tally import tally_labels
 
+PRINTED = PrintedValues("004")
 Floats = NDArray[np.float64]
 Partition = Callable[..., NDArray[Any]]
 Trial = dict[str, Any]
 
 CONFIDENTIAL = {"MCD": "FEDTAX", "HCD": "FICA"}
 QUASI = ("TAXINC", "POTHVAL")
-T_VALUES = tuple(dict.fromkeys(float(name.split()[2]) for name in read_columns("004", "table_3")[2:]))
-K_VALUES = tuple(dict.fromkeys(int(row["k"]) for row in read_table("004", "table_3")))
+T_VALUES = tuple(dict.fromkeys(float(name.split()[2]) for name in PRINTED.read_columns("table_3")[2:]))
+K_VALUES = tuple(dict.fromkeys(int(row["k"]) for row in PRINTED.read_table("table_3")))
 ALGORITHMS: dict[str, Partition] = {"Algorithm 1": t_merge, "Algorithm 2": k_first, "Algorithm 3": t_first}
 FIGURE_6 = (0.02, 0.05, 0.09, 0.13, 0.17, 0.21, 0.25)
 FIGURE_7 = (0.05, 0.13, 0.25)
@@ -63,7 +60,7 @@ def read_quasi(data: PaperData, records: int | None = None) -> Floats:
 
 def read_cluster_sizes(number: int) -> dict[CellKey, str]:
     """Return the printed smallest and average sizes of a table."""
-    return read_cells("004", f"table_{number}", "k = {k}, {size}")
+    return PRINTED.read_cells(f"table_{number}", "k = {k}, {size}")
 
 
 def _table(number: int) -> Compute:
@@ -93,28 +90,27 @@ def _compare_averages(_: PaperData) -> Values:
     """Count the printed averages of Table 3 that are smaller than those of Table 2."""
     second, third = read_cluster_sizes(2), read_cluster_sizes(3)
     pairs = [(int(third[key]), int(text)) for key, text in second.items() if key[0].endswith("average")]
-    return name_examples("004", "Tables 2 and 3", [count_true(one < other for one, other in pairs)])
-
-
-def _proposition_1(_: PaperData) -> Values:
-    return _find_bounds("Proposition 1", min, lambda n, k: combinations(range(n), k))
-
-
-def _proposition_2(_: PaperData) -> Values:
-    return _find_bounds(
-        "Proposition 2", max, lambda n, k: product(*(range(i * n // k, (i + 1) * n // k) for i in range(k)))
-    )
+    return PRINTED.name_examples("Tables 2 and 3", [count_true(one < other for one, other in pairs)])
 
 
 def _find_bounds(
     place: str, choose: Callable[..., Fraction], list_clusters: Callable[[int, int], Iterable[tuple[int, ...]]]
-) -> Values:
-    """Return the least or greatest distance over all clusters, for the n and k of each printed row."""
-    values = {}
-    for row, column in read_examples("004", place):
-        n, k = (int(part.split(" = ")[1]) for part in row.split(", "))
-        values[row, column] = str(choose(rank_distance(n, cluster) for cluster in list_clusters(n, k)))
-    return values
+) -> Compute:
+    """Return the computation of the least or greatest distance over all clusters, for n and k of each printed row."""
+
+    def compute(_: PaperData) -> Values:
+        values = {}
+        for row, column in PRINTED.read_examples(place):
+            n, k = (int(part.split(" = ")[1]) for part in row.split(", "))
+            values[row, column] = str(choose(rank_distance(n, cluster) for cluster in list_clusters(n, k)))
+        return values
+
+    return compute
+
+
+def list_spread_clusters(n: int, k: int) -> Iterable[tuple[int, ...]]:
+    """Return all clusters with one of n ranks from each of k groups of consecutive ranks."""
+    return product(*(range(i * n // k, (i + 1) * n // k) for i in range(k)))
 
 
 def rank_distance(n: int, cluster: Sequence[int]) -> Fraction:
@@ -146,7 +142,7 @@ def _section_7(data: PaperData) -> Values:
         labels = t_first(read_quasi(data, records), 2, confidential=confidential, t=t)
         tally = tally_labels(labels.astype(np.int64), {"column": confidential})
         distances.append(float(ordered_distances(tally.spreads["column"], tally.sizes).max()))
-    return name_examples("004", "Section 7", distances)
+    return PRINTED.name_examples("Section 7", distances)
 
 
 def multiple_r(x: Floats, column: Floats) -> float:
@@ -158,12 +154,12 @@ def multiple_r(x: Floats, column: Floats) -> float:
 
 def _section_8_1(data: PaperData) -> ExhibitResult:
     correlations = [multiple_r(read_quasi(data), data.columns("census.csv")[name]) for name in CONFIDENTIAL.values()]
-    return ExhibitResult(name_examples("004", "Section 8.1", correlations), note="Ours is the multiple correlation.")
+    return ExhibitResult(PRINTED.name_examples("Section 8.1", correlations), note="Ours is the multiple correlation.")
 
 
-def _section_8_2(data: PaperData) -> Values:
-    x, charge = data.compute_once("patients", generate_discharges)
-    return name_examples("004", "Section 8.2", (len(x), x.shape[1], multiple_r(x, charge)))
+def _section_8_2(_: PaperData) -> Values:
+    x, charge = generate_discharges()
+    return PRINTED.name_examples("Section 8.2", (len(x), x.shape[1], multiple_r(x, charge)))
 
 
 def run_trial(algorithm: str, x: Floats, column: Floats, k: int, t: float) -> Trial:
@@ -181,15 +177,13 @@ def _run_census_trials(data: PaperData, name: str, every_k: Iterable[int], every
     return [run_trial(algorithm, x, confidential, k, t) for algorithm, k, t in product(ALGORITHMS, every_k, every_t)]
 
 
-def _run_patient_trials(data: PaperData) -> list[Trial]:
-    def make() -> list[Trial]:
-        x, charge = data.compute_once("patients", generate_discharges)
-        for algorithm in ALGORITHMS:
-            run_trial(algorithm, x[:4000], charge[:4000], 2, 0.25)  # compile before timing
-        levels = {each: ALGORITHM_2_T_VALUES if each == "Algorithm 2" else FIGURE_6 for each in ALGORITHMS}
-        return [run_trial(each, x, charge, 2, t) for each, every_t in levels.items() for t in every_t]
-
-    return data.compute_once("patient trials", make)
+@cache
+def _run_patient_trials() -> list[Trial]:
+    x, charge = generate_discharges()
+    for algorithm in ALGORITHMS:
+        run_trial(algorithm, x[:4000], charge[:4000], 2, 0.25)  # compile before timing
+    levels = {each: ALGORITHM_2_T_VALUES if each == "Algorithm 2" else FIGURE_6 for each in ALGORITHMS}
+    return [run_trial(each, x, charge, 2, t) for each, every_t in levels.items() for t in every_t]
 
 
 def _count_better(trials: Sequence[Trial], better: str, worse: str) -> str:
@@ -214,15 +208,15 @@ def _figure_6(data: PaperData) -> ExhibitResult:
     return ExhibitResult(values, (plot_trials("Figure 6: normalized SSE, k = 2, Census", panels, "loss", axes, "t"),))
 
 
-def _figure_6_patients(data: PaperData) -> ExhibitResult:
-    trials = _run_patient_trials(data)
+def _figure_6_patients(_: PaperData) -> ExhibitResult:
+    trials = _run_patient_trials()
     title, axes = "Figure 6: normalized SSE, k = 2, discharges", ("t", "normalized SSE")
     plot = plot_trials(title, {"a stand-in for Patient Discharge": trials}, "loss", axes, "t")
     return ExhibitResult(_compare_algorithms(trials, "Patient Discharge"), (plot,))
 
 
-def _figure_5(data: PaperData) -> ExhibitResult:
-    trials = _run_patient_trials(data)
+def _figure_5(_: PaperData) -> ExhibitResult:
+    trials = _run_patient_trials()
     seconds = {(trial["series"], trial["t"]): trial["seconds"] for trial in trials}
     first, last = ALGORITHM_2_T_VALUES
     longest = all(
@@ -236,7 +230,7 @@ def _figure_5(data: PaperData) -> ExhibitResult:
     )
     title, axes = "Figure 5: run time, k = 2, 23,435 discharges", ("t", "processor seconds")
     plot = plot_trials(title, {"a stand-in for Patient Discharge": trials}, "seconds", axes, "t")
-    return ExhibitResult(name_examples("004", "Figure 5", claims), (replace(plot, log=True),))
+    return ExhibitResult(PRINTED.name_examples("Figure 5", claims), (replace(plot, log=True),))
 
 
 def _figure_7(data: PaperData) -> ExhibitResult:
@@ -296,11 +290,10 @@ def _loss_growth(trials: Sequence[Trial]) -> float:
     return float(np.mean(ends[1]) - np.mean(ends[0]))
 
 
-PAPER = make_paper(
-    "004",
+PAPER = PRINTED.make_paper(
     {
-        "Proposition 1": _proposition_1,
-        "Proposition 2": _proposition_2,
+        "Proposition 1": _find_bounds("Proposition 1", min, lambda n, k: combinations(range(n), k)),
+        "Proposition 2": _find_bounds("Proposition 2", max, list_spread_clusters),
         "Eq. (4)": _eq_4,
         "Section 7": _section_7,
         "Section 8.1": _section_8_1,

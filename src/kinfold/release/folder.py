@@ -194,14 +194,13 @@ def _restrict_to_released(column: ConfidentialColumn, engine: Engine, frame: Any
 
 def _write_documents(release: Release, file: Path, internal: Path) -> tuple[Path, ...]:
     """Write both reports and the data dictionary; return the public files, the report first."""
-    from kinfold.measures.measure_table import CATALOGUE
     from kinfold.release.dictionary import write_dictionary
     from kinfold.release.report.description import ReleaseContents, describe
     from kinfold.release.report.page import write_page
 
     contents, report = ReleaseContents(release), file.parent / "report.html"
     report.write_text(write_page(describe(contents, internal=False)), encoding="utf-8")
-    (internal / "report.html").write_text(write_page(describe(contents, internal=True), CATALOGUE), encoding="utf-8")
+    (internal / "report.html").write_text(write_page(describe(contents, internal=True)), encoding="utf-8")
     return report, *write_dictionary(contents, file, _describe_form(release))
 
 

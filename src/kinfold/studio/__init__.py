@@ -2,6 +2,6 @@
 
 server       the server on the loopback interface; guard: checks of requests; refusals: limits and error responses
 sessions     the state of each browser: a table, a policy with its history, runs; each in one folder
-job_queue    long jobs, each in a worker process (worker); table_jobs and run_job are the jobs
+job_queue    long jobs, each in a worker process; worker: the program of such a process; table_jobs: the jobs
 *_routes     the interface, see docs/studio-interface.md
 """

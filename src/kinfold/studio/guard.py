@@ -30,7 +30,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kinfold.studio.refusals import Refusal, StudioLimits, describe_problems, format_bytes, get_status
+from kinfold.studio.refusals import Refusal, StudioLimits, format_bytes, make_refusal
 from kinfold.studio.sessions import Sessions, StudioSession
 
 Answer: TypeAlias = "Callable[[Call], Awaitable[Any]]"
@@ -141,9 +141,9 @@ def make_error_response(error: BaseException) -> JSONResponse:
     """Return the response to a request that failed."""
     if isinstance(error, HTTPException):
         error = Refusal(error.status_code, "there is nothing at this address", "open the studio's page")
-    status = get_status(error)
-    headers = {"connection": "close"} if status in (408, 413) else {}  # the rest of the request is not read
-    return JSONResponse({"error": {"problems": describe_problems(error)}}, status, headers)
+    refusal = make_refusal(error)
+    headers = {"connection": "close"} if refusal.status in (408, 413) else {}  # the rest of the request is not read
+    return JSONResponse({"error": {"problems": refusal.problems}}, refusal.status, headers)
 
 
 @dataclass(frozen=True)
@@ -163,15 +163,18 @@ class Call:
 
 
 def route(path: str, method: str = "GET", *, upload: bool = False) -> Callable[[Answer], Answer]:
-    """Register a function that answers requests: with a response, or with JSON values.
+    """Register a function that answers requests: with a response, with JSON values, or with None.
 
-    Every POST and PUT has a JSON body, except an upload.
+    None is answered with the version of the session's state. Every POST and PUT has a JSON body, except an upload.
     """
 
     def register(answer: Answer) -> Answer:
         async def respond(request: Request) -> Response:
             body = await _read_json_body(request) if method in ("POST", "PUT") and not upload else {}
-            result = await answer(Call(request.scope["kinfold.session"], request, body))
+            session: StudioSession = request.scope["kinfold.session"]
+            result = await answer(Call(session, request, body))
+            if result is None:
+                result = {"version": session.version}
             return result if isinstance(result, Response) else JSONResponse(result)
 
         ROUTES.append(Route(path, respond, methods=[method]))

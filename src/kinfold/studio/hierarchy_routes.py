@@ -28,7 +28,7 @@ from kinfold.profiling.hierarchy_proposals import MAX_INLINE_ROWS
 from kinfold.profiling.profile import propose_hierarchy_for
 from kinfold.studio.guard import Call, read_text_body, route
 from kinfold.studio.policy_routes import decide, get_policy, get_usable_policy, make_download, query_table
-from kinfold.studio.refusals import Refusal, describe_problems
+from kinfold.studio.refusals import Refusal, make_refusal
 from kinfold.studio.sessions import StudioSession
 from kinfold.studio.table_jobs import HIERARCHY_FOLDER
 from kinfold.studio.table_loading import clean_name
@@ -53,19 +53,18 @@ async def change(call: Call) -> Any:
         spec = None if keys is None else parse_hierarchy(name, keys)
         await asyncio.to_thread(try_hierarchy, values, spec)  # or raise
         return await _describe(session, name, values, spec)
-    return await _save(session, name, values, keys)
+    await _save(session, name, values, keys)
+    return None
 
 
 @route("/api/hierarchy/arx", "POST", upload=True)
-async def import_file(call: Call) -> Any:
+async def import_file(call: Call) -> None:
     """Import a hierarchy from a CSV file of ARX."""
     session, name = _get_column(call)
-    text = await read_text_body(call.request)
     path = session.make_folder(session.new_id("h")) / "hierarchy.csv"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(await read_text_body(call.request), encoding="utf-8")
     rows = get_label_rows(read_arx(path))
-    path.unlink()
-    return await _save(session, name, await _get_values(session, name), _to_levels(rows))
+    await _save(session, name, await _get_values(session, name), _to_levels(rows))
 
 
 @route("/api/hierarchy/arx")
@@ -75,12 +74,10 @@ async def export_file(call: Call) -> Response:
     hierarchy = try_hierarchy(await _get_values(session, name), _get_spec(session, name))
     path = session.make_folder(session.new_id("h")) / "hierarchy.csv"
     write_arx(hierarchy, path)
-    content = path.read_bytes()
-    path.unlink()
-    return make_download(content, f"{clean_name(name)}.csv", "text/csv")
+    return make_download(path.read_bytes(), f"{clean_name(name)}.csv", "text/csv")
 
 
-async def _save(session: StudioSession, name: str, values: ColumnValues, keys: Mapping[str, Any] | None) -> Any:
+async def _save(session: StudioSession, name: str, values: ColumnValues, keys: Mapping[str, Any] | None) -> None:
     """Write a hierarchy into the policy; a long table of labels goes into a file."""
     if keys is not None:
         await asyncio.to_thread(try_hierarchy, values, parse_hierarchy(name, keys))  # raises if it is invalid
@@ -91,7 +88,7 @@ async def _save(session: StudioSession, name: str, values: ColumnValues, keys: M
     if name not in get_policy(session)[0].columns:
         changes = {("columns", name, "role"): "quasi-identifier", **changes}
     what = f"hierarchy of {name}" if keys is not None else f"no hierarchy of {name}"
-    return {"version": await decide(session, changes, what)}
+    await decide(session, changes, what)
 
 
 async def _get_values(session: StudioSession, name: str) -> ColumnValues:
@@ -118,7 +115,7 @@ def _describe_hierarchy(values: ColumnValues, spec: HierarchySpec | None, propos
     try:
         hierarchy = try_hierarchy(values, spec)
     except KinfoldError as error:
-        problems, hierarchy = describe_problems(error), try_hierarchy(values, None)
+        problems, hierarchy = make_refusal(error).problems, try_hierarchy(values, None)
     labels = hierarchy.labels
     return {
         "height": hierarchy.height,

@@ -16,7 +16,6 @@ from kinfold.studio.refusals import Refusal
 
 LOG_PREFIX = "#: "  # of a decision at the end of a project file, which is a comment in TOML
 LOG_HEADING = "# log of decisions, the oldest first; the lines above are the policy"
-LOG_HEADINGS = (LOG_HEADING, "# decisions, the first one first; the lines above are the policy")  # of old files too
 MAX_LOG_ENTRIES = 1000
 
 
@@ -85,7 +84,7 @@ class History:
         """Add the log of a project file to this one, and return the policy of the file."""
         lines = text.splitlines()
         self.log = [*_parse_decisions(lines), *self.log][-MAX_LOG_ENTRIES:]
-        policy = [line for line in lines if not line.startswith(LOG_PREFIX) and line not in LOG_HEADINGS]
+        policy = [line for line in lines if not line.startswith(LOG_PREFIX) and line != LOG_HEADING]
         return "\n".join(policy).rstrip("\n") + "\n"
 
 

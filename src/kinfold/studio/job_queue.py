@@ -5,6 +5,10 @@
     memory    limited for each job: a process that exceeds the limit is killed, and the page gets a message
 
 A process that exits without a last event was killed from outside, most likely for lack of memory.
+
+Loading a worker takes a second or two, so the pool keeps one or two ready. A worker does several jobs: its kernels and
+charts are loaded, and the next run takes a third of the time. The pool ends a worker after some jobs, after a job on a
+large table, and after a failure. (`compare` uses loky's pool: it has no progress to show and no single job to kill.)
 """
 
 from __future__ import annotations
@@ -12,22 +16,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shutil
+import sys
 import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from kinfold.studio.refusals import MB, MEMORY_FIX, Refusal, StudioLimits, format_bytes
-from kinfold.studio.worker import WorkerPool, kill_process
-from kinfold.tables.resources import get_allowed_memory, get_process_memory
+from kinfold.tables.resources import build_worker_environment, get_allowed_memory, get_process_memory
 
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 
 FINAL_STATES: tuple[JobState, ...] = ("done", "failed", "cancelled")
 MEMORY_CHECK_SECONDS = 0.2
 MAX_REUSE_BYTES = 20 * MB  # after a run on a larger table the process ends, with the memory that libraries keep
+MAX_IDLE_PROCESSES = 2
+MAX_JOBS_PER_PROCESS = 20  # then the process ends, with the memory that libraries keep
+MAX_EVENT_BYTES = 8 << 20
 KILLED_PROBLEM = {"what": "the system killed the run, most likely for lack of memory", "fix": MEMORY_FIX}
 
 
@@ -49,10 +59,9 @@ class Job:
     started_at: float | None = None
     ended_at: float | None = None
     curve: list[tuple[float, float]] = field(default_factory=list)
-    bound: float | None = None
     summary: Mapping[str, Any] | None = None
     problems: list[Mapping[str, Any]] = field(default_factory=list)
-    process: asyncio.subprocess.Process | None = None
+    process: Process | None = None
     exceeded_memory: bool = False
 
     @property
@@ -85,7 +94,6 @@ class Job:
         elif name == "summary":
             self.summary = event["summary"]
         elif name == "done":
-            self.bound = event.get("bound")
             self.finish("done")
         elif name == "failed":
             self.problems = list(event["problems"])
@@ -194,7 +202,7 @@ class JobQueue:
             job.on_change(job)
             self._start_next()
 
-    async def _follow_job(self, job: Job, process: asyncio.subprocess.Process) -> None:
+    async def _follow_job(self, job: Job, process: Process) -> None:
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018  pipes
         process.stdin.write(json.dumps({**job.request, "kind": job.kind, "folder": str(job.folder)}).encode())
         process.stdin.write(b"\n")
@@ -209,7 +217,7 @@ class JobQueue:
         finally:
             memory_watch.cancel()
 
-    async def _watch_memory(self, job: Job, process: asyncio.subprocess.Process) -> None:
+    async def _watch_memory(self, job: Job, process: Process) -> None:
         """Kill a process that uses more memory than a job may."""
         limit = self._limits.worker_bytes or get_allowed_memory()
         while limit is not None and (used := get_process_memory(process.pid)) is not None:
@@ -231,3 +239,95 @@ def _can_reuse_process(job: Job) -> bool:
         return job.state in ("done", "failed")
     source = Path(str(job.request["source"]))
     return job.state == "done" and source.is_file() and source.stat().st_size <= MAX_REUSE_BYTES
+
+
+class WorkerPool:
+    """Worker processes that are loaded and idle."""
+
+    def __init__(self, parallel: int) -> None:
+        self._parallel = parallel  # processes that work at a time and share the memory
+        self._ready: list[Process] = []
+        self._loading: asyncio.Task[Process] | None = None  # the next process
+        self._jobs: Counter[int] = Counter()  # number of jobs by process
+        self._closed = False
+        self.uncompiled: list[str] = []  # kernels, as the last loaded process reported
+
+    async def take(self) -> Process:
+        """Return an idle process, and load another one for the next job."""
+        self._ready = [process for process in self._ready if process.returncode is None]
+        if self._ready:
+            process = self._ready.pop(0)  # the one with the most kernels and charts loaded
+            if not self._ready:
+                self.prepare()
+            return process
+        loading, self._loading = self.prepare(), None
+        self.prepare()
+        return await loading
+
+    def prepare(self) -> asyncio.Task[Process]:
+        """Start loading a process for the next job, unless one is loading."""
+        if self._loading is None:
+            self._loading = asyncio.get_running_loop().create_task(self._load_process())
+        return self._loading
+
+    async def _load_process(self) -> Process:
+        """Start a process, and wait for its first event, `loaded`."""
+        environment = {
+            **build_worker_environment(self._parallel),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "kinfold.studio.worker"),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            limit=MAX_EVENT_BYTES,
+            env={**os.environ, **environment},
+        )
+        assert process.stdout is not None  # noqa: S101  a pipe
+        try:
+            line = await process.stdout.readline()
+        except asyncio.CancelledError:
+            await end_process(process)
+            raise
+        if line:
+            self.uncompiled = json.loads(line)["uncompiled"]
+        return process
+
+    async def give_back(self, returned: Process, *, reusable: bool) -> None:
+        """Keep a process for another job; end it if it is not reusable, or one of too many."""
+        surplus: Process | None = returned
+        self._jobs[returned.pid] += 1
+        used_up = self._jobs[returned.pid] >= MAX_JOBS_PER_PROCESS or self._closed
+        if reusable and not used_up and returned.returncode is None:
+            self._ready.append(returned)
+            self._ready.sort(key=lambda process: -self._jobs[process.pid])
+            surplus = self._ready.pop() if len(self._ready) > MAX_IDLE_PROCESSES else None
+        if surplus is not None:
+            del self._jobs[surplus.pid]
+            await end_process(surplus)
+
+    async def close(self) -> None:
+        """End every process."""
+        self._closed = True
+        if self._loading is not None:
+            self._loading.cancel()
+            with contextlib.suppress(asyncio.CancelledError, OSError):
+                self._ready.append(await self._loading)
+        for process in self._ready:
+            await end_process(process)
+        self._ready = []
+
+
+async def end_process(process: Process) -> None:
+    """Kill a process, and wait for its end."""
+    kill_process(process)
+    await process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def kill_process(process: Process) -> None:
+    """Kill a process that may have ended already."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()

@@ -84,12 +84,12 @@ def _find_deep_nesting(value: Any, left: int = MAX_NESTING) -> list[Problem]:
     return next((problems for each in inner if (problems := _find_deep_nesting(each, left - 1))), [])
 
 
-async def decide(session: StudioSession, changes: Mapping[KeyPath, Any], what: str = "") -> int:
+async def decide(session: StudioSession, changes: Mapping[KeyPath, Any], what: str = "") -> None:
     """Set some keys of the policy as one decision."""
     async with session.policy_lock:
         changes = {**_copy_pattern_keys(session, changes), **changes}
         text = await asyncio.to_thread(edit_policy_text, session.history.text, changes)
-        return await apply_policy_text(session, text, what or describe_changes(changes), "form")
+        await apply_policy_text(session, text, what or describe_changes(changes), "form")
 
 
 def _copy_pattern_keys(session: StudioSession, changes: Mapping[KeyPath, Any]) -> dict[KeyPath, Any]:
@@ -112,14 +112,13 @@ def edit_policy_text(text: str, changes: Mapping[KeyPath, Any]) -> str:
         raise Refusal(400, "these keys cannot be set", fix) from None
 
 
-async def replace_policy(session: StudioSession, text: str, what: str, by: str) -> int:
+async def replace_policy(session: StudioSession, text: str, what: str, by: str) -> None:
     """Replace the text of the policy, and drop a draft."""
     async with session.policy_lock:
-        version = await apply_policy_text(session, text, what, by)
-        if session.draft is None:
-            return version
-        session.draft = None
-        return session.mark_changed()
+        await apply_policy_text(session, text, what, by)
+        if session.draft is not None:
+            session.draft = None
+            session.mark_changed()
 
 
 def require_current_policy(session: StudioSession, page_text: Any = None) -> None:
@@ -132,13 +131,12 @@ def require_current_policy(session: StudioSession, page_text: Any = None) -> Non
         raise Refusal(409, "the policy was changed, possibly in another tab", "check it, then run again")
 
 
-async def apply_policy_text(session: StudioSession, text: str, what: str, by: str, *, detect: bool = False) -> int:
+async def apply_policy_text(session: StudioSession, text: str, what: str, by: str, *, detect: bool = False) -> None:
     """Check a text and make it the policy; read the table again if its reading options changed."""
     await asyncio.to_thread(check_policy, session, text)
     if session.history.decide(text, what, by) or detect:
         reopen(session, get_policy(session)[1].get("source", {}), detect=detect)
         session.mark_changed()
-    return session.version
 
 
 def get_policy(session: StudioSession, text: str | None = None) -> tuple[Policy, dict[str, Any]]:
@@ -166,25 +164,25 @@ async def query_table(session: StudioSession, question: Any, key: Any = None) ->
 
 
 @route("/api/step", "POST")
-async def save_step(call: Call) -> Any:
+async def save_step(call: Call) -> None:
     """Save the step that the page shows."""
     call.session.step = str(call.body.get("step", ""))[:MAX_STEP_LENGTH]
-    return {"version": call.session.mark_changed()}
+    call.session.mark_changed()
 
 
 @route("/api/decision", "POST")
-async def change_policy(call: Call) -> Any:
+async def change_policy(call: Call) -> None:
     """Set and remove keys of the policy."""
     get_policy(call.session)
-    return {"version": await decide(call.session, read_changes(call.body))}
+    await decide(call.session, read_changes(call.body))
 
 
 @route("/api/policy", "PUT")
-async def replace_text(call: Call) -> Any:
+async def replace_text(call: Call) -> None:
     """Replace the text; keep an invalid text as a draft, which blocks runs."""
     session, text = call.session, _get_text(call)
     try:
-        return {"version": await replace_policy(session, text, "edited the text", "text")}
+        await replace_policy(session, text, "edited the text", "text")
     except PolicyTextError as error:
         session.draft = {"text": text, "problems": error.problems}
         session.mark_changed()
@@ -192,20 +190,10 @@ async def replace_text(call: Call) -> Any:
 
 
 @route("/api/policy/draft", "DELETE")
-async def drop_draft(call: Call) -> Any:
+async def drop_draft(call: Call) -> None:
     """Drop the draft: the page shows the last valid policy again."""
     call.session.draft = None
-    return {"version": call.session.mark_changed()}
-
-
-@route("/api/policy/check", "POST")
-async def find_text_problems(call: Call) -> Any:
-    """Return the problems of a text without changing the policy."""
-    try:
-        check_policy(call.session, _get_text(call))
-    except PolicyTextError as error:
-        return {"problems": error.problems}
-    return {"problems": []}
+    call.session.mark_changed()
 
 
 def _get_text(call: Call) -> str:
@@ -218,7 +206,7 @@ def _get_text(call: Call) -> str:
 
 @route("/api/undo", "POST")
 @route("/api/redo", "POST")
-async def undo_or_redo(call: Call) -> Any:
+async def undo_or_redo(call: Call) -> None:
     """Undo the last decision, or redo it."""
     session = call.session
     get_policy(session)
@@ -226,7 +214,7 @@ async def undo_or_redo(call: Call) -> Any:
         session.history.undo_or_redo(call.request.url.path.rpartition("/")[2])
         await asyncio.to_thread(check_policy, session, session.history.text)
         reopen(session, get_policy(session)[1].get("source", {}))
-        return {"version": session.mark_changed()}
+        session.mark_changed()
 
 
 @route("/api/project")
@@ -238,12 +226,12 @@ async def download_project(call: Call) -> Response:
 
 
 @route("/api/project", "POST")
-async def open_project(call: Call) -> Any:
+async def open_project(call: Call) -> None:
     """Open a project: a policy with a log of decisions."""
     text = _get_text(call)
     check_policy(call.session, text)
     policy = call.session.history.read_project(text)
-    return {"version": await replace_policy(call.session, policy, "opened a project", "project")}
+    await replace_policy(call.session, policy, "opened a project", "project")
 
 
 def read_changes(body: Mapping[str, Any]) -> dict[KeyPath, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from kinfold.errors import KinfoldError, Problem, locate_bug
 from kinfold.policy.toml_text import LocatedProblem, locate_problems
@@ -36,38 +35,33 @@ class StudioLimits:
 
 
 class Refusal(Exception):  # noqa: N818  a response, not a fault
-    """The response to a request that cannot be served: an HTTP status and a problem."""
+    """The response to a request that cannot be served: an HTTP status, and problems as JSON values."""
 
     def __init__(self, status: int, what: str, fix: str = "") -> None:
         super().__init__(what)
-        self.status, self.problems = status, (Problem(what, fix),)
+        self.status, self.problems = status, [LocatedProblem(Problem(what, fix)).to_dict()]
 
 
-class PolicyTextError(Exception):
+class PolicyTextError(Refusal):
     """Problems in the text of a policy, with their lines."""
 
     def __init__(self, error: KinfoldError, text: str, columns: tuple[str, ...] = ()) -> None:
-        super().__init__(error.text())
+        super().__init__(422, error.text())
         self.problems = [each.to_dict() for each in locate_problems(text, error.problems, columns)]
 
 
-def describe_problems(error: BaseException) -> list[dict[str, Any]]:
-    """Return the problems of an error as JSON values; of a bug its type and place, never its text."""
-    if isinstance(error, PolicyTextError):
-        return error.problems
-    if isinstance(error, Refusal | KinfoldError):
-        return [LocatedProblem(problem).to_dict() for problem in error.problems]
-    if isinstance(error, MemoryError):
-        return [{"what": "there is not enough memory for this table", "fix": MEMORY_FIX}]
-    fix = "please report the line above; it holds none of your data"
-    return [{"what": f"bug in kinfold: {type(error).__name__} {locate_bug(error)}", "fix": fix}]
-
-
-def get_status(error: BaseException) -> int:
-    """Return the HTTP status of an error."""
+def make_refusal(error: BaseException) -> Refusal:
+    """Return the response to a request or a job that failed; of a bug it has the type and place, never the text."""
     if isinstance(error, Refusal):
-        return error.status
-    return 422 if isinstance(error, KinfoldError | PolicyTextError) else 500
+        return error
+    if isinstance(error, KinfoldError):
+        refusal = Refusal(422, error.text())
+        refusal.problems = [LocatedProblem(problem).to_dict() for problem in error.problems]
+        return refusal
+    if isinstance(error, MemoryError):
+        return Refusal(500, "there is not enough memory for this table", MEMORY_FIX)
+    what = f"bug in kinfold: {type(error).__name__} {locate_bug(error)}"
+    return Refusal(500, what, "please report the line above; it holds none of your data")
 
 
 def format_bytes(size: int) -> str:

@@ -1,18 +1,34 @@
-"""Routes of runs: start, cancel, compare and inspect them, and download the release."""
+"""Runs of a session: start, cancel, compare and inspect them; download the release or save it into the workspace.
+
+A saved folder appears complete or not at all, and never replaces an existing file or folder. Nothing outside the
+workspace is written: the name of a folder is one plain name.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import io
+import os
+import shlex
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from starlette.responses import FileResponse, JSONResponse
 
-from kinfold.comparison import Comparison, Outcome, Setting, rank
+from kinfold.comparison import Outcome, Setting, rank
+from kinfold.disk import folders
 from kinfold.errors import Unreachable
+from kinfold.policy.toml_values import KeyPath
 from kinfold.release.report.risk_utility_map import MAP_WIDTH
-from kinfold.studio import runs
 from kinfold.studio.guard import Call, route
+from kinfold.studio.job_queue import Job
 from kinfold.studio.policy_routes import (
+    check_policy,
     edit_policy_text,
     get_policy,
     inline_hierarchies,
@@ -21,21 +37,15 @@ from kinfold.studio.policy_routes import (
     replace_policy,
     require_current_policy,
 )
-from kinfold.studio.refusals import Refusal, describe_problems
-from kinfold.studio.run_job import make_chart
+from kinfold.studio.refusals import Refusal
 from kinfold.studio.sessions import StudioRun, StudioSession, read_json
+from kinfold.studio.table_jobs import HIERARCHY_FOLDER, make_chart
+from kinfold.studio.table_loading import clean_name, get_bounds
 
 REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 RELEASE_PARTS = ("public", "internal")
 MIN_MAP_WIDTH, MAX_MAP_WIDTH = 180, 1200  # pixels
-FACT_NAMES = ("verdict", "classes", "records", "measures")
-
-
-@route("/api/runs")
-async def list_runs(call: Call) -> Any:
-    """List the runs of the session."""
-    session = call.session
-    return {"runs": [runs.describe_run(session, run, brief=True) for run in session.runs.values()]}
+FACT_NAMES = ("verdict", "classes", "records")
 
 
 @route("/api/runs", "POST")
@@ -45,32 +55,31 @@ async def begin(call: Call) -> Any:
     changes = read_changes(body) if body.get("set") or body.get("unset") else {}
     async with session.policy_lock:  # a pending decision comes first
         require_current_policy(session, body.get("policy"))
-        run = runs.start_run(session, changes)
+        run = start_run(session, changes)
     return JSONResponse({"id": run.job.ident}, 202)
 
 
 @route("/api/map")
 async def show_map(call: Call) -> Any:
     """Return the risk-utility map of the runs."""
-    risk, loss = (call.request.query_params.get(key) or None for key in ("risk", "loss"))
     width = min(max(call.get_integer("width", MAP_WIDTH, MAX_MAP_WIDTH), MIN_MAP_WIDTH), MAX_MAP_WIDTH)
-    return await asyncio.to_thread(build_map, call.session, risk, loss, width)
+    return await asyncio.to_thread(build_map, call.session, width)
 
 
 @route("/api/runs/{run}")
 async def show(call: Call) -> Any:
     """Return a run with its progress."""
     session, run = _get_run(call)
-    return runs.describe_run(session, run)
+    return describe_run(session, run)
 
 
 @route("/api/runs/{run}", "DELETE")
-async def remove(call: Call) -> Any:
+async def remove(call: Call) -> None:
     """Cancel and remove a run."""
     session, run = _get_run(call)
     await session.sessions.jobs.cancel(run.job)
-    runs.remove_run(session, run.job.ident)
-    return {"version": session.mark_changed()}
+    remove_run(session, run.job.ident)
+    session.mark_changed()
 
 
 @route("/api/runs/{run}/cancel", "POST")
@@ -82,19 +91,18 @@ async def cancel(call: Call) -> Any:
 
 
 @route("/api/runs/{run}/take", "POST")
-async def adopt_policy(call: Call) -> Any:
+async def adopt_policy(call: Call) -> None:
     """Make the policy of a run the current policy."""
     session, run = _get_run(call)
-    what = f"the policy of {runs.name_run(session, run)}"
-    return {"version": await replace_policy(session, run.policy_text, what, "run")}
+    await replace_policy(session, run.policy_text, f"the policy of {name_run(session, run)}", "run")
 
 
 @route("/api/runs/{run}/verify", "POST")
 async def verify(call: Call) -> Any:
     """Queue a check of the released file by both checkers."""
     session, run = _get_run(call, finished=True)
-    arguments = {"release": str(run.job.folder / "release")}
-    return JSONResponse({"job": runs.start_inspection(session, "verify", arguments).ident}, 202)
+    job = start_inspection(session, "verify", release=str(run.job.folder / "release"))
+    return JSONResponse({"job": job.ident}, 202)
 
 
 @route("/api/runs/{run}/columns")
@@ -136,8 +144,8 @@ async def download(call: Call) -> Any:
     """Download a folder of the release."""
     session, run = _get_run(call, finished=True)
     part = _get_part(call)
-    archive = await asyncio.to_thread(runs.pack_folder, run.job.folder / "release" / part, session.folder)
-    return make_download(archive, f"{runs.get_table_stem(session)}-{part}.zip", "application/zip")
+    archive = await asyncio.to_thread(pack_folder, run.job.folder / "release" / part, session.folder)
+    return make_download(archive, f"{get_table_stem(session)}-{part}.zip", "application/zip")
 
 
 @route("/api/runs/{run}/{part}/save", "POST")
@@ -145,9 +153,11 @@ async def save(call: Call) -> Any:
     """Save a folder of the release in the workspace."""
     session, run = _get_run(call, finished=True)
     part = _get_part(call)
-    name = str(call.body.get("folder") or f"{runs.get_table_stem(session)}-{part}")
+    name = str(call.body.get("folder") or f"{get_table_stem(session)}-{part}")
+    if not name or name != clean_name(name) or set(name) & set('/\\:*?"<>|'):
+        raise Refusal(422, "this is not a folder name", "use a plain name without a path")
     folder = run.job.folder / "release" / part
-    saved = await asyncio.to_thread(runs.save_folder, folder, session.folder, session.sessions.workspace, name)
+    saved = await asyncio.to_thread(save_folder, folder, session.folder, session.sessions.workspace / name)
     return {"folder": saved.name, "path": str(saved)}
 
 
@@ -166,8 +176,8 @@ async def show_facts(call: Call) -> Any:
     session, run = _get_run(call, finished=True)
     if name not in FACT_NAMES:
         raise Refusal(404, "there is no such part of a run", f"use {', '.join(FACT_NAMES)}")
-    facts = read_json(run.job.folder / "facts.json")[name]
-    return {**facts, "again": runs.describe_repeat(session)} if name == "verdict" else facts
+    facts = read_json(run.job.folder / "result.json")[name]
+    return {**facts, "again": describe_repeat(session)} if name == "verdict" else facts
 
 
 def _get_run(call: Call, *, finished: bool = False) -> tuple[StudioSession, StudioRun]:
@@ -186,44 +196,24 @@ def _get_part(call: Call) -> str:
     return part
 
 
-def build_map(session: StudioSession, risk: str | None, loss: str | None, width: int = MAP_WIDTH) -> dict[str, Any]:
+def build_map(session: StudioSession, width: int) -> dict[str, Any]:
     """Return the risk-utility map of the finished runs, by the first risk and loss that all of them have."""
     done = [run for run in session.runs.values() if run.job.state == "done"]
-    failed = [
-        {"run": run.job.ident, "name": runs.name_run(session, run), "reason": run.job.problems[0]["what"]}
-        for run in session.runs.values()
-        if run.job.state == "failed" and run.job.problems
-    ]
-    if not done:
-        return {"points": [], "failed": failed, "chart": None, "advice": None, "risk": None, "loss": None}
     try:
-        ranking = rank([_make_outcome(session, run) for run in done], risk, loss)
-    except Unreachable as error:
-        return {"points": [], "failed": failed, "chart": None, "advice": None, "problems": describe_problems(error)}
+        ranking = rank([_make_outcome(run) for run in done])
+    except Unreachable:  # no run is done, or the runs have no measure in common
+        return {"points": [], "chart": None}
     points = [
-        {"run": each.measures["run"], "name": str(each.measures["name"]), "method": each.setting.method}
-        | {"k": each.setting.k, "t": each.setting.t, "risk": each.risk, "loss": each.loss}
-        | {"score": each.score, "pareto": each.best}
+        {"run": each.measures["run"], "risk": each.risk, "loss": each.loss, "pareto": each.best}
         for each in ranking.ranked
     ]
-    values = {key: value for key, value in ranking.to_dict().items() if key not in ("settings", "failed")}
-    return {**values, "points": points, "failed": failed, "chart": _build_chart(ranking, points, width)}
+    return {"points": points, "chart": make_chart(ranking.map(width))}
 
 
-def _build_chart(ranking: Comparison, points: list[dict[str, Any]], width: int) -> dict[str, Any]:
-    """Return the map, with the run of each point."""
-    chart, left = make_chart(ranking.map(width)), list(points)
-    for row in chart["spec"]["data"]["values"]:
-        point = next(each for each in left if (each["risk"], each["loss"]) == (row["risk"], row["loss"]))
-        left.remove(point)
-        row |= {"run": point["run"], "name": point["name"]}
-    return chart
-
-
-def _make_outcome(session: StudioSession, run: StudioRun) -> Outcome:
-    measures = read_json(run.job.folder / "facts.json")["measures"]
+def _make_outcome(run: StudioRun) -> Outcome:
+    measures = read_json(run.job.folder / "result.json")["measures"]
     setting = Setting(str((run.job.summary or {})["method"]), run.requested["k"], run.requested["t"])
-    return Outcome(setting, {**measures, "run": run.job.ident, "name": runs.name_run(session, run)})
+    return Outcome(setting, {**measures, "run": run.job.ident})
 
 
 def write_repeat_policy(session: StudioSession, run: StudioRun) -> str:
@@ -232,6 +222,162 @@ def write_repeat_policy(session: StudioSession, run: StudioRun) -> str:
     text = inline_hierarchies(session, run.policy_text)
     timed = isinstance(method.refine, float) and method.refine > 0 and method.refine_steps is None
     if timed and run.job.state == "done":
-        steps = read_json(run.job.folder / "facts.json")["steps"]
+        steps = read_json(run.job.folder / "result.json")["steps"]
         return edit_policy_text(text, {("method", "refine_steps"): steps or 0})
     return text
+
+
+def start_run(session: StudioSession, changes: Mapping[KeyPath, Any]) -> StudioRun:
+    """Queue a run of the policy, with some keys changed for this run only."""
+    table, text = session.table, session.history.text
+    text = edit_policy_text(text, changes) if changes else text
+    policy, _ = check_policy(session, text)
+    over = [ident for ident, run in session.runs.items() if run.job.is_over]
+    if len(session.runs) >= session.limits.runs and over:
+        remove_run(session, over[0])
+    job = _submit_job(session, "run", text)
+    requested = {
+        "method": policy.method.name,
+        **{key: getattr(policy.privacy, key) for key in ("k", "t", "l", "unit")},
+        **{key: getattr(policy.method, key) for key in ("refine", "suppression", "seed")},
+    }
+    run = session.runs[job.ident] = StudioRun(job, text, requested, dict(table.read_options))
+    session.mark_changed()
+    return run
+
+
+def start_inspection(session: StudioSession, kind: str, **arguments: Any) -> Job:
+    """Queue another job on the table, with the current policy."""
+    for old in [each for each in session.inspections.values() if each.is_over][: -session.limits.waiting]:
+        del session.inspections[old.ident]
+        shutil.rmtree(old.folder, ignore_errors=True)
+    job = _submit_job(session, kind, session.history.text, arguments)
+    session.inspections[job.ident] = job
+    return job
+
+
+def _submit_job(session: StudioSession, kind: str, text: str, arguments: Mapping[str, Any] | None = None) -> Job:
+    """Queue a job on the open table; its policy is in the session's folder, next to its hierarchies."""
+    source, lane = str(session.table.path), "run" if kind == "run" else "short"
+    ident = session.new_id("r" if kind == "run" else "j")
+    path = session.folder / f"policy-{ident}.toml"
+    path.write_text(text, encoding="utf-8")
+    request = {"source": source, "policy": str(path), "bounds": get_bounds(session), **(arguments or {})}
+    job = Job(ident, kind, session, session.make_folder(ident), request, partial(_publish, session), lane)
+    try:
+        session.sessions.jobs.submit(job)
+    except Refusal:
+        shutil.rmtree(job.folder, ignore_errors=True)
+        raise
+    return job
+
+
+def _publish(session: StudioSession, job: Job) -> None:
+    progress = job.describe_progress()
+    if job.kind != "run":
+        session.publish("job", {key: value for key, value in progress.items() if key != "loss"})
+        return
+    session.publish("run", progress)
+    if job.is_over or job.stage == "queued":
+        session.mark_changed()
+
+
+def remove_run(session: StudioSession, ident: str) -> None:
+    """Remove a finished run and its files."""
+    run = session.runs.pop(ident)
+    shutil.rmtree(run.job.folder, ignore_errors=True)
+    (session.folder / f"policy-{ident}.toml").unlink(missing_ok=True)
+
+
+def name_run(session: StudioSession, run: StudioRun) -> str:
+    """Return a short unique name of a run; a repeated label gets a number."""
+    label = _label_run(run)
+    same = [other for other in session.runs.values() if _label_run(other) == label]
+    number = same.index(run) + 1 if run in same else 1
+    return label if number == 1 else f"{label} ({number})"
+
+
+def _label_run(run: StudioRun) -> str:
+    method = (run.job.summary or {}).get("method", run.requested["method"])
+    levels = "".join(f", {key} = {run.requested[key]:g}" for key in ("t", "l") if run.requested[key] is not None)
+    refine = run.requested["refine"]
+    refined = f", refined {refine:g} s" if isinstance(refine, float) and refine else ", refined" if refine else ""
+    return f"{method}, k = {run.requested['k']}{levels}{refined}"
+
+
+def describe_run(session: StudioSession, run: StudioRun, *, brief: bool = False) -> dict[str, Any]:
+    """Return a run as JSON values; `brief` omits its policy and its curve."""
+    job = run.job
+    values = {
+        **job.describe_progress(),
+        "queued": session.sessions.jobs.count_ahead(job),
+        "method": (job.summary or {}).get("method"),
+        "asked": dict(run.requested),
+        "name": name_run(session, run),
+        "problems": job.problems,
+        "summary": job.summary,
+        "stale": session.source is None or dict(session.source.read_options) != dict(run.read_options),
+    }
+    bound = (job.summary or {}).get("bound")
+    return values if brief else {**values, "policy": run.policy_text, "curve": job.curve, "bound": bound}
+
+
+def get_table_stem(session: StudioSession) -> str:
+    """Return the name of the table without its suffix."""
+    return Path(clean_name(session.table.name)).stem or "table"
+
+
+def describe_repeat(session: StudioSession) -> dict[str, str]:
+    """Return the command and the Python code that repeat a run."""
+    name = session.table.address or session.table.name
+    command = f"kinfold anonymize {shlex.quote(name)} --policy policy.toml --out release"
+    lines = ["import kinfold", "", f'release = kinfold.anonymize({name!r}, "policy.toml")', 'release.save("release")']
+    return {"command": command, "python": "\n".join(lines)}
+
+
+def _iterate_files(folder: Path, session: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a folder; hierarchy files of the policy are added, with relative paths."""
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        if path.name == "policy.toml" and str(session).encode() in content:
+            content = content.replace(f"{session}/".encode(), b"")
+            for file in sorted((session / HIERARCHY_FOLDER).glob("*.csv")):
+                yield f"{HIERARCHY_FOLDER}/{file.name}", file.read_bytes()
+        yield path.name, content
+
+
+def pack_folder(folder: Path, session: Path) -> bytes:
+    """Return a folder as a ZIP archive."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in _iterate_files(folder, session):
+            file.writestr(name, content)
+    return archive.getvalue()
+
+
+def save_folder(folder: Path, session: Path, target: Path) -> Path:
+    """Copy a folder of a release to a new folder in the workspace, and return its path."""
+    existing = Refusal(409, f"{target.name!r} exists already", "use another name, or move the existing folder")
+    if os.path.lexists(target):
+        raise existing
+    try:
+        with folders.create_folder(target, f"a release is in '{target}'") as copy:
+            for file, content in _iterate_files(folder, session):
+                (copy / file).parent.mkdir(mode=0o700, exist_ok=True)
+                (copy / file).write_bytes(content)
+            _set_permissions(copy, internal=folder.name == "internal")
+    except FileExistsError:
+        raise existing from None
+    except OSError as error:
+        fix = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "download it instead"
+        raise Refusal(422, f"the folder cannot be written: {error.strerror}", fix) from None
+    return target
+
+
+def _set_permissions(folder: Path, *, internal: bool) -> None:
+    """Give a public folder the usual permissions; an internal one stays private."""
+    mask = os.umask(0)
+    os.umask(mask)
+    mask |= 0o077 if internal else 0
+    for path in (folder, *folder.rglob("*")):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)

@@ -10,29 +10,27 @@ import secrets
 import socket
 import webbrowser
 from collections.abc import AsyncIterator, Callable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import h11
 import uvicorn
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kinfold import __version__
 from kinfold.errors import DataError, KinfoldError, PolicyError
 from kinfold.studio import hierarchy_routes, policy_routes, run_routes, session_routes  # noqa: F401  they add routes
 from kinfold.studio.guard import ROUTES, Guard
 from kinfold.studio.job_queue import Job
-from kinfold.studio.refusals import Refusal, StudioLimits, describe_problems
+from kinfold.studio.refusals import Refusal, StudioLimits, make_refusal
 from kinfold.studio.sessions import Sessions, SessionTable, StudioSession
 from kinfold.studio.source_routes import make_given_table, open_file
 
+STATIC_FOLDER = Path(__file__).with_name("static")
 LOOPBACK = "127.0.0.1"
 IDLE_CHECK_SECONDS = 20.0
 SHUTDOWN_SECONDS = 1  # for requests that are being answered when the server stops
@@ -91,9 +89,6 @@ class Studio:
         self.sessions = Sessions(self.limits, workspace)
         self.data, self.port = data, port
         self._charts: Job | None = None
-        self._templates = Environment(
-            loader=PackageLoader("kinfold.studio"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-        )
         self._tasks: set[asyncio.Task[Any]] = set()
         if data is not None:
             self.sessions.start_callbacks.append(self._open_data)
@@ -101,7 +96,7 @@ class Studio:
     @property
     def app(self) -> ASGIApp:
         """The routes behind the guard."""
-        static = Mount("/static", StaticFiles(directory=str(files("kinfold.studio").joinpath("static"))))
+        static = Mount("/static", StaticFiles(directory=STATIC_FOLDER))
         pages = [Route("/", self.page), Route(CHART_SCRIPT_PATH, self.charts), static]
         router = Router(
             [*ROUTES, *pages], redirect_slashes=False, default=_raise_not_found, lifespan=self._run_lifespan
@@ -114,7 +109,7 @@ class Studio:
 
     async def page(self, _: Request) -> Response:
         """Return the page."""
-        return HTMLResponse(self._templates.get_template("studio.html.j2").render(version=__version__))
+        return FileResponse(STATIC_FOLDER / "studio.html")
 
     async def charts(self, _: Request) -> Response:
         """Return the script that draws charts; a worker makes it at the first request."""
@@ -148,7 +143,7 @@ class Studio:
         try:
             await open_file(session, table)
         except (Refusal, KinfoldError, OSError) as error:  # the page shows it
-            table.state, table.problems, session.source = "failed", [*describe_problems(error)], table
+            table.state, table.problems, session.source = "failed", [*make_refusal(error).problems], table
             session.mark_changed()
 
     @contextlib.asynccontextmanager

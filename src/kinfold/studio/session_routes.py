@@ -15,59 +15,28 @@ from kinfold import __version__
 from kinfold.policy.binding import AVERAGES
 from kinfold.policy.model import ColumnPolicy, Method, Output, Policy, Privacy
 from kinfold.policy.registry import AUTO, NEED_TEXTS, list_methods
-from kinfold.release.report.page import ROLE_TEXTS
-from kinfold.release.report.sentences import LIMITS, explain_model
+from kinfold.release.report.sentences import explain_model
 from kinfold.release.report.wording import format_share
 from kinfold.studio.guard import Call, route
 from kinfold.studio.job_queue import Job
 from kinfold.studio.policy_routes import get_policy, require_current_policy
 from kinfold.studio.refusals import Refusal
-from kinfold.studio.runs import describe_run, start_inspection
+from kinfold.studio.run_routes import describe_run, start_inspection
 from kinfold.studio.sessions import StudioSession, read_json
 from kinfold.studio.table_loading import get_read_options
 
-TYPE_TEXTS = {
-    "continuous": "Numbers with differences and means.",
-    "ordinal": "Categories with an order.",
-    "nominal": "Categories without an order.",
-    "date": "Days or points in time.",
-}
-MISSING_TEXTS = {
-    "refuse": "The run stops, so that you can decide.",
-    "separate": "Records that lack the same values form their own classes.",
-    "mean": "Missing values are released as the mean of their class, and the report says so.",
-    "drop": "Records with a missing value are dropped.",
-}
-AVERAGE_TEXTS = {
-    "mean": "The mean of the class.",
-    "median": "The middle value of the class.",
-    "convex-median": "The middle value, weighted so that the spread of an ordered scale is kept.",
-    "mode": "The most frequent value of the class.",
-    "generalize": "The narrowest true statement about the whole class.",
-    "suppress": "The value if the whole class has it; otherwise it is missing.",
-}
-OTHERS_TEXTS = {
-    "refuse": "A column that the policy does not name stops the run.",
-    "release": "Columns that the policy does not name are released unchanged.",
-    "drop": "Columns that the policy does not name are dropped.",
-}
 REMAINING_RISK = {
-    "k": "An attacker who knows a person's quasi-identifiers finds the record with a chance of at most 1 in k. A value "
+    "k": "An attacker who knows a person's quasi-identifiers finds the record with a chance of at most {risk}. A value "
     "that all records of a class share is still disclosed.",
     "l": "A confidential value is not disclosed with certainty. A value that is frequent in a class is still likely.",
     "t": "The release discloses little more about a person than about everyone.",
-    "unit": "The promises hold for people, even if a person has several rows.",
-    "refine": "Keeps the promises and loses less information; takes the given number of seconds.",
-    "prove": "Seconds after the run for a proof of how far the loss can be above the minimum: the bound in the curve "
-    "of the search.",
-    "suppression": "This many records, or this share, may be suppressed if they would cost the others too much.",
 }
 POLICY_SECTIONS = (Privacy, Method, ColumnPolicy, Output)
-METHOD_KEYS = ("name", "family", "summary", "page", "needs", "objectives", "keys")
 INSPECTION_KINDS = ("lattice", "outliers")
 HEARTBEAT_SECONDS = 15.0
 
 
+@cache
 def list_choices() -> dict[str, list[Any]]:
     """Return the allowed texts of the keys of a policy that have a fixed set of them.
 
@@ -88,45 +57,27 @@ def _find_literals(kind: Any) -> list[Any]:
     return [each for part in get_args(kind) for each in _find_literals(part)]
 
 
-def describe_promises(policy: Policy) -> dict[str, dict[str, str]]:
-    """Return a sentence for each promise of a policy and for its method, and the remaining risk."""
+def describe_promises(policy: Policy) -> dict[str, str]:
+    """Return the meaning of k, l and t at their levels in a policy, and the remaining risk."""
     privacy = policy.privacy
-    risk = REMAINING_RISK["k"].replace("1 in k.", f"1 in {privacy.k}, {format_share(1 / privacy.k)}.")
-    promises = {"k": {"sentence": explain_model("k", f"{privacy.k:g}"), "leaves": risk}}
-    for name, kind, level in (("l", privacy.l_kind, privacy.l), ("t", "t", privacy.t)):
-        if level is not None:
-            promises[name] = {"sentence": explain_model(kind, f"{level:g}"), "leaves": REMAINING_RISK[name]}
-    method = list_methods().get(policy.method.name)
-    summary = method.summary if method else describe_choices()["methods"][0]["sentence"]
-    return promises | {"method": {"sentence": summary, "leaves": ""}}
+    risk = f"1 in {privacy.k}, {format_share(1 / privacy.k)}"
+    promises = {}
+    for letter, kind in (("k", "k"), ("l", privacy.l_kind), ("t", "t")):
+        level = getattr(privacy, letter)
+        meaning = explain_model(kind, letter if level is None else f"{level:g}")
+        promises[letter] = f"{meaning} {REMAINING_RISK[letter].format(risk=risk)}"
+    return promises
 
 
 @cache
-def describe_choices() -> dict[str, Any]:
-    """Return every choice of a policy with a sentence."""
-    methods: list[Any] = [
-        {"name": AUTO, "family": None, "sentence": "the method that suits the table best", "needs": []}
+def describe_methods() -> list[dict[str, Any]]:
+    """Return the methods that a policy can name, with what a page needs to know about each."""
+    auto = {"name": AUTO, "family": None, "sentence": "the method that suits the table best"}
+    return [auto | {"needs": [], "objectives": [], "keys": []}] + [
+        {"name": each.name, "family": each.family, "sentence": each.summary}
+        | {"needs": [NEED_TEXTS[need] for need in each.needs], "objectives": each.objectives, "keys": each.keys}
+        for each in list_methods().values()
     ]
-    for each in list_methods().values():
-        needs = [NEED_TEXTS[need] for need in each.needs]
-        methods.append({"name": each.name, "family": each.family, "sentence": each.summary, "needs": needs})
-    return {
-        "roles": {name: {"title": title, "sentence": sentence} for name, (title, sentence) in ROLE_TEXTS.items()},
-        "types": TYPE_TEXTS,
-        "models": {
-            name: {"sentence": explain_model(kind, name), "leaves": REMAINING_RISK[name]}
-            for name, kind in (("k", "k"), ("l", "distinct"), ("t", "t"))
-        },
-        "l_kinds": {kind: explain_model(kind, "l") for kind in ("distinct", "entropy", "recursive")},
-        "keys": {name: REMAINING_RISK[name] for name in ("unit", "refine", "prove", "suppression")},
-        "methods": methods,
-        "missing": MISSING_TEXTS,
-        "average": AVERAGE_TEXTS,
-        "averages_by_type": {str(kind): list(names) for kind, names in AVERAGES.items()},
-        "others": OTHERS_TEXTS,
-        "choices": list_choices(),
-        "not_promised": list(LIMITS),
-    }
 
 
 def describe_state(session: StudioSession) -> dict[str, Any]:
@@ -148,7 +99,7 @@ def describe_state(session: StudioSession) -> dict[str, Any]:
         "policy": _describe_policy(session, policy),
         **session.history.to_dict(),
         "runs": [describe_run(session, run, brief=True) for run in session.runs.values()],
-        "methods": [{key: getattr(each, key) for key in METHOD_KEYS} for each in list_methods().values()],
+        "methods": describe_methods(),
     }
 
 
@@ -203,16 +154,11 @@ async def stream_events(call: Call) -> Any:
 
 
 @route("/api/words")
-async def describe_current_choices(call: Call) -> Any:
-    """Return the choices of a policy with a sentence each, and the promises of the current policy."""
-    promises = describe_promises(get_policy(call.session)[0]) if call.session.history.text else {}
-    return {**describe_choices(), "now": promises}
-
-
-@route("/api/invitation", "POST")
-async def invite(call: Call) -> Any:
-    """Return an address for another browser."""
-    return {"address": f"http://{call.request.headers['host']}/?token={call.session.sessions.invite()}"}
+async def describe_choices(call: Call) -> Any:
+    """Return the meaning of the promises of the policy, and the choices of its keys."""
+    averages = {str(kind): list(names) for kind, names in AVERAGES.items()}
+    promises = describe_promises(get_policy(call.session)[0])
+    return {"promises": promises, "choices": list_choices(), "averages_by_type": averages}
 
 
 @route("/api/jobs", "POST")
@@ -222,7 +168,7 @@ async def begin(call: Call) -> Any:
     if kind not in INSPECTION_KINDS:
         raise Refusal(400, "there is no such job", f"there are {', '.join(INSPECTION_KINDS)}")
     require_current_policy(call.session)
-    return JSONResponse({"id": start_inspection(call.session, kind, {}).ident}, 202)
+    return JSONResponse({"id": start_inspection(call.session, kind).ident}, 202)
 
 
 @route("/api/jobs/{job}")

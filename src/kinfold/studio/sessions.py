@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import json
 import secrets
-import shutil
 import threading
 import time
 from collections import OrderedDict
@@ -176,11 +175,10 @@ class StudioSession:
         folder.mkdir(mode=0o700)
         return folder
 
-    def mark_changed(self) -> int:
-        """Tell the pages that the state changed, and return its new version."""
+    def mark_changed(self) -> None:
+        """Give the state a new version, and tell it to the pages."""
         self.version += 1
         self.publish("session", {"version": self.version})
-        return self.version
 
     def publish(self, event: str, data: Mapping[str, Any]) -> None:
         """Send an event to every page; a slow page loses events and gets the new version instead."""
@@ -276,7 +274,7 @@ class Sessions:
         session.publish("gone", {})
         await self.jobs.cancel_all(session)
         await self.open_tables.close_table(session)
-        await asyncio.to_thread(_remove_folder, session.folder)
+        await asyncio.to_thread(folders.remove_scratch, session.folder)
 
     async def close(self) -> None:
         """Remove all sessions and their files."""
@@ -288,14 +286,6 @@ class Sessions:
 
 def _hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _remove_folder(folder: Path) -> None:
-    for _ in range(folders.REMOVE_ATTEMPTS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(0.05)
 
 
 def read_json(path: Path) -> Any:

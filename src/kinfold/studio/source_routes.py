@@ -19,7 +19,7 @@ from kinfold.pipeline import bind_table
 from kinfold.policy.toml_values import KeyPath
 from kinfold.studio.guard import Call, route, save_upload
 from kinfold.studio.policy_routes import apply_policy_text, edit_policy_text, get_policy, get_usable_policy, query_table
-from kinfold.studio.refusals import PolicyTextError, Refusal, describe_problems
+from kinfold.studio.refusals import PolicyTextError, Refusal
 from kinfold.studio.sessions import SessionTable, StudioSession
 from kinfold.studio.table_jobs import FIRST_ROWS
 from kinfold.studio.table_loading import clean_name, close_table, load_table, make_table_path, retry
@@ -36,26 +36,26 @@ READ_OPTIONS = ("na", "decimal", "thousands", "dates", "encoding", "separator", 
 
 
 @route("/api/source/demo", "POST")
-async def open_demo(call: Call) -> Any:
+async def open_demo(call: Call) -> None:
     """Open the demo table, with its policy."""
     session = call.session
     path = make_table_path(session, "patients.csv")
     await asyncio.to_thread(write_demo_table, path)
     table = SessionTable(path.name, path, "demo", path.stat().st_size, read_demo_policy())
-    return {"version": await load_table(session, table)}
+    await load_table(session, table)
 
 
 @route("/api/source/upload", "POST", upload=True)
-async def open_upload(call: Call) -> Any:
+async def open_upload(call: Call) -> None:
     """Save an uploaded file and open it."""
     session = call.session
     path = make_table_path(session, call.request.query_params.get("name", ""))
     table = SessionTable(clean_name(path.name), path, "file", await save_upload(call.request, path))
-    return {"version": await open_file(session, table)}
+    await open_file(session, table)
 
 
 @route("/api/source/database", "POST")
-async def open_database_rows(call: Call) -> Any:
+async def open_database_rows(call: Call) -> None:
     """Open rows of a PostgreSQL server."""
     session, body = call.session, call.body
     rows = (str(body[key]) if body.get(key) else None for key in ("table", "query"))
@@ -68,11 +68,11 @@ async def open_database_rows(call: Call) -> Any:
     query = "&".join(f"{key}={quote(value, safe='')}" for key, value in chosen.items() if value)
     full_address = address.uri + ("&" if "?" in address.uri else "?") + query  # with the password, for the worker
     table = SessionTable(address.name, path, "database", 0, address=str(address), full_address=full_address)
-    return {"version": await load_table(session, table)}
+    await load_table(session, table)
 
 
 @route("/api/source/table", "POST")
-async def choose_table(call: Call) -> Any:
+async def choose_table(call: Call) -> None:
     """Open a table of the uploaded SQLite file."""
     session, name = call.session, call.body.get("table")
     database = session.source
@@ -87,11 +87,11 @@ async def choose_table(call: Call) -> Any:
     address, full_address = (f"sqlite:///{quote(str(part))}?{rows}" for part in (database.name, database.path))
     table = SessionTable(str(name), path, "database", database.size, address=address, full_address=full_address)
     session.source = None  # keep the file: the table is read from it
-    return {"version": await load_table(session, table)}
+    await load_table(session, table)
 
 
 @route("/api/source/options", "POST")
-async def change_options(call: Call) -> Any:
+async def change_options(call: Call) -> None:
     """Read the table with other options, also after a failure; null means that the option is detected."""
     session, options = call.session, call.body
     if session.source is None:
@@ -99,21 +99,21 @@ async def change_options(call: Call) -> Any:
     if unknown := sorted(set(options) - set(READ_OPTIONS)):
         raise Refusal(400, f"there is no option {unknown[0]!r}", f"use {', '.join(READ_OPTIONS)}")
     if not session.history.text:
-        return {"version": retry(session, options)}
+        retry(session, options)
+        return
     changes: dict[KeyPath, Any] = {("source", key): value for key, value in options.items()}
     async with session.policy_lock:
         text = edit_policy_text(session.history.text, changes)
         what = "reading options: " + ", ".join(f"{key} = {value!r}" for key, value in options.items())
         detect = any(value is None for value in options.values())
-        version = await apply_policy_text(session, text, what, "source", detect=detect)
-    return {"version": version}
+        await apply_policy_text(session, text, what, "source", detect=detect)
 
 
 @route("/api/source/close", "POST")
-async def close(call: Call) -> Any:
+async def close(call: Call) -> None:
     """Close the table; remove its runs and its files."""
     await close_table(call.session)
-    return {"version": call.session.mark_changed()}
+    call.session.mark_changed()
 
 
 @route("/api/rows")
@@ -131,16 +131,12 @@ async def show_rows(call: Call) -> Any:
 
 
 @route("/api/risk")
-@route("/api/risk", "POST")
 async def show_risk(call: Call) -> Any:
-    """Return the risk of the original table by the quasi-identifiers of the policy, or by other columns."""
+    """Return the risk of the original table by the quasi-identifiers of the policy."""
     session = call.session
     policy = get_policy(session)[0]
-    quasi = [name for name, column in policy.columns.items() if column.role is Role.QUASI]
-    if call.request.method == "POST":
-        quasi = [str(name) for name in call.body.get("quasi", [])]
-    quasi = [name for name in session.columns if name in set(quasi)]
-    k = policy.privacy.k
+    roles = {name: column.role for name, column in policy.columns.items()}
+    quasi, k = [name for name in session.columns if roles.get(name) is Role.QUASI], policy.privacy.k
     known = session.table.facts.get("risk")
     if known and (known["quasi"], known["k"]) == (quasi, k):  # computed when the table was opened
         return known
@@ -156,21 +152,22 @@ async def find_problems(call: Call) -> Any:
     try:
         await query_table(session, lambda engine, frame: bind_table(engine, frame, policy))
     except KinfoldError as error:
-        return {"problems": describe_problems(PolicyTextError(error, text, session.columns))}
+        return {"problems": PolicyTextError(error, text, session.columns).problems}
     return {"problems": []}
 
 
-async def open_file(session: StudioSession, table: SessionTable) -> int:
+async def open_file(session: StudioSession, table: SessionTable) -> None:
     """Open a file; for an SQLite file let the page choose a table."""
     if Path(table.name).suffix.lower() not in SQLITE_SUFFIXES:
-        return await load_table(session, table)
+        await load_table(session, table)
+        return
     try:
         tables = await asyncio.to_thread(_read_table_names, table.path)
     except sqlite3.Error:
         raise Refusal(422, "the file is not an SQLite file, or is damaged", "upload another file") from None
     await close_table(session)
     table.state, table.tables, session.source = "choosing", tables, table
-    return session.mark_changed()
+    session.mark_changed()
 
 
 def make_given_table(path: Path) -> SessionTable:

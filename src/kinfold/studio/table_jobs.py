@@ -1,31 +1,47 @@
-"""Jobs on a table, run by a worker: open it, list its lattice, count mu-Argus's outliers, verify a release.
+"""Jobs on a table, done by a worker: open it, make a release, list its lattice, count outliers, verify a release.
 
-Opening detects how the file is written, profiles the columns with histograms, and proposes a policy. Two more jobs
-prepare the server: the script that draws charts, and the compilation of the kernels.
+Opening detects how the file is written, profiles the columns with histograms, and proposes a policy. A run makes a
+release and writes more files for the page:
+
+    release/       public and internal, as `kinfold anonymize` writes them
+    columns.json   every column before and after, with the charts of the report
+    attack.json    results of the linkage attack
+
+Two more jobs prepare the server: the script that draws charts, and the compilation of the kernels. The worker writes
+the value that a job returns to `result.json` in the folder of the job.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from kinfold import pipeline
 from kinfold.hierarchies import build_from_rows, write_arx
 from kinfold.measures.risk import measure_column_risk
-from kinfold.pipeline import MISSING_TEXTS, open_detected, open_engine, resolve_source
+from kinfold.pipeline import MISSING_TEXTS, is_compiling, open_detected, open_engine, resolve_source
 from kinfold.policy.model import Policy
 from kinfold.policy.toml_values import parse_toml
 from kinfold.profiling.profile import ColumnProfile, Profile, profile
 from kinfold.profiling.starter_policy import list_hierarchy_files, write_starter_policy
-from kinfold.release.report.facts import MAX_LABELS, compute_edges, count_bins
-from kinfold.studio.worker import EventSender
+from kinfold.progress import watch_cost
+from kinfold.release.folder import MAX_RECORDS_CHECKED_TWICE
+from kinfold.release.release import Release
+from kinfold.release.report.chart import Chart, build_specification, get_script, load_theme
+from kinfold.release.report.description import ReleaseContents, describe
+from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column
+from kinfold.release.report.facts import MAX_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
+from kinfold.release.report.page import describe_unique_columns
+from kinfold.release.report.sentences import LIMITS, explain_promise, write_details, write_headline
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import read_page
 from kinfold.tables.schema import Column, Kind, Role
@@ -35,11 +51,32 @@ HIERARCHY_FOLDER = "hierarchies"  # of a session, for hierarchies that are too l
 EPOCH = date(1970, 1, 1)
 ARX_SUFFIX = ".deid"
 MAX_NODES_LISTED = 20_000  # of a larger lattice only the best node is listed
+STAGE_SHARES = {  # part of the whole progress, 0 to 1, that each stage takes
+    "read": (0.0, 0.08),
+    "cut": (0.1, 0.15),
+    "blocks": (0.15, 0.4),
+    "borders": (0.4, 0.42),
+    "repair": (0.42, 0.5),
+    "refine": (0.5, 0.6),
+    "apply": (0.6, 0.65),
+    "verify": (0.65, 0.7),
+    "measure": (0.7, 0.8),
+    "regions": (0.1, 0.6),
+    "write": (0.8, 0.84),
+    "report": (0.84, 0.92),
+    "check": (0.92, 0.95),
+    "explain": (0.95, 1.0),
+}
+PLANNING_SHARE = (0.08, 0.6)  # of stages that a method names itself
+MAX_WORST_RECORDS = 50  # listed by their risk
+MAX_ATTACK_RECORDS = 50_000  # the attack on a larger table takes too long
+MIN_COST_STEP = 0.002  # smaller steps are not added to the curve
+
+EventSender: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
-def open_table(request: Mapping[str, Any], send: EventSender) -> Mapping[str, Any]:
-    """Read and profile a table; write what a page shows to `opening.json`."""
-    folder = Path(request["folder"])
+def open_table(request: Mapping[str, Any], send: EventSender) -> Any:
+    """Read and profile a table; return what a page shows of it."""
     if request.get("address"):
         with open_engine() as engine:  # rows of a database are read once, into a file that keeps their types
             frame = engine.read(resolve_source(request["address"]), MISSING_TEXTS)
@@ -61,7 +98,7 @@ def open_table(request: Mapping[str, Any], send: EventSender) -> Mapping[str, An
         first = read_page(engine, frame, 0, FIRST_ROWS)
         policy = policy or (_write_starter(result, Path(request["workspace"])) if request["fresh"] else None)
         risk = _compute_risk(engine, frame, policy) if policy else None
-    facts = {
+    return {
         **{key: value for key, value in result.to_dict().items() if key != "columns"},
         "options": asdict(form),
         "columns": columns,
@@ -70,8 +107,6 @@ def open_table(request: Mapping[str, Any], send: EventSender) -> Mapping[str, An
         "policy": policy,
         "risk": risk,
     }
-    (folder / "opening.json").write_text(json.dumps(facts, allow_nan=False), encoding="utf-8")
-    return {}
 
 
 def _unpack_project(source: Path, workspace: Path, policy: str | None) -> tuple[Path, str | None]:
@@ -136,8 +171,8 @@ def _format_day(day: float) -> str:
     return (EPOCH + timedelta(days=int(min(max(day, first), last)))).isoformat()
 
 
-def list_lattice(request: Mapping[str, Any], send: EventSender) -> Mapping[str, Any]:
-    """Write the nodes of the lattice; of a large one only the best."""
+def list_lattice(request: Mapping[str, Any], send: EventSender) -> Any:
+    """Return the nodes of the lattice; of a large one only the best."""
     send({"event": "progress", "stage": "plan", "share": 0.1})
     lattice = pipeline.build_lattice(Path(request["source"]), Policy.load(request["policy"]))
     domain, partial = lattice.nodes.domain, lattice.size > MAX_NODES_LISTED
@@ -147,22 +182,21 @@ def list_lattice(request: Mapping[str, Any], send: EventSender) -> Mapping[str, 
         result = {"columns": list(domain.names), "proved": lattice.proved, "nodes": []}
         if lattice.best is not None:
             result |= {"best": lattice.best.levels, "nodes": [lattice.best.to_dict() | {"minimal": False}]}
-    return _save_result(request, {**result, "heights": list(domain.heights), "size": lattice.size, "partial": partial})
+    return {**result, "heights": list(domain.heights), "size": lattice.size, "partial": partial}
 
 
-def count_outliers(request: Mapping[str, Any], send: EventSender) -> Mapping[str, Any]:
-    """Write the outliers of mu-Argus after the data holder's choices, and after each possible next choice."""
+def count_outliers(request: Mapping[str, Any], send: EventSender) -> Any:
+    """Return the outliers of mu-Argus after the data holder's choices, and after each possible next choice."""
     send({"event": "progress", "stage": "plan", "share": 0.1})
     policy = Policy.load(request["policy"])
     state = pipeline.find_outliers(Path(request["source"]), policy)
     combinations = [{"columns": list(names), "records": count} for names, count in state.combinations.items()]
     choices = [{"column": name, "level": state.levels[name] + 1, "outliers": n} for name, n in state.next.items()]
     result = {"levels": state.levels, "heights": state.heights, "outliers": state.outliers}
-    result |= {"combinations": combinations[:50], "choices": list(policy.method.choices), "next": choices}
-    return _save_result(request, result)
+    return result | {"combinations": combinations[:50], "choices": list(policy.method.choices), "next": choices}
 
 
-def verify_release(request: Mapping[str, Any], send: EventSender) -> Mapping[str, Any]:
+def verify_release(request: Mapping[str, Any], send: EventSender) -> Any:
     """Run both checkers on the released file."""
     public = Path(request["release"]) / "public"
     checkers = []
@@ -171,25 +205,184 @@ def verify_release(request: Mapping[str, Any], send: EventSender) -> Mapping[str
         verdict = pipeline.verify(public, twice=twice)
         promises = [asdict(finding) for finding in verdict.findings]
         checkers.append({"name": name, "holds": verdict.holds, "promises": promises})
-    return _save_result(request, {"checkers": checkers})
+    return {"checkers": checkers}
 
 
-def write_chart_script(request: Mapping[str, Any], send: EventSender) -> Mapping[str, Any]:
+def write_chart_script(request: Mapping[str, Any], send: EventSender) -> None:
     """Write the script that draws charts in a browser."""
-    from kinfold.release.report.chart import get_script
-
     send({"event": "progress", "stage": "script", "share": 0.1})
     (Path(request["folder"]) / "vega.js").write_text(get_script(), encoding="utf-8")
-    return {}
 
 
-def compile_kernels(_: Mapping[str, Any], send: EventSender) -> Mapping[str, Any]:
+def compile_kernels(_: Mapping[str, Any], send: EventSender) -> None:
     """Compile the kernels that most runs need."""
     pipeline.compile_kernels(lambda done, total: send({"event": "progress", "stage": "compile", "share": done / total}))
-    return {}
 
 
-def _save_result(request: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
-    path = Path(request["folder"]) / "result.json"
+def write_json(path: Path, value: Any) -> None:
+    """Write a result as strict JSON; dates and other values become texts."""
     path.write_text(json.dumps(value, allow_nan=False, default=str), encoding="utf-8")
-    return {}
+
+
+@dataclass
+class RunReporter:
+    """Sends the progress of a run, and the curve of the search's cost."""
+
+    send: EventSender
+    started: float = field(default_factory=time.monotonic)
+    first: float | None = None
+    base: float = 1.0  # share that the previous searches reached
+    share: float = 1.0  # of the first cost
+    cost: float = 0.0
+    max_share: float = 0.0  # progress never goes back
+
+    def report_progress(self, stage: str, done: int, total: int) -> None:
+        """Send the progress of a stage."""
+        if stage == "done":  # the release is not saved yet
+            return
+        begin, end = STAGE_SHARES.get(stage, PLANNING_SHARE)
+        self.max_share = max(self.max_share, begin + (end - begin) * (min(done / total, 1.0) if total else 0.0))
+        seconds = time.monotonic() - self.started
+        known = self.max_share > 0.1 and seconds > 0.5
+        left = round(seconds * (1 - self.max_share) / self.max_share, 1) if known else None
+        stage = "compile" if is_compiling() else stage
+        progress = {"stage": stage, "share": round(self.max_share, 4), "seconds": round(seconds, 2), "left": left}
+        self.send({"event": "progress", **progress})
+
+    def report_cost(self, cost: float) -> None:
+        """Send a cost as a share of the first one; a new search continues where the last one ended."""
+        if self.first is None or cost > self.cost * (1 + 1e-9):
+            self.first, self.base = cost, self.share
+        share = self.base * cost / self.first if self.first else self.base
+        self.cost = cost
+        if share <= self.share - MIN_COST_STEP or share == 1.0:
+            self.share = share
+            self.send({"event": "cost", "seconds": round(time.monotonic() - self.started, 3), "share": round(share, 5)})
+
+
+def make_run(request: Mapping[str, Any], send: EventSender) -> Any:
+    """Make and save a release; return what a page shows of it: verdict, class sizes, records at risk, measures."""
+    folder, reporter = Path(request["folder"]), RunReporter(send)
+    policy = Policy.load(request["policy"])
+    with watch_cost(reporter.report_cost):
+        release = pipeline.anonymize(Path(request["source"]), policy, progress=reporter.report_progress)
+    release.save(folder / "release", progress=reporter.report_progress)
+    reporter.report_progress("explain", 0, 1)
+    facts = describe(ReleaseContents(release), internal=True)
+    write_json(folder / "columns.json", {column.name: describe_column(column) for column in facts.columns})
+    bound = None if release.plan.gap is None else reporter.share * (1 - release.plan.gap)
+    send({"event": "summary", "summary": _summarize(release, facts) | {"bound": bound}})
+    write_json(folder / "attack.json", _run_attack(release))
+    k = release.policy.request.privacy.k
+    chart = chart_class_sizes(facts.class_sizes, k)
+    return {
+        "verdict": _describe_verdict(release, facts),
+        "classes": {"sizes": facts.class_sizes, "k": k, "chart": make_chart(chart) if chart else None},
+        "records": _describe_records(release),
+        "measures": release.measures.to_dict(),
+        "steps": release.plan.steps,
+    }
+
+
+def _summarize(release: Release, facts: Facts) -> dict[str, Any]:
+    measures = release.measures
+    kept = {key: measures[key] for key in ("records", "released", "suppressed", "classes", "k", "l", "t")}
+    risk, before = measures["risk"], measures["risk_before"]
+    return {
+        **kept,
+        "loss": measures["loss"]["overall"],
+        "risk": risk["linkage"] if risk["linkage"] is not None else risk["prosecutor_mean"],
+        "risk_max": risk["prosecutor_max"],
+        "risk_before": before["prosecutor_mean"],
+        "method": release.plan.method,
+        "made_by": release.method_summary,
+        "holds": release.verdict.holds,
+        "headline": _strip_markup(write_headline(facts)),
+    }
+
+
+def _describe_verdict(release: Release, facts: Facts) -> dict[str, Any]:
+    promises = [{**asdict(finding), "meaning": _strip_markup(explain_promise(finding))} for finding in facts.findings]
+    twice = True if release.verdict.records <= MAX_RECORDS_CHECKED_TWICE else None
+    return {
+        "holds": release.verdict.holds,
+        "headline": _strip_markup(write_headline(facts)),
+        "further": [_strip_markup(each) for each in write_details(facts)],
+        "not_promised": list(LIMITS),
+        "promises": promises,
+        "checkers": [{"name": "engine", "holds": release.verdict.holds}, {"name": "plain", "holds": twice}],
+        "warnings": [*facts.warnings, *facts.cautions, *map(_strip_markup, describe_unique_columns(facts))],
+        "notes": list(facts.notes),
+    }
+
+
+def describe_column(column: ColumnFacts) -> dict[str, Any]:
+    """Return a column before and after as JSON values, with its charts."""
+    values = dict(vars(column))
+    for side in ("original", "released"):
+        spread = values[side]
+        if spread is not None:
+            values[side] = {"form": "bins" if isinstance(spread, Bins) else "labels", **asdict(spread)}
+    return {**values, "charts": [make_chart(each) for each in chart_column(column)]}
+
+
+def make_chart(chart: Chart) -> dict[str, Any]:
+    """Return a chart of the report as a Vega-Lite specification, with a title and a text description."""
+    spec = {**build_specification(chart.name, chart.values, chart.settings), "config": load_theme()}
+    return {"spec": spec, "title": chart.title, "description": chart.description}
+
+
+def _describe_records(release: Release) -> dict[str, Any] | None:
+    """Return the number of records by risk, and the records with the highest risk after the release.
+
+    They are internal, as the original table is.
+    """
+    risks = release.measures.risk_by_record
+    if risks is None:
+        return None
+    order = np.lexsort((-risks.before, -np.nan_to_num(risks.after, nan=-1.0)))[:MAX_WORST_RECORDS]
+    worst = [
+        {
+            "record": int(row),
+            "before": float(risks.before[row]),
+            "after": None if np.isnan(risks.after[row]) else float(risks.after[row]),
+            "quasi": values,
+        }
+        for row, values in zip(order, _collect_values(release, order), strict=True)
+    ]
+    return {"before": _count_risks(risks.before), "after": _count_risks(risks.after), "worst": worst}
+
+
+def _count_risks(risks: Any) -> dict[str, Any]:
+    known = risks[~np.isnan(risks)]
+    counts = sorted(Counter(np.round(known, 6).tolist()).items(), reverse=True)
+    return {"counts": counts[:200], "left_out": int(np.isnan(risks).sum())}
+
+
+def _collect_values(release: Release, rows: Any) -> list[dict[str, list[str | None]]]:
+    """Return the original and the released quasi-identifiers of some records."""
+    names: dict[str, None] = dict.fromkeys(release.terms.quasi)
+    place = np.cumsum(release.recoding.kept) - 1  # of each record in the release
+    kept = release.recoding.kept[rows]
+    before = release.engine.collect(release.original, names).take(rows)
+    after = release.engine.collect(release.released, names).take(np.where(kept, place[rows], 0))
+    sides = {name: (before.column(name).to_pylist(), after.column(name).to_pylist()) for name in names}
+    return [
+        {name: [original[i], released[i] if kept[i] else None] for name, (original, released) in sides.items()}
+        for i in range(len(rows))
+    ]
+
+
+def _run_attack(release: Release) -> dict[str, Any]:
+    risk, k = release.measures["risk"], release.verdict.k
+    result: dict[str, Any] = {"linkage": risk["linkage"], "bound": 1 / k if k else None}
+    if release.verdict.records > MAX_ATTACK_RECORDS:
+        note = f"more than {MAX_ATTACK_RECORDS:,} records: run kinfold measure --linkage-subsets"
+        return {**result, "notes": [note]}
+    risks = pipeline.attack(release)
+    result |= {"subsets": risks["linkage_subsets"], "untouched": risks["linkage_untouched"], "notes": risks["notes"]}
+    return result
+
+
+def _strip_markup(sentence: Any) -> str:
+    return str(sentence.striptags())  # names are escaped in markup; the page escapes them again

@@ -52,7 +52,7 @@ def make_table_path(session: StudioSession, name: str) -> Path:
     return session.make_folder(session.new_id("t")) / clean_name(name)
 
 
-async def load_table(session: StudioSession, table: SessionTable) -> int:
+async def load_table(session: StudioSession, table: SessionTable) -> None:
     """Close the previous table of a session, and open this one."""
     await close_table(session)
     session.source = table
@@ -60,7 +60,7 @@ async def load_table(session: StudioSession, table: SessionTable) -> int:
         _take_facts(session, table, {}, True, {**session.sessions.demo, "path": str(table.path)})
     else:
         _start_loading(session, table, {}, detect=True)
-    return session.mark_changed()
+    session.mark_changed()
 
 
 def reopen(session: StudioSession, options: Mapping[str, Any], *, detect: bool = False) -> None:
@@ -73,7 +73,7 @@ def reopen(session: StudioSession, options: Mapping[str, Any], *, detect: bool =
     _start_loading(session, table, options, detect=detect)
 
 
-def retry(session: StudioSession, changes: Mapping[str, Any]) -> int:
+def retry(session: StudioSession, changes: Mapping[str, Any]) -> None:
     """Read a file that could not be opened with other options; options set before are kept."""
     table = session.source
     if table is None or table.state != "failed" or not get_read_options(table):
@@ -82,7 +82,7 @@ def retry(session: StudioSession, changes: Mapping[str, Any]) -> int:
     Policy.parse({"privacy": {"k": 2}, "source": options})
     table.read_options = options
     _start_loading(session, table, options, detect=True)
-    return session.mark_changed()
+    session.mark_changed()
 
 
 def get_bounds(session: StudioSession) -> dict[str, int | None]:
@@ -129,7 +129,7 @@ def _handle_progress(
     if session.source is not table or table.job is not job:
         return
     if job.state == "done":
-        _take_facts(session, table, options, detect, read_json(job.folder / "opening.json"))
+        _take_facts(session, table, options, detect, read_json(job.folder / "result.json"))
         if table.kind == "demo" and not options:
             session.sessions.demo = table.facts
             _share_demo(session.sessions)

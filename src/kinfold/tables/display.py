@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-NOTEBOOK_MODULE = "kinfold.release.report.notebook"
+NOTEBOOK_MODULE = "kinfold.release.report.page"
 
 
 class Displayable:

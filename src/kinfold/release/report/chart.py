@@ -22,13 +22,14 @@ from xml.etree import ElementTree
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 FONT = "Helvetica Neue, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 ELEMENTS = frozenset({"g", "path", "line", "rect", "circle", "text", "tspan", "defs", "clipPath"})
-GEOMETRY = frozenset(
-    {"transform", "d", "x", "y", "dx", "dy", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"}
+ATTRIBUTES = frozenset(
+    [
+        *("id", "clip-path", "transform", "d", "x", "y", "dx", "dy", "x1", "x2", "y1", "y2", "cx", "cy", "r"),
+        *("width", "height", "fill", "fill-opacity", "opacity", "stroke", "stroke-width", "stroke-dasharray"),
+        *("stroke-opacity", "stroke-linecap", "stroke-linejoin", "stroke-miterlimit"),
+        *("text-anchor", "font-size", "font-weight", "font-style"),
+    ]
 )
-PAINT = frozenset({"fill", "fill-opacity", "opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity"})
-LINES = frozenset({"stroke-linecap", "stroke-linejoin", "stroke-miterlimit"})
-LETTERS = frozenset({"text-anchor", "font-size", "font-weight", "font-style"})
-ATTRIBUTES = GEOMETRY | PAINT | LINES | LETTERS | {"id", "clip-path"}
 DEFAULTS = {("opacity", "1"), ("transform", "translate(0,0)"), ("stroke-width", "1"), ("font-weight", "normal")}
 LONG_DECIMALS = re.compile(r"-?\d+\.\d{3,}(?:e-?\d+)?")
 REFERENCE = re.compile(r"url\(#([\w-]+)\)")
@@ -124,8 +125,7 @@ def _compile_vega(form: str) -> tuple[str, str]:
     import vl_convert
 
     vega = vl_convert.vegalite_to_vega(form, vl_version=VEGA_LITE, config=load_theme())
-    source = vega["data"][0]
-    source["values"] = VALUES_PLACEHOLDER
+    vega["data"][0]["values"] = VALUES_PLACEHOLDER
     before, _, after = json.dumps(vega).partition(json.dumps(VALUES_PLACEHOLDER))
     return before, after
 
@@ -187,7 +187,6 @@ def load_renderer() -> None:
     import vl_convert  # noqa: F401
 
 
-@cache
 def get_script() -> str:
     """Return the script that draws specifications in a browser: it defines vega, vegaLite and vegaEmbed."""
     import vl_convert

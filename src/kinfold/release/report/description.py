@@ -6,13 +6,11 @@ numbers: how many records and how many columns are removed, and the overall info
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +28,8 @@ from kinfold.policy.rule_checks import describe_rule_counts
 from kinfold.release.release import Release
 from kinfold.release.report.facts import (
     Bins,
-    ColumnChange,
     ColumnFacts,
-    CorrelationChange,
     Facts,
-    NumberSummary,
     Shares,
     choose_labels,
     compute_edges,
@@ -49,7 +44,6 @@ from kinfold.tables.schema import AS_TEXT, Column, Kind, OrderedReading, Role
 from kinfold.tables.text_values import warn_of_formulas, warn_of_look_alikes
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-MAX_CORRELATIONS = 8  # rows of the table on the page; the audit has all
 BELOW, ABOVE = ("<", "≤", "up to", "under"), (">", "≥", "over")
 
 
@@ -105,36 +99,6 @@ def get_band_start(label: str) -> tuple[object, ...]:
         return (1 + (label == TOP), (), 0, label)
     open_end = -1 if label.startswith(BELOW) else 1 if label.startswith(ABOVE) or label.endswith("+") else 0
     return (0, (numbers[0],), open_end, tuple(numbers[1:]), label)
-
-
-def list_column_changes(numbers: Mapping[str, Mapping[str, Any]]) -> tuple[ColumnChange, ...]:
-    """Return summaries of the numeric columns, before and after if the release still has numbers."""
-    return tuple(
-        ColumnChange(name, _summarize(sides["before"]), None if sides["after"] is None else _summarize(sides["after"]))
-        for name, sides in numbers.items()
-        if sides["before"] is not None
-    )
-
-
-def _summarize(side: Mapping[str, Any]) -> NumberSummary:
-    low, middle, high = (side["quantiles"][share] for share in ("0.05", "0.5", "0.95"))
-    return NumberSummary(side["mean"], math.sqrt(side["variance"]), low, middle, high)
-
-
-def list_correlation_changes(correlations: Mapping[str, Any]) -> tuple[CorrelationChange, ...]:
-    """Return the pairs of columns whose correlation changed most, the largest change first.
-
-    >>> grid = {"columns": ["a", "b"], "before": [[1.0, 0.5], [0.5, 1.0]], "after": [[1.0, 0.25], [0.25, 1.0]]}
-    >>> list_correlation_changes(grid)
-    (CorrelationChange(first='a', second='b', before=0.5, after=0.25),)
-    """
-    names, before, after = correlations["columns"], correlations["before"], correlations["after"]
-    pairs = [
-        CorrelationChange(names[i], names[j], before[i][j], after[i][j])
-        for i, j in combinations(range(len(names)), 2)
-        if before[i][j] is not None and after[i][j] is not None
-    ]
-    return tuple(sorted(pairs, key=lambda pair: -abs(pair.after - pair.before))[:MAX_CORRELATIONS])
 
 
 class ReleaseContents:
@@ -216,8 +180,8 @@ def _compare_with_original(release: Release) -> dict[str, Any]:
     return {
         "review": release.policy.describe_review() if request.review.model_fields_set else {},
         "cautions": (*worse, *release.measures.warnings),
-        "column_changes": list_column_changes(statistics.numbers),
-        "correlation_changes": list_correlation_changes(statistics.correlations),
+        "numbers": statistics.numbers,
+        "correlations": statistics.correlations,
     }
 
 

@@ -59,36 +59,6 @@ class ColumnFacts:
 
 
 @dataclass(frozen=True)
-class NumberSummary:
-    """Five figures of a column of numbers, or of dates as text."""
-
-    mean: float | str
-    deviation: float  # in days for dates
-    low: float | str  # 5 % of the values are below
-    middle: float | str
-    high: float | str  # 5 % are above
-
-
-@dataclass(frozen=True)
-class ColumnChange:
-    """A column of numbers before and after; `after` is None if the release has no numbers."""
-
-    name: str
-    before: NumberSummary
-    after: NumberSummary | None
-
-
-@dataclass(frozen=True)
-class CorrelationChange:
-    """The correlation of two columns before and after."""
-
-    first: str
-    second: str
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
 class Facts:
     """Everything that a page shows."""
 
@@ -107,8 +77,8 @@ class Facts:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()  # warnings that need the original
-    column_changes: tuple[ColumnChange, ...] = ()
-    correlation_changes: tuple[CorrelationChange, ...] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)  # statistics of numeric columns before and after
+    correlations: Mapping[str, Any] = field(default_factory=dict)  # of these columns before and after
     review: Mapping[str, Any] = field(default_factory=dict)  # questions, answers and differences, as in the audit
     internal: bool = True
     lost: float | None = None  # overall information loss, 0 to 1: also on the public page
@@ -119,8 +89,9 @@ class Facts:
         """Return the facts for the public page."""
         released = [column for column in self.columns if column.released is not None]
         columns = tuple(replace(column, original=None, lost=None, changed=None) for column in released)
-        nothing: dict[str, Any] = dict.fromkeys(("notes", "cautions", "column_changes", "correlation_changes"), ())
-        return replace(self, records=None, columns=columns, measures={}, review={}, **nothing, internal=False)
+        empty: dict[str, Any] = {key: {} for key in ("measures", "numbers", "correlations", "review")}
+        empty |= {"notes": (), "cautions": ()}
+        return replace(self, records=None, columns=columns, **empty, internal=False)
 
 
 Floats: TypeAlias = NDArray[np.float64]

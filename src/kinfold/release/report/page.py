@@ -1,34 +1,35 @@
-"""Report pages: self-contained HTML files.
+"""Report pages and notebook displays: self-contained HTML.
 
     facts (for the public page: without the original)
       -> charts drawn as SVG, findings as sentences, measures as rows of tables
       -> one template; everything that is not markup is escaped
 
 A page has no script and loads nothing. Its content security policy allows only the style sheet inside it, by hash.
-The same facts give the same bytes. The catalogue of measures is passed in; a measure that it does not have is shown by
-its key.
+The same facts give the same bytes. A notebook shows a release, a verdict, measures, a profile or a comparison as one
+element with its own style.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeAlias
+from itertools import combinations, count
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kinfold.errors import plural
-from kinfold.measures.measure_table import MeasureEntry
+from kinfold.measures.measure_table import CATALOGUE
 from kinfold.release.report import sentences
-from kinfold.release.report.chart import draw
+from kinfold.release.report.chart import Chart, draw
 from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column
 from kinfold.release.report.facts import ColumnFacts, Facts
-from kinfold.release.report.sentences import LIMITS
+from kinfold.release.report.sentences import LIMITS, mark_name
 from kinfold.release.report.wording import (
     NO_VALUE,
     format_count,
@@ -42,6 +43,10 @@ from kinfold.release.report.wording import (
     make_visible,
 )
 
+if TYPE_CHECKING:
+    from kinfold.models.verdict import Verdict
+    from kinfold.release.release import Release
+
 GROUP_TEXTS = {
     "risk": ("Risk that remains", "What an attacker can do who knows the original quasi-identifiers, or some of them."),
     "loss": ("Information lost", "The difference between the released and the original quasi-identifiers."),
@@ -52,70 +57,53 @@ SHOWN_ELSEWHERE = frozenset(
     {"columns", "records", "released", "suppressed", "classes", "k", "l", "t", "p", "alpha"}
     | {"measures", "asked", "method", "start", "steps", "seconds", "notes", "shift", "structure"}
 )
+MAX_CORRELATIONS = 8  # rows of the table on the page; the audit has all
+MAX_CHARTED_COLUMNS = 12  # columns with charts in a notebook
 
 
-Catalogue: TypeAlias = Mapping[str, MeasureEntry]  # by key of the JSON contract: "risk.linkage"
+def group_measures(measures: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the measures by group: risk, loss, plausibility, then all others.
 
-
-@dataclass(frozen=True)
-class MeasureRow:
-    """One row: a title, its meaning, and a value, or one value per column."""
-
-    title: str
-    meaning: str
-    value: str
-    parts: tuple[tuple[str, str], ...] = ()
-    scale: str = ""  # "0 to 1; less is better."
-    before: str = ""  # value of the original
-
-
-@dataclass(frozen=True)
-class MeasureGroup:
-    """Related measures, and the titles of those that do not apply to this table."""
-
-    title: str
-    text: str
-    rows: tuple[MeasureRow, ...]
-    absent: tuple[str, ...]
-
-
-def group_measures(measures: Mapping[str, Any], catalogue: Catalogue) -> list[MeasureGroup]:
-    """Return the measures by group: risk, loss, plausibility, then all others."""
+    A group has a title, a text, rows, and the titles of measures that do not apply to this table.
+    """
     nested = {key: value for key, value in measures.items() if isinstance(value, Mapping)}
     before = {key.removesuffix(BEFORE_SUFFIX): nested.pop(key) for key in tuple(nested) if key.endswith(BEFORE_SUFFIX)}
     rest = {key: value for key, value in measures.items() if not isinstance(value, Mapping)}
-    named = [key for key in dict.fromkeys((*GROUP_TEXTS, *nested)) if key in nested and key not in SHOWN_ELSEWHERE]
     groups = []
-    for key in (*named, ""):
-        group = nested[key] if key else {name: value for name, value in rest.items() if name not in SHOWN_ELSEWHERE}
-        texts = GROUP_TEXTS.get(key, (make_visible(key).capitalize() if key else "Other measures", ""))
-        prefix = f"{key}." if key else ""
-        rows = tuple(_list_rows(group, before.get(key, {}), prefix, catalogue))
-        absent = tuple(_get_title(prefix, name, catalogue) for name, value in group.items() if _is_empty(value))
-        groups.append(MeasureGroup(*texts, rows, absent))
-    return [each for each in groups if each.rows or each.absent]
+    for key in dict.fromkeys((*GROUP_TEXTS, *nested, "")):
+        group = nested.get(key, {}) if key else rest
+        values = {name: value for name, value in group.items() if name not in SHOWN_ELSEWHERE}
+        title, text = GROUP_TEXTS.get(key, (make_visible(key).capitalize() if key else "Other measures", ""))
+        path = f"{key}." if key else ""
+        rows = [
+            _describe_measure(path, name, value, before.get(key, {}).get(name))
+            for name, value in values.items()
+            if not _is_empty(value)
+        ]
+        absent = [_get_title(path, name) for name, value in values.items() if _is_empty(value)]
+        if (rows or absent) and key not in SHOWN_ELSEWHERE:
+            groups.append({"title": title, "text": text, "rows": rows, "absent": absent})
+    return groups
 
 
-def _list_rows(
-    measures: Mapping[str, Any], before: Mapping[str, Any], prefix: str, catalogue: Catalogue
-) -> Iterator[MeasureRow]:
-    for key, value in measures.items():
-        if _is_empty(value) or key in SHOWN_ELSEWHERE:
-            continue
-        entry = catalogue.get(prefix + key)
-        title, meaning = _get_title(prefix, key, catalogue), entry.meaning if entry else ""
-        scale = f"{entry.range[:1].upper()}{entry.range[1:]}; {entry.better} is better." if entry else ""
-        original = _describe_original(before.get(key))
-        if isinstance(value, Mapping) and value:
-            parts = tuple((make_visible(str(part)), _format_measure(number)) for part, number in value.items())
-            yield MeasureRow(title, meaning, "", parts, scale, original)
-        else:
-            yield MeasureRow(title, meaning, _format_measure("none" if value == {} else value), (), scale, original)
+def _describe_measure(path: str, name: str, value: Any, before: Any) -> dict[str, Any]:
+    """Return a row: a title, its meaning and scale, a value or one value per column, and the value of the original.
+
+    A measure that the catalogue does not have is shown by its key.
+    """
+    entry = CATALOGUE.get(path + name)
+    by_column = isinstance(value, Mapping) and bool(value)
+    return {
+        "title": _get_title(path, name),
+        "meaning": entry.meaning if entry else "",
+        "scale": f"{entry.range[:1].upper()}{entry.range[1:]}; {entry.better} is better." if entry else "",
+        "value": "" if by_column else _format_measure("none" if value == {} else value),
+        "parts": [(make_visible(str(part)), _format_measure(v)) for part, v in value.items()] if by_column else [],
+        "before": "" if _is_empty(before) else _format_original(before),
+    }
 
 
-def _describe_original(value: object) -> str:
-    if _is_empty(value):
-        return ""
+def _format_original(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{make_visible(str(part))} {_format_measure(number)}" for part, number in value.items())
     return _format_measure(value)
@@ -131,9 +119,9 @@ def _format_measure(value: object) -> str:
     return format_number(value)
 
 
-def _get_title(prefix: str, key: str, catalogue: Catalogue) -> str:
-    entry = catalogue.get(prefix + key)
-    return entry.title if entry else make_visible(key).replace("_", " ")
+def _get_title(path: str, name: str) -> str:
+    entry = CATALOGUE.get(path + name)
+    return entry.title if entry else make_visible(name).replace("_", " ")
 
 
 ROLE_TEXTS = {
@@ -149,48 +137,28 @@ ROLE_TEXTS = {
 }
 
 
-@dataclass(frozen=True)
-class Card:
-    """One column on the page."""
-
-    facts: ColumnFacts
-    charts: tuple[Markup, ...]
-    remarks: tuple[str, ...]  # not in the charts
-
-
-@dataclass(frozen=True)
-class RoleSection:
-    """The columns of one role."""
-
-    title: str
-    text: str
-    cards: tuple[Card, ...]
-
-    @property
-    def compares(self) -> bool:
-        """Whether a chart shows original values."""
-        return any(card.facts.original is not None for card in self.cards)
-
-
-def write_page(facts: Facts, catalogue: Catalogue | None = None) -> str:
-    """Return the page as HTML; a public page is built without anything about the original.
-
-    The catalogue gives titles and meanings of measures; without it they are shown by their keys.
-    """
+def write_page(facts: Facts) -> str:
+    """Return the page as HTML; a public page is built without anything about the original."""
     visible = facts if facts.internal else facts.public()
     return render_page(
         "page.html.j2",
         facts=visible,
         title=make_visible(visible.title) if visible.title.strip() else "Untitled table",
         holds=sentences.holds(visible),
-        parts=list(_list_sections(visible)),
-        sizes=_draw_class_sizes(visible),
+        sections=list(_list_sections(visible)),
+        sizes=_draw_class_sizes(visible, "class-sizes"),
         key_numbers=_list_key_numbers(visible),
         costs=_list_costs(visible),
         shift=visible.measures.get("loss", {}).get("shift", {}),
         structure=visible.measures.get("structure", {}),
-        measures=group_measures(visible.measures, catalogue or {}),
-        singled=_find_unique_columns(visible),
+        column_changes=[
+            (name, summarize_numbers(sides["before"]), summarize_numbers(sides["after"]))
+            for name, sides in visible.numbers.items()
+            if sides["before"] is not None
+        ],
+        correlation_changes=list_correlation_changes(visible.correlations),
+        measures=group_measures(visible.measures),
+        unique_columns=describe_unique_columns(visible),
         limits=LIMITS,
     )
 
@@ -204,19 +172,28 @@ def render_page(template: str, **values: object) -> str:
     return html.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be encoded
 
 
-def _list_sections(facts: Facts) -> Iterator[RoleSection]:
-    columns_by_role = {role: [column for column in facts.columns if column.role == role] for role in ROLE_TEXTS}
-    columns_by_role["other"] += [column for column in facts.columns if column.role not in ROLE_TEXTS]
-    number = 0
-    for role, columns in columns_by_role.items():
-        cards = []
-        for column in columns:
-            number += 1
-            drawn = (draw(chart, f"column-{number}-{i}") for i, chart in enumerate(chart_column(column), start=1))
-            charts = tuple(Markup(svg) for svg in drawn)  # noqa: S704  cleaned in chart.py
-            cards.append(Card(column, charts, tuple(_list_remarks(column))))
+def _list_sections(facts: Facts) -> Iterator[dict[str, Any]]:
+    """Yield the columns of each role: title, text, whether a chart shows original values, and a card per column."""
+    number = count(1)
+    for role, (title, text) in ROLE_TEXTS.items():
+        columns = [
+            column for column in facts.columns if role == (column.role if column.role in ROLE_TEXTS else "other")
+        ]
+        cards = [
+            {"facts": column, "charts": _draw_column(column, next(number)), "remarks": list(_list_remarks(column))}
+            for column in columns
+        ]
         if cards:
-            yield RoleSection(*ROLE_TEXTS[role], tuple(cards))
+            compares = any(column.original is not None for column in columns)
+            yield {"title": title, "text": text, "compares": compares, "cards": cards}
+
+
+def _draw_column(column: ColumnFacts, number: int) -> list[Markup]:
+    return [_draw_chart(chart, f"column-{number}-{i}") for i, chart in enumerate(chart_column(column), start=1)]
+
+
+def _draw_chart(chart: Chart, ident: str) -> Markup:
+    return Markup(draw(chart, ident))  # noqa: S704  cleaned in chart.py
 
 
 def _list_remarks(column: ColumnFacts) -> Iterator[str]:
@@ -232,10 +209,10 @@ def _list_remarks(column: ColumnFacts) -> Iterator[str]:
         yield f"Singles out {format_share(column.singles_out)} of the records."
 
 
-def _draw_class_sizes(facts: Facts) -> Markup:
+def _draw_class_sizes(facts: Facts, ident: str) -> Markup:
     k = max((int(finding.asked) for finding in facts.findings if finding.model == "k"), default=0)
     chart = chart_class_sizes(facts.class_sizes, k)
-    return Markup(draw(chart, "class-sizes")) if chart else Markup("")  # noqa: S704  cleaned in chart.py
+    return _draw_chart(chart, ident) if chart else Markup("")
 
 
 def _list_key_numbers(facts: Facts) -> list[tuple[str, str]]:
@@ -273,19 +250,38 @@ def _list_costs(facts: Facts) -> list[tuple[str, str, str]]:
     ]
 
 
-def _find_unique_columns(facts: Facts) -> list[ColumnFacts]:
-    """Return the columns that make records unique, the worst first."""
-    columns = [column for column in facts.columns if column.singles_out > 0]
-    return sorted(columns, key=lambda column: -column.singles_out)
+def summarize_numbers(side: Mapping[str, Any] | None) -> dict[str, float | str] | None:
+    """Return the figures of a column of numbers by title; None if the release has no numbers."""
+    if side is None:
+        return None
+    low, middle, high = (side["quantiles"][share] for share in ("0.05", "0.5", "0.95"))
+    deviation = math.sqrt(side["variance"])  # in days for dates
+    return {"Mean": side["mean"], "Deviation": deviation, "5%": low, "Median": middle, "95%": high}
 
 
-def describe_unique_columns(facts: Facts) -> list[str]:
-    """Return a warning for each column that makes records unique."""
-    return [
-        f"'{column.name}' is released as it is. {format_share(column.singles_out)} of the records have a value that no "
-        "other record has."
-        for column in _find_unique_columns(facts)
+def list_correlation_changes(correlations: Mapping[str, Any]) -> list[tuple[str, str, float, float]]:
+    """Return the pairs of columns whose correlation changed most: both names, the correlation before and after.
+
+    >>> grid = {"columns": ["a", "b"], "before": [[1.0, 0.5], [0.5, 1.0]], "after": [[1.0, 0.25], [0.25, 1.0]]}
+    >>> list_correlation_changes(grid)
+    [('a', 'b', 0.5, 0.25)]
+    """
+    if not correlations:
+        return []
+    names, before, after = correlations["columns"], correlations["before"], correlations["after"]
+    pairs = [
+        (names[i], names[j], before[i][j], after[i][j])
+        for i, j in combinations(range(len(names)), 2)
+        if before[i][j] is not None and after[i][j] is not None
     ]
+    return sorted(pairs, key=lambda pair: -abs(pair[3] - pair[2]))[:MAX_CORRELATIONS]
+
+
+def describe_unique_columns(facts: Facts) -> list[Markup]:
+    """Return a warning for each column that makes records unique, the worst first."""
+    text = Markup("{} is released as it is. {} of the records have a value that no other record has.")
+    columns = sorted(facts.columns, key=lambda column: -column.singles_out)
+    return [text.format(mark_name(c.name), format_share(c.singles_out)) for c in columns if c.singles_out > 0]
 
 
 @cache
@@ -320,3 +316,62 @@ def write_reproduction_page(facts: Mapping[str, Any], charts: Mapping[str, Seque
     """Return the page of a reproduction; `charts` are SVG by exhibit."""
     drawn = {name: [Markup(svg) for svg in svgs] for name, svgs in charts.items()}  # noqa: S704  cleaned in chart.py
     return render_page("reproduction.html.j2", facts=facts, charts=drawn)
+
+
+_element_numbers = count(1)  # element ids must be unique in a notebook
+
+
+def draw_value(kind: str, values: Mapping[str, Any]) -> str:
+    """Return an HTML element for a notebook: a release, a verdict, measures, a profile or a comparison."""
+    if kind == "release":
+        context = _show_release(values["release"])
+    elif kind == "verdict":
+        context = _show_verdict(values["verdict"])
+    elif kind == "measures":
+        context = _show_measures(values)
+    elif kind == "comparison":
+        context = {"comparison": values["facts"], "map": _draw_chart(values["map"], _make_ident())}
+    else:
+        context = dict(values)
+    return get_environment().get_template("notebook.html.j2").render(kind=kind, **context)
+
+
+def _make_ident() -> str:
+    return f"kinfold-{next(_element_numbers)}"
+
+
+def _show_release(release: Release) -> dict[str, Any]:
+    from kinfold.release.report.description import ReleaseContents, describe
+
+    facts = describe(ReleaseContents(release), internal=True)
+    quasi = [column for column in facts.columns if column.role == "quasi-identifier"][:MAX_CHARTED_COLUMNS]
+    return {
+        "headline": sentences.write_headline(facts),
+        "holds": sentences.holds(facts),
+        "made_by": release.method_summary,
+        "sizes": _draw_class_sizes(facts, _make_ident()),
+        "columns": [(each.name, [_draw_chart(c, _make_ident()) for c in chart_column(each)]) for each in quasi],
+        **_show_measures(release.measures.to_dict()),
+    }
+
+
+def _show_verdict(verdict: Verdict) -> dict[str, Any]:
+    findings = (*verdict.findings, *verdict.people)
+    facts = Facts("", findings, None, verdict.records, None, verdict.classes, (), "", "", (), "")
+    headline = "These rows cannot be checked." if verdict.problems else sentences.write_headline(facts)
+    return {"headline": headline, "holds": verdict.holds, "findings": findings, "verdict": verdict}
+
+
+def _show_measures(values: Mapping[str, Any]) -> dict[str, Any]:
+    loss, before, after = values["loss"], values["risk_before"], values["risk"]
+    changed = loss["changed"] or {}
+    return {
+        "lost": None if loss["overall"] is None else format_share(loss["overall"]),
+        "by_column": [(name, lost, changed.get(name)) for name, lost in (loss["by_column"] or {}).items()],
+        "risks": [
+            (title, before[key], after[key])
+            for title, key in (("Highest risk of a record", "prosecutor_max"), ("Mean risk", "prosecutor_mean"))
+            if before[key] is not None and after[key] is not None
+        ],
+        "notes": list(values["notes"]),
+    }

@@ -10,7 +10,7 @@ Label boxes are upper estimates of what a browser draws. Cost: blocks times plac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import cos, hypot, pi, sin
 
@@ -44,21 +44,6 @@ class LabelPlace:
         left, top, right, bottom = self.box
         x = {"left": left, "right": right, "center": (left + right) / 2}[self.align]
         return x, (top + bottom) / 2
-
-
-def find_places(
-    points: Callable[[int], Sequence[Point]], names: Sequence[str], width: float
-) -> tuple[int, list[LabelPlace | None]]:
-    """Return the smallest height at which every label has a place, and the places.
-
-    `points` returns the points of the map at a height.
-    """
-    chosen: list[LabelPlace | None] = []
-    for height in MAP_HEIGHTS:
-        chosen = place_labels(points(height), names, (width, float(height)))
-        if None not in chosen:
-            break
-    return height, chosen
 
 
 def place_labels(points: Sequence[Point], names: Sequence[str], size: tuple[float, float]) -> list[LabelPlace | None]:
@@ -176,13 +161,12 @@ class Trial:
     loss: float
 
 
-def find_pareto_front(trials: Sequence[Trial]) -> list[bool]:
-    """Return for each trial whether no other beats it.
+def find_pareto_front(costs: Sequence[tuple[float, float]]) -> list[bool]:
+    """Return for each pair of risk and loss whether no other beats it.
 
-    >>> find_pareto_front([Trial("a", 3, 0.5, 0.1), Trial("a", 5, 0.2, 0.3), Trial("b", 5, 0.5, 0.3)])
+    >>> find_pareto_front([(0.5, 0.1), (0.2, 0.3), (0.5, 0.3)])
     [True, True, False]
     """
-    costs = [(trial.risk, trial.loss) for trial in trials]
     return [not any(a <= risk and b <= loss and (a, b) != (risk, loss) for a, b in costs) for risk, loss in costs]
 
 
@@ -192,14 +176,17 @@ def chart_trials(
     """Return the map of the trials; `risk` and `loss` are axis titles, `width` is in pixels."""
     most_risk = 1.08 * max((trial.risk for trial in trials), default=0.0) or 1.0
     most_loss = 1.08 * max((trial.loss for trial in trials), default=0.0) or 1.0
-    best = find_pareto_front(trials)
+    best = find_pareto_front([(trial.risk, trial.loss) for trial in trials])
     order = sorted(range(len(trials)), key=lambda i: not best[i])  # the front first
     named = [trials[i] for i in order]
 
     def points(height: int) -> list[Point]:
         return [(width * trial.loss / most_loss, height * (1 - trial.risk / most_risk)) for trial in named]
 
-    height, chosen = find_places(points, [_name_trial(trial) for trial in named], width)
+    for height in MAP_HEIGHTS:  # the smallest at which every label has a place, or the largest
+        chosen = place_labels(points(height), [_name_trial(trial) for trial in named], (width, height))
+        if None not in chosen:
+            break
     rows = [
         _build_row(trial, best[i], point, place)
         for i, trial, point, place in zip(order, named, points(height), chosen, strict=True)

@@ -12,13 +12,7 @@ from markupsafe import Markup
 from kinfold.errors import plural
 from kinfold.models import Finding
 from kinfold.release.report.facts import Facts
-from kinfold.release.report.wording import (
-    format_count,
-    format_distinct,
-    format_number,
-    format_share,
-    make_visible,
-)
+from kinfold.release.report.wording import format_count, format_distinct, format_number, format_share, make_visible
 
 LIMITS = {
     16: "Several releases about the same people can be combined.",

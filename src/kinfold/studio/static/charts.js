@@ -2,7 +2,6 @@
 // The bundle is a megabyte, so it is loaded with the first chart.
 
 import { h } from "./dom.js";
-import { makeChartTheme } from "./chart_theme.js";
 import { repaintChart } from "./repaint.js";
 import { getColours, isDark } from "./theme.js";
 
@@ -102,4 +101,33 @@ export function spark(heights, label) {
     },
     bars,
   );
+}
+
+const FONT = "Helvetica Neue, Arial, Liberation Sans, Noto Sans, DejaVu Sans, sans-serif";
+
+// The theme of every chart: fonts, thin axes, no frame, colours of the page.
+function makeChartTheme(colours) {
+  const quiet = { labelColor: colours.soft, titleColor: colours.soft, titleFontWeight: "normal" };
+  const small = { labelFontSize: 11, titleFontSize: 11 };
+  return {
+    background: null,
+    aria: false,
+    font: FONT,
+    view: { stroke: null },
+    range: { category: [colours.before, colours.after, colours.alarm, colours["before-edge"], colours.edge] },
+    axis: { domain: false, ticks: false, grid: false, labelPadding: 6, ...quiet, ...small },
+    axisX: {
+      domain: true,
+      domainColor: colours.edge,
+      ticks: true,
+      tickColor: colours.edge,
+      tickSize: 4,
+      labelFlush: true,
+      labelOverlap: "greedy",
+      labelSeparation: 6,
+    },
+    axisY: { grid: true, gridColor: colours.line, gridWidth: 1 },
+    text: { color: colours.ink, fontSize: 11 },
+    legend: { labelColor: colours.ink, titleColor: colours.soft, titleFontWeight: "normal", symbolSize: 70, ...small },
+  };
 }

@@ -30,6 +30,33 @@ export const ENCODINGS = ["utf-8", "utf-16", "latin-1", "windows-1252"];
 
 export const STATES = { queued: "waiting", running: "running", done: "done", failed: "failed", cancelled: "cancelled" };
 
+/** Hints for keys of the policy, and for each value of some keys. */
+export const HINTS = {
+  unit: "The promises hold for people, even if a person has several rows.",
+  refine: "Keeps the promises and loses less information; takes the given number of seconds.",
+  prove: "Seconds after the run to prove how far the loss is from the minimum: the bound in the loss curve.",
+  suppression: "At most this many records, or this share of them, may be suppressed.",
+  missing: {
+    refuse: "The run stops, so that you can decide.",
+    separate: "Records that lack the same values form their own classes.",
+    mean: "Missing values are released as the mean of their class, and the report says so.",
+    drop: "Records with a missing value are dropped.",
+  },
+  average: {
+    mean: "The mean of the class.",
+    median: "The middle value of the class.",
+    "convex-median": "The middle value, weighted so that the spread of an ordered scale is kept.",
+    mode: "The most frequent value of the class.",
+    generalize: "The narrowest true statement about the whole class.",
+    suppress: "The value if the whole class has it; otherwise it is missing.",
+  },
+  others: {
+    refuse: "A column that the policy does not name stops the run.",
+    release: "Columns that the policy does not name are released unchanged.",
+    drop: "Columns that the policy does not name are dropped.",
+  },
+};
+
 /** Stages of a run; a stage that is not listed is part of planning. */
 const STAGES = {
   queued: "waiting in the queue",

@@ -2,8 +2,9 @@
 
 import { h } from "../dom.js";
 import { app, decide, getProblems } from "../store.js";
+import { HINTS } from "../texts.js";
 import { choiceField, field, numberField, select } from "./fields.js";
-import { getChoices, getTexts } from "./promises.js";
+import { getChoices } from "./promises.js";
 
 /** Return the form of the method. */
 export function method(complete, methods) {
@@ -16,10 +17,14 @@ export function method(complete, methods) {
       {
         id: "f-method-name",
         label: "Method",
-        hint: sentenceOf(complete.method.name),
+        hint: describeMethod(chosen),
         problems: getProblems("method", "name"),
       },
-      select(methodChoices(methods), complete.method.name, (event) => change(event.target.value, methods)),
+      select(
+        methods.map((one) => one.name),
+        complete.method.name,
+        (event) => change(event.target.value, methods),
+      ),
     ),
     refinement(complete.method),
     generalizes
@@ -27,7 +32,7 @@ export function method(complete, methods) {
       : numberField({
           path: ["method", "prove"],
           label: "Proof, in seconds",
-          hint: getTexts().keys?.prove,
+          hint: HINTS.prove,
           value: complete.method.prove,
           min: 0,
         }),
@@ -35,12 +40,12 @@ export function method(complete, methods) {
       ? numberField({
           path: ["method", "suppression"],
           label: "Records that may be suppressed",
-          hint: getTexts().keys?.suppression ?? "A whole number is a count, a fraction a share of the records.",
+          hint: HINTS.suppression,
           value: complete.method.suppression,
           min: 0,
         })
       : null,
-    chosen?.objectives?.length
+    chosen?.objectives.length
       ? choiceField({
           path: ["method", "objective"],
           label: "Objective to minimize",
@@ -59,11 +64,9 @@ export function method(complete, methods) {
   );
 }
 
-function sentenceOf(name) {
-  const texts = getTexts().methods?.find((one) => one.name === name);
-  const sentence = texts?.sentence ?? "";
-  const needs = texts?.needs ?? [];
-  if (!sentence) return "";
+function describeMethod(chosen) {
+  if (!chosen) return "";
+  const { sentence, needs } = chosen;
   return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.${needs.length ? ` Needs ${needs.join("; ")}.` : ""}`;
 }
 
@@ -76,17 +79,12 @@ function change(name, methods) {
   return decide([[["method", "name"], name], ...own.map((key) => [["method", key], null])], true);
 }
 
-function methodChoices(methods) {
-  const names = methods.map((one) => one.name);
-  return names.includes("auto") ? names : ["auto", ...names];
-}
-
 function refinement(decided) {
   const value = decided.refine;
   const fixed = decided.refine_steps !== null && decided.refine_steps !== undefined;
   const hint = fixed
     ? `Repeats ${decided.refine_steps} steps, as method.refine_steps requires.`
-    : (getTexts().keys?.refine ?? "Seconds of search for better classes; 0: none, auto: by the size of the table.");
+    : HINTS.refine;
   return numberField({ path: ["method", "refine"], label: "Refinement, in seconds", hint, value, type: "text" });
 }
 
@@ -99,7 +97,7 @@ export function output(complete) {
     choiceField({
       path: ["output", "others"],
       label: "Columns without a role",
-      hint: getTexts().others?.[out.others],
+      hint: HINTS.others[out.others],
       value: out.others,
       choices: getChoices("others"),
     }),

@@ -52,7 +52,7 @@ function status(draft) {
   return h(
     "div",
     { class: "line" },
-    h("p", { class: "alarm small" }, "The text is not valid. The form shows the last valid policy; runs are off."),
+    h("p", { class: "alarm small" }, "The text is not valid. The form shows the last valid policy; runs are blocked."),
     button("Go back to it", dropDraft, { slim: true }),
   );
 }

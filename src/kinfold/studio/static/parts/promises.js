@@ -2,18 +2,16 @@
 
 import { h } from "../dom.js";
 import { decide, query, getProblems } from "../store.js";
+import { HINTS } from "../texts.js";
 import { choiceField, decideNumber, makeId, numberField, select } from "./fields.js";
 
-/** Return the meaning of a promise and the remaining risk. */
-function meaning(letter) {
-  const words = getTexts();
-  const texts = words.now?.[letter] ?? words.models?.[letter];
-  return texts ? [texts.sentence, texts.leaves].filter(Boolean).join(" ") : null;
-}
-
-/** Return the texts of the choices, from the server. */
+/** Return the choices of the policy and the meaning of its promises, from the server. */
 export function getTexts() {
   return query("/api/words").value ?? {};
+}
+
+function meaning(letter) {
+  return getTexts().promises?.[letter];
 }
 
 /** Return the allowed values of a key. */
@@ -40,8 +38,8 @@ export function promises(complete, columns) {
       }),
       choiceField({
         path: ["privacy", "unit"],
-        label: "Counted are",
-        hint: privacy.unit ? getTexts().keys?.unit : "Choose a column if a person has several rows.",
+        label: "What k counts",
+        hint: privacy.unit ? HINTS.unit : "Choose a column if a person has several rows.",
         value: privacy.unit,
         choices: names.map((name) => [name, `people, by ${name}`]),
         none: "rows",

@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { app, decide } from "../store.js";
+import { HINTS } from "../texts.js";
 import { choiceField, numberField } from "./fields.js";
 import { getChoices, getTexts } from "./promises.js";
 import { button } from "./sections.js";
@@ -44,7 +45,7 @@ export function recoding(column) {
         choiceField({
           path: path("missing"),
           label: "Missing values",
-          hint: getTexts().missing?.[declared.missing ?? "refuse"],
+          hint: HINTS.missing[declared.missing ?? "refuse"],
           value: declared.missing ?? "refuse",
           choices: getChoices("missing"),
         }),
@@ -52,7 +53,7 @@ export function recoding(column) {
         choiceField({
           path: path("average"),
           label: "Released value of a class",
-          hint: getTexts().average?.[declared.average] ?? "For methods that form classes of similar records.",
+          hint: HINTS.average[declared.average] ?? "For methods that form classes of similar records.",
           value: declared.average ?? "",
           choices: getTexts().averages_by_type?.[type] ?? [],
           none: "default",

@@ -46,7 +46,7 @@ export function runMap() {
 }
 
 function pick(points, datum) {
-  const point = points.find((one) => one.run === datum.run || (one.risk === datum.risk && one.loss === datum.loss));
+  const point = points.find((one) => one.risk === datum.risk && one.loss === datum.loss);
   if (point) go("explore", point.run);
 }
 

@@ -43,7 +43,7 @@ function isOff(different) {
   return h(
     "div",
     { class: "line", id: "run-off", role: "status" },
-    h("p", { class: "alarm small" }, `Runs are off: ${different.join("; ")}.`),
+    h("p", { class: "alarm small" }, `No run can be started: ${different.join("; ")}.`),
     button("Go back to the last valid policy", discard, { slim: true }),
   );
 }
@@ -103,7 +103,7 @@ function outcomeOf(one) {
       one.problems.map((problem) => h("li", { class: "alarm" }, describeProblem(problem))),
     );
   if (one.state !== "done")
-    return h("p", { class: "soft small" }, `After ${duration(one.seconds)}. Nothing was kept of it.`);
+    return h("p", { class: "soft small" }, `After ${duration(one.seconds)}. Nothing of it was kept.`);
   const { summary } = one;
   return [
     h("p", {}, summary.headline),

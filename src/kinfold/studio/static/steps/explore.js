@@ -75,7 +75,7 @@ function details(runs) {
     section(
       "risk",
       "Records at risk",
-      "The probability to find each record by its quasi-identifiers. This shows the original: keep it private.",
+      "The probability of finding each record by its quasi-identifiers. This shows the original: keep it private.",
       showSideBySide(runs, runRecords),
     ),
     section(

@@ -6,7 +6,7 @@ import { plural } from "../numbers.js";
 import { problemList } from "../parts/fields.js";
 import { policyEditor } from "../parts/policy_editor.js";
 import { method, output } from "../parts/method_form.js";
-import { promises, getTexts } from "../parts/promises.js";
+import { promises } from "../parts/promises.js";
 import { runner } from "../parts/run_view.js";
 import { stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
 import { app, query } from "../store.js";
@@ -42,7 +42,7 @@ export function protectStep() {
         "div",
         { class: "policy-side" },
         h("h2", {}, "Policy"),
-        h("p", { class: "soft small" }, "The same as the form, as a text for the command. Edit either."),
+        h("p", { class: "soft small" }, "The settings of the form as a text, for the command. You can edit either."),
         policyEditor(session.policy),
       ),
     ),
@@ -57,10 +57,6 @@ function sentence(complete, problems, known) {
       ["They are listed below, and shown at their fields and lines."],
       true,
     );
-  const words = getTexts();
   const units = complete.privacy.unit ? "people" : "records";
-  return verdict(
-    words.sentence ?? `At least ${complete.privacy.k} ${units} will share every combination of quasi-identifiers.`,
-    words.further ?? [],
-  );
+  return verdict(`At least ${complete.privacy.k} ${units} will share every combination of quasi-identifiers.`);
 }

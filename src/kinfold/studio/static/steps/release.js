@@ -54,7 +54,7 @@ export function releaseStep() {
     section(
       "limits",
       "Not promised",
-      "What no table of this kind can promise.",
+      "What no anonymized table can promise.",
       h(
         "ul",
         {},
