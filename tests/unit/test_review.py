@@ -183,6 +183,12 @@ def test_open_questions_are_listed_with_what_was_seen() -> None:
     )
 
 
+def test_the_name_of_a_column_may_have_dots() -> None:
+    question = {**ROLE, "sets": "columns.flc.grp.role", "answer": "remove"}
+    policy = Policy.parse({**VALUES, "review": {"role": question}})
+    assert policy.columns["flc.grp"].removed
+
+
 def test_a_policy_without_questions_asks_nothing() -> None:
     policy = Policy.parse(VALUES).answer({}, accept_proposal=True)
     policy.review.require_answers()

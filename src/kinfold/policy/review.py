@@ -29,7 +29,7 @@ def _check_key(text: str) -> str:
     return text
 
 
-class Question(Section):
+class ReviewQuestion(Section):
     """[review.NAME]: a question that only the data holder can answer."""
 
     question: Text
@@ -63,34 +63,34 @@ class Proposal(Section):
     """[review.proposal]: what was proposed, to compare with the policy."""
 
     unit: str | None = None
-    roles: dict[str, str] = Field(default_factory=dict)
     questions: tuple[str, ...] = ()
+    roles: dict[str, str] = Field(default_factory=dict)  # of each column
 
 
 class Review(Section):
     """[review]: the questions by name, the reviewer who answers them, and the proposal."""
 
-    FURTHER_KEYS: ClassVar = Question
+    FURTHER_KEYS: ClassVar = ReviewQuestion
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Question] = Field(init=False)
+    __pydantic_extra__: dict[str, ReviewQuestion] = Field(init=False)
 
     reviewer: str | None = None
     accept_proposal: StrictBool = False  # open questions are answered as proposed
     proposal: Proposal | None = None
 
     @property
-    def questions(self) -> dict[str, Question]:
+    def questions(self) -> dict[str, ReviewQuestion]:
         """The questions by name."""
         return dict(self.__pydantic_extra__ or {})
 
     @property
-    def open_questions(self) -> dict[str, Question]:
+    def open_questions(self) -> dict[str, ReviewQuestion]:
         """The questions without an answer, unless all proposals are accepted."""
         return {} if self.accept_proposal else self._unanswered
 
     @property
-    def _unanswered(self) -> dict[str, Question]:
+    def _unanswered(self) -> dict[str, ReviewQuestion]:
         return {name: each for name, each in self.questions.items() if not each.answer}
 
     @property
@@ -146,7 +146,7 @@ def _to_answer(value: Any) -> str:
     return NONE if value is None else str(value)
 
 
-def _describe_question(name: str, question: Question) -> Problem:
+def _describe_question(name: str, question: ReviewQuestion) -> Problem:
     """Return an open question as a problem, with what was seen and proposed, and how to answer it."""
     seen = (f"seen: {question.seen}",) if question.seen else ()
     proposed = f"proposed: {question.proposed}; answers: {', '.join(question.answers)}"
@@ -165,7 +165,7 @@ def apply_answers(values: Mapping[str, Any]) -> Mapping[str, Any]:
         if name in Review.model_fields:
             continue
         try:
-            question = Question.model_validate(section)
+            question = ReviewQuestion.model_validate(section)
         except ValidationError:
             continue
         if question.answer or accepted:
@@ -182,13 +182,22 @@ def find_answered(values: Mapping[str, Any], path: KeyPath) -> str | None:
     return next((name for name, each in questions.items() if parse_key(str(each.get("sets"))) == path), None)
 
 
-def _list_changes(values: Mapping[str, Any], question: Question, answer: str) -> dict[KeyPath, Any]:
+def _list_changes(values: Mapping[str, Any], question: ReviewQuestion, answer: str) -> dict[KeyPath, Any]:
     """Return the keys that an answer sets: none if the proposal stands already."""
-    path = parse_key(question.sets)
+    path = _find_path(values, question.sets)
     others = [_to_texts(_to_value(each)) for each in question.answers if each != answer]
     if answer == question.proposed and _to_texts(_get_value(values, path)) not in others:
         return {}
     return {path: _to_value(answer)}
+
+
+def _find_path(values: Mapping[str, Any], key: str) -> KeyPath:
+    """Return the path of a key; the name of a column may have dots."""
+    path, columns = parse_key(key), values.get("columns")
+    if path[0] != "columns" or not isinstance(columns, Mapping):
+        return path
+    names = {end: ".".join(path[1:end]) for end in range(2, len(path))}
+    return next((("columns", name, *path[end:]) for end, name in names.items() if name in columns), path)
 
 
 def _to_value(answer: str) -> Any:
@@ -211,7 +220,7 @@ def _get_value(values: Any, path: KeyPath) -> Any:
 def describe_review(review: Review, roles: Mapping[str, str], unit: str | None) -> dict[str, Any]:
     """Return what was asked, answered and changed, for the audit and the internal report."""
     questions = [_describe_answer(review, name, each) for name, each in review.questions.items()]
-    unknown = dict.fromkeys(Question.model_fields)
+    unknown = dict.fromkeys(ReviewQuestion.model_fields)
     questions += [
         {"name": name, **unknown, "answered_by": "the policy was edited"}
         for name in (review.proposal.questions if review.proposal else ())
@@ -226,7 +235,7 @@ def describe_review(review: Review, roles: Mapping[str, str], unit: str | None) 
     }
 
 
-def _describe_answer(review: Review, name: str, question: Question) -> dict[str, Any]:
+def _describe_answer(review: Review, name: str, question: ReviewQuestion) -> dict[str, Any]:
     accepted = not question.answer
     answer = question.proposed if accepted else question.choose(question.answer)
     how = "accepted without review" if accepted else review.reviewer or "not named"
@@ -237,7 +246,8 @@ def _compare(proposal: Proposal, roles: Mapping[str, str], unit: str | None) -> 
     """Yield the roles, and the unit, that are not those of the proposal."""
     if proposal.unit != unit:
         yield {"key": "privacy.unit", "proposed": proposal.unit, "policy": unit}
-    for name in dict.fromkeys((*proposal.roles, *roles)):
-        proposed, role = proposal.roles.get(name), roles.get(name)
-        if proposal.roles and ROLE_SYNONYMS.get(proposed or "", proposed) != role:
+    before = {name: str(ROLE_SYNONYMS.get(role, role)) for name, role in proposal.roles.items()}
+    for name in dict.fromkeys((*before, *roles) if before else ()):
+        proposed, role = before.get(name), roles.get(name)
+        if proposed != role:
             yield {"key": format_toml_key("columns", name, "role"), "proposed": proposed, "policy": role}

@@ -137,7 +137,7 @@ SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
     "Report": "report",
     "Rule": "rules",
     "Review": "review",
-    "Question": "question",
+    "ReviewQuestion": "question",
     "Proposal": "proposal",
 }
 LIMIT_KEYWORDS = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
@@ -157,7 +157,7 @@ def build_policy_schema() -> JsonSchema:
     definitions["ColumnPolicy"]["properties"]["role"]["enum"] = [*Role, *ROLE_SYNONYMS]
     definitions["ColumnPolicy"]["properties"]["type"]["enum"] = parts["Kind"]["enum"]
     definitions["Method"]["properties"]["name"]["enum"] = list(list_method_names())
-    definitions["Review"]["additionalProperties"] = {"$ref": "#/definitions/Question"}
+    definitions["Review"]["additionalProperties"] = {"$ref": "#/definitions/ReviewQuestion"}
     definitions["HierarchySpec"]["oneOf"] = [{"required": [form]} for form in HierarchySpec.FORMS]
     sections = {key: _simplify(value) | {"description": words[key][""]} for key, value in schema["properties"].items()}
     return {
