@@ -174,6 +174,23 @@ def apply_answers(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return changed
 
 
+def complete_changes(review: Review, values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[KeyPath, Any]:
+    """Return changes of a policy with what they imply.
+
+    An answer sets its key. A key that a question asks for answers it; a value that is no answer removes the question.
+    """
+    more: dict[KeyPath, Any] = {}
+    for name, question in review.questions.items():
+        place, path = ("review", name, "answer"), _find_path(values, question.sets)
+        if changes.get(place) in question.answers:
+            more |= _list_changes(values, question, changes[place])
+        elif path in changes:
+            value = _to_texts(changes[path])
+            answer = next((each for each in question.answers if _to_texts(_to_value(each)) == value), None)
+            more |= {place: answer} if answer else {place[:2]: None}
+    return {**more, **changes}
+
+
 def find_answered(values: Mapping[str, Any], path: KeyPath) -> str | None:
     """Return the name of the question whose answer in the policy sets a key, or None."""
     review = values.get("review")
