@@ -41,7 +41,7 @@ proposed = "quasi-identifier"
 answers = ["quasi-identifier", "other"]
 [review.proposal]
 unit = "pid"
-roles = { identifier = ["pid"], other = ["age"], quasi = ["sex"], confidential = ["ill"] }
+roles = { pid = "identifier", age = "other", sex = "key", ill = "confidential" }
 questions = ["unit", "sex", "weight"]
 """
 STATEMENT = "2 questions were answered by accepting kinfold's proposal without review"

@@ -17,6 +17,8 @@ from kinfold.hierarchies import read_arx
 from kinfold.policy.model import Policy
 from kinfold.studio.guard import ROUTES
 from kinfold.studio.server import LOOPBACK, Studio
+from kinfold.tables.schema import Role
+from studio.questions import policy_with_questions
 from studio.tables import diagnoses, households
 from studio.visitor import Visitor, wait_for
 
@@ -388,6 +390,7 @@ def test_words_say_what_can_be_chosen_and_what_is_promised_now(demo: Visitor) ->
     assert "by at most t of 1" in words["promises"]["t"]  # the demo promises t of single columns
     assert words["choices"]["others"] == ["refuse", "release", "drop"]
     assert "convex-median" in words["averages_by_type"]["ordinal"]
+    assert {*Role} == set(words["roles"])
 
 
 def test_events_tell_of_every_decision(made: Studio) -> None:
@@ -462,3 +465,47 @@ def test_a_server_that_does_not_answer_is_told_without_its_password(made: Studio
 def test_answers_are_strict_json(demo: Visitor) -> None:
     body = demo.ask("GET", "/api/session").body
     json.loads(body, parse_constant=lambda name: pytest.fail(name))
+
+
+def test_a_run_waits_for_the_answers(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.demo()
+    visitor.post("/api/policy", {"text": policy_with_questions()}, method="PUT")
+    questions = visitor.get("/api/session")["questions"]
+    assert [(each["name"], each["answer"]) for each in questions] == [("unit", ""), ("education", "")]
+    problems = visitor.get("/api/check")["problems"]
+    assert [each["fix"] for each in problems] == ["answer it in step 1, Open"] * 2
+    assert problems[0]["what"] == "the question 'unit' is open"
+    text = visitor.get("/api/session")["policy"]["text"].splitlines()
+    assert [text[each["line"] - 1] for each in problems] == ["[review.unit]", "[review.education]"]
+    assert visitor.ask("POST", "/api/runs", {}).status == 409
+    visitor.post("/api/decision", {"set": [[["review", "unit", "answer"], "name"]]})
+    assert visitor.get("/api/session")["policy"]["complete"]["privacy"]["unit"] == "name"
+    visitor.post("/api/decision", {"set": [[["review", "unit", "answer"], "none"]]})
+    state = visitor.get("/api/session")
+    assert state["policy"]["complete"]["privacy"]["unit"] is None
+    assert "unit = " not in state["policy"]["text"]
+    visitor.post("/api/decision", {"set": [[["columns", "education", "role"], "remove"]]})  # a role is an answer
+    assert [each["answer"] for each in visitor.get("/api/session")["questions"]] == ["none", "remove"]
+    visitor.post("/api/decision", {"set": [[["columns", "education", "role"], "other"]]})  # and another one decides
+    state = visitor.get("/api/session")
+    assert [each["name"] for each in state["questions"]] == ["unit"]
+    assert column(state, "education")["role"] == "other"
+    visitor.post("/api/decision", {"set": [[["columns", "education", "role"], "quasi-identifier"]]})
+    assert visitor.get("/api/check")["problems"] == []
+    assert visitor.post("/api/runs", {})["id"]
+
+
+def test_the_keys_of_a_pattern_are_those_of_its_columns(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    rows = "".join(f"{i % 5},{i % 7},{i % 3}\n" for i in range(70))
+    visitor.opened("levels.csv", f"age,L1,L2\n{rows}".encode())
+    text = '[privacy]\nk = 3\n[columns]\nage = {role = "key"}\n"L*" = {role = "confidential", type = "nominal"}\n'
+    visitor.post("/api/policy", {"text": text}, method="PUT")
+    state = visitor.get("/api/session")
+    assert [column(state, name)["role"] for name in ("L1", "L2")] == ["confidential", "confidential"]
+    visitor.post("/api/decision", {"set": [[["columns", "L2", "role"], "other"]]})
+    state = visitor.get("/api/session")
+    assert column(state, "L2")["declared"] == {"role": "other", "type": "nominal"}
+    assert column(state, "L1")["role"] == "confidential"
+    assert visitor.get("/api/check")["problems"] == []

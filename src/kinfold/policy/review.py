@@ -64,7 +64,7 @@ class Proposal(Section):
 
     unit: str | None = None
     questions: tuple[str, ...] = ()
-    roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # the columns of each role
+    roles: dict[str, str] = Field(default_factory=dict)  # of each column
 
 
 class Review(Section):
@@ -174,6 +174,23 @@ def apply_answers(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return changed
 
 
+def complete_changes(review: Review, values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[KeyPath, Any]:
+    """Return changes of a policy with what they imply.
+
+    An answer sets its key. A key that a question asks for answers it; a value that is no answer removes the question.
+    """
+    more: dict[KeyPath, Any] = {}
+    for name, question in review.questions.items():
+        place, path = ("review", name, "answer"), _find_path(values, question.sets)
+        if changes.get(place) in question.answers:
+            more |= _list_changes(values, question, changes[place])
+        elif path in changes:
+            value = _to_texts(changes[path])
+            answer = next((each for each in question.answers if _to_texts(_to_value(each)) == value), None)
+            more |= {place: answer} if answer else {place[:2]: None}
+    return {**more, **changes}
+
+
 def find_answered(values: Mapping[str, Any], path: KeyPath) -> str | None:
     """Return the name of the question whose answer in the policy sets a key, or None."""
     review = values.get("review")
@@ -246,7 +263,7 @@ def _compare(proposal: Proposal, roles: Mapping[str, str], unit: str | None) -> 
     """Yield the roles, and the unit, that are not those of the proposal."""
     if proposal.unit != unit:
         yield {"key": "privacy.unit", "proposed": proposal.unit, "policy": unit}
-    before = {name: ROLE_SYNONYMS.get(role, role) for role, names in proposal.roles.items() for name in names}
+    before = {name: str(ROLE_SYNONYMS.get(role, role)) for name, role in proposal.roles.items()}
     for name in dict.fromkeys((*before, *roles) if before else ()):
         proposed, role = before.get(name), roles.get(name)
         if proposed != role:

@@ -140,9 +140,7 @@ def _write_proposal(profile: Profile) -> str:
     if profile.unit is not None and profile.unit.people:
         table.add("unit", profile.unit.column)
     table.add("questions", [question.name for question in profile.questions])
-    roles: dict[str, list[str]] = {}
-    for column in profile.columns:
-        roles.setdefault(undecided if column.undecided else column.role, []).append(column.name)
+    roles = {column.name: undecided if column.undecided else column.role for column in profile.columns}
     table.add("roles", write_section(roles))
     document = tomlkit.document()
     document.add("review", tomlkit.table(is_super_table=True).add("proposal", table))

@@ -21,6 +21,7 @@ from kinfold.errors import KinfoldError, PolicyError, Problem
 from kinfold.hierarchies import read_arx
 from kinfold.hierarchies.grouping import get_label_rows
 from kinfold.policy.model import Policy
+from kinfold.policy.review import complete_changes
 from kinfold.policy.toml_text import edit_text, parse_policy_text
 from kinfold.policy.toml_values import KeyPath
 from kinfold.studio.guard import Call, route
@@ -87,6 +88,8 @@ def _find_deep_nesting(value: Any, left: int = MAX_NESTING) -> list[Problem]:
 async def decide(session: StudioSession, changes: Mapping[KeyPath, Any], what: str = "") -> None:
     """Set some keys of the policy as one decision."""
     async with session.policy_lock:
+        policy, values = get_policy(session)
+        changes = complete_changes(policy.review, values, changes)
         changes = {**_copy_pattern_keys(session, changes), **changes}
         text = await asyncio.to_thread(edit_policy_text, session.history.text, changes)
         await apply_policy_text(session, text, what or describe_changes(changes), "form")

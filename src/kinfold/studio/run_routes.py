@@ -232,6 +232,8 @@ def start_run(session: StudioSession, changes: Mapping[KeyPath, Any]) -> StudioR
     table, text = session.table, session.history.text
     text = edit_policy_text(text, changes) if changes else text
     policy, _ = check_policy(session, text)
+    if policy.review.open_questions:
+        raise Refusal(409, "a question of the policy is open", "answer it in step 1, Open")
     over = [ident for ident, run in session.runs.items() if run.job.is_over]
     if len(session.runs) >= session.limits.runs and over:
         remove_run(session, over[0])

@@ -97,6 +97,7 @@ def describe_state(session: StudioSession) -> dict[str, Any]:
         "columns": [_describe_column(column, policy) for column in facts.get("columns", ())] if policy else [],
         "combinations": facts.get("combinations", []),
         "policy": _describe_policy(session, policy),
+        "questions": _list_questions(policy) if policy else [],
         **session.history.to_dict(),
         "runs": [describe_run(session, run, brief=True) for run in session.runs.values()],
         "methods": describe_methods(),
@@ -134,6 +135,15 @@ def _describe_policy(session: StudioSession, policy: Policy | None) -> dict[str,
     values = policy.model_dump(mode="json", exclude_unset=True)  # as in the TOML text, dates as texts
     complete = policy.model_dump(mode="json")
     return {"text": session.history.text, "values": values, "complete": complete, "draft": session.draft}
+
+
+def _list_questions(policy: Policy) -> list[dict[str, Any]]:
+    """Return the questions of a policy; without an answer one is open, unless all proposals are accepted."""
+    accepted = policy.review.accept_proposal
+    return [
+        {"name": name, **each.model_dump(mode="json"), "accepted": accepted and not each.answer}
+        for name, each in policy.review.questions.items()
+    ]
 
 
 @route("/api/session")

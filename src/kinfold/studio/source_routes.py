@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kinfold.demo import read_demo_policy, write_demo_table
-from kinfold.errors import KinfoldError
+from kinfold.errors import KinfoldError, PolicyError, Problem
 from kinfold.measures.risk import measure_column_risk
 from kinfold.pipeline import bind_table
 from kinfold.policy.toml_values import KeyPath
@@ -149,11 +149,17 @@ async def find_problems(call: Call) -> Any:
     """Return the problems that would stop a run."""
     session = call.session
     text, policy = session.history.text, get_usable_policy(session)
+    problems = [
+        Problem(f"the question '{name}' is open", "answer it in step 1, Open", key=("review", name))
+        for name in policy.review.open_questions
+    ]
     try:
         await query_table(session, lambda engine, frame: bind_table(engine, frame, policy))
     except KinfoldError as error:
-        return {"problems": PolicyTextError(error, text, session.columns).problems}
-    return {"problems": []}
+        problems += error.problems
+    if not problems:
+        return {"problems": []}
+    return {"problems": PolicyTextError(PolicyError(problems), text, session.columns).problems}
 
 
 async def open_file(session: StudioSession, table: SessionTable) -> None:

@@ -4,10 +4,11 @@ import { cancel, run } from "../actions.js";
 import { h } from "../dom.js";
 import { listDifferences, dropDraft } from "../draft.js";
 import { drawCurve } from "../loss_curve.js";
-import { duration, share } from "../numbers.js";
+import { duration, plural, share } from "../numbers.js";
 import { getAddress, app, discardProblems, query, updateUi } from "../store.js";
 import { STATES, describeStage } from "../texts.js";
 import { describeProblem } from "./fields.js";
+import { countOpen } from "./questions.js";
 import { button } from "./sections.js";
 
 /** Return the buttons that start runs, and the last run. */
@@ -15,7 +16,8 @@ export function runner(problems) {
   const { runs } = app.session;
   const last = runs.at(-1);
   const different = listDifferences();
-  const off = problems.length > 0 || different.length > 0;
+  const open = countOpen(app.session);
+  const off = problems.length > 0 || different.length > 0 || open > 0;
   return [
     h(
       "div",
@@ -23,7 +25,7 @@ export function runner(problems) {
       button("Run", () => run(), { main: true, id: "run", disabled: off, "aria-describedby": "run-off" }),
       tries(off),
     ),
-    different.length ? isOff(different) : null,
+    different.length ? isOff(different) : open ? waits(open) : null,
     last
       ? runView(last)
       : h(
@@ -45,6 +47,17 @@ function isOff(different) {
     { class: "line", id: "run-off", role: "status" },
     h("p", { class: "alarm small" }, `No run can be started: ${different.join("; ")}.`),
     button("Go back to the last valid policy", discard, { slim: true }),
+  );
+}
+
+// Only the data holder can answer the questions.
+function waits(open) {
+  return h(
+    "p",
+    { class: "alarm small", id: "run-off", role: "status" },
+    `Runs are off: ${plural(open, "question is", "questions are")} open. `,
+    h("a", { href: getAddress("open") }, "Answer in step 1, Open"),
+    ".",
   );
 }
 

@@ -6,6 +6,7 @@ import { count, plural, share } from "../numbers.js";
 import { columnRows, rolesKey } from "../parts/column_rows.js";
 import { openTable } from "../parts/open_table.js";
 import { longTable } from "../parts/long_table.js";
+import { questions } from "../parts/questions.js";
 import { reading } from "../parts/reading.js";
 import { button, stepHead, numbers, section, verdict } from "../parts/sections.js";
 import { app, attempt, query } from "../store.js";
@@ -20,6 +21,7 @@ export function openStep() {
     stepHead("open", session.source.name, sentence(session, risk)),
     strip(session, risk),
     warnings(session.source),
+    questions(session),
     section(
       "columns",
       "Columns",

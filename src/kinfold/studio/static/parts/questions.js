@@ -1,0 +1,88 @@
+// The questions of the policy, with a button for each answer. Nothing is released while one is open.
+
+import { h } from "../dom.js";
+import { plural } from "../numbers.js";
+import { decide } from "../store.js";
+import { field } from "./fields.js";
+import { button, section } from "./sections.js";
+
+/** Count the open questions. */
+export function countOpen(session) {
+  return session.questions.filter((one) => !one.answer && !one.accepted).length;
+}
+
+/** Return the section of the questions; null without questions. */
+export function questions(session) {
+  const all = session.questions;
+  if (!all.length) return null;
+  const open = countOpen(session);
+  const state = open ? `${plural(open, "question is", "questions are")} open.` : "All questions are answered.";
+  return section(
+    "questions",
+    "Questions",
+    ["Only you can answer them. Nothing is released while one is open.", h("p", { role: "status" }, state)],
+    h("ul", { class: "plain questions" }, all.map(question)),
+    reviewer(session),
+    open
+      ? h(
+          "div",
+          { class: "buttons" },
+          button("Accept all proposals without review", () => decide([[["review", "accept_proposal"], true]]), {
+            slim: true,
+          }),
+        )
+      : null,
+  );
+}
+
+function question(one) {
+  const id = `question-${one.name}`;
+  return h(
+    "li",
+    { key: one.name, class: one.answer || one.accepted ? "question" : "question open" },
+    h("h3", { id, dir: "auto" }, one.question),
+    one.seen ? h("p", { class: "soft small", dir: "auto" }, one.seen) : null,
+    h(
+      "div",
+      { class: "buttons", role: "group", "aria-labelledby": id },
+      one.answers.map((answer) => choice(one, answer)),
+    ),
+    one.accepted ? h("p", { class: "alarm small" }, "The proposal is accepted without review.") : null,
+  );
+}
+
+function choice(one, answer) {
+  const proposed = answer === one.proposed;
+  const chosen = one.answer ? isMeant(one, answer) : one.accepted && proposed;
+  return h(
+    "button",
+    {
+      type: "button",
+      class: `button slim ${chosen ? "main" : ""}`,
+      "aria-pressed": String(Boolean(chosen)),
+      on: { click: () => decide([[["review", one.name, "answer"], answer]]) },
+    },
+    answer,
+    proposed ? h("span", { class: "small" }, " (proposed)") : null,
+  );
+}
+
+// A text of the policy may say yes or no instead of an answer.
+function isMeant(one, answer) {
+  const word = one.answer.trim().toLowerCase();
+  if (one.answers.includes(one.answer.trim())) return one.answer.trim() === answer;
+  return (word === "no") !== (answer === one.proposed);
+}
+
+function reviewer(session) {
+  const change = (event) => decide([[["review", "reviewer"], event.target.value.trim() || null]]);
+  return field(
+    { id: "reviewer", label: "Reviewer", hint: "Your name, for the audit and the internal report. Not released." },
+    h("input", {
+      type: "text",
+      autocomplete: "name",
+      value: session.policy.complete.review.reviewer ?? "",
+      on: { change },
+    }),
+  );
+}
