@@ -106,6 +106,10 @@ pictures: $(READY)  ## the pictures of the documentation: docs/images/*.svg
 consequences: $(READY)  ## what each choice costs on the Adult file (KINFOLD_DATA): the table of docs/choose.md
 	$(BIN)/python -m tools.consequences
 
+.PHONY: proposals
+proposals: $(READY)  ## what profile proposes for tables with a known truth: the scores of docs/profile.md
+	$(BIN)/python -m tools.proposals
+
 .PHONY: papers
 papers: $(READY)  ## the papers computed again, with the public files (KINFOLD_DATA): the totals of docs/reproduce.md
 	$(BIN)/python -m tools.papers

@@ -75,6 +75,8 @@ def has_moment(label: str, value: int, local: date) -> bool:
         return nanoseconds(found[1]) <= value <= nanoseconds(found[2])
     if found := re.fullmatch(r"([0-9]{3})0s", label):
         return f"{local.year:04}"[:3] == found[1]
+    if found := re.fullmatch(r"([0-9]{4})-([0-9]{4,5})", label):
+        return int(found[1]) <= local.year <= int(found[2])
     if found := re.fullmatch(r"([0-9]{4})-Q([1-4])", label):
         return (local.year, (local.month - 1) // 3 + 1) == (int(found[1]), int(found[2]))
     if re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", label):
@@ -104,7 +106,7 @@ FLOATS = st.one_of(
 )
 WIDTHS = st.sampled_from([[5], [1, 10], [0.1, 0.3], [0.25], [2, 10**6]])
 ENDS = st.sampled_from([{}, {"top": 20}, {"bottom": 0}, {"bottom": -5.5, "top": 19.5}, {"origin": 0.3}])
-UNITS = st.sampled_from([["day", "month", "quarter", "year", "decade"], ["year"], ["quarter"]])
+UNITS = st.sampled_from([["day", "month", "quarter", "year", "decade", "20 years", "40 years"], ["year"], ["quarter"]])
 FIRST, LAST = datetime(1, 1, 3), datetime(9999, 12, 28)
 MOMENTS = st.one_of(
     st.datetimes(FIRST, LAST),

@@ -77,10 +77,10 @@ def test_intervals_that_do_not_nest_or_have_no_width(widths: list[float]) -> Non
 
 
 def test_dates_climb_the_calendar() -> None:
-    units = ["day", "month", "quarter", "year", "decade"]
+    units = ["day", "month", "quarter", "year", "decade", "20 years", "40 years"]
     assert labels(build_from_dates(["2024-11-09 10:30:00", "0999-01-02"], units)) == {
-        "0999-01-02": ["0999-01-02", "0999-01", "0999-Q1", "0999", "0990s", "*"],
-        "2024-11-09 10:30:00": ["2024-11-09", "2024-11", "2024-Q4", "2024", "2020s", "*"],
+        "0999-01-02": ["0999-01-02", "0999-01", "0999-Q1", "0999", "0990s", "0980-0999", "0960-0999", "*"],
+        "2024-11-09 10:30:00": ["2024-11-09", "2024-11", "2024-Q4", "2024", "2020s", "2020-2039", "2000-2039", "*"],
     }
 
 

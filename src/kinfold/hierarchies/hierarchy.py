@@ -169,7 +169,7 @@ def write_arx(hierarchy: Hierarchy, path: Path) -> None:
 
 MAX_DIGITS = 1000  # of a number in an interval: more would fill the memory as a fraction
 EXACT_CONTEXT = Context(prec=2 * MAX_DIGITS)
-CALENDAR_UNITS = ("day", "month", "quarter", "year", "decade")
+CALENDAR_UNITS = ("day", "month", "quarter", "year", "decade", "20 years", "40 years")
 
 
 def build_from_mask(
@@ -279,10 +279,10 @@ def _format_bound(end: Fraction) -> str:
 
 
 def build_from_dates(values: Iterable[str], units: Sequence[str], where: str = "the hierarchy") -> Hierarchy:
-    """Coarsen ISO dates by the calendar: day, month, quarter, year, decade.
+    """Coarsen ISO dates by the calendar: day, month, quarter, year, decade, 20 years, 40 years.
 
-    >>> build_from_dates(["2024-03-09"], ["month", "quarter", "year", "decade"]).labels[0].tolist()
-    ['2024-03-09', '2024-03', '2024-Q1', '2024', '2020s', '*']
+    >>> build_from_dates(["2024-03-09"], ["quarter", "year", "decade", "20 years", "40 years"]).labels[0].tolist()
+    ['2024-03-09', '2024-Q1', '2024', '2020s', '2020-2039', '2000-2039', '*']
     """
     known = [CALENDAR_UNITS.index(unit) for unit in units if unit in CALENDAR_UNITS]
     if len(known) < len(units) or not known or known != sorted(set(known)):
@@ -301,7 +301,14 @@ def _coarsen_date(value: str, unit: str) -> str:
         "quarter": f"{day.year:04}-Q{(day.month + 2) // 3}",
         "year": f"{day.year:04}",
         "decade": f"{day.year // 10 * 10:04}s",
+        "20 years": _name_years(day.year, 20),
+        "40 years": _name_years(day.year, 40),
     }[unit]
+
+
+def _name_years(year: int, width: int) -> str:
+    first = year // width * width
+    return f"{first:04}-{first + width - 1:04}"
 
 
 def build_from_rows(rows: Iterable[Sequence[str]], where: str = "the hierarchy") -> Hierarchy:

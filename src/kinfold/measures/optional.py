@@ -84,6 +84,8 @@ def read_sampling_weights(tables: TablePair, name: str) -> tuple[Floats, int]:
         missing = np.isnan(weights)
         if missing.all():
             raise NotApplicable("every sampling weight is missing")
+        if (weights[~missing] < 1).any():  # weights that are scaled to the size of the sample
+            raise NotApplicable("some sampling weights are below 1, so they are not numbers of people")
         return np.where(missing, weights[~missing].mean(), weights), int(missing.sum())
     if isinstance(tables.rows, str) and name in tables.engine.schema(tables.original):
         raise NotApplicable(tables.rows)

@@ -2,7 +2,7 @@
 
 ages and years    bands, each at least twice as wide as the one below; the oldest in one open band
 amounts           bands of a round width
-dates             month, quarter, year
+dates             month, quarter, year; dates of birth: month, year, decade, 20 and 40 years
 post codes        one character fewer at each level; so are codes of digits and of one length
 scales            neighbours merged
 diagnoses         category, block, chapter
@@ -58,6 +58,9 @@ def propose_hierarchy(shape: Shape, stats: ValueStats, hints: frozenset[Hint]) -
         return ProposedHierarchy("in bands" if top is None else f"in bands, {top} and above together", keys)
     if shape is Shape.AMOUNT:
         return _propose_amounts(stats)
+    if shape is Shape.MOMENT and Hint.BIRTH in hints:
+        units = ["month", "year", "decade", "20 years", "40 years"]
+        return ProposedHierarchy("by month, year and decades", {"dates": units})
     if shape is Shape.MOMENT:
         return ProposedHierarchy("by month, quarter and year", {"dates": ["month", "quarter", "year"]})
     if shape is Shape.POST_CODE:

@@ -34,7 +34,7 @@ from kinfold.profiling.roles import (
     propose_roles,
     protect_dependent,
 )
-from kinfold.profiling.shapes import Shape, detect_shape, find_scale, needs_order
+from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, detect_shape, find_scale, needs_order
 from kinfold.profiling.value_hints import find_value_hints
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.column_names import Hint, find_hints, require_header
@@ -56,6 +56,7 @@ MAX_GROUPED_ROWS = 30_000_000  # rows times combinations; for a large table fewe
 MAX_COMBINATIONS = 10  # that the profile lists, the worst first
 MAX_ROUNDS = 3  # of the search for dependent columns: a treated column may depend on another
 PROPOSED_T = 0.3  # t of a confidential number; small classes can reach it
+MIN_COMMON_COUNT = 50  # mean records of a post code that tells little about a person
 MIN_VALUES_FOR_L3 = 6  # different values of a column; with fewer, l = 2 is proposed
 MIN_SHARE_FOR_L3 = 0.1  # share of records outside the two most frequent values; with less, l = 2 is proposed
 
@@ -244,10 +245,12 @@ def _profile_column(proposal: RoleProposal, uniqueness: Uniqueness, form: Column
 
 
 def _must_stay_true(proposal: RoleProposal) -> bool:
-    """Whether one value of a class would be false for the others, and tell one of them: post codes, dates of birth."""
-    if proposal.shape in (Shape.POST_CODE, Shape.MANY_CODES):
-        return True
-    return proposal.shape is Shape.MOMENT and Hint.BIRTH in proposal.hints
+    """Whether one value of a class would be false for most others, and that of few people: a post code, a birthday."""
+    if proposal.shape is Shape.MOMENT:
+        return Hint.BIRTH in proposal.hints
+    if proposal.shape is Shape.POST_CODE:
+        return proposal.stats.distinct > MAX_CODE_VALUES or proposal.stats.mean_count < MIN_COMMON_COUNT
+    return proposal.shape is Shape.MANY_CODES
 
 
 def _choose_l(stats: ValueStats) -> int:
