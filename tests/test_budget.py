@@ -16,8 +16,8 @@ MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
     "top": (7, 1_390),
-    "cli": (9, 2_000),
-    "comparison": (3, 510),
+    "cli": (9, 2_080),
+    "comparison": (4, 680),
     "convert": (6, 1_200),
     "demo": (1, 140),
     "disk": (3, 520),

@@ -2,17 +2,22 @@
 
 import csv
 import json
+from collections import Counter
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import kinfold
 from command import run
 from kinfold import checker
+from kinfold.measures.pairing import NumberCounts
+from kinfold.release.dictionary import list_labels
+from kinfold.tables.schema import Column, Storage
 
 DOCUMENTS = ("dictionary.json", "dictionary.md", "datapackage.json")
 
@@ -138,3 +143,11 @@ def test_a_recipient_loads_the_release_with_its_types(tmp_path: Path) -> None:
     assert sorted(row["charge"] for row in rows) == sorted(Decimal(str(charge)) for charge in people().charge)
     assert {type(row["born"]) for row in rows} == {datetime}
     assert sum(row["ward"] is None for row in rows) == 3
+
+
+def test_value_labels_are_listed_for_released_codes_and_labels_only() -> None:
+    column = Column("sex", Storage.INTEGER, 3, labels={"1": "woman", "2": "man", "3": "not said"})
+    expected = {"labels": {"1": "woman", "2": "man"}}
+    assert list_labels(column, Counter({"woman": 2, "man": 1, None: 1})) == expected
+    assert list_labels(column, NumberCounts(np.array([1.0, 2.0, np.nan]), np.array([1, 1, 1]))) == expected
+    assert list_labels(column, Counter({"other": 1})) == list_labels(None, Counter({"woman": 1})) == {}

@@ -11,7 +11,7 @@ import typer
 from kinfold.cli import output
 from kinfold.cli.options import Json
 from kinfold.cli.policy_commands import convert, demo, hierarchy, lattice, profile, schema, template
-from kinfold.cli.release_commands import anonymize, compare, measure, verify
+from kinfold.cli.release_commands import anonymize, compare, diff, measure, verify
 from kinfold.cli.terminal import Command, CommandGroup, ProgressBar, out, print_json, report_errors
 from kinfold.errors import PolicyError, explain_install
 from kinfold.policy.registry import AUTO
@@ -96,7 +96,7 @@ def reproduce(
 
 
 COMMANDS = (  # in the order of `kinfold --help`
-    *(demo, profile, anonymize, verify, measure, compare),
+    *(demo, profile, anonymize, verify, measure, compare, diff),
     *(lattice, convert, hierarchy, template, schema, reproduce, studio, warmup),
 )
 

@@ -13,10 +13,11 @@ from rich.text import Text
 
 from kinfold.cli.terminal import escape_unprintable, format_number, out
 from kinfold.errors import plural
-from kinfold.release.report.wording import describe_shift, format_percent, format_share, summarize_loss
+from kinfold.release.report.wording import NO_VALUE, describe_shift, format_percent, format_share, summarize_loss
 
 if TYPE_CHECKING:
     from kinfold.comparison import Comparison
+    from kinfold.comparison.difference import Difference
     from kinfold.convert import Conversion
     from kinfold.measures.measurement import Measures
     from kinfold.methods.generalize.lattice import Lattice
@@ -264,6 +265,27 @@ def print_comparison(comparison: Comparison, folder: Path) -> None:
     out.print()
     out.print(comparison.advice())
     out.print(f"  {folder / 'comparison.html'}")
+
+
+def print_difference(difference: Difference, *, every: bool) -> None:
+    """Print both sides by section; rows that are the same only with `every`."""
+    sections = difference.to_dict()
+    for section in difference.sections:
+        rows = {name: row for name, row in sections[section].items() if every or not row["same"]}
+        if rows:
+            table = make_table(section, right=["a", "b"])
+            for name, row in rows.items():
+                cells = (NO_VALUE if row[side] is None else _format_cell(row[side]) for side in ("a", "b"))
+                table.add_row(Text(escape_unprintable(name)), *(Text(escape_unprintable(cell)) for cell in cells))
+            out.print(table)
+    if not every and all(row["same"] for section in difference.sections for row in sections[section].values()):
+        out.print(f"the {difference.kind} do not differ")
+    for note in difference.notes:
+        out.print(Text(f"  note: {note}", style="yellow"))
+
+
+def _format_cell(value: Any) -> str:
+    return format_number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def print_lattice(lattice: Lattice) -> None:

@@ -1,4 +1,4 @@
-"""The commands that make and judge releases: `anonymize`, `verify`, `measure` and `compare`."""
+"""The commands that make and judge releases: `anonymize`, `verify`, `measure`, `compare` and `diff`."""
 
 from __future__ import annotations
 
@@ -214,6 +214,28 @@ def compare(
             print_json(ranking.to_dict())
         else:
             output.print_comparison(ranking, out_)
+
+
+def diff(
+    a: Annotated[Path, typer.Argument(help="Folder of a release, or a policy file.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Another one of the same kind.", show_default=False)],
+    every: Annotated[bool, typer.Option("--all", help="Also list what is the same.")] = False,
+    json: Json = False,
+) -> None:
+    """Show two releases or two policies side by side: columns, promises, risk and loss.
+
+    Examples:
+    `kinfold diff release release/public`
+
+    `kinfold diff policy.toml release/internal/policy.toml`
+    """
+    from kinfold.comparison.difference import diff as compare_two
+
+    difference = compare_two(a, b)
+    if json:
+        print_json(difference.to_dict())
+    else:
+        output.print_difference(difference, every=every)
 
 
 def _build_policy_of_columns(

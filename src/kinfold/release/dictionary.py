@@ -26,7 +26,7 @@ from kinfold.release.report.description import ReleaseContents, describe_treatme
 from kinfold.release.report.wording import format_count, make_visible
 from kinfold.tables.readers.files import hash_file
 from kinfold.tables.recoding import Drop
-from kinfold.tables.schema import Column, Kind, Storage
+from kinfold.tables.schema import Column, Kind, Storage, normalize_category
 
 MAX_VALUES_LISTED = 50  # of a column with more, the dictionary has their number
 MAX_EXACT_INTEGER = 2**53
@@ -77,7 +77,17 @@ def _describe_columns(contents: ReleaseContents) -> Iterator[dict[str, Any]]:
             "missing": column.nulls,
             "distinct": column.distinct,
             **_describe_values(bound, column, contents.values(bound)),
+            **list_labels(contents.before.get(column.name), contents.values(bound)),
         }
+
+
+def list_labels(source: Column | None, values: NumberCounts | Counter[str | None]) -> dict[str, Any]:
+    """Return the value labels of the source, by code, as far as the code or its label occurs in the release."""
+    texts = values if isinstance(values, Counter) else values.finite.tolist()
+    present = {normalize_category(str(text)) for text in texts if text is not None}
+    declared = source.labels if source is not None else {}
+    labels = {code: label for code, label in declared.items() if {normalize_category(code), label} & present}
+    return {"labels": labels} if labels else {}
 
 
 def _describe_values(bound: BoundColumn, column: Column, values: NumberCounts | Counter[str | None]) -> dict[str, Any]:
@@ -153,6 +163,8 @@ def _write_markdown(dictionary: Mapping[str, Any]) -> str:
 
 
 def _list_values(column: Mapping[str, Any]) -> str:
+    if "labels" in column and len(column["labels"]) <= MAX_VALUES_LISTED:
+        return ", ".join(f"{_escape(code)} = {_escape(label)}" for code, label in column["labels"].items())
     if "range" in column:
         return " to ".join(_escape(str(end)) for end in column["range"])
     if column.get("values"):
