@@ -137,6 +137,16 @@ def test_codes_of_typed_columns_are_compared_as_numbers(make: Any) -> None:
     assert "'whole': 2 values are read as missing (-9, 99)" in release.plan.notes
 
 
+@pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame], ids=["arrow", "pandas", "polars"])
+def test_numbers_with_a_unit_are_averaged(make: Any) -> None:
+    table = make({"cost": ["$1", "3 $", "$11", "$13"], "w": [1.5, 2.5, 3.5, 9.0]})
+    columns = {"cost": {"role": "key", "unit": "$"}, "w": {"role": "weight", "round_to": 2}}
+    release = kinfold.anonymize(table, {"privacy": {"k": 2}, "columns": columns})
+    found = pa.table(release.frame) if make is not pd.DataFrame else pa.Table.from_pandas(release.frame)
+    assert [*map(float, found.column("cost").to_pylist())] == [2, 2, 12, 12]
+    assert found.column("w").to_pylist() == [2, 2, 4, 10]  # halves are rounded up
+
+
 def test_a_code_of_one_column_is_a_value_of_another(tmp_path: Path) -> None:
     path = save_csv({"age": ["-9", "41"], "temperature": ["-9", "12"]}, tmp_path / "t.csv")
     found = read(path, {"columns": {"age": {"role": "quasi", "na": -9}}})

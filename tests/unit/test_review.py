@@ -165,6 +165,19 @@ def test_a_proposal_wins_over_another_answer_in_the_policy() -> None:
     assert Policy.parse(values).privacy.unit == "household"
 
 
+def test_a_key_that_was_edited_is_no_accepted_proposal() -> None:
+    values = asked()
+    del values["privacy"]["unit"]
+    policy = Policy.parse(values).answer({}, accept_proposal=True)
+    assert policy.privacy.unit is None
+    assert (policy.review.questions["unit"].answer, policy.review.accepted) == ("none", 2)
+
+
+def test_answers_are_given_by_name() -> None:
+    with pytest.raises(PolicyError, match="answers are given as list"):
+        Policy.parse(asked()).answer(["unit"])
+
+
 def test_open_questions_are_listed_with_what_was_seen() -> None:
     with pytest.raises(PolicyError) as caught:
         Policy.parse(asked(codes="none")).review.require_answers()

@@ -152,7 +152,7 @@ def _bind_column(column: Column, policy: Policy) -> BoundColumn:
     if request is None:
         role = Role.REMOVE if policy.output.others == "drop" else Role.OTHER
         return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", in_policy=False)
-    kind = request.type or (Kind.ORDINAL if request.order else column.kind)
+    kind = request.type or (Kind.ORDINAL if request.order else Kind.CONTINUOUS if request.unit else column.kind)
     if kind is Kind.ORDINAL and not request.order and column.order:
         request = request.model_copy(update={"order": column.order})  # the order that the source declares
     default = get_default_average(policy.method.name, quasi=request.role is Role.QUASI) or AVERAGES[kind][0]

@@ -375,8 +375,11 @@ class Policy(Section):
         weights = (name for name, column in self.columns.items() if column.role is Role.WEIGHT)
         return self.report.sampling_weights or next(weights, None)
 
-    def answer(self, answers: Mapping[str, Any], *, accept_proposal: bool = False) -> Policy:
+    def answer(self, answers: Any, *, accept_proposal: bool = False) -> Policy:
         """Return the policy with answers to its questions; on request with the proposals of all others."""
+        if not isinstance(answers, Mapping):
+            what = f"answers are given as {type(answers).__name__}"
+            raise PolicyError(what, fix='give them by name: answers={"unit": "none"}')
         if not answers and not accept_proposal:
             return self
         keys: dict[KeyPath, Any] = {**self.review.resolve_answers(answers)}

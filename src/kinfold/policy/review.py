@@ -168,9 +168,10 @@ def apply_answers(values: Mapping[str, Any]) -> Mapping[str, Any]:
             question = ReviewQuestion.model_validate(section)
         except ValidationError:
             continue
-        if question.answer or accepted:
-            answer = question.choose(question.answer or question.proposed)
-            override_keys(changed, _list_changes(changed, question, answer))
+        if question.answer:
+            override_keys(changed, _list_changes(changed, question, question.choose(question.answer)))
+        elif accepted and (answer := _find_other_answer(changed, question)) is not None:
+            override_keys(changed, {("review", name, "answer"): answer})  # the policy was edited: that is the answer
     return changed
 
 
@@ -201,11 +202,16 @@ def find_answered(values: Mapping[str, Any], path: KeyPath) -> str | None:
 
 def _list_changes(values: Mapping[str, Any], question: ReviewQuestion, answer: str) -> dict[KeyPath, Any]:
     """Return the keys that an answer sets: none if the proposal stands already."""
-    path = _find_path(values, question.sets)
-    others = [_to_texts(_to_value(each)) for each in question.answers if each != answer]
-    if answer == question.proposed and _to_texts(_get_value(values, path)) not in others:
+    if answer == question.proposed and _find_other_answer(values, question) is None:
         return {}
-    return {path: _to_value(answer)}
+    return {_find_path(values, question.sets): _to_value(answer)}
+
+
+def _find_other_answer(values: Mapping[str, Any], question: ReviewQuestion) -> str | None:
+    """Return the answer, other than the proposal, whose value the key has; None if there is none."""
+    value = _to_texts(_get_value(values, _find_path(values, question.sets)))
+    others = (each for each in question.answers if each != question.proposed)
+    return next((each for each in others if _to_texts(_to_value(each)) == value), None)
 
 
 def _find_path(values: Mapping[str, Any], key: str) -> KeyPath:
