@@ -381,13 +381,14 @@ def test_a_project_is_a_policy_with_its_log(made: Studio, tmp_path: Path) -> Non
     assert "#: " not in state["policy"]["text"]
 
 
-def test_words_say_what_can_be_chosen_and_what_is_promised_now(demo: Visitor) -> None:
-    words = demo.get("/api/words")
-    assert "at least 5 records" in words["promises"]["k"]
-    assert "1 in 5, 20%" in words["promises"]["k"]
-    assert "by at most t of 1" in words["promises"]["t"]  # the demo promises t of single columns
-    assert words["choices"]["others"] == ["refuse", "release", "drop"]
-    assert "convex-median" in words["averages_by_type"]["ordinal"]
+def test_the_state_says_what_can_be_chosen_and_what_is_promised_now(demo: Visitor) -> None:
+    state = demo.get("/api/session")
+    promises = state["policy"]["promises"]
+    assert "at least 5 records" in promises["k"]
+    assert "1 in 5, 20%" in promises["k"]
+    assert "by at most t of 1" in promises["t"]  # the demo promises t of single columns
+    assert state["choices"]["others"] == ["refuse", "release", "drop"]
+    assert "convex-median" in state["averages_by_type"]["ordinal"]
 
 
 def test_events_tell_of_every_decision(made: Studio) -> None:

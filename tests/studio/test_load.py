@@ -101,7 +101,7 @@ def crowded() -> float:
 
 def asked_at_once(visitors: list[Visitor]) -> list[tuple[int, float]]:
     """Send every request at the same moment; return each status and how long it took."""
-    paths = ("/", "/api/session", "/api/rows?from=0&count=100", "/api/words", "/static/studio.css")
+    paths = ("/", "/api/session", "/api/rows?from=0&count=100", "/api/risk", "/static/studio.css")
     ready = threading.Barrier(100)
 
     def ask(number: int) -> tuple[int, float]:

@@ -101,6 +101,8 @@ def describe_state(session: StudioSession) -> dict[str, Any]:
         **session.history.to_dict(),
         "runs": [describe_run(session, run, brief=True) for run in session.runs.values()],
         "methods": describe_methods(),
+        "choices": list_choices(),
+        "averages_by_type": {str(kind): list(names) for kind, names in AVERAGES.items()},
     }
 
 
@@ -134,7 +136,8 @@ def _describe_policy(session: StudioSession, policy: Policy | None) -> dict[str,
         return None
     values = policy.model_dump(mode="json", exclude_unset=True)  # as in the TOML text, dates as texts
     complete = policy.model_dump(mode="json")
-    return {"text": session.history.text, "values": values, "complete": complete, "draft": session.draft}
+    texts = {"text": session.history.text, "draft": session.draft, "promises": describe_promises(policy)}
+    return {**texts, "values": values, "complete": complete}
 
 
 def _list_questions(policy: Policy) -> list[dict[str, Any]]:
@@ -161,14 +164,6 @@ async def show_state(call: Call) -> Any:
 async def stream_events(call: Call) -> Any:
     """Stream the events of the session."""
     return EventStream(call.session)
-
-
-@route("/api/words")
-async def describe_choices(call: Call) -> Any:
-    """Return the meaning of the promises of the policy, and the choices of its keys."""
-    averages = {str(kind): list(names) for kind, names in AVERAGES.items()}
-    promises = describe_promises(get_policy(call.session)[0])
-    return {"promises": promises, "choices": list_choices(), "averages_by_type": averages}
 
 
 @route("/api/jobs", "POST")

@@ -1,27 +1,19 @@
 // The form of the promises: each key with its meaning and the remaining risk, from the server.
 
 import { h } from "../dom.js";
-import { decide, query, getProblems } from "../store.js";
+import { app, decide, getProblems } from "../store.js";
 import { HINTS } from "../texts.js";
 import { choiceField, decideNumber, makeId, numberField, select } from "./fields.js";
 
-/** Return the choices of the policy and the meaning of its promises, from the server. */
-export function getTexts() {
-  return query("/api/words").value ?? {};
-}
-
-function meaning(letter) {
-  return getTexts().promises?.[letter];
-}
-
 /** Return the allowed values of a key. */
 export function getChoices(key) {
-  return getTexts().choices?.[key] ?? [];
+  return app.session.choices[key] ?? [];
 }
 
 /** Return the form of the promises. */
 export function promises(complete, columns) {
   const { privacy } = complete;
+  const meanings = app.session.policy.promises;
   const names = columns.map((column) => column.name);
   const l = privacy.l !== null && privacy.l !== undefined;
   return [
@@ -31,7 +23,7 @@ export function promises(complete, columns) {
       numberField({
         path: ["privacy", "k"],
         label: "k: records that share each combination",
-        hint: meaning("k"),
+        hint: meanings.k,
         value: privacy.k,
         min: 2,
         step: 1,
@@ -47,7 +39,7 @@ export function promises(complete, columns) {
       numberField({
         path: ["privacy", "l"],
         label: "l: different confidential values in each class",
-        hint: meaning("l"),
+        hint: meanings.l,
         value: privacy.l,
         min: 1,
         placeholder: "not required",
@@ -59,7 +51,7 @@ export function promises(complete, columns) {
       numberField({
         path: ["privacy", "t"],
         label: "t: largest distance of a class from the whole table",
-        hint: meaning("t"),
+        hint: meanings.t,
         value: privacy.t,
         min: 0,
         max: 1,

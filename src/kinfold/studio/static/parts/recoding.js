@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 import { app, decide } from "../store.js";
 import { HINTS } from "../texts.js";
 import { choiceField, numberField } from "./fields.js";
-import { getChoices, getTexts } from "./promises.js";
+import { getChoices } from "./promises.js";
 import { button } from "./sections.js";
 
 /** Return the fields of a column. */
@@ -55,7 +55,7 @@ export function recoding(column) {
           label: "Released value of a class",
           hint: HINTS.average[declared.average] ?? "For methods that form classes of similar records.",
           value: declared.average ?? "",
-          choices: getTexts().averages_by_type?.[type] ?? [],
+          choices: app.session.averages_by_type[type] ?? [],
           none: "default",
         }),
       column.role === "quasi-identifier" &&
