@@ -1,7 +1,7 @@
 """Score the proposals of a profile on tables with a known truth: the table of docs/profile.md.
 
-    python -m tools.proposals            profiles every table of tests/proposals and writes the scores into the page
-    python -m tools.proposals --print    prints them, and writes nothing
+python -m tools.proposals            profiles every table of tests/proposals and writes the scores into the page
+python -m tools.proposals --print    prints them, and writes nothing
 """
 
 from __future__ import annotations

@@ -1,0 +1,219 @@
+"""Relations between rows and columns: who a person is, what tells a protected column, what is asked."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import kinfold
+from kinfold.profiling.frameworks import fit_framework, get_framework
+from kinfold.profiling.people import Unit
+from kinfold.profiling.profile import ColumnProfile, Profile
+from kinfold.profiling.questions import OpenQuestion
+from kinfold.profiling.starter_policy import write_starter_policy
+from proposals.tables import ages, codes, days, household, visits
+
+PEOPLE = 150
+
+
+def draw(seed: int = 0) -> np.random.Generator:
+    """Random numbers."""
+    return np.random.default_rng(seed)
+
+
+def visits_of(rows: int = 600, seed: int = 1, **more: Any) -> pl.DataFrame:
+    """Several rows of each person: a number, sex and year of birth."""
+    rng = draw(seed)
+    who = rng.integers(0, PEOPLE, rows)
+    facts = {
+        "id": who + 1001,
+        "sex": rng.choice(["f", "m"], PEOPLE)[who],
+        "born": rng.integers(1930, 2005, PEOPLE)[who],
+    }
+    return pl.DataFrame(facts | {"lab": np.round(rng.normal(5, 1, rows), 2)} | more)
+
+
+def column(profile: Profile, name: str) -> ColumnProfile:
+    """One column of a profile."""
+    return next(each for each in profile.columns if each.name == name)
+
+
+@pytest.mark.parametrize("key", ["id", "subject", "Versichertennummer", "kx"])
+def test_constant_facts_make_a_person(key: str) -> None:
+    table = visits_of().rename({"id": key, "born": "birth_year"})
+    profile = kinfold.profile(table)
+    assert (profile.unit, profile.questions) == (Unit(key, people=True), ())
+    assert column(profile, key).role == "identifier"
+    assert tomllib.loads(write_starter_policy(profile))["privacy"]["unit"] == key
+
+
+def test_facts_that_contradict_each_other_are_a_question() -> None:
+    table = visits_of().with_columns(birth_year=pl.Series(draw(3).integers(1930, 2005, 600)))
+    profile = kinfold.profile(table)
+    (question,) = profile.questions
+    assert (question.sets, question.proposed, question.answers) == ("privacy.unit", "id", ("id", "none"))
+    assert "'sex' does not change within a value; 'birth_year' changes within a value" in question.seen
+
+
+def test_a_group_of_many_people_is_no_unit() -> None:
+    rng = draw(4)
+    table = pl.DataFrame(
+        {"doctor_id": rng.integers(1, 20, 600), "sex": rng.choice(["f", "m"], 600), "age": ages(rng, 600)}
+    )
+    assert kinfold.profile(table).unit is None
+
+
+def test_a_blood_pressure_is_no_age() -> None:
+    table = visits_of(dbp=np.clip(draw(5).normal(70, 18, 600).astype(int), 20, 119)).rename({"born": "birth_year"})
+    assert kinfold.profile(table).unit == Unit("id", people=True)
+
+
+def test_uniqueness_counts_people() -> None:
+    rng = draw(6)
+    who = np.repeat(np.arange(100), 5)
+    towns = np.where(np.arange(100) < 40, np.arange(100), 99)[who]  # 40 people live where nobody else does
+    table = pl.DataFrame(
+        {"patient": who + 5001, "sex": rng.choice(["f", "m"], 100)[who], "dob_year": rng.integers(1930, 2005, 100)[who]}
+        | {"town": [f"t{town}" for town in towns], "visit": days(rng, 500)}
+    )
+    profile = kinfold.profile(table)
+    assert profile.unit == Unit("patient", people=True)
+    assert column(profile, "town").unique == pytest.approx(0.4)
+    assert column(profile, "patient").unique == 1.0
+
+
+@pytest.mark.parametrize(("name", "mean"), [("WTFINAL", 400.0), ("rb050", 40.0), ("poids", 1.0), ("z", 1.0)])
+def test_weights_are_never_released_exactly(name: str, mean: float) -> None:
+    rng = draw(7)
+    drawn = rng.gamma(8, 1, 500)
+    weight = np.round(drawn / drawn.mean() * mean + (5 if mean > 1 else 0), 5)
+    table = pl.DataFrame({"age": ages(rng, 500), "sex": rng.choice(["f", "m"], 500), name: weight})
+    release = kinfold.anonymize(table, tomllib.loads(write_starter_policy(kinfold.profile(table))))
+    assert name not in release.frame.columns
+    assert column(kinfold.profile(table), name).role == "weight"
+
+
+def dependents(rng: np.random.Generator, rows: int) -> dict[str, Any]:
+    """Columns that tell the age, the place or each other."""
+    age = ages(rng, rows)
+    zips = rng.permutation(90_000)[:80] + 10_000
+    place = rng.integers(0, 80, rows)
+    height, weight = rng.normal(170, 10, rows).round(0), rng.normal(75, 12, rows).round(1)
+    return {
+        "age": age,
+        "zip": zips[place].astype(str),
+        "sex": rng.choice(["f", "m"], rows),
+        "group": np.digitize(age, [20, 40, 60]),
+        "wrong_group": np.where(rng.random(rows) < 0.01, 1, np.digitize(age, [15, 35, 55, 75])),
+        "logage": np.round(np.log(age + 1), 4),
+        "sign": [f"S{p % 16}" for p in place],
+        "height": height,
+        "weight_kg": weight,
+    }
+
+
+def test_columns_that_tell_a_quasi_identifier_are_treated_like_it() -> None:
+    profile = kinfold.profile(pl.DataFrame(dependents(draw(8), 1500)))
+    told = {each.name: each.depends_on for each in profile.columns if each.depends_on}
+    assert {name: told.get(name) for name in ("group", "wrong_group", "logage", "sign")} == {
+        **dict.fromkeys(("group", "wrong_group", "logage"), ("age",)),
+        "sign": ("zip",),
+    }
+    assert {column(profile, name).role for name in told} == {"quasi-identifier"}
+    assert not {"height", "weight_kg", "sex"} & {*told}
+
+
+def test_a_function_of_two_columns_is_found() -> None:
+    rng = draw(9)
+    age, years = ages(rng, 900) + 20, rng.integers(0, 30, 900)
+    table = pl.DataFrame(
+        {"age": age, "sex": rng.choice(["f", "m"], 900), "tenure_w": years * 52, "joined_at": age * 52 - years * 52}
+    )
+    assert column(kinfold.profile(table), "joined_at").depends_on == ("age", "tenure_w")
+
+
+def test_rows_of_a_person_are_no_dependency() -> None:
+    rng = draw(10)
+    group = rng.choice(list("abc"), PEOPLE)
+    table = visits_of().rename({"born": "birth_year"})
+    table = table.with_columns(group=pl.Series([group[each - 1001] for each in table["id"]]))
+    assert [each.name for each in kinfold.profile(table).columns if each.depends_on] == []
+
+
+def test_the_dependencies_of_a_long_table_are_found_in_all_its_rows() -> None:
+    rng = draw(11)
+    rows, places = 60_000, 25_000  # two or three rows a street: the sample has almost no pair
+    street = rng.integers(0, places, rows)
+    town = rng.integers(0, 300, places)
+    table = pl.DataFrame(
+        {"town": [f"town {t}" for t in town[street]], "age": ages(rng, rows), "sex": rng.choice(["f", "m"], rows)}
+        | {"street_code": (street * 7 + 100_003).tolist()}
+    )
+    assert column(kinfold.profile(table[rng.permutation(rows)]), "street_code").role not in ("other", "confidential")
+
+
+def test_an_income_of_the_household_links_its_members() -> None:
+    profile = kinfold.profile(household("household").frame)
+    income = column(profile, "eqIncome")
+    assert (income.role, income.depends_on) == ("remove", ("hid",))
+    assert any(question.sets == "columns.eqIncome.role" for question in profile.questions)
+
+
+def test_more_than_five_confidential_columns_are_all_protected() -> None:
+    rng = draw(12)
+    amounts = {f"cost{i}": np.round(rng.lognormal(5, 1, 200), 2) for i in range(8)}
+    profile = kinfold.profile(pl.DataFrame({"age": ages(rng, 200), "sex": rng.choice(["f", "m"], 200)} | amounts))
+    assert {(column(profile, name).role, column(profile, name).t) for name in amounts} == {("confidential", 0.3)}
+
+
+@pytest.mark.parametrize("answer", ["drop", "release"])
+def test_unknown_codes_are_released_only_if_the_steward_says_so(answer: str) -> None:
+    rng = draw(13)
+    unknown = {f"q{i}": codes(rng, 300, [1, 2, 3, 4]) for i in range(5)}
+    table = pl.DataFrame({"age": ages(rng, 300), "sex": rng.choice(["f", "m"], 300)} | unknown)
+    policy = tomllib.loads(write_starter_policy(kinfold.profile(table)))
+    with pytest.raises(kinfold.PolicyError, match="these 5 columns of codes"):
+        kinfold.anonymize(table, policy)
+    released = kinfold.anonymize(table, policy, answers={"codes": answer}).frame.columns
+    assert ({*unknown} <= {*released}) == (answer == "release")
+
+
+def test_post_codes_and_dates_of_birth_are_released_as_true_labels() -> None:
+    rng = draw(14)
+    zips = [f"{z}-{z % 9000 + 1000}" for z in rng.integers(60_000, 63_000, 120)]
+    table = pl.DataFrame(
+        {"birth_date": days(rng, 400), "zip": rng.choice(zips, 400), "sex": rng.choice(["f", "m"], 400)}
+        | {"income": np.round(rng.lognormal(8, 0.5, 400), 2)}
+    )
+    profile = kinfold.profile(table)
+    for text in (write_starter_policy(profile), *(fit_framework(get_framework(name), profile) for name in ("gdpr",))):
+        policy = tomllib.loads(text)
+        assert {policy["columns"][name]["average"] for name in ("birth_date", "zip")} == {"generalize"}
+    frame = kinfold.anonymize(table, tomllib.loads(write_starter_policy(profile))).frame
+    whole = frame.filter(~pl.col("zip").str.contains(r"\*"))
+    assert whole.group_by("zip", "birth_date").len()["len"].min() in (None, *range(5, 400))
+    assert frame["birth_date"].str.contains(r"^\d{4}-\d\d-\d\d$").sum() == 0
+
+
+def test_free_text_is_removed_with_its_reason() -> None:
+    rng = draw(15)
+    words = ["seen", "after", "a", "fall", "at", "home", "with", "pain", "stable"]
+    texts = [" ".join(rng.choice(words, 7)) for _ in range(200)]
+    table = pl.DataFrame({"age": ages(rng, 200), "sex": rng.choice(["f", "m"], 200), "remark": texts})
+    keys = tomllib.loads(write_starter_policy(kinfold.profile(table)))["columns"]["remark"]
+    assert keys == {"role": "remove", "reason": "free text may contain anything about a person"}
+
+
+def test_a_question_has_its_proposed_answer_first() -> None:
+    with pytest.raises(ValueError, match="the first answer is not the proposed one"):
+        OpenQuestion("unit", "?", "", "privacy.unit", "id", ("none", "id"))
+
+
+def test_a_profile_with_questions_as_json() -> None:
+    facts = kinfold.profile(visits("visits").frame).to_dict()
+    assert facts["questions"] == ()
+    assert facts["unit"] == {"column": "patient_id", "people": True}
