@@ -42,9 +42,11 @@ def column(profile: Profile, name: str) -> ColumnProfile:
     return next(each for each in profile.columns if each.name == name)
 
 
-@pytest.mark.parametrize("key", ["id", "subject", "Versichertennummer", "kx"])
+@pytest.mark.parametrize("key", ["id", "subject", "Versichertennummer", "kx", "token"])
 def test_constant_facts_make_a_person(key: str) -> None:
     table = visits_of().rename({"id": key, "born": "birth_year"})
+    if key == "token":
+        table = table.with_columns(pl.col(key).hash(3).cast(pl.String).str.replace_all("1", "x-") + "a")
     profile = kinfold.profile(table)
     assert (profile.unit, profile.questions) == (Unit(key, people=True), ())
     assert column(profile, key).role == "identifier"
@@ -134,6 +136,14 @@ def test_a_function_of_two_columns_is_found() -> None:
         {"age": age, "sex": rng.choice(["f", "m"], 900), "tenure_w": years * 52, "joined_at": age * 52 - years * 52}
     )
     assert column(kinfold.profile(table), "joined_at").depends_on == ("age", "tenure_w")
+
+
+def test_columns_that_tell_only_each_other_are_no_dependency() -> None:
+    rng = draw(16)
+    one, other = np.round(rng.lognormal(0, 0.5, 800), 3), np.round(rng.lognormal(0, 0.5, 800), 3)
+    table = pl.DataFrame({"age": ages(rng, 800), "sex": rng.choice(["f", "m"], 800), "x": one, "y": other})
+    table = table.with_columns(bins=pl.Series(np.digitize(one + other, [1.5, 2.0, 2.5, 3.0])))
+    assert [each.name for each in kinfold.profile(table).columns if each.depends_on] == []
 
 
 def test_rows_of_a_person_are_no_dependency() -> None:

@@ -311,8 +311,9 @@ class _Tests:
             for one, other in self._list_pairs(self._columns.protected):
                 if name not in (one, other) and self._is_combination(name, one, other):
                     yield ColumnDependency(name, (one, other), "can be computed from")
-        if name in self._bins_of_two:
-            yield ColumnDependency(name, self._bins_of_two[name], "has bins of a combination of")
+        pair = self._bins_of_two.get(name, ())
+        if not {*pair}.isdisjoint(self._columns.protected):
+            yield ColumnDependency(name, pair, "has bins of a combination of")
         for protected in self._columns.protected:
             if name in self._bins_of_two.get(protected, ()):
                 yield ColumnDependency(name, (protected,), "helps to compute")

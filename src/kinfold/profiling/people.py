@@ -34,7 +34,7 @@ MAX_UNEXPLAINED_AGE = 0.1  # share of the variance of ages within the rows of a 
 MIN_PEOPLE_IN_HOUSEHOLDS = 2.0  # rows of each member, in a panel: years
 
 PERSON_WORDS = """
-    patient* pat person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
+    patient* pat pt person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
     mitglied*
     student* pupil* schueler* versichert* insured* employee* mitarbeiter* worker* beneficiar* paciente* cliente* alumno*
     sujeto* individu* eleve* salarie* user* respondent* befragt* patnr pnr mrn ssn dipendent* assure* empleado* pazient*
@@ -156,8 +156,7 @@ def _may_be_key(column: RoleProposal) -> bool:
     if _looks_like_key(column) or (Hint.PERSON in column.hints and not column.known_hint):
         return True
     meaning = column.known_hint or column.sensitive_hint
-    written = column.column.storage is Storage.INTEGER or column.shape is Shape.POST_CODE
-    return written and not meaning and column.shape not in (Shape.CODE, Shape.YEAR)
+    return not meaning and column.shape not in (Shape.CODE, Shape.YEAR, Shape.TEXT)
 
 
 def _looks_like_key(column: RoleProposal) -> bool:
