@@ -29,6 +29,15 @@ LAYOUTS: dict[str, tuple[list[list[Any]], dict[str, Any]]] = {
     "units": ([NAMES, [None, "years", None, "EUR"], *PEOPLE], {"header": 1, "skip": 2}),
     "long names": ([NAMES, ["number", "age in years", "sex at birth", "monthly"], *PEOPLE], {"header": 1, "skip": 2}),
     "title and units": ([["Survey"], [], NAMES, ["", "(y)", "", "[EUR]"], *PEOPLE], {"header": 3, "skip": 4}),
+    "units of a date and an amount": (
+        [
+            NAMES,
+            [None, "DD.MM.YYYY", None, "net"],
+            *([a, f"{b % 28 + 1}.03.1980", c, f"{d} EUR"] for a, b, c, d in PEOPLE),
+        ],
+        {"header": 1, "skip": 2},
+    ),
+    "one unit": ([NAMES, [None, None, None, "[EUR]"], *PEOPLE], {"header": 1, "skip": 2}),
     "total": ([NAMES, *PEOPLE, ["Total", None, None, 125_430]], {"skip_totals": True}),
     "subtotals": (
         [NAMES, *PEOPLE[:30], ["Subtotal north", None, None, 1], *PEOPLE[30:], ["Gesamt:", None, None, 2]],
@@ -61,8 +70,9 @@ def test_profile_proposes_the_layout(tmp_path: Path, rows: list[list[Any]], keys
     profile = kinfold.profile(path)
     assert {key: profile.source[key] for key in ("header", "skip", "skip_totals") if key in profile.source} == keys
     assert (profile.rows, len(profile.columns)) == (60, 4)
-    assert [column.kind for column in profile.columns[1::2]] == ["continuous", "continuous"]
+    assert {column.kind for column in profile.columns[1::2]} <= {"continuous", "date"}
     assert not keys or "guessed:" in profile.readings[0]
+    assert not any("skip_totals" in warning for warning in profile.warnings)
     source = tomllib.loads(write_starter_policy(profile)).get("source", {})
     read = kinfold.profile(path, **source)
     assert (read.rows, [c.name for c in read.columns]) == (60, [c.name for c in profile.columns])
@@ -125,3 +135,27 @@ def test_ordinary_tables_are_read_as_they_are(tmp_path: Path, rows: list[list[An
 def test_a_gap_in_the_header_is_still_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="column 2 has no name"):
         kinfold.profile(save(tmp_path, [["id", "", "sex", "income"], *PEOPLE], "csv"))
+
+
+@pytest.mark.compiled
+def test_the_file_of_an_office_is_released_by_its_unedited_policy(tmp_path: Path) -> None:
+    jobs = ["teacher", "nurse", "clerk", "keine Angabe"]
+    rows: list[list[Any]] = [["Staff of the town"], [], ["Nr", "Alter", "Geschlecht", "Beruf", "Gehalt", "Konfession"]]
+    rows += [[None, "Jahre", None, None, "brutto", None]]
+    for i in range(200):
+        pay = "k.A." if i % 40 == 0 else f"{1 + i % 7}.{100 + i * 37 % 900} EUR"
+        rows.append(
+            [i + 1, -9 if i % 25 == 0 else 20 + i * 7 % 45, "mw"[i % 2], jobs[i % 4], pay, ["rk", "ev", "ohne"][i % 3]]
+        )
+    rows += [["Gesamt", None, None, None, "700.000 EUR", None], ["Quelle: Amt"]]
+    path = save(tmp_path, rows, "txt")
+    run("profile", path, "--write-policy", tmp_path / "policy.toml").ok()
+    run("anonymize", path, "--policy", tmp_path / "policy.toml", "--accept-proposal", "--out", tmp_path / "out").ok()
+    with (tmp_path / "out/public/release.csv").open(newline="", encoding="utf-8") as file:
+        released = list(csv.DictReader(file, delimiter=";"))
+    assert len(released) == 200
+    assert [*released[0]] == ["Alter", "Geschlecht", "Beruf", "Gehalt", "Konfession"]
+    assert all(20 <= float(row["Alter"]) < 65 for row in released if row["Alter"])
+    assert {row["Beruf"] for row in released} <= {"teacher", "nurse", "clerk", ""}
+    assert sum(row["Gehalt"] == "" for row in released) == 5
+    assert all(float(row["Gehalt"]) >= 1_100 for row in released if row["Gehalt"])

@@ -164,3 +164,17 @@ def test_the_weight_of_a_newborn_is_measured(name: str) -> None:
 @pytest.mark.parametrize("name", ["agency", "country_count", "yes_no", "priority", "unionize", "stage", "partner"])
 def test_parts_of_other_words_say_nothing(name: str) -> None:
     assert find_hints(name).isdisjoint({Hint.AGE, Hint.NUMBER, Hint.OFFENCE, Hint.UNION, Hint.BELIEF})
+
+
+@pytest.mark.parametrize("name", ["PLZ", "code_postal", "CodigoPostal", "zip"])
+@pytest.mark.parametrize("written", [int, str])
+def test_post_codes_of_few_records_are_places(name: str, written: type) -> None:
+    codes = [written(code) for code in draw(23).choice(np.arange(10_115, 99_998), ROWS, replace=False)]
+    column = judge(name, codes)
+    assert column.role == Role.QUASI
+    assert "postal codes" in column.reason
+
+
+def test_a_measurement_with_mean_one_is_no_weight() -> None:
+    table = pa.table({"creatinine": np.round(np.clip(draw(24).normal(1, 0.2, ROWS), 0.3, 2), 1), **KEYS})
+    assert kinfold.profile(table).sampling_weights is None

@@ -157,7 +157,9 @@ def _propose_weight(proposal: RoleProposal, columns: Sequence[RoleProposal], det
     if proposal.shape is Shape.OWN_NUMBER and Hint.SAMPLING not in proposal.hints:
         return proposal
     named = _has_weight_name(proposal)
-    if not (named or _has_mean_one(proposal) or _repeats_like_weights(proposal, columns, determines)):
+    measured = Hint.MEASURE in proposal.hints  # such as creatinine, whose mean is 1
+    like_weights = _has_mean_one(proposal) or _repeats_like_weights(proposal, columns, determines)
+    if not named and (measured or not like_weights):
         return proposal
     reason = "sampling weights, for the risk in the population"
     advice = "exact weights may identify a household or a stratum; with round_to they are released rounded"

@@ -166,6 +166,8 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
     detailed = Hint.HEALTH in hints or any(len(value) > 3 for value in stats.values)
     if stats.distinct > 2 and detailed and _matches(stats, ICD10):
         return Shape.DIAGNOSIS
+    if _are_named_post_codes(stats, hints):
+        return Shape.POST_CODE
     if is_nearly_unique(stats):
         return Shape.OWN_NUMBER
     if find_scale(stats.values):
@@ -182,6 +184,8 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
 
 def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
     quantity = bool(hints & QUANTITY_HINTS) and hints.isdisjoint(IDENTIFYING_HINTS)
+    if _are_named_post_codes(stats, hints):
+        return Shape.POST_CODE
     if not quantity and is_nearly_unique(stats) and _looks_assigned(stats, order):
         return Shape.OWN_NUMBER
     if Hint.AGE in hints and _are_possible_ages(stats):
@@ -202,6 +206,16 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
     if stats.mean_count < 5 or _is_rounded(stats) or _is_quantity(stats):
         return Shape.AMOUNT
     return Shape.MANY_CODES
+
+
+def _are_named_post_codes(stats: ValueStats, hints: frozenset[Hint]) -> bool:
+    """Whether the name says place and the values are many post codes, even if almost every record has its own."""
+    return (
+        Hint.PLACE in hints
+        and Hint.MEASURE not in hints
+        and stats.distinct > MAX_CODE_VALUES
+        and _matches(stats, POST_CODE)
+    )
 
 
 def _are_possible_ages(stats: ValueStats) -> bool:

@@ -39,6 +39,7 @@ from kinfold.tables.source_form import (
 
 PLAIN_POINT = (".", "")
 DEFAULT_VALUES = {"separator": ",", "encoding": ("utf-8", "utf-8-sig")}  # not written to a policy
+SKIP_NOTE = "(source.skip_totals)"  # in the note of the reader that counts the rows of totals
 MIN_UNIT_SHARE = 0.9  # of the values of a column that are numbers with a unit
 MIN_UNIT_NUMBERS = 3  # different ones
 _units = tomllib.loads(Path(__file__).with_name("units.toml").read_text("utf-8"))
@@ -237,17 +238,16 @@ def describe_readings(before: Schema, after: Schema, declared: SourceForm, detec
         for describe, guessed in guesses.items()
         for line in describe(before, after, form)
     ]
-    repeated = tuple(note for note in after.notes if note not in before.notes)
+    repeated = tuple(note for note in after.notes if note not in before.notes or SKIP_NOTE in note)
     return Readings((*notes, *_describe_undecided(after, form)), detection.questions, repeated)
 
 
-def _describe_layout(before: Schema, after: Schema, form: SourceForm) -> Iterator[str]:
+def _describe_layout(_: Schema, after: Schema, form: SourceForm) -> Iterator[str]:
     if form.header:
         below = f", and the records start below line {form.skip}" if form.has_lines_below else ""
         yield f"line {form.header} has the names of the columns{below}"
     if form.skip_totals:
-        left = f": {before.rows - after.rows:,}" if before.rows > after.rows else ""
-        yield f"rows of totals and footers are left out{left}"
+        yield from (note for note in after.notes if SKIP_NOTE in note)
 
 
 def _describe_marks(before: Schema, after: Schema, form: SourceForm) -> Iterator[str]:

@@ -26,6 +26,8 @@ MAX_LINES_ABOVE = 50  # that do not belong to the table
 MIN_RECORDS = 3  # below a line of units: with fewer, a record may look like one
 MOSTLY = 0.8  # share of the columns that a header names, and of the numbers in a column of numbers
 NUMBER = re.compile(NUMBER_LIKE_PATTERN)
+DIGITAL = re.compile(r"[+-]?[$\u20ac\u00a3]? ?[.,]?[0-9]")  # the start of a number, a date or an amount
+BRACKETS = re.compile(r"\[.*\]|\(.*\)")
 
 
 class Line(NamedTuple):
@@ -85,18 +87,19 @@ def _names_columns(fields: Sequence[str], width: int) -> bool:
 
 
 def _is_units(fields: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether a line has texts above the columns of numbers, and no number."""
+    """Whether a line has texts above columns of numbers and dates, above half of them or in brackets, and no number."""
     columns = [[row[at].strip() for row in below if len(row) > at and row[at].strip()] for at in range(len(fields))]
-    numeric = [
-        at
-        for at, values in enumerate(columns)
-        if values and sum(map(bool, map(NUMBER.fullmatch, values))) >= MOSTLY * len(values)
-    ]
-    cells = [fields[at].strip() for at in numeric]
-    filled = [cell for cell in cells if cell]
-    plain = [cell for cell in filled if not NUMBER.fullmatch(cell) and cell.casefold() not in MISSING_WORDS]
+    numeric = [at for at, values in enumerate(columns) if values and _count_digital(values) >= MOSTLY * len(values)]
+    filled = [cell for at in numeric if (cell := fields[at].strip())]
+    if not filled or _count_digital(filled) or any(cell.casefold() in MISSING_WORDS for cell in filled):
+        return False
+    bracketed = all(BRACKETS.fullmatch(field.strip()) for field in fields if field.strip())
     repeated = any(fields[at].strip() in values for at, values in enumerate(columns) if fields[at].strip())
-    return bool(plain) and len(plain) == len(filled) >= 0.5 * len(cells) and not repeated
+    return not repeated and (bracketed or len(filled) >= 0.5 * len(numeric))
+
+
+def _count_digital(values: Sequence[str]) -> int:
+    return sum(DIGITAL.match(value) is not None for value in values)
 
 
 def _count_filled(fields: Sequence[str]) -> int:
