@@ -5,7 +5,7 @@
     plan           cycle after cycle, most of them from the best partition so far
 
 There are three search spaces: the distances of all pairs (`partition.search`), numbers and codes under promises
-(`partition.refine`), and classes described by lowest common ancestors (`generalize.rebuilding`).
+(`partition.refine`), and classes described by lowest common ancestors (`generalize.cell_classes`).
 
 A step depends on its number, the seed and the start, never on a clock. So the number of steps determines the result: a
 run that a clock stopped is repeated exactly by the steps it took.

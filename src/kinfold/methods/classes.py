@@ -26,8 +26,7 @@ says otherwise or promises beyond k exist: then it uses several starts instead. 
 run is repeated to the byte.
 
 "exact" is for some hundred records and no promise but k: local search as in "auto", then `partition.exact` chooses
-among all classes that can be optimal and bounds the gap to the optimum. Its steps are rounds of
-pricing.
+among all classes that can be optimal and bounds the gap to the optimum. Its steps are rounds of pricing.
 """
 
 from __future__ import annotations
