@@ -61,6 +61,7 @@ def _postgresql(server: Server) -> System:
         "DROP SCHEMA IF EXISTS release CASCADE",
         "DROP SCHEMA public CASCADE",
         "CREATE SCHEMA public",
+        "GRANT USAGE ON SCHEMA public TO PUBLIC",  # as a new database has it
         f"CREATE TABLE people AS {PEOPLE} FROM generate_series(1, 60) i",
     )
     names = "SELECT table_name::text FROM information_schema.tables WHERE table_schema IN ('public', 'release')"
