@@ -17,10 +17,10 @@ MODULES = read_modules()
 BUDGET = {
     "top": (7, 1_390),
     "cli": (9, 2_080),
-    "comparison": (4, 680),
+    "comparison": (3, 640),
     "convert": (6, 1_200),
     "demo": (1, 140),
-    "disk": (3, 520),
+    "disk": (3, 545),
     "hierarchies": (3, 690),
     "kernels": (30, 6_080),
     "measures": (13, 3_040),
