@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (7, 1_390),
+    "top": (7, 1_420),
     "cli": (9, 2_000),
     "comparison": (3, 510),
     "convert": (6, 1_200),
@@ -31,7 +31,7 @@ BUDGET = {
     "methods/partition": (19, 3_940),
     "models": (7, 845),
     "papers": (9, 2_420),
-    "policy": (16, 3_520),
+    "policy": (16, 3_500),
     "profiling": (12, 2_720),
     "profiling/frameworks": (1, 235),
     "release": (8, 1_380),

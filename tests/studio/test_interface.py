@@ -17,7 +17,6 @@ from kinfold.hierarchies import read_arx
 from kinfold.policy.model import Policy
 from kinfold.studio.guard import ROUTES
 from kinfold.studio.server import LOOPBACK, Studio
-from kinfold.tables.schema import Role
 from studio.questions import policy_with_questions
 from studio.tables import diagnoses, households
 from studio.visitor import Visitor, wait_for
@@ -390,7 +389,6 @@ def test_words_say_what_can_be_chosen_and_what_is_promised_now(demo: Visitor) ->
     assert "by at most t of 1" in words["promises"]["t"]  # the demo promises t of single columns
     assert words["choices"]["others"] == ["refuse", "release", "drop"]
     assert "convex-median" in words["averages_by_type"]["ordinal"]
-    assert {*Role} == set(words["roles"])
 
 
 def test_events_tell_of_every_decision(made: Studio) -> None:
