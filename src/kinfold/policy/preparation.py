@@ -2,8 +2,6 @@
 
 All later steps see the recoded values: orders, hierarchies, models and the release. Losses are measured against the
 original table. Edit rules are counted on the table after `map` alone, because they use its new names.
-
-`try_hierarchy` builds a hierarchy over the recoded values of one column before the whole policy fits the table.
 """
 
 from __future__ import annotations
@@ -13,16 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
 from kinfold.errors import DataError, PolicyError, Problem
-from kinfold.hierarchies import Hierarchy, build_from_rows
-from kinfold.policy.binding import BoundColumn, bind
-from kinfold.policy.encoding import build_hierarchy, collect_value_texts, locate_values
-from kinfold.policy.model import ColumnPolicy, HierarchySpec, Output, Policy, Privacy
+from kinfold.policy.binding import bind
+from kinfold.policy.model import ColumnPolicy, Policy
 from kinfold.tables.engine import Engine
 from kinfold.tables.recoding import RecodedValues, ValueLimits, ValueMap, count_decimals
-from kinfold.tables.schema import Column, Kind, Role, Schema, Storage
+from kinfold.tables.schema import Column, Role, Schema, Storage
 
 MAX_DECIMALS = 9  # of top, bottom and round_to
 LIMIT_KEYS = ("top", "bottom", "round_to")
@@ -167,59 +161,3 @@ def _check_date_limits(request: ColumnPolicy, where: str) -> Iterator[Problem]:
             yield Problem(f"{where}.{key}: not a date, but the column holds dates", f'write it as {key} = "2024-12-31"')
     if len(moments) > 1 and moments["bottom"] > moments["top"]:
         yield Problem(f"{where}: bottom is above top", "exchange them")
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnValues:
-    """The recoded values of a column, as its hierarchy names them, each with its number of records."""
-
-    bound: BoundColumn
-    counts: Mapping[str, int]
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The order of an ordinal column; empty for others."""
-        return tuple(self.bound.request.order or ()) if self.bound.kind is Kind.ORDINAL else ()
-
-
-def count_column_values(engine: Engine, frame: Any, policy: Policy, name: str) -> ColumnValues:
-    """Return the recoded values of a column without nulls, each with its number of records."""
-    request = policy.columns.get(name, ColumnPolicy(role=Role.QUASI))
-    recoding_keys = {"top", "bottom", "round_to", "map", "type", "order"}
-    recoding = request.model_dump(include=recoding_keys, exclude_none=True)
-    columns = {name: ColumnPolicy(role=Role.OTHER, **recoding)}
-    output = Output(others="release")
-    single = Policy(privacy=Privacy(k=2), source=policy.source, columns=columns, output=output)
-    frame = prepare(engine, frame, single).frame
-    column = engine.schema(frame)[name]
-    kind = request.type or (Kind.ORDINAL if request.order else column.kind)
-    bound = BoundColumn(column, request, kind, "generalize")
-    tally = engine.tally(frame, [name], {})
-    texts: list[str | None] = list(tally.keys[name])
-    if kind.is_numeric and (column.storage.kind.is_numeric or column.date_format):
-        texts = collect_value_texts(engine, engine.tally(frame, [name], {}).tuples, bound)
-    counts: dict[str, int] = {}
-    for text, records in zip(texts, tally.sizes.tolist(), strict=True):
-        if text is not None:
-            counts[text] = counts.get(text, 0) + records
-    return ColumnValues(bound, counts)
-
-
-def try_hierarchy(values: ColumnValues, spec: HierarchySpec | None) -> Hierarchy:
-    """Return the hierarchy of a spec over these values, flat without a spec; raise if it lacks some of them."""
-    texts = np.array(list(values.counts), object)
-    if spec is None:
-        return build_from_rows([(text,) for text in values.counts])
-    request = values.bound.request.model_copy(update={"hierarchy": spec})
-    bound = BoundColumn(values.bound.column, request, values.bound.kind, "generalize")
-    hierarchy = build_hierarchy(bound, texts)
-    locate_values(bound, hierarchy, texts)
-    return hierarchy
-
-
-def parse_hierarchy(name: str, keys: Any) -> HierarchySpec:
-    """Return the hierarchy that the keys of a column define; raise `PolicyError` with the key of every problem."""
-    column = {"role": str(Role.QUASI), "hierarchy": keys}
-    spec = Policy.parse({"privacy": {"k": 2}, "columns": {name: column}}).columns[name].hierarchy
-    assert spec is not None  # noqa: S101  the column has one
-    return spec

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 
 from kinfold.errors import KinfoldError
@@ -21,8 +23,10 @@ from kinfold.hierarchies.grouping import (
     rename_label,
     split_group,
 )
-from kinfold.policy.model import HierarchySpec, Policy
-from kinfold.policy.preparation import ColumnValues, count_column_values, parse_hierarchy, try_hierarchy
+from kinfold.policy.binding import BoundColumn
+from kinfold.policy.encoding import build_hierarchy, collect_value_texts, locate_values
+from kinfold.policy.model import ColumnPolicy, HierarchySpec, Output, Policy, Privacy
+from kinfold.policy.preparation import prepare
 from kinfold.policy.toml_values import KeyPath
 from kinfold.profiling.hierarchy_proposals import MAX_INLINE_ROWS
 from kinfold.profiling.profile import propose_hierarchy_for
@@ -32,6 +36,8 @@ from kinfold.studio.refusals import Refusal, make_refusal
 from kinfold.studio.sessions import StudioSession
 from kinfold.studio.table_jobs import HIERARCHY_FOLDER
 from kinfold.studio.table_loading import clean_name
+from kinfold.tables.engine import Engine
+from kinfold.tables.schema import Kind, Role
 
 MAX_LABEL_ROWS = 2_000  # a page gets the rows of labels of a smaller hierarchy
 
@@ -207,3 +213,59 @@ def _list_builders(values: ColumnValues, proposal: Any, current: Hierarchy) -> d
         {"build": name, "description": GROUPING_DESCRIPTIONS[name], "rows": len(rows)} for name, rows in tables.items()
     ]
     return {"builders": builders, "built": built}
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnValues:
+    """The recoded values of a column, as its hierarchy names them, each with its number of records."""
+
+    bound: BoundColumn
+    counts: Mapping[str, int]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The order of an ordinal column; empty for others."""
+        return tuple(self.bound.request.order or ()) if self.bound.kind is Kind.ORDINAL else ()
+
+
+def count_column_values(engine: Engine, frame: Any, policy: Policy, name: str) -> ColumnValues:
+    """Return the recoded values of a column without nulls, each with its number of records."""
+    request = policy.columns.get(name, ColumnPolicy(role=Role.QUASI))
+    recoding_keys = {"top", "bottom", "round_to", "map", "type", "order"}
+    recoding = request.model_dump(include=recoding_keys, exclude_none=True)
+    columns = {name: ColumnPolicy(role=Role.OTHER, **recoding)}
+    output = Output(others="release")
+    single = Policy(privacy=Privacy(k=2), source=policy.source, columns=columns, output=output)
+    frame = prepare(engine, frame, single).frame
+    column = engine.schema(frame)[name]
+    kind = request.type or (Kind.ORDINAL if request.order else column.kind)
+    bound = BoundColumn(column, request, kind, "generalize")
+    tally = engine.tally(frame, [name], {})
+    texts: list[str | None] = list(tally.keys[name])
+    if kind.is_numeric and (column.storage.kind.is_numeric or column.date_format):
+        texts = collect_value_texts(engine, engine.tally(frame, [name], {}).tuples, bound)
+    counts: dict[str, int] = {}
+    for text, records in zip(texts, tally.sizes.tolist(), strict=True):
+        if text is not None:
+            counts[text] = counts.get(text, 0) + records
+    return ColumnValues(bound, counts)
+
+
+def try_hierarchy(values: ColumnValues, spec: HierarchySpec | None) -> Hierarchy:
+    """Return the hierarchy of a spec over these values, flat without a spec; raise if it lacks some of them."""
+    texts = np.array(list(values.counts), object)
+    if spec is None:
+        return build_from_rows([(text,) for text in values.counts])
+    request = values.bound.request.model_copy(update={"hierarchy": spec})
+    bound = BoundColumn(values.bound.column, request, values.bound.kind, "generalize")
+    hierarchy = build_hierarchy(bound, texts)
+    locate_values(bound, hierarchy, texts)
+    return hierarchy
+
+
+def parse_hierarchy(name: str, keys: Any) -> HierarchySpec:
+    """Return the hierarchy that the keys of a column define; raise `PolicyError` with the key of every problem."""
+    column = {"role": str(Role.QUASI), "hierarchy": keys}
+    spec = Policy.parse({"privacy": {"k": 2}, "columns": {name: column}}).columns[name].hierarchy
+    assert spec is not None  # noqa: S101  the column has one
+    return spec
