@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import Any
 
@@ -15,7 +16,7 @@ from kinfold.profiling.people import Unit
 from kinfold.profiling.profile import ColumnProfile, Profile
 from kinfold.profiling.questions import OpenQuestion
 from kinfold.profiling.starter_policy import write_starter_policy
-from proposals.tables import ages, codes, days, household, visits
+from proposals.tables import ages, codes, days, household, stays, visits
 
 PEOPLE = 150
 
@@ -51,6 +52,12 @@ def test_constant_facts_make_a_person(key: str) -> None:
     assert (profile.unit, profile.questions) == (Unit(key, people=True), ())
     assert column(profile, key).role == "identifier"
     assert tomllib.loads(write_starter_policy(profile))["privacy"]["unit"] == key
+
+
+def test_few_people_with_many_rows_each() -> None:
+    table = visits_of(80).with_columns(pl.col("id") % 8, (pl.col("id") % 8 * 7 + 1950).alias("birth_year")).drop("born")
+    table = table.with_columns(sex=pl.when(pl.col("id") < 4).then(pl.lit("f")).otherwise(pl.lit("m")))
+    assert kinfold.profile(table).unit == Unit("id", people=True)
 
 
 def test_facts_that_contradict_each_other_are_a_question() -> None:
@@ -207,6 +214,25 @@ def test_post_codes_and_dates_of_birth_are_released_as_true_labels() -> None:
     whole = frame.filter(~pl.col("zip").str.contains(r"\*"))
     assert whole.group_by("zip", "birth_date").len()["len"].min() in (None, *range(5, 400))
     assert frame["birth_date"].str.contains(r"^\d{4}-\d\d-\d\d$").sum() == 0
+
+
+def test_rules_that_hold_are_comments_that_can_be_switched_on() -> None:
+    table = stays("stays").frame.rename({"los": "length of stay"})
+    text = write_starter_policy(kinfold.profile(table))
+    assert "rules" not in tomllib.loads(text)
+    policy = tomllib.loads(re.sub(r"^# (?=\[\[rules|check|repair)", "", text, flags=re.MULTILINE))
+    checks = [rule["check"] for rule in policy["rules"]]
+    assert checks == ["discharge = admission + `length of stay`", "discharge >= admission"]
+    release = kinfold.anonymize(table, policy)
+    assert (release.frame["discharge"] < release.frame["admission"]).sum() == 0
+
+
+def test_numbers_without_a_relation_have_no_rule() -> None:
+    rng = draw(17)
+    table = pl.DataFrame(
+        {"age": ages(rng, 300), "seen": days(rng, 300), "born": days(rng, 300), "sum": rng.random(300)}
+    )
+    assert kinfold.profile(table).rules == ()
 
 
 def test_free_text_is_removed_with_its_reason() -> None:

@@ -27,6 +27,7 @@ from kinfold.tables.schema import Storage
 MIN_ROWS_PER_KEY = 1.05  # mean number of rows of a value
 MIN_ROWS_PER_UNKNOWN_KEY = 1.2  # if neither name nor shape says that the column identifies
 MIN_KEYS = 10  # different values of a key
+MIN_NAMED_KEYS = 3  # if the name or the shape says that the column identifies, and constant facts that it does people
 MAX_HOUSEHOLD_SIZE = 15.0  # mean rows of a value; more are a group
 MAX_UNEXPLAINED_CONSTANT = 0.05  # share of the expected differences within the rows of a person; a few are errors
 MIN_UNEXPLAINED_VARYING = 0.3
@@ -125,8 +126,8 @@ def find_people(columns: Sequence[RoleProposal], comparison: RowComparison) -> P
     """Return the unit of a table: of several keys of people, the one with the fewest values."""
     keys = [_judge_key(column, comparison) for column in columns if _may_be_key(column)]
     people = [key for key in keys if key.whose is Whose.PERSON]
-    households = [key for key in keys if key.whose is Whose.HOUSEHOLD]
-    unknown = [key for key in keys if key.whose is Whose.UNKNOWN]
+    households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.proposal.stats.distinct >= MIN_KEYS]
+    unknown = [key for key in keys if key.whose is Whose.UNKNOWN and key.proposal.stats.distinct >= MIN_KEYS]
     identifying = tuple(key.name for key in (*people, *households))
     if people:
         return People(Unit(_get_coarsest(people).name, people=True), identifying)
@@ -148,12 +149,14 @@ def _get_coarsest(keys: Sequence[_Key]) -> _Key:
 def _may_be_key(column: RoleProposal) -> bool:
     """Whether the values of a column repeat and can be numbers or names of people."""
     stats = column.stats
-    least = MIN_ROWS_PER_KEY if _looks_like_key(column) else MIN_ROWS_PER_UNKNOWN_KEY
-    if stats.distinct < MIN_KEYS or stats.mean_count < least or column.shape in (Shape.MOMENT, Shape.SCALE):
+    named = _looks_like_key(column)
+    if stats.distinct < (MIN_NAMED_KEYS if named else MIN_KEYS) or column.shape in (Shape.MOMENT, Shape.SCALE):
+        return False
+    if stats.mean_count < (MIN_ROWS_PER_KEY if named else MIN_ROWS_PER_UNKNOWN_KEY):
         return False
     if column.column.storage is Storage.NUMBER and stats.whole_numbers < stats.filled:
         return False
-    if _looks_like_key(column) or (Hint.PERSON in column.hints and not column.known_hint):
+    if named or (Hint.PERSON in column.hints and not column.known_hint):
         return True
     meaning = column.known_hint or column.sensitive_hint
     return not meaning and column.shape not in (Shape.CODE, Shape.YEAR, Shape.TEXT)

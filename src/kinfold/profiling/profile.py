@@ -34,6 +34,7 @@ from kinfold.profiling.roles import (
     propose_roles,
     protect_dependent,
 )
+from kinfold.profiling.rule_proposals import ProposedRule, propose_rules
 from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, detect_shape, find_scale, needs_order
 from kinfold.profiling.value_hints import find_value_hints
 from kinfold.progress import Progress, no_progress
@@ -110,6 +111,7 @@ class Profile(Displayable):
     k: int = 5
     unit: Unit | None = None
     sampling_weights: str | None = None
+    rules: tuple[ProposedRule, ...] = ()  # that hold in the table
     questions: tuple[OpenQuestion, ...] = ()  # that the steward has to answer before a release
 
     def to_dict(self) -> dict[str, Any]:
@@ -144,8 +146,15 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
         k=choose_k(schema.rows),
         unit=people.unit,
         sampling_weights=find_weights(columns),
+        rules=propose_rules(evidence.sample, _list_released_numbers(columns)),
         questions=tuple(questions),
     )
+
+
+def _list_released_numbers(columns: Sequence[RoleProposal]) -> dict[str, Kind]:
+    """Return the type of each column of numbers or dates that is released."""
+    released = [column for column in columns if column.role in (Role.QUASI, Role.CONFIDENTIAL)]
+    return {column.name: column.shape.kind for column in released if column.shape.kind.is_numeric}
 
 
 def _propose(

@@ -72,7 +72,7 @@ def write_starter_policy(
         if not column.undecided:
             columns.add(column.name, _write_column(column, files.get(column.name), form.columns.get(column.name, {})))
     document.add("columns", columns)
-    return tomlkit.dumps(document) + "\n" + _write_proposal(profile)
+    return "\n".join([tomlkit.dumps(document), *_write_rules(profile), _write_proposal(profile)])
 
 
 def _merge_output(sections: Mapping[str, Mapping[str, Any]], profile: Profile) -> dict[str, Mapping[str, Any]]:
@@ -129,6 +129,16 @@ def _write_review(questions: Sequence[OpenQuestion]) -> Table:
         _add_key(table, "answer", "", "write one of the answers, or delete this table to keep the proposal")
         review.add(each.name, table)
     return review
+
+
+def _write_rules(profile: Profile) -> Iterator[str]:
+    """Yield the proposed edit rules as comments."""
+    if profile.rules:
+        yield "# Edit rules that hold in the table. Remove the # signs of a rule, and the release keeps it."
+    for rule in profile.rules:
+        yield f"# [[rules]] # holds in {100 * rule.share:.1f} % of the records"
+        yield f"# check = {tomlkit.item(rule.check).as_string()}"
+        yield "# repair = true\n"
 
 
 def _write_proposal(profile: Profile) -> str:
