@@ -198,6 +198,17 @@ def test_numbers_with_a_unit_are_quantities(tmp_path: Path, show: Any, unit: tup
     assert {*policy.columns["x"].unit} == {*unit}
 
 
+def test_units_of_a_frame_are_parsed_too() -> None:
+    amounts = draw(25).lognormal(7.5, 0.5, ROWS)
+    frame = pl.DataFrame({"pay": [f"${v:,.2f}" for v in amounts], "age": AGES, "sex": ["f", "m"] * 400})
+    profile = kinfold.profile(frame)
+    assert [(c.kind, c.role) for c in profile.columns[:1]] == [("continuous", "confidential")]
+    policy = tomllib.loads(write_starter_policy(profile))
+    policy["method"] = {"name": "mdav"}
+    released = kinfold.anonymize(frame, policy).frame
+    assert sorted(map(float, released["pay"])) == sorted(np.round(amounts, 2).tolist())
+
+
 @pytest.mark.parametrize(
     "values", [["P100", "P200", "P310"], ["12 A", "14 B", "16 C"], ["1012 AB", "1013 CD", "1014 EF"]]
 )

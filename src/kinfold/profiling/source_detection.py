@@ -261,7 +261,9 @@ def _describe_marks(before: Schema, after: Schema, form: SourceForm) -> Iterator
 def _describe_units(_: Schema, after: Schema, form: SourceForm) -> Iterator[str]:
     for name, own in form.get_columns(after.names).items():
         if own.unit:
-            yield f"numbers have the unit {' or '.join(map(repr, own.unit))} in '{name}'"
+            text = after[name].storage is Storage.TEXT
+            doubt = ", but decimal and thousands marks that do not fit the other columns" if text else ""
+            yield f"numbers have the unit {' or '.join(map(repr, own.unit))} in '{name}'{doubt}"
 
 
 def _describe_missing(before: Schema, after: Schema, form: SourceForm) -> Iterator[str]:

@@ -93,6 +93,7 @@ def plan_normalization(
         form=replace(form, thousands=thousands),
         numeric=_names(frame, {c for c in texts if counts[c].numeric}),
         blanked=_names(frame, {c for c, count in counts.items() if count.missing}),
+        mixed=frame.mixed | _names(frame, {c for c in texts if c in own and own[c].unit}),
         formulas=tuple((n, counts[c].formulas) for n, c in zip(frame.names, frame.columns, strict=True) if c in counts),
         notes=(*frame.notes, *_describe_codes(frame, counts)),
     )
