@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (7, 1_390),
+    "top": (7, 1_420),
     "cli": (9, 2_080),
     "comparison": (3, 640),
     "convert": (6, 1_200),
