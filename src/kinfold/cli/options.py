@@ -118,7 +118,7 @@ MEASURE_OPTIONS = {  # by argument of measure(); without a value, its own defaul
     "threshold": _make_option(float, "Report the share of records with a risk above this."),
     "linkage_subsets": _make_flag("--linkage-subsets", "Also attack with the most identifying quasi-identifiers."),
     "linkage_untouched": _make_flag("--linkage-untouched", "Also attack with the columns released unchanged."),
-    "task": _make_option(str, "regression:COLUMN or classification:COLUMN."),
+    "task": _make_option(str, "'COLUMN ~ COLUMN + COLUMN', regression:COLUMN or classification:COLUMN."),
 }
 
 

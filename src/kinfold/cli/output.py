@@ -93,6 +93,10 @@ def _print_loss_and_risk(facts: Mapping[str, Any]) -> None:
         out.print(Text(f"  information lost: {format_share(loss['overall'])} ({', '.join(parts_in_line)})"))
     if summary := summarize_loss(facts):
         out.print(f"  {summary}")
+    if "estimates" in (task := loss.get("task") or {}):
+        inside, every = sum(each["inside"] for each in task["estimates"]), len(task["estimates"])
+        estimates = f"{inside} of {plural(every, 'estimate')} inside the confidence intervals of the original"
+        out.print(Text(f"  {escape_unprintable(task['task'])}: {estimates}"))
     if loss["sse_ratio"] is not None:
         out.print(f"  variation of the numbers lost (SSE/SST): {format_percent(loss['sse_ratio'])}")
     risks = [(side["prosecutor_max"], side["prosecutor_mean"]) for side in (before, after)]
@@ -180,7 +184,7 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any
         if isinstance(value, Mapping):
             rows += _flatten(value, f"{prefix}{key}.")
         elif isinstance(value, list):
-            subsets = [subset for subset in value if isinstance(subset, Mapping)]
+            subsets = [subset for subset in value if isinstance(subset, Mapping) and "linkage" in subset]
             rows += [(f"{prefix}{key} on {' + '.join(s.get('columns', ()))}", s.get("linkage")) for s in subsets]
         elif isinstance(value, int | float) and not isinstance(value, bool):
             rows.append((prefix + key, value))

@@ -203,6 +203,9 @@ class Measures(Displayable):
         counts = {name: {key: shift[name][key] for key in ("vanished", "moved", "most")} for name in shift}
         broken = [each if each["kind"] != "implication" else {**each, "check": None} for each in structure["broken"]]
         loss = {**self.values["loss"], "shift": counts}
+        if "estimates" in (loss.get("task") or {}):
+            hidden = [{**each, "category": None} for each in loss["task"]["estimates"]]
+            loss["task"] = {**loss["task"], "estimates": hidden}
         return {**self.values, "loss": loss, "structure": {**structure, "broken": broken}}
 
     def __getitem__(self, key: str) -> Any:

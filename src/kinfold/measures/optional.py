@@ -5,30 +5,26 @@
     risk.above_threshold                {threshold, prosecutor, journalist or individual}: shares of the records
     risk.linkage_subsets                [{columns, linkage, bound}], bound = 1/k
     risk.linkage_untouched              {columns, linkage}
-    loss.task                           {task, original, released, loss}
+    loss.task                           {task, original, released, loss}: see `usefulness`
 
 Population: a table of the people that the release was sampled from, with the original quasi-identifiers. Each person
 counts for the nearest released classes in the distance of the policy, which is 0 for a class that covers the person. F
 of a class is the number of its people, at least the number of its records; the journalist's risk is 1 / F. Cost:
 distinct people times classes. Sampling weights are a column of the release or of the original.
-
-Task: a regression or a classification fitted to both tables and scored on the original records. Features are all other
-columns: numbers (a range by its middle), and shares of the most frequent categories (a label gives equal shares to the
-categories that it covers). A column whose released cells are mostly labels of several categories is constant in the fit
-to the release. Records need not be paired.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.errors import DataError, Problem
 from kinfold.hierarchies import TOP
-from kinfold.measures.coverage import compute_gaps, find_extents, find_places, find_spans, get_released_numbers
+from kinfold.measures.coverage import compute_gaps, find_extents
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, group_rows
 from kinfold.measures.formulas.attackers import (
     individual_risk,
@@ -40,20 +36,18 @@ from kinfold.measures.formulas.attackers import (
     share_above,
     zayatz_uniques,
 )
-from kinfold.measures.formulas.utility import accuracy_loss, regression_loss
 from kinfold.measures.measure_table import MeasureTable, compute_once, evaluate
-from kinfold.measures.options import MeasureOptions
+from kinfold.measures.options import FORMULA, MeasureOptions
 from kinfold.measures.pairing import Pair, PairedColumn, PairSource, TablePair
 from kinfold.measures.risk import link_subsets, link_untouched
+from kinfold.measures.usefulness import fit_formula, fit_task
 from kinfold.policy.binding import BoundColumn, BoundPolicy
-from kinfold.policy.encoding import CategoricalAttribute, NumericAttribute, encode
-from kinfold.policy.validation import suggest_name
+from kinfold.policy.encoding import CategoricalAttribute, encode
 from kinfold.tables.schema import Kind, Role
 
 PAIRS_PER_CHUNK = 2_000_000  # about 16 MB for each column
 MAX_POPULATION_PAIRS = 2_000_000_000  # about a minute
 DISTANCE_SLACK, DISTANCE_EPSILON = 1 + 1e-9, 1e-12  # distances that differ only by rounding are equal
-MAX_FEATURE_CATEGORIES = 24  # of a column: the time of a fit grows with the square of their number
 
 
 def compute_journalist_risk(pair: Pair, engine: Any, people: Any) -> Floats:
@@ -194,59 +188,6 @@ def _count_nearest(sides: Sequence[_NumberDistance | _CategoryDistance], people:
     return counts
 
 
-def fit_task(pair: Pair, kind: str, target: str) -> dict[str, Any]:
-    """Return the scores on the original records of the fits to both tables, and their difference."""
-    names = [column.name for column in pair.columns]
-    if target not in names:
-        what = f"no column '{target}' for the task{suggest_name(target, names)}"
-        raise PolicyError(what, fix="name a column of both tables")
-    aim = pair.columns[names.index(target)]
-    most = len(pair.kept) // 2  # names and other columns of mostly different values explain nothing
-    others = [c for c in pair.columns if c is not aim]
-    others = [c for c in others if isinstance(c.attribute, NumericAttribute) or c.attribute.null_code <= most]
-    if not others:
-        raise NotApplicable("there is no other column to explain the target by")
-    features = [
-        _number_features(column) if isinstance(column.attribute, NumericAttribute) else _category_features(column)
-        for column in others
-    ]
-    sides = [np.hstack(parts) for parts in zip(*features, strict=True)]
-    before, after = sides[0], sides[1][pair.kept]
-    numeric, regression = isinstance(aim.attribute, NumericAttribute), kind == "regression"
-    if numeric != regression:
-        other = "regression" if numeric else "classification"
-        raise PolicyError(f"'{aim.name}' is {aim.attribute.bound.kind}", fix=f"explain it by {other}:COLUMN")
-    if regression:
-        x, y = _number_features(aim)
-        scores = regression_loss(np.hstack([before, x]), np.hstack([after, y[aim.kept]]), target=before.shape[1])
-    else:
-        truth, answers = aim.before, aim.after[aim.kept]
-        single = answers <= int(truth.max())  # not a label of several categories
-        scores = accuracy_loss(before, after[single], truth, answers[single])
-    return {"task": f"{kind}:{target}", "original": scores.original, "released": scores.released, "loss": scores.loss}
-
-
-def _number_features(column: PairedColumn) -> tuple[Floats, Floats]:
-    assert isinstance(column.attribute, NumericAttribute)  # noqa: S101  the caller checks
-    return column.attribute.numbers[:, None], get_released_numbers(column)[:, None]
-
-
-def _category_features(column: PairedColumn) -> tuple[Floats, Floats]:
-    """Return the share of each frequent category in the value of each record, before and after."""
-    assert column.place is not None  # noqa: S101  codes are released as labels
-    spans, own = find_spans(column), find_places(column)
-    counts = np.bincount(own, minlength=spans.values + 1)
-    frequent = np.sort(np.argsort(-counts[: spans.values], kind="stable")[:MAX_FEATURE_CATEGORIES])
-    width = (spans.stop - spans.start)[:, None]
-    inside = (frequent >= spans.start[:, None]) & (frequent < spans.stop[:, None])
-    shares = np.vstack([inside / width, np.zeros((2, len(frequent)))])  # after the labels: left out, null
-    before = (own[:, None] == frequent).astype(np.float64)
-    exact = np.append(spans.stop - spans.start == 1, [False, True])[column.place[column.kept]]
-    if 2 * exact.sum() < len(exact):
-        return before, np.broadcast_to(before.mean(axis=0), before.shape)
-    return before, shares[column.place]
-
-
 def add_optional_measures(
     options: MeasureOptions,
     tables: TablePair,
@@ -266,12 +207,18 @@ def add_optional_measures(
         paired = partial(_require_pair, tables, pair)
         risks.write("linkage_untouched", lambda: link_untouched(paired(), risks, tables, names, seed))
     if options.task is not None:
-        losses.write("task", lambda: fit_task(_pair_all_columns(tables, policy.released), *options.parse_task()))
+        kind, target = options.parse_task()
+        fit = partial(fit_formula, formula=target) if kind == FORMULA else partial(fit_task, kind=kind, target=target)
+        losses.write("task", lambda: fit(_pair_all_columns(tables, policy.released)))
 
 
 def _pair_all_columns(tables: TablePair, columns: Sequence[BoundColumn]) -> Pair:
+    """Return all columns of both tables in any order of rows, or those of the sample of a large table."""
+    sample = tables.sample
+    original, released = (sample.original, sample.released) if sample else (tables.original, tables.released)
+    whole = replace(tables, original=original, released=released, rows="a fit needs no pairs of rows")
     try:
-        return tables.pair_in_any_order(encode(tables.engine, tables.original, columns))
+        return whole.pair_in_any_order(encode(tables.engine, original, columns))
     except DataError:
         if any(column.request.map for column in columns):
             raise NotApplicable("orders and hierarchies of columns with a map have only its new values") from None

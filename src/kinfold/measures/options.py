@@ -10,7 +10,8 @@ sampling_weights    a column with the number of people that a record stands for:
 threshold           adds the share of records with a higher risk
 linkage_subsets     also attack the subsets of quasi-identifiers that distinguish the most records
 linkage_untouched   also attack with the columns that were released unchanged
-task                "regression:income" or "classification:disease": fitted to the original and to the release
+task                "regression:income", "classification:disease" or "charge ~ age + sex": fitted to the original and to
+                    the release; by default as in the policy
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from kinfold.policy.model import Policy
 
 MEASURE_SETS = ("standard", "all")
 TASK_KINDS = ("regression", "classification")
+FORMULA = "formula"  # a task with its columns: "charge ~ age + sex"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,10 @@ class MeasureOptions:
     def complete(self, policy: Policy) -> MeasureOptions:
         """Return the options with the defaults of the policy."""
         weights = self.sampling_weights or (policy.sampling_weights if self.population is None else None)
-        return replace(self, measures=self.measures or policy.report.measures, sampling_weights=weights)
+        report = policy.report
+        return replace(
+            self, measures=self.measures or report.measures, sampling_weights=weights, task=self.task or report.task
+        )
 
     @property
     def all_measures(self) -> bool:
@@ -78,15 +83,17 @@ class MeasureOptions:
         return self.measures == "all"
 
     def parse_task(self) -> tuple[str, str]:
-        """Return the kind of the task and its target column.
+        """Return the kind of the task and its target column, or the formula.
 
         >>> MeasureOptions(task="regression:income").parse_task()
         ('regression', 'income')
         """
+        if "~" in str(self.task or ""):
+            return FORMULA, str(self.task)
         kind, _, target = str(self.task or "").partition(":")
         if kind not in TASK_KINDS or not target:
             what = f"the task '{self.task}' is not known"
-            raise PolicyError(what, fix="write regression:COLUMN or classification:COLUMN")
+            raise PolicyError(what, fix="write COLUMN ~ COLUMN + COLUMN, regression:COLUMN or classification:COLUMN")
         return kind, target
 
     def build_weights(self, k: int, records: int) -> WeightMatrix:

@@ -6,7 +6,7 @@ Values that contradict the policy (text among numbers, missing or infinite value
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,12 +139,31 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
         if is_formula(name):  # a cell can be quoted, but not the name of a column
             what = f"output.spreadsheet_safe: the name of the column '{name}' starts like a formula"
             problems.append(Problem(what, "rename the column in the source"))
+    problems += [] if released else _check_task(policy.report.task, [c for c in columns if not c.removed])
     rules, rule_problems = bind_rules(() if released else policy.rules, columns)
     if problems := [*problems, *rule_problems]:
         raise PolicyError(problems)
     if wrong_values := [problem for column in checked for problem in _check_values(column, policy.source.form)]:
         raise DataError(wrong_values)
     return BoundPolicy(policy, columns, schema.rows, tuple(rules))
+
+
+def _check_task(task: str | None, columns: Sequence[BoundColumn]) -> Iterator[Problem]:
+    """Yield problems of `report.task` before anything runs, because the task itself is fitted at the end."""
+    if task is None:
+        return
+    known = {column.name: column for column in columns}
+    target, sign, others = task.partition("~")
+    kind, _, column = task.partition(":")
+    names = [name.strip() for name in (target, *others.split("+"))] if sign else [column]
+    if not sign and kind not in ("regression", "classification"):
+        fix = "write COLUMN ~ COLUMN + COLUMN, regression:COLUMN or classification:COLUMN"
+        yield Problem(f"report.task: the task '{task}' is not known", fix)
+        return
+    for name in (name for name in names if name not in known):
+        yield Problem(f"report.task: no column '{name}' is released{suggest_name(name, [*known])}", "edit report.task")
+    if sign and names[0] in known and not known[names[0]].kind.is_numeric:
+        yield Problem(f"report.task: '{names[0]}' is {known[names[0]].kind}", "explain a column of numbers or dates")
 
 
 def _bind_column(column: Column, policy: Policy) -> BoundColumn:

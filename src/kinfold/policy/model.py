@@ -264,6 +264,7 @@ class Report(Section):
 
     sampling_weights: str | None = None  # a column of the source: people per record
     measures: Literal["standard", "all"] = "standard"  # all: also those that need a fit or a search
+    task: str | None = None  # an analysis before and after: "charge ~ age + sex"
 
 
 class Rule(Section):

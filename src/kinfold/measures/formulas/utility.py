@@ -230,6 +230,25 @@ def regression_loss(original: ArrayLike, released: ArrayLike, target: int) -> Ta
     return TaskScores(*scores)
 
 
+def fit_coefficients(features: Floats, target: Floats) -> tuple[Floats, Floats]:
+    """Return the coefficients of a linear regression with an intercept, and their standard errors, without its own.
+
+    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> coefficients, errors = fit_coefficients(x, np.array([1.0, 3.0, 5.0, 9.0]))
+    >>> coefficients.round(3).tolist(), errors.round(3).tolist()
+    ([2.6], [0.346])
+    """
+    design = np.column_stack([np.ones(len(features)), features])
+    freedom = len(design) - design.shape[1]
+    if freedom < 1 or np.linalg.matrix_rank(design) < design.shape[1]:
+        raise NotApplicable("the columns of the task determine each other, or there are too few records")
+    inverse = np.linalg.inv(design.T @ design)
+    beta = np.linalg.lstsq(design, target, rcond=None)[0]
+    variance = float(((target - design @ beta) ** 2).sum()) / freedom
+    errors = np.sqrt(variance * np.diag(inverse))
+    return np.asarray(beta[1:], np.float64), np.asarray(errors[1:], np.float64)
+
+
 def accuracy_loss(original: ArrayLike, released: ArrayLike, truth: ArrayLike, answers: ArrayLike) -> TaskScores:
     """Return the share of original records classified correctly, 0 to 1, by either fit.
 

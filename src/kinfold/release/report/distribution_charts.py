@@ -1,4 +1,4 @@
-"""Charts of distributions: class sizes, and the values of a column before and after.
+"""Charts of distributions: class sizes, the values of a column before and after, and estimates of an analysis.
 
     class sizes  one bar per size, or per range of sizes if there are many; no bar spans both sides of k
     bins         one bar per bin; the bars after are narrower and stand inside the bars before
@@ -12,14 +12,15 @@ otherwise: it may be among the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 
 from kinfold.errors import plural
 from kinfold.release.report.chart import Chart, ChartRow
 from kinfold.release.report.facts import Bins, ColumnFacts, Shares
-from kinfold.release.report.wording import format_count, make_visible, measure_text, shorten
+from kinfold.release.report.wording import format_count, format_number, make_visible, measure_text, shorten
 
 MAX_BARS = 13  # and one more if k falls inside a bar
 MAX_WIDE_BARS = 9  # wide enough for numbers of four digits
@@ -48,6 +49,34 @@ def chart_class_sizes(sizes: Sequence[tuple[int, int]], k: int) -> Chart | None:
     lines = 2 if any("\n" in str(row["label"]) for row in values) else 1
     settings = {"encoding.x.axis.titlePadding": 10 + 13 * lines, "padding.bottom": 30 + 13 * lines}
     return Chart("class_sizes", values, "How many classes there are of each size", description, settings)
+
+
+MAX_ESTIMATES_SHOWN = 30  # rows of the chart; the audit has all
+MAX_DISTANCE = 4.0  # in half widths of an interval; farther points stand at the edge
+
+
+def chart_estimates(task: str, estimates: Sequence[Mapping[str, Any]]) -> Chart:
+    """Return the chart of an analysis before and after: each released estimate in the interval of the original."""
+    rows = []
+    for row, each in enumerate(estimates[:MAX_ESTIMATES_SHOWN]):
+        name = each["column"] if each["category"] is None else f"{each['column']} = {each['category']}"
+        half = (each["high"] - each["low"]) / 2
+        moved = (each["after"] - each["before"]) / half if each["after"] is not None and half else 0.0
+        after = "vanished" if each["after"] is None else format_number(each["after"])
+        rows.append(
+            {
+                "row": row,
+                "label": shorten(f"{each['statistic']}, {make_visible(name)}", 42),
+                "low": -1,
+                "high": 1,
+                "place": None if each["after"] is None else max(-MAX_DISTANCE, min(MAX_DISTANCE, moved)),
+                "inside": each["inside"],
+                "shown": f"{format_number(each['before'])} \N{RIGHTWARDS ARROW} {after}",
+            }
+        )
+    inside = sum(each["inside"] for each in estimates)
+    description = f"{inside} of {plural(len(estimates), 'estimate')} inside the confidence intervals of the original."
+    return Chart("estimates", rows, f"Estimates of {make_visible(task)}", description, {"height": 22 * len(rows)})
 
 
 def group_sizes(sizes: Sequence[tuple[int, int]], k: int) -> list[tuple[int, int, int]]:

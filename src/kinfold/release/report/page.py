@@ -27,7 +27,7 @@ from kinfold.errors import plural
 from kinfold.measures.measure_table import CATALOGUE
 from kinfold.release.report import sentences
 from kinfold.release.report.chart import Chart, draw
-from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column
+from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column, chart_estimates
 from kinfold.release.report.facts import ColumnFacts, Facts
 from kinfold.release.report.sentences import LIMITS, mark_name
 from kinfold.release.report.wording import (
@@ -151,6 +151,7 @@ def write_page(facts: Facts) -> str:
         costs=_list_costs(visible),
         shift=visible.measures.get("loss", {}).get("shift", {}),
         structure=visible.measures.get("structure", {}),
+        estimates=_draw_estimates(visible),
         column_changes=[
             (name, summarize_numbers(sides["before"]), summarize_numbers(sides["after"]))
             for name, sides in visible.numbers.items()
@@ -213,6 +214,13 @@ def _draw_class_sizes(facts: Facts, ident: str) -> Markup:
     k = max((int(finding.asked) for finding in facts.findings if finding.model == "k"), default=0)
     chart = chart_class_sizes(facts.class_sizes, k)
     return _draw_chart(chart, ident) if chart else Markup("")
+
+
+def _draw_estimates(facts: Facts) -> Markup:
+    """Return the chart of the estimates of `report.task`, if it is a formula."""
+    task = facts.measures.get("loss", {}).get("task") or {}
+    chart = chart_estimates(task["task"], task["estimates"]) if task.get("estimates") else None
+    return Markup(draw(chart, "estimates")) if chart else Markup("")  # noqa: S704  cleaned in chart.py
 
 
 def _list_key_numbers(facts: Facts) -> list[tuple[str, str]]:
