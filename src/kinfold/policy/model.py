@@ -103,7 +103,9 @@ def _check_method(value: Any) -> Any:
 def _to_codes(value: Any) -> Any:
     """Return codes for missing values as texts; a number has the text that all its notations share."""
     codes = _to_texts(wrap_in_list(value))
-    return [normalize_category(code) if isinstance(code, str) else code for code in codes] if codes else codes
+    if not isinstance(codes, list):
+        return codes
+    return [normalize_category(code) if isinstance(code, str) else code for code in codes]
 
 
 TomlScalar: TypeAlias = str | float | bool  # a category in TOML
