@@ -118,7 +118,6 @@ def test_a_header_without_the_row_names_of_r(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        ["age,sex", *(f"{i},f," for i in range(1, 9))],  # each record ends with a separator
         ["id,age", *(f"{i},{20 + i},f" for i in range(1, 9))],  # the last column has no name
         ["age,sex", *(f"{i * 7},{20 + i},f" for i in range(1, 9))],  # the records are not numbered
     ],
@@ -129,6 +128,11 @@ def test_a_header_with_a_field_less_is_refused_if_the_records_are_not_numbered(
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", "utf-8")
     with pytest.raises(DataError, match="another number of fields"):
         kinfold.profile(tmp_path / "t.csv")
+
+
+def test_records_that_end_with_a_separator_have_no_row_names(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,sex\n" + "".join(f"{i},f,\n" for i in range(1, 9)), "utf-8")
+    assert [(c.name, c.distinct) for c in kinfold.profile(tmp_path / "t.csv").columns] == [("age", 8), ("sex", 1)]
 
 
 ORDINARY: dict[str, list[list[Any]]] = {
