@@ -115,6 +115,26 @@ def test_a_header_without_the_row_names_of_r(tmp_path: Path) -> None:
     assert profile.rows == 60
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["id,age", *(f"{i},{20 + i},f" for i in range(1, 9))],  # the last column has no name
+        ["age,sex", *(f"{i * 7},{20 + i},f" for i in range(1, 9))],  # the records are not numbered
+    ],
+)
+def test_a_header_with_a_field_less_is_refused_if_the_records_are_not_numbered(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    with pytest.raises(DataError, match="another number of fields"):
+        kinfold.profile(tmp_path / "t.csv")
+
+
+def test_records_that_end_with_a_separator_have_no_row_names(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,sex\n" + "".join(f"{i},f,\n" for i in range(1, 9)), "utf-8")
+    assert [(c.name, c.distinct) for c in kinfold.profile(tmp_path / "t.csv").columns] == [("age", 8), ("sex", 1)]
+
+
 ORDINARY: dict[str, list[list[Any]]] = {
     "a record with missing words": [NAMES, ["1", "NA", "f", "k.A."], *PEOPLE],
     "only text": [["town", "word"], ["Ulm", "a"], ["Bonn", "b"], ["Ulm", "b"], ["Bonn", "a"], ["Ulm", "a"]],

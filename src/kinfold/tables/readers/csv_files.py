@@ -85,7 +85,7 @@ def find_dialect(path: Path, form: SourceForm, name: str) -> Dialect:
         check_layout(_number_lines(text, separator), name, "line")
     lines = rows.line_num  # of the text, with the header
     sample = _sample_rows(rows, cut=len(head) == SAMPLE_BYTES)
-    names = name_first_column(header, min(map(len, sample), default=0))
+    names = name_first_column(header, sample)
     doubtful = check_header(names, sample, name)
     doubtful = () if form.header else doubtful
     dialect = Dialect(encoding, separator, tuple(names), blank, form.lines_above, doubtful=doubtful)
@@ -93,7 +93,8 @@ def find_dialect(path: Path, form: SourceForm, name: str) -> Dialect:
         return dialect
     above = form.skip if form.has_lines_below else form.lines_above + lines  # the names are known: read records only
     below = _parse_rows(_skip_lines(whole, above, name), separator)
-    blank = next(number for number, row in enumerate(below) if row)
+    with suppress(csv.Error):  # the engine reports the line later
+        blank = next((number for number, row in enumerate(below) if row), 0)
     return replace(dialect, above=above, blank=blank, has_header=False)
 
 

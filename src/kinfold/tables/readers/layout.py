@@ -3,7 +3,8 @@
     title           lines with few fields above the first line that has a name for every column
     groups          a first header with gaps or repeated names above a second one with a name for every column
     units           a line of texts below the header, above columns of numbers: units, or long names
-    row names       the first column has no name, or the header has one field less than the records, as R writes them
+    row names       the first column has no name, or the header has one field less than the records, which are numbered,
+                    as R writes them
 
 Nothing is changed silently. A file with another header than its first line is refused with the keys to set; `profile`
 sets them and says so. A first column without a name is read under the name `row_names`.
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kinfold.errors import LayoutError
-from kinfold.tables.column_names import find_values_in_header
+from kinfold.tables.column_names import Hint, find_hints, find_values_in_header
 from kinfold.tables.duckdb.columns import MISSING_WORDS, NUMBER_LIKE_PATTERN
 
 ROW_NAMES = "row_names"
@@ -55,15 +56,26 @@ def check_layout(lines: Sequence[Line], name: str, noun: str) -> None:
         raise LayoutError.suggest(f"'{name}': {what}", header=header, **keys)
 
 
-def name_first_column(header: Sequence[str], width: int) -> list[str]:
-    """Return the header with a name for row names, which R writes without one; `width` is that of the records."""
+def name_first_column(header: Sequence[str], rows: Sequence[Sequence[str]] = ()) -> list[str]:
+    """Return the header with a name for row names, which R writes without one; `rows` are the first records."""
     names = list(header)
-    if len(names) == width - 1 and all(name.strip() for name in names):
+    if _lacks_row_names(names, rows):
         names.insert(0, "")
     if len(names) > 1 and not names[0].strip() and all(name.strip() for name in names[1:]):
         used = {name.casefold() for name in names}
         names[0] = next(name for at in range(len(names) + 1) if (name := ROW_NAMES + "_" * at) not in used)
     return names
+
+
+def _lacks_row_names(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether each record has one field more than the header, and starts with its number: 1, 2, 3 ...
+
+    Otherwise the name of another column may be absent, or the lines may end with a separator.
+    """
+    if not rows or not all(name.strip() for name in names) or Hint.NUMBER in find_hints(names[0]):
+        return False
+    numbered = all(row[:1] == [str(at)] and len(row) == len(names) + 1 for at, row in enumerate(rows, 1))
+    return numbered and any(row[-1].strip() for row in rows)
 
 
 def _find_header(lines: Sequence[Line], width: int) -> int | None:

@@ -84,7 +84,7 @@ def _make_cells(scan: SheetScan, title: str, form: SourceForm, name: str) -> She
         or column.errors
         or texts[i].slice(start).null_count < len(rows) - start
     ]
-    names = tuple(name_first_column([header[i] for i in kept], len(kept))) if start else number_columns(len(kept))
+    names = tuple(name_first_column([header[i] for i in kept])) if start else number_columns(len(kept))
     by_name = {label: columns[i] for label, i in zip(names, kept, strict=True)}
     _refuse_inexact(by_name, name)
     cells = [_trim_midnight(texts[i].slice(start), columns[i]) for i in kept]
