@@ -3,13 +3,32 @@
 Rows are paired by position if the release kept their order, else by class if the classes are unambiguous. Otherwise
 the measures recorded in the audit of the release are used. The audit counts only if its checksums match both files and
 its policy has the same quasi-identifiers and the same k.
+
+The order of rows is judged by the evidence in both tables:
+
+    unchanged   columns that are released unchanged: equal values in the same rows, or in other rows
+    sorted      a quasi-identifier whose released values are sorted while the original ones are not
+    errors      one value for all rows would be closer to the original than the values of the rows
+
+Unchanged columns decide if they show anything. Without evidence, rows are assumed to be in their order.
+
+Rows are paired by class in these steps:
+
+    a class covers a record if its values are true of all quasi-identifiers of the record
+    while a class covers exactly as many records as it has: those are its records, and of no other class
+    records that no class covers were left out
+
+Records of a class share their released quasi-identifiers, so that their order inside the class does not change the
+loss. They are paired in the order of the other columns. Averages cover only equal records and are not matched. Cost:
+distinct original tuples times classes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import lgamma, log
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +36,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import plural
+from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, group_rows
+from kinfold.measures.optional import build_class_distances, group_released
 from kinfold.measures.options import MeasureOptions
-from kinfold.measures.pairing import TablePair
-from kinfold.measures.row_matching import detect_row_order, match_rows
-from kinfold.policy.binding import BoundPolicy
-from kinfold.policy.encoding import Attribute
+from kinfold.measures.pairing import LEFT_OUT, PairedColumn, TablePair, pair_columns
+from kinfold.policy.binding import BoundColumn, BoundPolicy
+from kinfold.policy.encoding import Attribute, CategoricalAttribute, NumericAttribute
 from kinfold.release.inspection import is_sorted
 from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.engine import Engine
+from kinfold.tables.points import NominalScale
 from kinfold.tables.readers.files import hash_file
 from kinfold.tables.recoding import build_drop_recoding
 from kinfold.tables.schema import Role
@@ -100,7 +121,7 @@ def pair_by_position(
     unchanged = [column for column in bound.released if column.role is not Role.QUASI]
     quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
     kept = bound.request.output.order == "kept"
-    order = detect_row_order(tables, sources.prepared, unchanged, quasi, kept=kept)
+    order = _detect_row_order(tables, sources.prepared, unchanged, quasi, kept=kept)
     if order.reordered:
         return Pairing.refuse(f'{order.reason}; if the rows are in the original order, set output.order = "kept"')
     return Pairing(np.arange(before), order.reason, order.doubtful)
@@ -112,7 +133,7 @@ def pair_by_classes(
     """Pair rows by class if the classes are unambiguous, else add the measures that the audit recorded."""
     quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
     others = [column.name for column in bound.released if column.role is not Role.QUASI]
-    rows = match_rows(tables, quasi, others)
+    rows = _match_rows(tables, quasi, others)
     if rows is not None:
         return replace(tables, rows=rows)
     checksum = tables.original.checksum
@@ -146,3 +167,180 @@ def _select_comparable(policy: Mapping[str, Any]) -> Any:
         if column["role"] == Role.QUASI
     }
     return policy["privacy"]["k"], columns
+
+
+MAX_MATCHING_PAIRS = 50_000_000  # about a second for each column
+MIN_COMMON_SHARE = 0.9  # of its values that an unchanged column has in both tables
+MIN_EXCESS_SHARE = 0.02  # of rows with equal values, above chance
+MAX_LOG_CHANCE = log(0.01)  # of values that are sorted by chance
+MAX_ORDER_CORRELATION = 0.5  # of original values with their rows: with more, sorted values are no surprise
+ROUNDING_TOLERANCE = 1e-9
+
+
+def _match_rows(tables: TablePair, attributes: Sequence[Attribute], others: Sequence[str]) -> NDArray[np.intp] | None:
+    """Return the original row of each released one, None if the classes do not determine it.
+
+    `attributes` are the quasi-identifiers, `others` the names of the other columns.
+    """
+    try:
+        pair = tables.pair_in_any_order(attributes)
+    except NotApplicable:
+        return None
+    classes, first = group_released(pair)
+    columns = [a.codes if isinstance(a, CategoricalAttribute) else a.numbers for a in attributes]
+    values = np.column_stack(columns).astype(np.float64)
+    group, chosen = group_rows(values)
+    if len(chosen) * len(first) > MAX_MATCHING_PAIRS:
+        return None
+    covers = np.ones((len(chosen), len(first)), np.bool_)  # tuples of original values by classes
+    for j, side in enumerate(build_class_distances(pair, first)):
+        covers &= side.squared_distance(values[chosen, j]) == 0.0
+    owner = _assign_owners(covers, np.bincount(group), np.bincount(classes))
+    return None if owner is None else _pair_rows(tables, owner[group], classes, others)
+
+
+def _assign_owners(true: Flags, records: Ints, sizes: Ints) -> Ints | None:
+    """Return the class of each tuple, `LEFT_OUT` if it has none; None if it is ambiguous."""
+    owner = np.full(len(true), LEFT_OUT, np.int64)
+    left = np.ones(len(sizes), np.bool_)
+    while left.any():
+        sure = left & (records @ true == sizes)
+        if not sure.any() or (true[:, sure].sum(axis=1) > 1).any():
+            return None
+        assigned = true[:, sure].any(axis=1)
+        owner[assigned] = np.flatnonzero(sure)[true[assigned][:, sure].argmax(axis=1)]
+        true[assigned] = False
+        left &= ~sure
+    return owner
+
+
+def _pair_rows(tables: TablePair, before: Ints, after: Ints, others: Sequence[str]) -> NDArray[np.intp]:
+    """Pair the records of each class in the order of the other columns."""
+    names = [name for name in others if name in tables.engine.schema(tables.released)]
+    both = (tables.original, tables.released) if names else ()
+    sides = [tables.engine.collect(side, dict.fromkeys(names)) for side in both]
+    numbers: dict[str, dict[Any, int]] = {name: {} for name in names}
+    keys = [[_number_values(side.column(name), number) for name, number in numbers.items()] for side in sides]
+    first, second = keys or ([], [])
+    old = np.lexsort((*first, before))[int((before == LEFT_OUT).sum()) :]
+    new = np.lexsort((*second, after))
+    rows = np.empty(len(after), np.intp)
+    rows[new] = old
+    return rows
+
+
+def _number_values(column: Any, number: dict[Any, int]) -> Ints:
+    """Return the values of a column as numbers, -1 for null; new values are added to `number`."""
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = [number.setdefault(text, len(number)) for text in encoded.dictionary.to_pylist()]
+    places: Ints = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.array([*codes, -1], np.int64)[places]
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """Whether the rows of a release are in another order than those of its original, and the evidence."""
+
+    reordered: bool
+    reason: str
+    doubtful: bool = False  # evidence against the assumed order, but no proof
+
+
+def _detect_row_order(
+    tables: TablePair, original: Any, untouched: Sequence[BoundColumn], quasi: Sequence[Attribute], *, kept: bool
+) -> RowOrder:
+    """Return whether two tables with equal numbers of rows have the same order.
+
+    `original` has the values of unchanged columns as released. If the policy says that the order is `kept`, this holds
+    unless every unchanged column with evidence contradicts it.
+    """
+    known = [each for each in _check_untouched(tables, original, untouched) if each is not None]
+    if known:
+        return (min if kept else max)(known, key=lambda each: each.reordered)
+    if kept:
+        return RowOrder(False, 'the policy says output.order = "kept"')
+    rows = np.arange(tables.engine.schema(original).rows)
+    columns = pair_columns(tables.engine, tables.released, quasi, rows).columns
+    for column in columns:
+        if _is_newly_sorted(column):
+            reason = f"the rows of the release are sorted by '{column.name}', those of the original are not"
+            return RowOrder(True, reason)
+    errors = [error for column in columns if (error := _position_error(column)) is not None]
+    if errors and sum(errors) > (1 + ROUNDING_TOLERANCE) * len(errors):
+        reason = (
+            "released values are farther from the original values in the same rows than one value for all rows would "
+            "be (SSE exceeds SST, or the same for categories): the rows were probably reordered"
+        )
+        return RowOrder(False, reason, doubtful=True)
+    return RowOrder(False, "both tables have the same number of rows, and nothing shows another order")
+
+
+def _check_untouched(tables: TablePair, original: Any, untouched: Sequence[BoundColumn]) -> Iterator[RowOrder | None]:
+    engine = tables.engine
+    before, after = engine.schema(original), engine.schema(tables.released)
+    for column in untouched:
+        if column.name in after:
+            stored = [side[column.name] for side in (before, after)]
+            numeric = all(each.storage.kind is column.kind and column.kind.is_numeric for each in stored)
+            frames = zip((original, tables.released), stored, strict=True)
+            sides = [engine.collect(f, {column.name: each if numeric else None}).column(0) for f, each in frames]
+            number: dict[Any, int] = {}
+            yield _compare_column(column.name, *(_number_values(side, number) + 1 for side in sides))  # null is 0
+
+
+def _compare_column(name: str, before: Ints, after: Ints) -> RowOrder | None:
+    """Return the evidence of a column that should be equal in both tables; None without evidence."""
+    rows, width = len(before), int(max(before.max(initial=0), after.max(initial=0))) + 1
+    one, other = (np.bincount(side, minlength=width) / max(rows, 1) for side in (before, after))
+    common, chance, same = np.minimum(one, other).sum(), (one * other).sum(), (before == after).mean()
+    if common < MIN_COMMON_SHARE or common - chance < MIN_EXCESS_SHARE:
+        return None
+    if same == 1.0:
+        return RowOrder(False, f"'{name}' is the same in every row of both tables")
+    if common > 1.0 - ROUNDING_TOLERANCE or same - chance < (common - chance) / 2:
+        return RowOrder(True, f"'{name}' has the same values in both tables, but in other rows")
+    return RowOrder(False, f"'{name}' is the same in {same:.1%} of the rows of both tables")
+
+
+def _is_newly_sorted(column: PairedColumn) -> bool:
+    """Return whether released values are sorted, not by chance, while original ones are not."""
+    after = _rank_texts(column.labels, column.released_keys) if column.place is not None else column.released_keys
+    steps = np.diff(after[column.kept])
+    if not len(steps) or not ((steps >= 0).all() or (steps <= 0).all()):
+        return False
+    sizes = np.unique(after, return_counts=True)[1]
+    if log(2) + sum(map(lgamma, sizes + 1.0)) - lgamma(len(after) + 1.0) > MAX_LOG_CHANCE:
+        return False
+    attribute = column.attribute
+    before = (
+        attribute.numbers if isinstance(attribute, NumericAttribute) else _rank_texts(attribute.texts, attribute.codes)
+    )
+    known = np.isfinite(before)
+    if known.sum() < 2 or np.ptp(before[known]) == 0:
+        return False
+    return bool(abs(np.corrcoef(np.flatnonzero(known), before[known])[0, 1]) < MAX_ORDER_CORRELATION)
+
+
+def _rank_texts(texts: Iterable[Any], places: NDArray[Any]) -> Floats:
+    """Return the rank of each value among its texts; null is first."""
+    names = [str(text) for text in texts]
+    rank = np.full(len(names) + 2, -1.0)
+    rank[np.argsort(names, kind="stable")] = np.arange(len(names))
+    return np.asarray(rank[places])
+
+
+def _position_error(column: PairedColumn) -> float | None:
+    """Return the error in the same rows over that of the best single value (mean or mode); None if not defined.
+
+    It is at most 1 for averages of classes in the right rows.
+    """
+    attribute = column.attribute
+    if isinstance(attribute, NumericAttribute) and column.numbers is not None:
+        known = np.isfinite(column.numbers) & ~attribute.null
+        before, after = attribute.numbers[known], column.numbers[known]
+        total = float(((before - before.mean()) ** 2).sum()) if known.any() else 0.0
+        return float(((before - after) ** 2).sum()) / total if total else None
+    if column.generalized or not isinstance(getattr(attribute, "scale", None), NominalScale):
+        return None
+    unlike_mode = len(column.before) - int(np.unique(column.before, return_counts=True)[1].max(initial=0))
+    return float((column.before != column.after).sum()) / unlike_mode if unlike_mode else None
