@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 
 import kinfold
+from command import run
 from kinfold.profiling.frameworks import fit_framework, get_framework
 from kinfold.profiling.people import Unit
 from kinfold.profiling.profile import ColumnProfile, Profile
@@ -197,6 +199,17 @@ def test_unknown_codes_are_released_only_if_the_steward_says_so(answer: str) -> 
         kinfold.anonymize(table, policy)
     released = kinfold.anonymize(table, policy, answers={"codes": answer}).frame.columns
     assert ({*unknown} <= {*released}) == (answer == "release")
+
+
+def test_the_command_prints_the_questions(tmp_path: Path) -> None:
+    rng = draw(13)
+    table = pl.DataFrame({"age": ages(rng, 300), "sex": rng.choice(["f", "m"], 300)})
+    table = table.with_columns(pl.Series(f"q{i}", codes(rng, 300, [1, 2, 3, 4])) for i in range(5))
+    table.write_csv(tmp_path / "t.csv")
+    printed = run("profile", tmp_path / "t.csv").ok().out
+    assert "  codes: Can these 5 columns of codes be released as they are" in printed
+    assert "    proposed: drop; answers: drop, release" in printed
+    assert "q4      nominal          4        0    0.0%  undecided" in printed
 
 
 def test_post_codes_and_dates_of_birth_are_released_as_true_labels() -> None:

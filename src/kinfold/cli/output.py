@@ -213,7 +213,8 @@ def print_profile(profile: Profile) -> None:
     table.add_column("proposed role")
     for column in profile.columns:
         cells = (format_number(column.distinct), format_number(column.missing), f"{column.unique:.1%}")
-        table.add_row(Text(escape_unprintable(column.name)), column.kind, *cells, column.role)
+        role = "undecided" if column.undecided else column.role
+        table.add_row(Text(escape_unprintable(column.name)), column.kind, *cells, role)
     out.print(table)
     _print_source(profile)
     _print_reasons(profile)
@@ -225,6 +226,19 @@ def print_profile(profile: Profile) -> None:
     for warning in profile.warnings:
         out.print()
         out.print(Text(f"warning: {warning}", style="yellow"))
+    _print_questions(profile)
+
+
+def _print_questions(profile: Profile) -> None:
+    """Print what the steward has to answer before a release."""
+    if profile.questions:
+        out.print()
+        out.print("questions to answer before a release")
+    for each in profile.questions:
+        out.print(Text(f"  {each.name}: {escape_unprintable(each.question)}"), soft_wrap=True)
+        proposal = f"proposed: {each.proposed}; answers: {', '.join(each.answers)}"
+        out.print(Text(escape_unprintable(f"    seen: {each.seen}"), style="dim"), soft_wrap=True)
+        out.print(Text(escape_unprintable(f"    {proposal}"), style="dim"), soft_wrap=True)
 
 
 def _print_source(profile: Profile) -> None:
@@ -241,14 +255,15 @@ def _print_reasons(profile: Profile) -> None:
     """Print the reasons for the proposed roles; columns with the same reason share a line."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for column in profile.columns:
-        reasons.setdefault((column.role, column.reason), []).append(escape_unprintable(column.name))
+        role = "undecided" if column.undecided else column.role
+        reasons.setdefault((role, column.reason), []).append(escape_unprintable(column.name))
     if reasons:
         out.print()
         out.print("reasons for the roles")
     for (role, reason), names in reasons.items():
         out.print(Text.assemble(f"  {', '.join(names)}: ", (f"{role}; {reason}", "dim")))
     if profile.unit is not None:
-        unit = "a person" if profile.unit.people else "possibly a household"
+        unit = "a person" if profile.unit.people else "a household"
         out.print(Text(f"  unit: {escape_unprintable(profile.unit.column)}, {unit} (privacy.unit)"))
     if profile.sampling_weights is not None:
         out.print(

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations, islice
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -308,7 +308,7 @@ class _Tests:
     def _find_two(self, name: str) -> Iterator[ColumnDependency]:
         """Yield combinations of two numbers, one of them protected, that a column is computed from."""
         if name in self._numbers and self._bins[name] > MAX_BINS:
-            for one, other in self._list_pairs(self._columns.protected):
+            for one, other in self._protected_pairs:
                 if name not in (one, other) and self._is_combination(name, one, other):
                     yield ColumnDependency(name, (one, other), "can be computed from")
         pair = self._bins_of_two.get(name, ())
@@ -318,10 +318,22 @@ class _Tests:
             if name in self._bins_of_two.get(protected, ()):
                 yield ColumnDependency(name, (protected,), "helps to compute")
 
-    def _list_pairs(self, among: Collection[str]) -> Iterator[tuple[str, str]]:
-        several = [name for name in self._numbers if self._bins[name] >= MIN_NUMBERS]
-        pairs = (pair for pair in combinations(several, 2) if not {*pair}.isdisjoint(among))
-        return islice(pairs, MAX_PAIRS)
+    @cached_property
+    def _protected_pairs(self) -> list[tuple[str, str]]:
+        """Pairs of numbers of which one is protected."""
+        return self._list_pairs(self._columns.protected)
+
+    def _list_pairs(self, among: Sequence[str]) -> list[tuple[str, str]]:
+        several = {name: at for at, name in enumerate(self._numbers) if self._bins[name] >= MIN_NUMBERS}
+        first = [name for name in among if name in several]
+        done: set[str] = set()
+        pairs: list[tuple[str, str]] = []
+        for name in first:
+            done.add(name)
+            pairs += [(name, other) for other in several if other not in done]
+            if len(pairs) >= MAX_PAIRS:
+                break
+        return [(one, other) if several[one] < several[other] else (other, one) for one, other in pairs[:MAX_PAIRS]]
 
     def _is_function(self, one: str, other: str) -> bool:
         """Whether one column determines the other."""
