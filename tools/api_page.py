@@ -103,6 +103,7 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
     },
     "RankedSetting": {
         "setting": "`method`, `k` and `t`.",
+        "method": "Its name as shown; what `auto` chose stands in brackets.",
         "risk": "0 to 1, less is better.",
         "loss": "0 to 1, less is better.",
         "score": "Percent, less is better.",

@@ -7,6 +7,7 @@ The policy's `average` chooses the function:
     convex median   Definition 5.3 of Domingo-Ferrer & Torra 2005: the median after raising the frequency of each
                     category to the lower of the highest frequencies on its two sides, over the full scale
     mode            the most frequent value; ties go to the first in the order
+    shares          a value of the class, so that the share of each category in the table stays as it was
     suppress        the value that all records of the class share, else null
     generalize      the lowest common ancestor in the hierarchy; without one, the range of the class
 
@@ -62,6 +63,7 @@ from kinfold.tables.schema import Kind, Storage
 EXTRA_DECIMALS = 6  # of averages that are not rounded, if doubles do not hold them
 LARGER_UNITS = 'give the values in larger units, or set type = "nominal"'
 NO_VALUE = -1
+MAX_SHARE_PASSES = 20  # over the classes; each brings the shares closer, and most tables need three
 CELLS_AT_A_TIME = 1 << 22  # of frequencies
 
 
@@ -160,6 +162,39 @@ def mode(codes: Codes, labels: Labels, rank: NDArray[np.intp] | None = None) -> 
     order = np.lexsort((code if rank is None else rank[code], -count, group))
     first = np.unique(group[order], return_index=True)[1]
     return np.asarray(code[order][first], np.int32)
+
+
+def preserve_shares(codes: Codes, labels: Labels, rank: NDArray[np.intp] | None = None) -> Codes:
+    """Return one code of each class, so that the records of each code are about as many as before.
+
+    Starts with the modes. While it brings the table closer to the shares of the original, a class takes another of its
+    codes: first where the fewest cells change, ties in the order of the classes.
+
+    >>> preserve_shares(np.array([0, 0, 1, 0, 0, 1, 0, 0, 1]), np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])).tolist()
+    [1, 0, 0]
+    """
+    width = int(codes.max()) + 1
+    cell, count = np.unique(labels.astype(np.int64) * width + codes, return_counts=True)
+    group, code, sizes = cell // width, cell % width, np.bincount(labels)
+    central = mode(codes, labels, rank)
+    most = np.zeros(len(sizes), np.int64)
+    np.maximum.at(most, group, count)
+    cost = (most[group] - count) / sizes[group]
+    order = np.lexsort((code if rank is None else rank[code], group, cost))
+    moves = list(zip(group[order].tolist(), code[order].tolist(), strict=True))
+    value, size = central.tolist(), sizes.tolist()
+    excess = (np.bincount(central, sizes, width).astype(np.int64) - np.bincount(codes, minlength=width)).tolist()
+    for _ in range(MAX_SHARE_PASSES):
+        before = list(value)
+        for c, new in moves:
+            old, n = value[c], size[c]
+            if old != new and abs(excess[old] - n) + abs(excess[new] + n) < abs(excess[old]) + abs(excess[new]):
+                value[c] = new
+                excess[old] -= n
+                excess[new] += n
+        if value == before:
+            break
+    return np.asarray(value, np.int32)
 
 
 def common_ancestors(leaves: Codes, labels: Labels, paths: Codes) -> tuple[Codes, Codes]:
@@ -293,7 +328,8 @@ def _central_codes(attribute: CategoricalAttribute, labels: Labels) -> Codes:
     if attribute.bound.kind is Kind.ORDINAL:
         return mode(codes, labels)
     order = sorted(range(null), key=lambda code: attribute.texts[code])  # ties go to the first text; null is last
-    return mode(codes, labels, np.argsort([*order, null]))
+    choose = preserve_shares if attribute.bound.average == "shares" else mode
+    return choose(codes, labels, np.argsort([*order, null]))
 
 
 def _average_numbers(attribute: NumericAttribute, labels: Labels, output: Output) -> ReplacedColumn:

@@ -26,7 +26,7 @@ AVERAGES = {
     Kind.CONTINUOUS: ("mean", "median", "generalize", "suppress"),
     Kind.DATE: ("mean", "median", "generalize", "suppress"),
     Kind.ORDINAL: ("median", "convex-median", "mode", "generalize", "suppress"),
-    Kind.NOMINAL: ("mode", "generalize", "suppress"),
+    Kind.NOMINAL: ("mode", "shares", "generalize", "suppress"),
 }
 MAX_COLUMNS_NAMED = 20  # in one message
 

@@ -232,7 +232,7 @@ class ColumnPolicy(Section):
     missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
     missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: records with a rare pattern
     order: Texts | None = None
-    average: Literal["mean", "median", "convex-median", "mode", "generalize", "suppress"] | None = None
+    average: Literal["mean", "median", "convex-median", "mode", "shares", "generalize", "suppress"] | None = None
     hierarchy: HierarchySpec | None = None
     weight: Positive = 1.0
     t: Share | None = None

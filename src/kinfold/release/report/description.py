@@ -228,6 +228,8 @@ def describe_treatment(bound: BoundColumn, treatment: Keep | Replace) -> str:
     if bound.average == "generalize":
         how = "its hierarchy" if bound.request.hierarchy else "ranges"
         return f"replaced by the narrowest statement that is true of its whole class, by {how}"
+    if bound.average == "shares":
+        return "replaced by one value of its class, so that the shares in the whole table stay about the same"
     return f"replaced by the {bound.average.replace('-', ' ')} of its class"
 
 
