@@ -109,7 +109,6 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
         "score": "Percent, less is better.",
         "best": "Whether no other setting has as little of both and less of one.",
         "measures": "All measures of the release, as `Measures.to_dict()` has them.",
-        "method": "The method; for `auto` also what it chose.",
     },
     "Policy": {"load": "", "parse": "", "of": "", "toml": ""},
 }
