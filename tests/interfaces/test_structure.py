@@ -11,6 +11,7 @@ import pytest
 
 import kinfold
 from command import run
+from kinfold.measures import structure
 from kinfold.tables.relations import Relation, SampledColumn, find_relations
 
 TOWNS = {"Bern": "b3", "Chur": "c7", "Genf": "g1", "Thun": "t3"}
@@ -62,6 +63,18 @@ def test_every_rule_is_found_and_counted_as_a_plain_reading_of_the_release_count
     assert any(expected.values())
     assert all(each["before"] == 0 for each in found["broken"])
     assert found["found"] >= len(RULES)
+
+
+@pytest.mark.parametrize("method", ["mdav", "lattice"])
+def test_a_large_table_is_counted_on_a_sample_and_says_so(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structure, "MAX_ROWS_COUNTED", 150)
+    request = {**policy("stay", "alive"), "method": {"name": method}}
+    request["columns"]["stay"]["hierarchy"] = {"intervals": [10, 30]}
+    found = kinfold.anonymize(stays(), request).measures["structure"]
+    assert found["found"] >= 2
+    assert 0 < found["records"] <= 200
+    assert found["estimated"] == "estimated from 150 of 400 records"
+    assert all(0 < each["after"] <= found["records"] for each in found["broken"])
 
 
 def test_a_table_released_as_it_is_breaks_no_rule() -> None:

@@ -24,6 +24,7 @@ from kinfold.tables.relations import SAMPLED_ROWS, Relation, SampledColumn, find
 from kinfold.tables.schema import Role, Schema
 
 MAX_COLUMNS = 60  # compared with each other
+MAX_ROWS_COUNTED = 300_000  # of larger tables, about so many rows of each
 MAX_LISTED = 20  # relations that break, the worst first
 
 
@@ -46,21 +47,31 @@ def measure_structure(tables: TablePair, policy: BoundPolicy) -> dict[str, Any]:
     """Return the number of relations found, and those that more records of the release break than of the original."""
     engine, sample = tables.engine, tables.sample
     original, released = (sample.original, sample.released) if sample else (tables.original, tables.released)
+    rows, note = engine.schema(original).rows, {"estimated": sample.note} if sample else {}
+    if rows > MAX_ROWS_COUNTED:  # rules are counted on columns in memory
+        original, released = (_take_sample(engine, frame) for frame in (original, released))
+        note = note or {"estimated": f"estimated from {MAX_ROWS_COUNTED:,} of {rows:,} records"}
     schemas = [engine.schema(frame) for frame in (original, released)]
     names = [c.name for c in policy.columns if c.role is not Role.IDENTIFIER and all(c.name in s for s in schemas)]
     relations = _find(engine, original, policy, names[:MAX_COLUMNS])
     counts = [*_count_rules(engine, original, released, policy, relations)]
     counts += [_count_function(engine, original, released, r) for r in relations if r.kind == "function"]
-    rows = [max(schema.rows, 1) for schema in schemas]
-    broken = [each for each in counts if each.after / rows[1] > each.before / rows[0]]
-    broken.sort(key=lambda each: (each.before / rows[0] - each.after / rows[1], each.relation.check))
+    sizes = [max(schema.rows, 1) for schema in schemas]
+    broken = [each for each in counts if each.after / sizes[1] > each.before / sizes[0]]
+    broken.sort(key=lambda each: (each.before / sizes[0] - each.after / sizes[1], each.relation.check))
     listed = [each.to_dict() for each in broken[:MAX_LISTED]]
-    note = {"estimated": sample.note} if sample else {}
     return {"found": len(counts), "broken": listed, "records": schemas[1].rows, **note}
+
+
+def _take_sample(engine: Engine, frame: Any) -> Any:
+    rows = engine.schema(frame).rows
+    return engine.take(frame, sample_positions(rows, min(rows, MAX_ROWS_COUNTED)))[0]
 
 
 def _find(engine: Engine, frame: Any, policy: BoundPolicy, names: Sequence[str]) -> list[Relation]:
     schema = engine.schema(frame)
+    if not names:
+        return []
     if schema.rows > SAMPLED_ROWS:
         frame = engine.take(frame, sample_positions(schema.rows, SAMPLED_ROWS))[0]
     recoded = {column.name for column in policy.with_role(Role.QUASI)}
