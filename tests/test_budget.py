@@ -25,7 +25,7 @@ BUDGET = {
     "kernels": (30, 6_080),
     "measures": (13, 3_030),
     "measures/formulas": (11, 2_260),
-    "methods": (13, 2_620),
+    "methods": (13, 2_700),
     "methods/blocks": (6, 1_480),
     "methods/generalize": (13, 3_510),
     "methods/partition": (19, 3_940),
