@@ -187,7 +187,7 @@ def test_more_than_five_confidential_columns_are_all_protected() -> None:
     assert {(column(profile, name).role, column(profile, name).t) for name in amounts} == {("confidential", 0.3)}
 
 
-@pytest.mark.parametrize("answer", ["drop", "release"])
+@pytest.mark.parametrize("answer", ["drop", "release", "yes", "no"])
 def test_unknown_codes_are_released_only_if_the_steward_says_so(answer: str) -> None:
     rng = draw(13)
     unknown = {f"q{i}": codes(rng, 300, [1, 2, 3, 4]) for i in range(5)}
@@ -196,7 +196,18 @@ def test_unknown_codes_are_released_only_if_the_steward_says_so(answer: str) -> 
     with pytest.raises(kinfold.PolicyError, match="these 5 columns of codes"):
         kinfold.anonymize(table, policy)
     released = kinfold.anonymize(table, policy, answers={"codes": answer}).frame.columns
-    assert ({*unknown} <= {*released}) == (answer == "release")
+    assert {*unknown} & {*released} == ({*unknown} if answer in ("release", "no") else set())
+
+
+def test_a_part_of_the_unknown_codes_can_be_released() -> None:
+    rng = draw(13)
+    table = pl.DataFrame({"age": ages(rng, 300), "sex": rng.choice(["f", "m"], 300)})
+    table = table.with_columns(**{f"q{i}": pl.Series(codes(rng, 300, [1, 2, 3, 4])) for i in range(5)})
+    policy = tomllib.loads(write_starter_policy(kinfold.profile(table)))
+    assert "such as [columns.q0]" in policy["review"]["codes"]["question"]
+    policy["columns"]["q0"] = {"role": "confidential"}
+    released = kinfold.anonymize(table, policy, answers={"codes": "yes"}).frame.columns
+    assert {*released} == {"age", "sex", "q0"}
 
 
 def test_post_codes_and_dates_of_birth_are_released_as_true_labels() -> None:
