@@ -71,6 +71,17 @@ def test_names_that_say_nothing(name: str) -> None:
     assert role(name, mixed(AGES)) == Role.QUASI
 
 
+@pytest.mark.parametrize("name", ["household_size", "canton", "family_size"])
+def test_a_known_column_past_the_eighth_quasi_identifier_is_removed(name: str) -> None:
+    codes = ["zip", "marital_status", "education", "nationality", "occupation", "birth_country", "sex", name]
+    table = {code: mixed(["a", "b", "c", "d"] * 60, seed) for seed, code in enumerate(codes)}
+    profile = kinfold.profile(pa.table({"age": mixed([18 + i % 60 for i in range(240)], 9), **table}))
+    assert [column.role for column in profile.columns].count("quasi-identifier") == 8
+    assert {column.role for column in profile.columns} == {"quasi-identifier", "remove"}
+    (removed,) = [column for column in profile.columns if column.role == "remove"]
+    assert "role quasi-identifier keeps it" in removed.reason
+
+
 def test_values_that_identify_or_tell_nothing() -> None:
     rng = np.random.default_rng(0)
     assert role("x", [f"person {i}" for i in range(120)]) == Role.IDENTIFIER

@@ -233,6 +233,9 @@ def _propose_in_table(proposal: RoleProposal, quasi: Sequence[str]) -> RolePropo
         return proposal
     if proposal.name in quasi:
         return proposal.with_role(Role.QUASI, reason, "no other column is better known to others")
+    if proposal.known_hint:
+        limit = f"others may know it, and there are {len(quasi)} quasi-identifiers; role quasi-identifier keeps it"
+        return replace(proposal.with_role(Role.REMOVE, reason, limit), surplus=True)
     if proposal.shape in (Shape.CODE, Shape.SCALE) and proposal.stats.distinct <= MAX_CODE_VALUES:
         return proposal.with_role(Role.OTHER, reason, "its meaning is unknown")
     removed = proposal.with_role(Role.REMOVE, reason, "it would single people out; role quasi-identifier keeps it")
