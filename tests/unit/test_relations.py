@@ -180,6 +180,17 @@ def test_an_income_of_the_household_links_its_members() -> None:
     assert any(question.sets == "columns.eqIncome.role" for question in profile.questions)
 
 
+@pytest.mark.parametrize(
+    ("answer", "promises"), [("confidential", ["0.3-closeness of eqIncome"]), ("remove", []), ("yes", [])]
+)
+def test_an_answer_that_makes_a_column_confidential_promises_about_it(answer: str, promises: list[str]) -> None:
+    table = household("household").frame
+    policy = tomllib.loads(write_starter_policy(kinfold.profile(table))) | {"method": {"name": "mdav"}}
+    release = kinfold.anonymize(table, policy, answers={"eqIncome": answer}, accept_proposal=True)
+    assert [each.promise for each in release.verdict.findings if "eqIncome" in each.promise] == promises
+    assert ("eqIncome" in release.frame.columns) == bool(promises)
+
+
 def test_more_than_five_confidential_columns_are_all_protected() -> None:
     rng = draw(12)
     amounts = {f"cost{i}": np.round(rng.lognormal(5, 1, 200), 2) for i in range(8)}
