@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from functools import cache
 
 import pytest
 
 import kinfold
+from kinfold.policy.model import Policy
 from kinfold.profiling.profile import Profile
+from kinfold.profiling.starter_policy import write_starter_policy
 from proposals.scores import list_dangers, score_tables
 from proposals.tables import ProposalTable, list_makers
 from reference.public_data import found
 
+PROPOSALS_IN_WORDS = {  # what "yes" says, and the proposed answer that it must be
+    r"Shall th.+ of codes be left out: ": r"drop",
+    r"mean that the value is missing\?$": r"\[.+\]",
+    r"(one person with several rows|^Does each person have several rows)": r"(?!none).+",
+    r"which role shall it have\?$": r"remove",
+}
 MAX_MEAN_QUESTIONS = 1.5
 MIN_SHARE = 0.9  # precision and recall of every kind of decision
 PUBLIC = {
@@ -44,6 +54,21 @@ def test_questions_are_few() -> None:
     assert sum(questions) / len(questions) < MAX_MEAN_QUESTIONS
     ordinary = [profile for table, profile in profile_tables() if table.name.startswith("ordinary")]
     assert max(len(profile.questions) for profile in ordinary) <= 1
+
+
+def test_yes_keeps_the_proposal_of_every_question() -> None:
+    """A steward answers the words of a question, not the key that it sets."""
+    kinds = set()
+    for _, profile in profile_tables():
+        policy = Policy.parse(tomllib.loads(write_starter_policy(profile)))
+        for each in profile.questions:
+            (words,) = [words for words in PROPOSALS_IN_WORDS if re.search(words, each.question)]
+            assert re.fullmatch(PROPOSALS_IN_WORDS[words], each.proposed), each.question
+            answered = policy.answer({each.name: "yes"})
+            assert answered.review.questions[each.name].answer == each.proposed
+            assert answered.model_dump(exclude={"review"}) == policy.model_dump(exclude={"review"})
+            kinds.add(words)
+    assert kinds == {*PROPOSALS_IN_WORDS}
 
 
 def test_most_decisions_are_right() -> None:

@@ -67,8 +67,35 @@ def test_names_that_are_sensitive(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["discharge", "archive_box", "width", "valid", "idea", "renamed", "solid", "x"])
 def test_names_that_say_nothing(name: str) -> None:
-    assert role(name, FEW) == Role.CONFIDENTIAL  # never released as it is without a question
+    assert role(name, FEW) == Role.OTHER  # with a question: see below
     assert role(name, mixed(AGES)) == Role.QUASI
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        {"n": ["Maier", "Schulz", "Weber", "Koch", "Bauer", "Wolf"], "v": ["Anna", "Ben", "Carla", "David"]},
+        {"x1": list(range(1, 13))},
+        {"v17": ["a"] * 59 + ["b"]},
+    ],
+)
+def test_unknown_codes_are_asked_about_however_few_they_are(unknown: dict[str, list[Any]]) -> None:
+    codes = {name: mixed(values * (120 // len(values)), 7) for name, values in unknown.items()}
+    profile = kinfold.profile(pa.table({"age": AGES, "sex": SEXES, **codes}))
+    assert {column.name for column in profile.columns if column.undecided} == {*unknown}
+    assert [(question.name, question.proposed) for question in profile.questions] == [("codes", "drop")]
+    assert {*tomllib.loads(write_starter_policy(profile))["columns"]} == {"age", "sex"}
+
+
+@pytest.mark.parametrize("name", ["household_size", "canton", "family_size"])
+def test_a_known_column_past_the_eighth_quasi_identifier_is_removed(name: str) -> None:
+    codes = ["zip", "marital_status", "education", "nationality", "occupation", "birth_country", "sex", name]
+    table = {code: mixed(["a", "b", "c", "d"] * 60, seed) for seed, code in enumerate(codes)}
+    profile = kinfold.profile(pa.table({"age": mixed([18 + i % 60 for i in range(240)], 9), **table}))
+    assert [column.role for column in profile.columns].count("quasi-identifier") == 8
+    assert {column.role for column in profile.columns} == {"quasi-identifier", "remove"}
+    (removed,) = [column for column in profile.columns if column.role == "remove"]
+    assert "role quasi-identifier keeps it" in removed.reason
 
 
 def test_values_that_identify_or_tell_nothing() -> None:

@@ -182,6 +182,17 @@ def test_an_income_of_the_household_links_its_members() -> None:
     assert any(question.sets == "columns.eqIncome.role" for question in profile.questions)
 
 
+@pytest.mark.parametrize(
+    ("answer", "promises"), [("confidential", ["0.3-closeness of eqIncome"]), ("remove", []), ("yes", [])]
+)
+def test_an_answer_that_makes_a_column_confidential_promises_about_it(answer: str, promises: list[str]) -> None:
+    table = household("household").frame
+    policy = tomllib.loads(write_starter_policy(kinfold.profile(table))) | {"method": {"name": "mdav"}}
+    release = kinfold.anonymize(table, policy, answers={"eqIncome": answer}, accept_proposal=True)
+    assert [each.promise for each in release.verdict.findings if "eqIncome" in each.promise] == promises
+    assert ("eqIncome" in release.frame.columns) == bool(promises)
+
+
 def test_more_than_five_confidential_columns_are_all_protected() -> None:
     rng = draw(12)
     amounts = {f"cost{i}": np.round(rng.lognormal(5, 1, 200), 2) for i in range(8)}
@@ -189,7 +200,7 @@ def test_more_than_five_confidential_columns_are_all_protected() -> None:
     assert {(column(profile, name).role, column(profile, name).t) for name in amounts} == {("confidential", 0.3)}
 
 
-@pytest.mark.parametrize("answer", ["drop", "release"])
+@pytest.mark.parametrize("answer", ["drop", "release", "yes", "no"])
 def test_unknown_codes_are_released_only_if_the_steward_says_so(answer: str) -> None:
     rng = draw(13)
     unknown = {f"q{i}": codes(rng, 300, [1, 2, 3, 4]) for i in range(5)}
@@ -198,7 +209,18 @@ def test_unknown_codes_are_released_only_if_the_steward_says_so(answer: str) -> 
     with pytest.raises(kinfold.PolicyError, match="these 5 columns of codes"):
         kinfold.anonymize(table, policy)
     released = kinfold.anonymize(table, policy, answers={"codes": answer}).frame.columns
-    assert ({*unknown} <= {*released}) == (answer == "release")
+    assert {*unknown} & {*released} == ({*unknown} if answer in ("release", "no") else set())
+
+
+def test_a_part_of_the_unknown_codes_can_be_released() -> None:
+    rng = draw(13)
+    table = pl.DataFrame({"age": ages(rng, 300), "sex": rng.choice(["f", "m"], 300)})
+    table = table.with_columns(**{f"q{i}": pl.Series(codes(rng, 300, [1, 2, 3, 4])) for i in range(5)})
+    policy = tomllib.loads(write_starter_policy(kinfold.profile(table)))
+    assert "such as [columns.q0]" in policy["review"]["codes"]["question"]
+    policy["columns"]["q0"] = {"role": "confidential"}
+    released = kinfold.anonymize(table, policy, answers={"codes": "yes"}).frame.columns
+    assert {*released} == {"age", "sex", "q0"}
 
 
 def test_the_command_prints_the_questions(tmp_path: Path) -> None:

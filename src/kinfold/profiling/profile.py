@@ -167,7 +167,7 @@ def _propose(
     columns = _treat_dependent(placed, people, evidence)
     questions = [*people.questions]
     for before, after in zip(placed, columns, strict=True):
-        if after.role is not before.role and _is_sensitive(before):
+        if after.role is not before.role is Role.CONFIDENTIAL and _has_sensitive_meaning(before):
             used = [question.name for question in questions]
             roles = [*dict.fromkeys(map(str, (after.role, before.role, Role.REMOVE)))]
             what = f"'{after.name}' tells a column that is protected or removed: which role shall it have?"
@@ -177,9 +177,9 @@ def _propose(
     return columns, people, questions
 
 
-def _is_sensitive(proposal: RoleProposal) -> bool:
+def _has_sensitive_meaning(proposal: RoleProposal) -> bool:
     """Whether a column is confidential by its meaning, so that another role needs a decision."""
-    return proposal.role is Role.CONFIDENTIAL and bool(proposal.sensitive_hint or proposal.shape is Shape.DIAGNOSIS)
+    return bool(proposal.sensitive_hint or proposal.shape is Shape.DIAGNOSIS)
 
 
 def _treat_dependent(columns: list[RoleProposal], people: People, evidence: RowEvidence) -> list[RoleProposal]:
@@ -242,15 +242,20 @@ def _profile_column(proposal: RoleProposal, uniqueness: Uniqueness, form: Column
         na=form.na,
         unit=form.unit,
     )
+    if role is Role.CONFIDENTIAL or (proposal.depends_on and _has_sensitive_meaning(proposal)):
+        facts = replace(facts, **_choose_promise(proposal))  # also for the answer that makes it confidential
     if role not in (Role.QUASI, Role.CONFIDENTIAL):
         return facts
     if role is Role.QUASI or shape is Shape.DIAGNOSIS:  # confidential numbers are released unchanged, without bands
         facts = replace(facts, hierarchy=propose_hierarchy(shape, stats, proposal.hints))
-    if role is Role.QUASI:
-        return replace(facts, average="generalize") if _must_stay_true(proposal) else facts
-    if shape.kind is not Kind.NOMINAL:
-        return replace(facts, t=PROPOSED_T)
-    return replace(facts, l=_choose_l(stats) if _is_sensitive(proposal) else 2)
+    return replace(facts, average="generalize") if role is Role.QUASI and _must_stay_true(proposal) else facts
+
+
+def _choose_promise(proposal: RoleProposal) -> dict[str, Any]:
+    """Return the promise about a confidential column: t of a number, l of a category."""
+    if proposal.shape.kind is not Kind.NOMINAL:
+        return {"t": PROPOSED_T}
+    return {"l": _choose_l(proposal.stats) if _has_sensitive_meaning(proposal) else 2}
 
 
 def _must_stay_true(proposal: RoleProposal) -> bool:

@@ -1,7 +1,7 @@
 """Questions: what only the steward can answer, and what changes who is protected.
 
 A starter policy contains the proposed answer of each question and asks it in `[review]`. A question names the key that
-its answer sets, so that an answer changes nothing else.
+its answer sets, so that an answer changes nothing else. It is worded so that "yes" keeps the proposal.
 """
 
 from __future__ import annotations
@@ -62,11 +62,21 @@ def format_role_key(column: str) -> str:
 
 
 def ask_about_codes(names: Sequence[str]) -> OpenQuestion:
-    """Return the question whether codes of unknown meaning are released."""
+    """Return the question whether codes of unknown meaning are left out.
+
+    >>> ask_about_codes(["q1"]).question
+    'Shall this column of codes be left out: q1? To keep it, give it a section with a role in the policy: [columns.q1].'
+    """
     listed = ", ".join(names[:MAX_LISTED]) + (f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else "")
-    columns = "this column" if len(names) == 1 else f"these {len(names)} columns"
-    question = (
-        f"Can {columns} of codes be released as they are, because others do not know them about a person: {listed}?"
-    )
-    evidence = "a few values each; neither names nor values say what they mean; together they may single people out"
-    return OpenQuestion("codes", question, evidence, "output.others", "drop", ("drop", "release"))
+    section = f"[columns.{tomlkit.key(names[0]).as_string()}]"
+    if len(names) == 1:
+        question = f"Shall this column of codes be left out: {listed}?"
+        advice = f"To keep it, give it a section with a role in the policy: {section}."
+        evidence = (
+            "a few values; neither name nor values say what it means; with other columns it may single people out"
+        )
+    else:
+        question = f"Shall these {len(names)} columns of codes be left out: {listed}?"
+        advice = f"To keep some of them, give each a section with a role in the policy, such as {section}."
+        evidence = "a few values each; neither names nor values say what they mean; together they may single people out"
+    return OpenQuestion("codes", f"{question} {advice}", evidence, "output.others", "drop", ("drop", "release"))

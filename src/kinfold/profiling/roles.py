@@ -3,8 +3,8 @@
 1. each column alone: its shape, the hints in its name, the role that follows from both
 2. sampling weights: by name, or numbers with fractions that repeat together with another column
 3. the keys of people and households: see `people`
-4. the table: a few quasi-identifiers, those that others know best. A few other codes are confidential. If there are
-   many, the steward is asked. Columns of many codes are removed.
+4. the table: a few quasi-identifiers, those that others know best. The steward is asked about other codes, because a
+   code without a known meaning may be a name or an age group. Columns of many codes are removed.
 5. columns that depend on a quasi-identifier or on a removed column: see `dependencies`
 
 The proposal runs, and in doubt it removes a column or asks.
@@ -29,8 +29,6 @@ from kinfold.tables.schema import Column, Role, Storage, ValueStats
 MAX_QUASI = 8
 ENOUGH_RECOGNIZED_QUASI = 2  # recognized by name or format; then unrecognized codes are not used
 MAX_UNRECOGNIZED_QUASI = 6  # quasi-identifiers if unrecognized codes are needed
-MAX_UNRECOGNIZED_CONFIDENTIAL = 3  # unrecognized codes that are confidential; if there are more, the steward is asked
-MIN_RARE_SHARE = 0.1  # of records outside the most frequent value; a code with less needs very large classes for l = 2
 MIN_MEAN_COUNT = 1.05  # rows of a value of a column whose values repeat
 MAX_AVERAGED_VALUE = 1e150  # the square of a larger value overflows
 MAX_DEVIATION_OF_MEAN = 0.002  # from 1, of sampling weights that are scaled to the size of the sample
@@ -87,7 +85,7 @@ def assign_roles(columns: Sequence[RoleProposal], keys: Sequence[str]) -> list[R
     keyed = [_propose_key(column) if column.name in keys else column for column in columns]
     quasi = _choose_quasi(keyed)
     placed = [_propose_in_table(column, quasi) for column in keyed]
-    return _protect_unrecognized(placed)
+    return _ask_about_unrecognized(placed)
 
 
 def _propose_key(proposal: RoleProposal) -> RoleProposal:
@@ -97,16 +95,10 @@ def _propose_key(proposal: RoleProposal) -> RoleProposal:
     return proposal.with_role(Role.IDENTIFIER, proposal.shape.value, "each value is one person or household")
 
 
-def _protect_unrecognized(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
-    """Return unrecognized codes as confidential if they are few, and with a question if they are many."""
-    codes = [column for column in columns if column.role is Role.OTHER and not _is_harmless(column)]
-    names = {column.name for column in codes}
-    cheap = all(column.stats.max_count <= (1 - MIN_RARE_SHARE) * column.stats.filled for column in codes)
-    if len(codes) > MAX_UNRECOGNIZED_CONFIDENTIAL or not cheap:
-        return [replace(column, undecided=True) if column.name in names else column for column in columns]
-    advice = "its meaning is unknown: must not be inferred"
+def _ask_about_unrecognized(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
+    """Return unrecognized codes as undecided: confidential or other, they would be released as they are."""
     return [
-        column.with_role(Role.CONFIDENTIAL, column.shape.value, advice) if column.name in names else column
+        replace(column, undecided=True) if column.role is Role.OTHER and not _is_harmless(column) else column
         for column in columns
     ]
 
@@ -233,6 +225,9 @@ def _propose_in_table(proposal: RoleProposal, quasi: Sequence[str]) -> RolePropo
         return proposal
     if proposal.name in quasi:
         return proposal.with_role(Role.QUASI, reason, "no other column is better known to others")
+    if proposal.known_hint:
+        limit = f"others may know it, and there are {len(quasi)} quasi-identifiers; role quasi-identifier keeps it"
+        return replace(proposal.with_role(Role.REMOVE, reason, limit), surplus=True)
     if proposal.shape in (Shape.CODE, Shape.SCALE) and proposal.stats.distinct <= MAX_CODE_VALUES:
         return proposal.with_role(Role.OTHER, reason, "its meaning is unknown")
     removed = proposal.with_role(Role.REMOVE, reason, "it would single people out; role quasi-identifier keeps it")

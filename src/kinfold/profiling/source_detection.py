@@ -111,15 +111,16 @@ def _ask_about_codes(codes: Sequence[MissingCodes]) -> tuple[OpenQuestion, ...]:
     """Return a question for each column with doubtful codes."""
     questions: list[OpenQuestion] = []
     for doubt in (each for each in codes if each.doubtful):
-        listed = " and ".join(doubt.codes)
+        *first, last = doubt.codes
+        listed = f"Do {', '.join(first)} and {last}" if first else f"Does {last}"
         certain = tuple(c for each in codes if each.column == doubt.column and not each.doubtful for c in each.codes)
         proposed = write_codes((*certain, *doubt.codes)).as_string()
         others = write_codes(certain).as_string() if certain else REMOVES_KEY
         questions.append(
             OpenQuestion(
                 name_question(f"na {doubt.column}", [each.name for each in questions]),
-                f"Does {listed} in '{doubt.column}' mean that the value is missing?",
-                f"{doubt.rows:,} records have it; {doubt.reason}",
+                f"{listed} in '{doubt.column}' mean that the value is missing?",
+                f"{doubt.rows:,} records have {'one of them' if first else 'it'}; {doubt.reason}",
                 f"columns.{tomlkit.key(doubt.column).as_string()}.na",
                 proposed,
                 (proposed, others),

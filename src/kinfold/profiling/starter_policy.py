@@ -26,6 +26,8 @@ A starter policy, proposed from the table. Check every role: identifier (of peop
 remove (left out for the reason given). Answer the questions in [review], if there are any. A hierarchy says how a
 column is generalized: by method = "lattice" and similar methods, or with average = "generalize" in the column."""
 T_COMMENT = "a number: the distribution in each class differs from the whole table by at most this, 0 to 1"
+L_COMMENT = "a category: each class has at least this many different values"
+IF_CONFIDENTIAL = "if it is confidential; "
 HOUSEHOLD_COMMENT = "several rows share each value, like the people of a household: with this line k counts households"
 PolicyWriter: TypeAlias = Callable[[str], str]  # returns a policy, given the folder of its hierarchies
 
@@ -163,7 +165,8 @@ def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str,
     table.add("role", column.role)
     if column.role == Role.REMOVE:
         table.add("reason", column.reason)
-    if column.role in (Role.IDENTIFIER, Role.REMOVE, Role.WEIGHT):
+    asked = bool(column.depends_on and (column.t or column.l))  # an answer may make it confidential
+    if column.role in (Role.IDENTIFIER, Role.REMOVE, Role.WEIGHT) and not asked:
         return table
     table.add("type", column.kind)
     if column.na:
@@ -179,9 +182,9 @@ def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str,
     if column.average is not None:
         _add_key(table, "average", column.average, "a label that is true of every record of a class")
     if column.t is not None:
-        _add_key(table, "t", column.t, T_COMMENT)
+        _add_key(table, "t", column.t, f"{IF_CONFIDENTIAL if asked else ''}{T_COMMENT}")
     if column.l is not None:
-        _add_key(table, "l", column.l, "a category: each class has at least this many different values")
+        _add_key(table, "l", column.l, f"{IF_CONFIDENTIAL if asked else ''}{L_COMMENT}")
     if column.hierarchy:
         table.add("hierarchy", _write_hierarchy(column.hierarchy, file))
     return table
