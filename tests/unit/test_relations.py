@@ -60,6 +60,46 @@ def test_few_people_with_many_rows_each() -> None:
     assert kinfold.profile(table).unit == Unit("id", people=True)
 
 
+def traces(key: str, people: int = 60) -> pl.DataFrame:
+    """Rows of people without sex or birth."""
+    rng = draw(11)
+    who = np.repeat(np.arange(people), rng.integers(8, 15, people))
+    return pl.DataFrame({key: who + 1, "mode": rng.choice(["car", "bike"], len(who))}).with_columns(
+        speed=pl.Series(rng.gamma(2, 10, len(who)).round(1))
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "people", "asked"),
+    [("patient_id", 9, 0), ("subject", 5, 0), ("id", 9, 1), ("uid", 60, 1), ("owner", 60, 1)],
+)
+def test_a_number_that_repeats_is_the_unit_without_other_facts(key: str, people: int, asked: int) -> None:
+    profile = kinfold.profile(traces(key, people))
+    assert profile.unit == Unit(key, people=True)
+    assert column(profile, key).role == "identifier"
+    assert [question.sets for question in profile.questions] == ["privacy.unit"] * asked
+
+
+@pytest.mark.parametrize("key", ["user_type", "client_segment", "region"])
+def test_a_kind_of_people_is_no_unit(key: str) -> None:
+    assert kinfold.profile(traces(key, 6)).unit is None
+
+
+def waves(household: str, member: str) -> pl.DataFrame:
+    """Four waves of 100 households of three."""
+    rng = draw(12)
+    who = np.repeat(np.arange(300), 4)
+    facts = {"sex": rng.choice([1, 2], 300)[who], "age": rng.integers(5, 90, 300)[who]}
+    numbers = {household: who // 3, member: who % 3 + 1, "wave": np.tile([1, 2, 3, 4], 300)}
+    return pl.DataFrame(numbers | facts | {"inc": rng.lognormal(8, 0.5, 1200).round()})
+
+
+@pytest.mark.parametrize("household", ["idhous", "hhid", "hhserial"])
+def test_a_panel_of_households_is_asked_about(household: str) -> None:
+    profile = kinfold.profile(waves(household, "persno"))
+    assert (profile.unit, [question.name for question in profile.questions]) == (Unit(household, people=True), ["unit"])
+
+
 def test_facts_that_contradict_each_other_are_a_question() -> None:
     table = visits_of().with_columns(birth_year=pl.Series(draw(3).integers(1930, 2005, 600)))
     profile = kinfold.profile(table)

@@ -13,6 +13,7 @@ the household. In doubt a key is the unit, because to count households or groups
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -79,6 +80,10 @@ class _Key:
     def name(self) -> str:
         return self.proposal.name
 
+    @property
+    def has_many_values(self) -> bool:
+        return self.proposal.stats.distinct >= MIN_KEYS
+
 
 class RowComparison:
     """Compares the rows of a key by the facts that are constant for a person."""
@@ -126,8 +131,8 @@ def find_people(columns: Sequence[RoleProposal], comparison: RowComparison) -> P
     """Return the unit of a table: of several keys of people, the one with the fewest values."""
     keys = [_judge_key(column, comparison) for column in columns if _may_be_key(column)]
     people = [key for key in keys if key.whose is Whose.PERSON]
-    households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.proposal.stats.distinct >= MIN_KEYS]
-    unknown = [key for key in keys if key.whose is Whose.UNKNOWN and key.proposal.stats.distinct >= MIN_KEYS]
+    households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.has_many_values]
+    unknown = [key for key in keys if key.whose is Whose.UNKNOWN and (key.has_many_values or _numbers_people(key))]
     identifying = tuple(key.name for key in (*people, *households))
     if people:
         return People(Unit(_get_coarsest(people).name, people=True), identifying)
@@ -140,6 +145,13 @@ def find_people(columns: Sequence[RoleProposal], comparison: RowComparison) -> P
         question = () if named else (_ask_about_unit(key),)
         return People(Unit(key.name, people=True), (key.name,), question)
     return People()
+
+
+def _numbers_people(key: _Key) -> bool:
+    """Whether the name says that a column numbers people, however few: `patient_id`, `id`, but not `user_type`."""
+    words = [word for word in re.split(r"[\W\d_]+", key.name) if word]
+    named = mentions(key.name, PERSON_WORDS)
+    return (named and (Hint.NUMBER in key.proposal.hints or len(words) == 1)) or mentions("".join(words), "id uid pid")
 
 
 def _get_coarsest(keys: Sequence[_Key]) -> _Key:
@@ -186,7 +198,15 @@ def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str
         return Whose.HOUSEHOLD if few or household else Whose.GROUP
     if household and not constant:
         return Whose.HOUSEHOLD
-    return Whose.UNKNOWN if named or (constant and not varying) else Whose.GROUP
+    in_doubt = named or (constant and not varying) or (not varying and _has_assigned_numbers(column))
+    return Whose.UNKNOWN if in_doubt else Whose.GROUP
+
+
+def _has_assigned_numbers(column: RoleProposal) -> bool:
+    """Whether a column without a meaning counts from 0 or 1 without gaps: people, devices or places."""
+    stats = column.stats
+    dense = stats.low in (0, 1) and stats.high - stats.low + 1 == stats.distinct
+    return dense and column.shape is Shape.MANY_CODES and column.column.storage is Storage.INTEGER
 
 
 def _ask_about_unit(key: _Key) -> OpenQuestion:
