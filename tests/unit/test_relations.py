@@ -62,6 +62,96 @@ def test_few_people_with_many_rows_each() -> None:
     assert kinfold.profile(table).unit == Unit("id", people=True)
 
 
+def traces(key: str, people: int = 60) -> pl.DataFrame:
+    """Rows of people without sex or birth."""
+    rng = draw(11)
+    who = np.repeat(np.arange(people), rng.integers(8, 15, people))
+    return pl.DataFrame({key: who + 1, "mode": rng.choice(["car", "bike"], len(who))}).with_columns(
+        speed=pl.Series(rng.gamma(2, 10, len(who)).round(1))
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "people", "asked"),
+    [("patient_id", 9, 0), ("subject", 5, 0), ("id", 9, 1), ("uid", 60, 1), ("owner", 60, 1)],
+)
+def test_a_number_that_repeats_is_the_unit_without_other_facts(key: str, people: int, asked: int) -> None:
+    profile = kinfold.profile(traces(key, people))
+    assert profile.unit == Unit(key, people=True)
+    assert column(profile, key).role == "identifier"
+    assert [question.sets for question in profile.questions] == ["privacy.unit"] * asked
+
+
+@pytest.mark.parametrize("key", ["user_type", "client_segment", "region"])
+def test_a_kind_of_people_is_no_unit(key: str) -> None:
+    assert kinfold.profile(traces(key, 6)).unit is None
+
+
+def waves(household: str, member: str) -> pl.DataFrame:
+    """Four waves of 100 households of three."""
+    rng = draw(12)
+    who = np.repeat(np.arange(300), 4)
+    facts = {"sex": rng.choice([1, 2], 300)[who], "age": rng.integers(5, 90, 300)[who]}
+    numbers = {household: who // 3, member: who % 3 + 1, "wave": np.tile([1, 2, 3, 4], 300)}
+    return pl.DataFrame(numbers | facts | {"inc": rng.lognormal(8, 0.5, 1200).round()})
+
+
+@pytest.mark.parametrize("household", ["idhous", "hhid", "hhserial"])
+def test_a_panel_of_households_is_asked_about(household: str) -> None:
+    profile = kinfold.profile(waves(household, "persno"))
+    assert (profile.unit, [question.name for question in profile.questions]) == (Unit(household, people=True), ["unit"])
+
+
+def records(rows: tuple[int, int] = (3, 6), people: int = 120) -> tuple[np.ndarray[Any, Any], pl.DataFrame]:
+    """The person of each row, and rows without a number of the person."""
+    rng = draw(13)
+    who = np.repeat(np.arange(people), rng.integers(*rows, people))
+    facts = {"sex": rng.choice(["m", "f"], people)[who], "yob": rng.integers(1940, 2005, people)[who]}
+    return who, pl.DataFrame(facts | {"ldl": rng.normal(3, 0.7, len(who)).round(2)})
+
+
+def count_fewest_people(table: pl.DataFrame, who: np.ndarray[Any, Any]) -> int:
+    """Accept the proposals, and return the number of people in the smallest class of the release."""
+    policy = tomllib.loads(write_starter_policy(kinfold.profile(table)))
+    policy["review"]["accept_proposal"] = True
+    policy["output"] = {"order": "kept", **policy.get("output", {})}
+    release = kinfold.anonymize(table, policy | {"method": {"name": "mdav"}})
+    quasi = [name for name, each in policy["columns"].items() if each["role"] == "quasi-identifier"]
+    classes = release.frame.select(quasi).with_columns(who=pl.Series(who)).group_by(quasi).n_unique()
+    return int(classes["who"].min())
+
+
+def number_rows(who: np.ndarray[Any, Any]) -> list[str]:
+    """P0001-1, P0001-2."""
+    first = {person: int(np.flatnonzero(who == person)[0]) for person in np.unique(who)}
+    return [f"P{person:04}-{at - first[person] + 1}" for at, person in enumerate(who)]
+
+
+@pytest.mark.parametrize("dropped", [[], ["sex", "yob"]])
+def test_numbers_of_records_that_start_with_a_person_are_a_question(dropped: list[str]) -> None:
+    who, table = records()
+    profile = kinfold.profile(table.drop(dropped).with_columns(sample=pl.Series(number_rows(who))))
+    (question,) = profile.questions
+    assert (question.name, question.sets, question.answers) == ("unit", "privacy.k", ("25", "5"))
+    assert profile.rows_of_person == 5
+
+
+def test_k_counts_all_rows_of_a_person() -> None:
+    who, table = records()
+    table = table.with_columns(sample=pl.Series(number_rows(who)))
+    assert count_fewest_people(table, who) >= 5
+    policy = tomllib.loads(write_starter_policy(kinfold.profile(table), k=3))
+    assert (policy["privacy"]["k"], policy["review"]["unit"]["answers"]) == (15, ["15", "3"])
+
+
+@pytest.mark.parametrize("form", ["{house}-{member}", "ZH-{row:05}", "{row:04}-{digit}", "a{row}@x.ch"])
+def test_other_numbers_of_one_row_are_no_question(form: str) -> None:
+    rng = draw(14)
+    ids = [form.format(house=row // 3, member=row % 3, row=row, digit=row * 7 % 10) for row in range(600)]
+    table = pl.DataFrame({"id": ids, "sex": rng.choice(["f", "m"], 600), "age": ages(rng, 600)})
+    assert kinfold.profile(table).questions == ()
+
+
 def test_facts_that_contradict_each_other_are_a_question() -> None:
     table = visits_of().with_columns(birth_year=pl.Series(draw(3).integers(1930, 2005, 600)))
     profile = kinfold.profile(table)

@@ -22,6 +22,7 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinfold.tables.engine import Engine
@@ -33,6 +34,7 @@ Numbers: TypeAlias = NDArray[np.float64]  # NaN: missing
 SAMPLED_ROWS = 20_000
 BLOCKS = 10
 MAX_COMPARED_ROWS = 3_000_000  # of a table whose columns are compared if the sample has too few equal values
+MEMBER_ENDING = r"[-_./:](\d{1,3}|[A-Za-z]{1,2}\d{0,3})$"  # of a number with a person's: P0001-1, 17_V2
 MAX_CODE = 2**62
 MAX_DENSE_CODE = 4  # codes per row up to which counting by code is faster than by sorted code
 COMPARED_ROWS = 2_000  # for tests that sort rows by many combinations of columns
@@ -180,6 +182,23 @@ class RowEvidence:
             self._agreements[request] = rows
         return self._agreements[request]
 
+    def compare_starts(self, name: str, column: str) -> Agreement:
+        """Compare the values of a column in pairs of rows whose text starts alike: P0001-1 and P0001-2."""
+        return _compare_rows([self.get_starts(name)], self.get_codes(column), None)
+
+    def get_starts(self, name: str) -> Codes:
+        """Return a code for the part of each text before its last number or letter, for all rows."""
+        start = f"{name} {MEMBER_ENDING}"
+        if start not in self._table:
+            texts = self._engine.collect(self._frame, {name: None}).column(0)
+            self._table[start] = encode_texts(pc.replace_substring_regex(texts, MEMBER_ENDING, ""))
+        return self._table[start]
+
+    def count_most_rows(self, keys: Sequence[str]) -> int:
+        """Return the largest number of rows with the same values."""
+        whole = self.sample.table_rows <= MAX_COMPARED_ROWS
+        return count_most([self.get_codes(key) if whole else self.sample.codes[key] for key in keys])
+
     def determines(self, one: str, other: str) -> bool:
         """Whether one column determines the other."""
         rows = self.compare((one,), other)
@@ -220,6 +239,13 @@ def _compare_rows(keys: Sequence[Codes], column: Codes, groups: Codes | None) ->
     sizes = np.bincount(key)[compared]
     observed = float((sizes * (1 - equal[compared] / pairs[compared])).sum())
     return Agreement(float(sizes.sum()) * chance, observed)
+
+
+def count_most(columns: Sequence[Codes]) -> int:
+    """Return the largest number of rows with the same codes; rows with a missing value do not count."""
+    kept = np.logical_and.reduce([codes >= 0 for codes in columns])
+    combined = combine_codes([codes[kept] for codes in columns], int(kept.sum()))
+    return int(np.unique(combined, return_counts=True)[1].max(initial=1))
 
 
 def _count_pairs(key: Codes, columns: Sequence[Codes], owner: Codes | None) -> Numbers:

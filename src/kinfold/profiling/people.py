@@ -13,11 +13,12 @@ the household. In doubt a key is the unit, because to count households or groups
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from kinfold.profiling.dependencies import RowEvidence
+from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, MEMBER_ENDING, Agreement, RowEvidence, count_most
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
 from kinfold.profiling.roles import RoleProposal
 from kinfold.profiling.shapes import Shape
@@ -33,6 +34,8 @@ MAX_UNEXPLAINED_CONSTANT = 0.05  # share of the expected differences within the 
 MIN_UNEXPLAINED_VARYING = 0.3
 MAX_UNEXPLAINED_AGE = 0.1  # share of the variance of ages within the rows of a person
 MIN_PEOPLE_IN_HOUSEHOLDS = 2.0  # rows of each member, in a panel: years
+MAX_ENDINGS = 30  # different ends of numbers that start with the number of a person
+MIN_ROWS_PER_START = 1.5
 
 PERSON_WORDS = """
     patient* pat pt person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
@@ -66,6 +69,7 @@ class People:
     unit: Unit | None = None
     keys: tuple[str, ...] = ()  # columns that identify people or households
     questions: tuple[OpenQuestion, ...] = ()
+    rows_of_person: int = 1  # at most, if people have several rows and no column numbers them
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,16 @@ class _Key:
     def name(self) -> str:
         return self.proposal.name
 
+    @property
+    def has_many_values(self) -> bool:
+        return self.proposal.stats.distinct >= MIN_KEYS
+
 
 class RowComparison:
     """Compares the rows of a key by the facts that are constant for a person."""
 
     def __init__(self, columns: Sequence[RoleProposal], evidence: RowEvidence) -> None:
-        self._evidence = evidence
+        self.evidence = evidence
         varied = [column for column in columns if column.stats.distinct > 1 and not column.weight]
         self._facts = [column for column in varied if _is_constant_fact(column)]
         self._ages = [column for column in varied if Hint.AGE in column.hints and column not in self._facts]
@@ -92,28 +100,31 @@ class RowComparison:
 
     def judge(self, keys: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the facts that are constant and those that vary within equal keys."""
-        constant: list[str] = []
-        varying: list[str] = []
-        for fact in (fact for fact in self._facts if fact.name not in keys):
-            rows = self._evidence.compare(keys, fact.name)
-            if not rows.evident:
-                continue
-            if rows.unexplained <= MAX_UNEXPLAINED_CONSTANT:
-                constant.append(fact.name)
-            elif rows.unexplained >= MIN_UNEXPLAINED_VARYING:
-                varying.append(fact.name)
+        facts = [fact.name for fact in self._facts if fact.name not in keys]
+        constant, varying = _sort_facts({name: self.evidence.compare(keys, name) for name in facts})
         self._judge_ages(self._ages, keys, constant, varying)
         if not constant and not varying:  # a blood pressure may look like an age
             self._judge_ages(self._possible_ages, keys, constant, varying)
         return tuple(constant), tuple(varying)
 
+    def judge_starts(self, name: str) -> tuple[list[str], list[str]]:
+        """Return the facts that are constant and those that vary within texts that start alike."""
+        return _sort_facts({fact.name: self.evidence.compare_starts(name, fact.name) for fact in self._facts})
+
     def _judge_ages(
         self, ages: Sequence[RoleProposal], keys: Sequence[str], constant: list[str], varying: list[str]
     ) -> None:
         for age in (age for age in ages if age.name not in keys):
-            within = self._evidence.measure_spread(keys, age.name)
+            within = self.evidence.measure_spread(keys, age.name)
             if within is not None:
                 (constant if within <= MAX_UNEXPLAINED_AGE else varying).append(age.name)
+
+
+def _sort_facts(rows: Mapping[str, Agreement]) -> tuple[list[str], list[str]]:
+    """Return the facts that are constant and those that vary."""
+    evident = {name: each.unexplained for name, each in rows.items() if each.evident}
+    constant = [name for name, unexplained in evident.items() if unexplained <= MAX_UNEXPLAINED_CONSTANT]
+    return constant, [name for name, unexplained in evident.items() if unexplained >= MIN_UNEXPLAINED_VARYING]
 
 
 def _is_constant_fact(column: RoleProposal) -> bool:
@@ -122,12 +133,21 @@ def _is_constant_fact(column: RoleProposal) -> bool:
     return born or bool({Hint.SEX, Hint.ORIGIN} & column.hints)
 
 
-def find_people(columns: Sequence[RoleProposal], comparison: RowComparison) -> People:
+def find_people(columns: Sequence[RoleProposal], comparison: RowComparison, k: int) -> People:
+    """Return the unit of a table; if no column numbers people with several rows, how many rows a person may have."""
+    people = _find_numbered(columns, comparison)
+    if people.unit is not None and people.unit.people:
+        return people
+    rows = next(_find_unnumbered(columns, comparison), None)
+    return people if rows is None else _ask_about_rows(people, rows, k)
+
+
+def _find_numbered(columns: Sequence[RoleProposal], comparison: RowComparison) -> People:
     """Return the unit of a table: of several keys of people, the one with the fewest values."""
     keys = [_judge_key(column, comparison) for column in columns if _may_be_key(column)]
     people = [key for key in keys if key.whose is Whose.PERSON]
-    households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.proposal.stats.distinct >= MIN_KEYS]
-    unknown = [key for key in keys if key.whose is Whose.UNKNOWN and key.proposal.stats.distinct >= MIN_KEYS]
+    households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.has_many_values]
+    unknown = [key for key in keys if key.whose is Whose.UNKNOWN and (key.has_many_values or _numbers_people(key))]
     identifying = tuple(key.name for key in (*people, *households))
     if people:
         return People(Unit(_get_coarsest(people).name, people=True), identifying)
@@ -140,6 +160,13 @@ def find_people(columns: Sequence[RoleProposal], comparison: RowComparison) -> P
         question = () if named else (_ask_about_unit(key),)
         return People(Unit(key.name, people=True), (key.name,), question)
     return People()
+
+
+def _numbers_people(key: _Key) -> bool:
+    """Whether the name says that a column numbers people, however few: `patient_id`, `id`, but not `user_type`."""
+    words = [word for word in re.split(r"[\W\d_]+", key.name) if word]
+    named = mentions(key.name, PERSON_WORDS)
+    return (named and (Hint.NUMBER in key.proposal.hints or len(words) == 1)) or mentions("".join(words), "id uid pid")
 
 
 def _get_coarsest(keys: Sequence[_Key]) -> _Key:
@@ -186,7 +213,15 @@ def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str
         return Whose.HOUSEHOLD if few or household else Whose.GROUP
     if household and not constant:
         return Whose.HOUSEHOLD
-    return Whose.UNKNOWN if named or (constant and not varying) else Whose.GROUP
+    in_doubt = named or (constant and not varying) or (not varying and _has_assigned_numbers(column))
+    return Whose.UNKNOWN if in_doubt else Whose.GROUP
+
+
+def _has_assigned_numbers(column: RoleProposal) -> bool:
+    """Whether a column without a meaning counts from 0 or 1 without gaps: people, devices or places."""
+    stats = column.stats
+    dense = stats.low in (0, 1) and stats.high - stats.low + 1 == stats.distinct
+    return dense and column.shape is Shape.MANY_CODES and column.column.storage is Storage.INTEGER
 
 
 def _ask_about_unit(key: _Key) -> OpenQuestion:
@@ -197,8 +232,12 @@ def _ask_about_unit(key: _Key) -> OpenQuestion:
     return OpenQuestion("unit", question, evidence, "privacy.unit", key.name, (key.name, REMOVES_KEY))
 
 
+def _agree(constant: Sequence[str]) -> str:
+    return "does not change" if len(constant) == 1 else "do not change"
+
+
 def _pair_facts(key: _Key) -> Iterator[tuple[tuple[str, ...], str]]:
-    yield key.constant, "does not change" if len(key.constant) == 1 else "do not change"
+    yield key.constant, _agree(key.constant)
     yield key.varying, "changes" if len(key.varying) == 1 else "change"
 
 
@@ -224,3 +263,43 @@ def _ask_about_panel(
             ask = OpenQuestion("unit", question, evidence, "privacy.unit", household.name, answers)
             return People(Unit(household.name, people=True), keys, (ask,))
     return People(Unit(household.name, people=False), keys)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of one person that no column numbers: what shows them, and how many a person has at most."""
+
+    evidence: str
+    most: int
+    keys: tuple[str, ...] = ()  # columns that identify people together with others
+
+
+def _ask_about_rows(people: People, rows: _Rows, k: int) -> People:
+    """Return people with a question for k: so many rows that k people have no more."""
+    question = "May a person have several rows? No column numbers the people."
+    advice = "the proposed k counts all rows of a person, the other answer one row; a column of numbers in privacy.unit"
+    evidence = f"{rows.evidence}; a person has up to {rows.most:,} rows: {advice} is more exact"
+    answers = (str(k * rows.most), str(k))
+    ask = OpenQuestion("unit", question, evidence, "privacy.k", answers[0], answers)
+    return replace(people, keys=(*people.keys, *rows.keys), questions=(ask,), rows_of_person=rows.most)
+
+
+def _find_unnumbered(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:
+    """Yield the signs that people have several rows although no column numbers them."""
+    yield from _find_starts(columns, comparison)
+
+
+def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:
+    """Yield numbers of records that start with the number of a person: P0001-1, P0001-2."""
+    if comparison.evidence.sample.table_rows > MAX_COMPARED_ROWS:
+        return
+    for column in columns:
+        ends = [re.search(MEMBER_ENDING, value) for value in column.stats.values]
+        if column.shape is not Shape.OWN_NUMBER or len({end and end[0] for end in ends}) > MAX_ENDINGS or None in ends:
+            continue
+        starts = comparison.evidence.get_starts(column.name)
+        constant, varying = comparison.judge_starts(column.name)
+        if varying or column.stats.filled < MIN_ROWS_PER_START * len({*starts.tolist()}):
+            continue
+        same = f", and {_list_names(constant)} {_agree(constant)}" if constant else ""
+        yield _Rows(f"values of '{column.name}' differ only after the last sign{same}", count_most([starts]))

@@ -110,6 +110,7 @@ class Profile(Displayable):
     readings: tuple[str, ...] = ()
     k: int = 5
     unit: Unit | None = None
+    rows_of_person: int = 1  # at most, if no column numbers people with several rows
     sampling_weights: str | None = None
     rules: tuple[ProposedRule, ...] = ()  # that hold in the table
     questions: tuple[OpenQuestion, ...] = ()  # that the steward has to answer before a release
@@ -145,6 +146,7 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
         (*schema.notes, *_list_role_warnings(columns, people.unit), *text_warnings),
         k=choose_k(schema.rows),
         unit=people.unit,
+        rows_of_person=people.rows_of_person,
         sampling_weights=find_weights(columns),
         rules=propose_rules(evidence.sample, _list_released_numbers(columns)),
         questions=tuple(questions),
@@ -162,7 +164,7 @@ def _propose(
 ) -> tuple[list[RoleProposal], People, list[OpenQuestion]]:
     """Return the columns with their roles, whose rows they are, and what the steward has to answer."""
     single = propose_roles(observed, evidence.determines)
-    people = find_people(single, RowComparison(single, evidence))
+    people = find_people(single, RowComparison(single, evidence), choose_k(evidence.sample.table_rows))
     placed = assign_roles(single, people.keys)
     columns = _treat_dependent(placed, people, evidence)
     questions = [*people.questions]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import tomlkit
@@ -32,6 +32,7 @@ HOUSEHOLD_COMMENT = "several rows share each value, like the people of a househo
 PolicyWriter: TypeAlias = Callable[[str], str]  # returns a policy, given the folder of its hierarchies
 
 OTHERS_KEY = "output.others"
+K_KEY = "privacy.k"
 MAX_FILE_NAME = 60  # characters
 
 
@@ -55,7 +56,9 @@ def write_starter_policy(
     document.add(tomlkit.nl())
     if source := select_source_keys(profile.source):
         document.add("source", tomlkit.item(source))
-    document.add("privacy", _write_privacy(profile, {"k": k or profile.k, **form.sections.get("privacy", {})}))
+    privacy = {"k": k or profile.k, **form.sections.get("privacy", {})}
+    profile, privacy = _count_rows(profile, privacy)
+    document.add("privacy", _write_privacy(profile, privacy))
     for name, keys in _merge_output(form.sections, profile).items():
         if name != "privacy":
             document.add(name, write_section(keys))
@@ -75,6 +78,19 @@ def write_starter_policy(
             columns.add(column.name, _write_column(column, files.get(column.name), form.columns.get(column.name, {})))
     document.add("columns", columns)
     return "\n".join([tomlkit.dumps(document), *_write_rules(profile), _write_proposal(profile)])
+
+
+def _count_rows(profile: Profile, privacy: Mapping[str, Any]) -> tuple[Profile, dict[str, Any]]:
+    """Return the profile and [privacy] with a k of rows that k people have at most, if a question asks for it."""
+    k, rows = privacy["k"], privacy["k"] * profile.rows_of_person
+    if not any(question.sets == K_KEY for question in profile.questions):
+        return profile, dict(privacy)
+    answers = (str(rows), str(k))
+    questions = tuple(
+        replace(question, proposed=answers[0], answers=answers) if question.sets == K_KEY else question
+        for question in profile.questions
+    )
+    return replace(profile, questions=questions), {**privacy, "k": rows}
 
 
 def _merge_output(sections: Mapping[str, Mapping[str, Any]], profile: Profile) -> dict[str, Mapping[str, Any]]:

@@ -30,7 +30,7 @@ from kinfold.errors import PolicyError
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy
 from kinfold.profiling.profile import ColumnProfile, Profile
 from kinfold.profiling.questions import OpenQuestion, format_role_key
-from kinfold.profiling.starter_policy import OTHERS_KEY, PolicyTemplate, write_inline, write_starter_policy
+from kinfold.profiling.starter_policy import K_KEY, OTHERS_KEY, PolicyTemplate, write_inline, write_starter_policy
 from kinfold.tables.column_names import find_hints, mentions
 from kinfold.tables.schema import Role
 
@@ -97,7 +97,7 @@ def fit_framework(framework: Framework, profile: Profile, folder: str | None = N
         sections["method"]["levels"] = {
             column.name: _choose_level(rule, _get_proposed_keys(column)) for column, rule in quasi
         }
-        profile = replace(profile, unit=None)  # Safe Harbor counts rows
+        profile = replace(profile, unit=None, rows_of_person=1)  # Safe Harbor counts rows
     form = PolicyTemplate(framework.head, sections, further)
     profile = replace(profile, columns=tuple(columns))
     decided = {column.name for column, rule in pairs if "role" in rule}
@@ -109,6 +109,8 @@ def _is_open(question: OpenQuestion, profile: Profile, decided: Collection[str])
     """Whether the rules of a framework leave a question to the steward."""
     if question.sets == "privacy.unit":
         return profile.unit is not None
+    if question.sets == K_KEY:
+        return profile.rows_of_person > 1
     if question.sets == OTHERS_KEY:
         return any(column.undecided for column in profile.columns)
     return question.sets not in {format_role_key(name) for name in decided}
