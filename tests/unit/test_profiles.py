@@ -141,6 +141,19 @@ def test_weights_by_their_name(name: str) -> None:
     assert profile.columns[0].role == Role.WEIGHT
 
 
+SURVEY_WEIGHTS = ["hochrechn", "Hochrechnungsfaktor", "pw", "hrf", "gewichtung", "expansion", "facteur", "ponderacion"]
+
+
+@pytest.mark.parametrize("name", [*SURVEY_WEIGHTS, "peso", "fexp", "factor_expansion", "coef_pond"])
+def test_weights_by_words_of_other_languages(name: str) -> None:
+    assert role(name, draw(400, 60, 3)) == Role.WEIGHT
+
+
+@pytest.mark.parametrize("name", ["peso", "poids", "Gewicht", "weight"])
+def test_weights_in_kilograms_are_of_bodies(name: str) -> None:
+    assert role(name, draw(75, 10, 1)) == Role.CONFIDENTIAL
+
+
 def test_weights_by_their_values() -> None:
     region = [i % 12 + 1 for i in range(600)]
     weight = [round(80 + 31.37 * ((r * 7) % 5), 2) for r in region]
