@@ -64,10 +64,13 @@ INCOMES = draw(2).lognormal(8, 0.6, ROWS).astype(int).tolist()
 WEEKS = draw(3).integers(0, 53, ROWS).tolist()
 GRADES = draw(4).integers(1, 6, ROWS).tolist()
 LAB = np.round(draw(5).gamma(4, 1.5, ROWS), 1).tolist()
+DAYS = [str(np.datetime64("2020-01-01") + day) for day in range(ROWS)]
+GERMAN_DAYS = [f"{day[8:]}.{day[5:7]}.{day[:4]}" for day in DAYS]
 
 CERTAIN = {
     "age -9": ("age", plant(AGES, -9), ("-9",)),
     "age -1": ("Alter", plant(AGES, -1), ("-1",)),
+    "an age of 999 in a survey": ("agea", plant(AGES, 999, count=1), ("999",)),
     "two ages of -9": ("age", plant(AGES, -9, count=2), ("-9",)),
     "age 999": ("edad", plant(AGES, 999, count=2), ("999",)),
     "unnamed -8 and -9": ("v7", plant(AGES, -8, -9), ("-9", "-8")),
@@ -82,6 +85,13 @@ CERTAIN = {
     "measurements -9": ("crp", plant(LAB, -9.0), ("-9",)),
     "years 9999": ("jahr", plant(draw(6).integers(1930, 2006, ROWS).tolist(), 9999), ("9999",)),
     "heights 99": ("groesse", plant(draw(7).integers(150, 196, ROWS).tolist(), 99), ("99",)),
+    "a body mass index of 99.9": ("bmi", plant(LAB, 99.9), ("99.9",)),
+    "measurements -9.9": ("crp", plant(LAB, -9.9), ("-9.9",)),
+    "77 and 88 without 99": ("q3", plant(draw(23).integers(1, 11, ROWS).tolist(), 77, 88), ("77", "88")),
+    "years 7777": ("yrbrn", plant(draw(24).integers(1930, 2008, ROWS).tolist(), 7777, count=5), ("7777",)),
+    "a day that never comes": ("end", plant(DAYS, "9999-12-31", "9999-09-09", count=2), ("9999-09-09", "9999-12-31")),
+    "a German day that never comes": ("bis", plant(GERMAN_DAYS, "31.12.9999"), ("31.12.9999",)),
+    "the first day of a program": ("von", plant(DAYS, "1900-01-01", "1899-12-30"), ("1899-12-30", "1900-01-01")),
     "visits -9": ("visits", plant(draw(8).integers(0, 12, ROWS).tolist(), -9), ("-9",)),
 }
 VALUES = {
@@ -98,6 +108,12 @@ VALUES = {
     "numbers of people": ("patient_id", [*range(1, 1000)]),
     "amounts that happen to be 999": ("price", plant(draw(17).integers(100, 3000, ROWS).tolist(), 999, count=4)),
     "losses": ("profit", draw(18).normal(50, 400, ROWS).astype(int).tolist()),
+    "percentages up to 99.9": ("pct", np.clip(draw(25).normal(70, 14, ROWS), 1, 99.9).round(1).tolist()),
+    "prices of 9.99": ("price", plant(draw(26).gamma(4, 3, ROWS).round(2).tolist(), 9.99, count=8)),
+    "77 among ages": ("v3", draw(27).integers(20, 91, ROWS).tolist()),
+    "777 among amounts": ("v5", plant(draw(28).integers(100, 700, ROWS).tolist(), 777)),
+    "a birth on the first of 1900": ("born", [*DAYS, "1900-01-01", "1900-01-01"]),
+    "numbers of eight digits": ("no", [f"{n}" for n in range(99_991_000, 99_991_300)] * 3),
     "yes and no": ("flag", draw(19).integers(0, 2, ROWS).tolist()),
 }
 

@@ -110,6 +110,42 @@ def test_values_that_identify_or_tell_nothing() -> None:
     assert role("x", pa.nulls(120, pa.string())) == Role.OTHER
 
 
+def draw(center: float, spread: float, decimals: int, seed: int = 0) -> list[float]:
+    return np.random.default_rng(seed).normal(center, spread, 120).round(decimals).tolist()
+
+
+METRES, DEGREES, SCORES = draw(2_683_000, 4000, 1), draw(47.4, 0.2, 6), draw(0, 1, 6)
+
+
+@pytest.mark.parametrize("values", [METRES, DEGREES], ids=["metres", "degrees"])
+@pytest.mark.parametrize("name", ["breitengrad", "Längengrad", "easting", "xkoord", "coord_x", "utm_n", "latitud"])
+def test_coordinates_by_their_name(name: str, values: list[float]) -> None:
+    assert role(name, values) == Role.IDENTIFIER
+
+
+@pytest.mark.parametrize(
+    ("columns", "removed"),
+    [
+        ({"x": METRES, "y": draw(1_247_000, 4000, 1, 1)}, True),
+        ({"y": METRES}, True),
+        ({"p1": METRES, "p2": draw(1_247_000, 4000, 1, 1)}, True),
+        ({"p1": draw(8.5, 0.2, 4, 1), "p2": draw(47.4, 0.2, 4)}, True),
+        ({"p1": draw(-33.9, 0.2, 5), "p2": draw(151.2, 0.2, 5, 1)}, True),
+        ({"p1": DEGREES}, True),
+        ({"laenge": draw(8.5, 0.2, 6)}, True),
+        ({"x": SCORES, "y": draw(0, 1, 6, 1)}, False),
+        ({"x": draw(50, 9, 1), "y": draw(20, 3, 1, 1)}, False),
+        ({"laenge": draw(54, 3, 1)}, False),
+        ({"p1": METRES}, False),  # one column of large numbers is no place
+        ({"p1": draw(3000, 800, 2), "p2": draw(45_000, 9000, 2, 1)}, False),
+        ({"price": METRES, "rent": draw(1_247_000, 4000, 1, 1)}, False),
+    ],
+)
+def test_coordinates_by_their_values(columns: dict[str, list[float]], removed: bool) -> None:
+    profile = kinfold.profile(pa.table({**columns, "sex": SEXES, "age": AGES}))
+    assert {c.name: c.role == Role.REMOVE for c in profile.columns[: len(columns)]} == dict.fromkeys(columns, removed)
+
+
 @pytest.mark.parametrize("written", [int, float])
 def test_few_whole_numbers_are_codes_however_they_are_written(written: type) -> None:
     table = pa.table({"v": [written(i % 7) for i in range(140)], "age": AGES + AGES[:20]})
@@ -130,6 +166,19 @@ def test_weights_by_their_name(name: str) -> None:
     profile = kinfold.profile(table)
     assert profile.sampling_weights == name
     assert profile.columns[0].role == Role.WEIGHT
+
+
+SURVEY_WEIGHTS = ["hochrechn", "Hochrechnungsfaktor", "pw", "hrf", "gewichtung", "expansion", "facteur", "ponderacion"]
+
+
+@pytest.mark.parametrize("name", [*SURVEY_WEIGHTS, "peso", "fexp", "factor_expansion", "coef_pond"])
+def test_weights_by_words_of_other_languages(name: str) -> None:
+    assert role(name, draw(400, 60, 3)) == Role.WEIGHT
+
+
+@pytest.mark.parametrize("name", ["peso", "poids", "Gewicht", "weight"])
+def test_weights_in_kilograms_are_of_bodies(name: str) -> None:
+    assert role(name, draw(75, 10, 1)) == Role.CONFIDENTIAL
 
 
 def test_weights_by_their_values() -> None:

@@ -3,7 +3,8 @@
 labels      the value labels of SPSS and Stata say so: 99 is "refused"
 words       refused, k.A., n/a, unknown: in a column of numbers or dates any of them; in a column of categories not
             those that may be a category, such as none, or NA among codes of countries
-numbers     -9, 99, 999999 and their like (see `CODES`), if they stand apart from the other numbers of the column:
+dates       9999-12-31 and others of that year; 1900-01-01 and its like if they are frequent
+numbers     -9, 99, 99.9, 999999 and their like (see `CODES`), if they stand apart from the other numbers of the column:
 
                 far      outside the others, by at least half of their range
                 frequent at least three times as frequent as the values next to it, three times or more
@@ -16,6 +17,7 @@ zero, 99 among scores up to 100. Codes are proposed by column, never for the tab
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -33,13 +35,22 @@ CODES = frozenset(
     *(7777, 8888, 9996, 9997, 9998, 9999, 77777, 88888, 99996, 99997, 99998, 99999),
     *(777777, 888888, 999996, 999997, 999998, 999999, 9999997, 9999998, 9999999, 99999998, 99999999, 999999999),
     *(-99999, -999999, -9999999),
+    *(9.99, 99.9, 99.99, 999.9, 999.99, 9999.9, -9.9, -9.99, -99.9, -99.99, -999.9),
 }
 NEEDS_NINES = frozenset((77, 88, 777, 888, 7777, 8888, 77777, 88888, 777777, 888888))  # codes only below 99 or 999 ...
+MIN_REPDIGIT_RATIO = 3.5  # ... or if the largest other number is much smaller
+_clock = r"([T ]\d\d:.*)?"
+DATE = re.compile(rf"\d{{4}}-?(0[1-9]|1[0-2])-?[0-3]\d{_clock}|[0-3]?\d[./][0-3]?\d[./]\d{{4}}")
+NEVER_DATE = re.compile(rf"9999-?\d\d-?\d\d{_clock}|\d\d?[./]\d\d?[./]9999")
+FIRST_DATE = re.compile(  # the days from which programs count
+    rf"(1900-?01-?01|1899-?12-?3[01]|1970-?01-?01|1753-?01-?01){_clock}|0?1[./]0?1[./](1900|1970|1753)"
+)
 CATEGORY_WORDS = frozenset(("none", "nil", "fehlt"))  # may be a category
 LABEL_WORDS = frozenset(  # a number with such a label is no quantity
     ("not applicable", "inapplicable", "iap", "does not apply", "dk", "dk/na", "skip", "skipped", "trifft nicht zu",
      "no aplica", "sans objet", "non concern\u00e9", "non applicabile", "n.v.t.", "nicht zutreffend", "no opinion")
 )  # fmt: skip
+MIN_DATE_SHARE = 0.9  # of rows with a date, in a column of text
 MIN_REPEATS = 3  # rows with a code that no other column has
 MIN_OTHERS = 2  # different numbers, or categories, that are not codes
 TAIL = 5  # values next to a code, with which its frequency is compared
@@ -105,6 +116,7 @@ def find_missing_codes(
             [code for code, label in column.labels.items() if _is_missing_label(label)] if numbers[column.name] else []
         )
         missing_words = _find_words(column, stats[column.name]) if words else ()
+        missing_words += _find_dates(column, stats[column.name])
         own = numbers[column.name]
         judged = _judge_numbers(own, {code for code in shared if shared[code] > 1}) if own is not None else {}
         judged |= {float(code): "" for code in by_label if _is_number(code)}
@@ -157,6 +169,19 @@ def _find_words(column: Column, stats: ValueStats) -> tuple[str, ...]:
     return tuple(sorted(word.strip() for word in certain if not (short and word.strip().isalpha() and len(word) <= 3)))
 
 
+def _find_dates(column: Column, stats: ValueStats) -> tuple[str, ...]:
+    """Return the dates that no event has, and the first days of calendars if they are frequent."""
+    if column.storage not in (Storage.DATE, Storage.TIMESTAMP, Storage.TEXT):
+        return ()
+    dates = {value: n for value, n in zip(stats.values, stats.counts, strict=True) if DATE.fullmatch(value.strip())}
+    others = [n for value, n in dates.items() if not (NEVER_DATE.fullmatch(value) or FIRST_DATE.fullmatch(value))]
+    if len(others) < MIN_OTHERS or sum(dates.values()) < MIN_DATE_SHARE * sum(stats.counts):
+        return ()
+    enough = max(MIN_REPEATS, MIN_FREQUENCY_RATIO * max(others))
+    first = [value for value, n in dates.items() if FIRST_DATE.fullmatch(value) and n >= enough]
+    return tuple(sorted((*filter(NEVER_DATE.fullmatch, dates), *first)))
+
+
 def _collect_numbers(column: Column, stats: ValueStats) -> _Numbers | None:
     hints = find_hints(column.name)
     if column.storage not in (Storage.INTEGER, Storage.NUMBER) or hints & ANY_NUMBER:
@@ -172,8 +197,13 @@ def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
     """Return the numbers of a column that may be codes, and the others."""
     present = [float(value) for value in own.values if value in CODES]
     nines = any(value % 10 == 9 for value in present)
-    codes = [code for code in present if nines or code not in NEEDS_NINES]
+    highest = max((value for value in own.values if value not in CODES), default=0.0)
+    allowed = {code for code in NEEDS_NINES if nines or code >= MIN_REPDIGIT_RATIO * highest}
+    codes = [code for code in present if code in allowed or code not in NEEDS_NINES]
     rest = own.without(codes)
+    if len(rest.values) >= MIN_OTHERS:  # a fraction next to the others is a value: 99.9 of percentages, 9.99 of prices
+        codes = [code for code in codes if code % 1 == 0 or _is_far(code, own, rest)]
+        rest = own.without(codes)
     return (codes, rest) if len(rest.values) >= MIN_OTHERS else ([], rest)
 
 

@@ -35,7 +35,7 @@ from kinfold.profiling.roles import (
     protect_dependent,
 )
 from kinfold.profiling.rule_proposals import ProposedRule, propose_rules
-from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, detect_shape, find_scale, needs_order
+from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, detect_shape, find_coordinates, find_scale, needs_order
 from kinfold.profiling.value_hints import find_value_hints
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.column_names import Hint, find_hints, require_header
@@ -163,7 +163,7 @@ def _propose(
     observed: Sequence[RoleProposal], evidence: RowEvidence
 ) -> tuple[list[RoleProposal], People, list[OpenQuestion]]:
     """Return the columns with their roles, whose rows they are, and what the steward has to answer."""
-    single = propose_roles(observed, evidence.determines)
+    single = _remove_coordinates(propose_roles(observed, evidence.determines))
     people = find_people(single, RowComparison(single, evidence), choose_k(evidence.sample.table_rows))
     placed = assign_roles(single, people.keys)
     columns = _treat_dependent(placed, people, evidence)
@@ -177,6 +177,17 @@ def _propose(
     if codes := [column.name for column in columns if column.undecided]:
         questions.append(ask_about_codes(codes))
     return columns, people, questions
+
+
+def _remove_coordinates(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
+    """Return columns that are recognized as coordinates by their values with the role remove."""
+    places = {*find_coordinates([(column.column, column.stats) for column in columns if not column.hints])}
+    places -= {column.name for column in columns if column.role is Role.IDENTIFIER}
+    reason = "numbers like coordinates: a point on a map can be the home of a person"
+    return [
+        replace(column.with_role(Role.REMOVE, reason), weight=False) if column.name in places else column
+        for column in columns
+    ]
 
 
 def _has_sensitive_meaning(proposal: RoleProposal) -> bool:

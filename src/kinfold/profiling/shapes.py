@@ -16,19 +16,23 @@ Integers are names and not quantities if neighbouring values do not have similar
 change smoothly, while those of region numbers do not. In doubt they are names, because a mode never creates a new
 value and an average may. The name of a column can say that its integers are measured or money. Integers are ages if the
 name says so, or if the name says nothing and they reach from 25 or less to 60 or more: blood pressures do not.
+
+Coordinates of places are numbers with many values and no other meaning: two columns of degrees with four decimals or
+more, one of them a latitude where people live, or two columns of large numbers in a narrow range, metres of a grid.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from kinfold.hierarchies import TOP
-from kinfold.tables.column_names import IDENTIFYING_HINTS, Hint
+from kinfold.tables.column_names import IDENTIFYING_HINTS, Hint, mentions
 from kinfold.tables.schema import Column, Kind, OrderStats, Storage, ValueStats
 
 MAX_SCALE_VALUES = 30  # longer lists are not a scale
@@ -105,6 +109,15 @@ NUMBERED_CODE = re.compile(r"[^\W\d_]{0,4}[-_ ]?[0-9]{3,}[-_ ]?[^\W\d_]?")  # P0
 POST_CODE = re.compile(r"[0-9]{4,6}|[0-9]{3}-[0-9]{4}|[0-9]{5}-[0-9]{3,4}|[0-9]{4} ?[A-Z]{2}|[0-9]{2}-[0-9]{3}"
                        r"|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]")  # fmt: skip
 
+GRID_WORDS = "x y e n east north este norte est nord ost rechts hoch"  # axes of a grid, if the numbers are large
+DEGREE_WORDS = "laenge lange breite long longitud"  # also lengths, which have fewer decimals
+MIN_DEGREE_DECIMALS = 4  # 11 metres
+MAX_DEGREE_DECIMALS = 8  # of a latitude without a longitude; numbers that a program computes have more
+MIN_GRID_NUMBER = 10_000
+MAX_GRID_NUMBER = 10_000_000
+MAX_GRID_SPREAD = 1.5  # range of metres that the name calls an axis, as a share of their mean
+MAX_NARROW_SPREAD = 0.35  # and of metres whose name says nothing
+
 
 class Shape(StrEnum):
     """The kind of values of a column; the value says how it is recognized."""
@@ -156,6 +169,52 @@ def needs_order(column: Column, stats: ValueStats) -> bool:
 def is_nearly_unique(stats: ValueStats) -> bool:
     """Whether almost every record has its own value."""
     return stats.filled > 1 and stats.distinct >= ALMOST_ALL * stats.filled
+
+
+def find_coordinates(columns: Sequence[tuple[Column, ValueStats]]) -> Iterator[str]:
+    """Yield the columns of coordinates among columns whose names have no other meaning."""
+    numeric = (Storage.INTEGER, Storage.NUMBER)
+    numbers = [(c, own) for c, own in columns if c.storage in numeric and own.distinct > MAX_CODE_VALUES]
+    yield from (column.name for column, own in numbers if _is_coordinate(column, own))
+    for first, second in pairwise(numbers):
+        pairs = ((first, second), (second, first))
+        degrees = any(_are_latitudes(*lat) and _are_longitudes(*lon) for lat, lon in pairs)
+        metres = all(_are_metres(own, 10 * MIN_GRID_NUMBER, MAX_NARROW_SPREAD) for _, own in (first, second))
+        if degrees or (metres and all(is_nearly_unique(own) and not _is_rounded(own) for _, own in (first, second))):
+            yield from (first[0].name, second[0].name)
+
+
+def _is_coordinate(column: Column, stats: ValueStats) -> bool:
+    """Whether a column alone is a coordinate: by a name that fits its numbers, or as a precise latitude."""
+    if mentions(column.name, GRID_WORDS) and _are_metres(stats, MIN_GRID_NUMBER, MAX_GRID_SPREAD):
+        return True
+    if mentions(column.name, DEGREE_WORDS) and _are_degrees(column, stats, 180):
+        return True
+    precise = MIN_DEGREE_DECIMALS < (column.decimals or 0) <= MAX_DEGREE_DECIMALS and is_nearly_unique(stats)
+    return precise and stats.low >= 25 and stats.high - stats.low <= 15 and _are_latitudes(column, stats)
+
+
+def _are_degrees(column: Column, stats: ValueStats, limit: float) -> bool:
+    fine = column.decimals is None or column.decimals >= MIN_DEGREE_DECIMALS
+    return fine and -limit <= stats.low and stats.high <= limit and stats.whole_numbers < 0.1 * stats.filled
+
+
+def _are_latitudes(column: Column, stats: ValueStats) -> bool:
+    """Whether degrees are of one part of a hemisphere where people live, or of the world."""
+    north, south = stats.low >= 10 and stats.high <= 72, stats.low >= -60 and stats.high <= -10
+    part = (north or south) and stats.high - stats.low <= 30
+    return _are_degrees(column, stats, 90) and (part or (stats.low < -20 and stats.high > 20))
+
+
+def _are_longitudes(column: Column, stats: ValueStats) -> bool:
+    world = stats.low < -60 and stats.high > 60
+    return _are_degrees(column, stats, 180) and (world or stats.high - stats.low <= 60)
+
+
+def _are_metres(stats: ValueStats, low: float, spread: float) -> bool:
+    """Whether numbers are large and close together, like the coordinates of a grid."""
+    inside = stats.low >= low and stats.high <= MAX_GRID_NUMBER
+    return inside and stats.high - stats.low <= spread * stats.mean
 
 
 def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
