@@ -31,7 +31,7 @@ WEIGHTS = {
 }
 POPULATION = {"free1.csv": "WEIGHT", "sdcmicro_testdata.csv": "sampling_weight", "francdat.csv": "w"}
 NUMBERS = {  # everything else is a code, a weight or a number of a household
-    "free1.csv": {"AGE", "INCOME", "ASSETS", "DEBTS"},
+    "free1.csv": {"AGE", "INCOME", "MONEY", "ASSETS", "DEBTS"},
     "sdcmicro_testdata.csv": {"age", "expend", "income", "savings"},
     "francdat.csv": {"Num1", "Num2", "Num3"},
     "adult/adult.csv": {"age"},

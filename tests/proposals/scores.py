@@ -82,7 +82,8 @@ def list_asked(profile: Profile) -> set[str]:
     """The columns that questions are about, and the keys that the answers set."""
     asked = {column.name for column in profile.columns if column.undecided}
     for question in profile.questions:
-        asked |= {question.sets} | {c.name for c in profile.columns if question.sets.startswith(f"columns.{c.name}.")}
+        for key in question.keys:
+            asked |= {key} | {c.name for c in profile.columns if key.startswith(f"columns.{c.name}.")}
     return asked
 
 

@@ -6,6 +6,8 @@ import re
 import tomllib
 from functools import cache
 
+import numpy as np
+import polars as pl
 import pytest
 
 import kinfold
@@ -20,7 +22,8 @@ PROPOSALS_IN_WORDS = {  # what "yes" says, and the proposed answer that it must 
     r"Shall th.+ of codes be left out: ": r"drop",
     r"mean that the value is missing\?$": r"\[.+\]",
     r"(one person with several rows|^Does each person have several rows)": r"(?!none).+",
-    r"which role shall it have\?$": r"remove",
+    r"Leave (it|them) out\?$": r"remove",
+    r"Protect (it|them) in the same way, as (a quasi-identifier|quasi-identifiers)\?$": r"quasi-identifier",
 }
 MAX_MEAN_QUESTIONS = 1.5
 MIN_SHARE = 0.9  # precision and recall of every kind of decision
@@ -56,10 +59,28 @@ def test_questions_are_few() -> None:
     assert max(len(profile.questions) for profile in ordinary) <= 1
 
 
+def make_dependent_table() -> pl.DataFrame:
+    """People with two amounts that their region tells."""
+    rng = np.random.default_rng(4)
+    region = rng.integers(0, 12, 600)
+    known = {"age": rng.integers(18, 90, 600), "sex": rng.choice(["f", "m"], 600), "region": region}
+    return pl.DataFrame(known | {"income": 900.5 + 31.3 * (region % 7), "salary": 40.25 + 7.7 * (region % 5)})
+
+
+def test_columns_with_the_same_reason_have_one_question() -> None:
+    table = make_dependent_table()
+    (question,) = kinfold.profile(table).questions
+    reason = "Each of 'income' and 'salary' is determined by 'region', which others may know."
+    assert question.question == f"{reason} Protect them in the same way, as quasi-identifiers?"
+    policy = Policy.parse(tomllib.loads(write_starter_policy(kinfold.profile(table))))
+    answered = policy.answer({question.name: "confidential"}).columns
+    assert {(str(answered[name].role), answered[name].t) for name in ("income", "salary")} == {("confidential", 0.3)}
+
+
 def test_yes_keeps_the_proposal_of_every_question() -> None:
     """A steward answers the words of a question, not the key that it sets."""
     kinds = set()
-    for _, profile in profile_tables():
+    for profile in [*(profile for _, profile in profile_tables()), kinfold.profile(make_dependent_table())]:
         policy = Policy.parse(tomllib.loads(write_starter_policy(profile)))
         for each in profile.questions:
             (words,) = [words for words in PROPOSALS_IN_WORDS if re.search(words, each.question)]

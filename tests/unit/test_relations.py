@@ -269,7 +269,9 @@ def test_an_income_of_the_household_links_its_members() -> None:
     profile = kinfold.profile(household("household").frame)
     income = column(profile, "eqIncome")
     assert (income.role, income.depends_on) == ("remove", ("hid",))
-    assert any(question.sets == "columns.eqIncome.role" for question in profile.questions)
+    (question,) = [each.question for each in profile.questions if each.sets == "columns.eqIncome.role"]
+    same = "Everyone in a household ('hid') has the same 'eqIncome'"
+    assert question == f"{same}, so it shows who lives together. Leave it out?"
 
 
 @pytest.mark.parametrize(

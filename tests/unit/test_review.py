@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kinfold.errors import PolicyError
 from kinfold.policy.binding import bind
 from kinfold.policy.model import Policy
-from kinfold.policy.review import apply_answers
+from kinfold.policy.review import apply_answers, complete_changes, find_answered
 from kinfold.policy.toml_values import parse_policy
 from kinfold.tables.schema import Column, Schema, Storage
 
@@ -118,6 +118,29 @@ def test_short_answers(name: str, given: Any, meant: str) -> None:
     assert policy.review.questions[name].answer == meant
 
 
+@pytest.mark.parametrize(("answer", "roles"), [("yes", "remove"), ("no", "confidential"), ("remove", "remove")])
+def test_a_question_may_set_several_keys(answer: str, roles: str) -> None:
+    sets = ["columns.rent.role", "columns.tax.role"]
+    question = {
+        "question": "Leave them out?",
+        "sets": sets,
+        "proposed": "remove",
+        "answers": ["remove", "confidential"],
+    }
+    columns = VALUES["columns"] | {"rent": {"role": "remove"}, "tax": {"role": "remove"}}
+    policy = Policy.parse({**VALUES, "columns": columns, "review": {"rent": question}})
+    assert policy.review.asks_for_role("tax")
+    answered = policy.answer({"rent": answer})
+    assert [str(answered.columns[name].role) for name in ("rent", "tax")] == [roles, roles]
+    assert Policy.parse(parse_policy(answered.toml(), "p")).model_dump() == answered.model_dump()
+    values = parse_policy(answered.toml(), "p")
+    assert find_answered(values, ("columns", "tax", "role")) == "rent"
+    both = {("columns", name, "role"): "confidential" for name in ("rent", "tax")}
+    assert complete_changes(policy.review, values, both)["review", "rent", "answer"] == "confidential"
+    one = {("columns", "rent", "role"): "confidential"}
+    assert complete_changes(policy.review, values, one) == one  # the other is still asked about
+
+
 def test_words_that_are_answers_mean_themselves() -> None:
     odd = {**UNIT, "proposed": "no", "answers": ["no", "yes"]}
     policy = Policy.parse({**VALUES, "review": {"odd": odd}}).answer({"odd": "yes"})
@@ -145,6 +168,7 @@ def test_other_names_and_answers_are_refused(answers: dict[str, str], said: str)
         ({"proposed": "hid"}, "'review.unit' is refused: the proposed answer is not one of the answers"),
         ({"answers": []}, "'review.unit.answers'"),
         ({"sets": "unit"}, "'review.unit.sets' is refused: it is not a key of the policy"),
+        ({"sets": ["privacy.unit", "unit"]}, "'review.unit.sets' is refused: it is not a key of the policy"),
         ({"sets": "review.reviewer"}, "'review.unit.sets' is refused: it is not a key of the policy"),
         (
             {"awnser": "pid"},
@@ -186,11 +210,11 @@ def test_open_questions_are_listed_with_what_was_seen() -> None:
         "  seen: 3.2 rows for each value\n"
         "  proposed: pid; answers: pid, none\n"
         '  fix: --answer unit=ANSWER, or write answer = "ANSWER" in [review.unit] of the policy, '
-        "or delete it if the policy is right\n"
+        "or delete [review.unit] to keep the policy as it is\n"
         "question 'role': May others know the 'flc.grp' of a person?\n"
         "  proposed: quasi-identifier; answers: quasi-identifier, confidential, remove\n"
         '  fix: --answer role=ANSWER, or write answer = "ANSWER" in [review.role] of the policy, '
-        "or delete it if the policy is right\n"
+        "or delete [review.role] to keep the policy as it is\n"
         "nothing is released, because 2 questions of the policy are open\n"
         "  fix: answer each, or take all proposals with --accept-proposal; the certificate and the reports then say so"
     )

@@ -1,13 +1,13 @@
 """The questions of a policy, their answers, and how the policy differs from the proposal.
 
-A question is open while it has no answer. An answer sets the key that the question names, as `--set` does; "none"
-removes the key. The proposed answer leaves the policy as it is, unless the key has the value of another answer.
+A question is open while it has no answer. An answer sets the keys that the question names, as `--set` does; "none"
+removes them. The proposed answer leaves the policy as it is, unless the key has the value of another answer.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
@@ -23,10 +23,15 @@ ACCEPTING_WORDS = ("yes", "proposed")
 Text = Annotated[str, Field(min_length=1)]
 
 
-def _check_key(text: str) -> str:
-    if len(parse_key(text)) < 2 or parse_key(text)[0] == "review":
-        raise ValueError("it is not a key of the policy, such as privacy.unit")
-    return text
+def _check_keys(given: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    for text in _list_keys(given):
+        if len(parse_key(text)) < 2 or parse_key(text)[0] == "review":
+            raise ValueError("it is not a key of the policy, such as privacy.unit")
+    return given
+
+
+def _list_keys(given: Any) -> tuple[str, ...]:
+    return tuple(map(str, given)) if isinstance(given, list | tuple) else (str(given),)
 
 
 class ReviewQuestion(Section):
@@ -34,10 +39,15 @@ class ReviewQuestion(Section):
 
     question: Text
     seen: str = ""
-    sets: Annotated[Text, AfterValidator(_check_key)]
+    sets: Annotated[Text | Annotated[tuple[Text, ...], Field(min_length=1)], AfterValidator(_check_keys)]
     proposed: Text
     answers: Annotated[tuple[Text, ...], Field(min_length=1)]
     answer: str = ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that the answer sets."""
+        return _list_keys(self.sets)
 
     @model_validator(mode="after")
     def _check_answers(self) -> Self:
@@ -108,7 +118,8 @@ class Review(Section):
 
     def asks_for_role(self, column: str) -> bool:
         """Whether a question asks for the role of a column; its other keys may then be those of another role."""
-        return any(parse_key(each.sets) == ("columns", column, "role") for each in self.questions.values())
+        keys = [parse_key(key) for each in self.questions.values() for key in each.keys]
+        return ("columns", column, "role") in keys
 
     def require_answers(self) -> None:
         """Raise with every open question, what was seen and proposed, and how to answer it."""
@@ -150,8 +161,9 @@ def _describe_question(name: str, question: ReviewQuestion) -> Problem:
     """Return an open question as a problem, with what was seen and proposed, and how to answer it."""
     seen = (f"seen: {question.seen}",) if question.seen else ()
     proposed = f"proposed: {question.proposed}; answers: {', '.join(question.answers)}"
-    section = f"[{format_toml_key('review', name)}] of the policy"
-    fix = f'--answer {name}=ANSWER, or write answer = "ANSWER" in {section}, or delete it if the policy is right'
+    section = f"[{format_toml_key('review', name)}]"
+    write = f'write answer = "ANSWER" in {section} of the policy'
+    fix = f"--answer {name}=ANSWER, or {write}, or delete {section} to keep the policy as it is"
     return Problem(f"question '{name}': {question.question}", fix, key=("review", name), details=(*seen, proposed))
 
 
@@ -178,16 +190,16 @@ def apply_answers(values: Mapping[str, Any]) -> Mapping[str, Any]:
 def complete_changes(review: Review, values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[KeyPath, Any]:
     """Return changes of a policy with what they imply.
 
-    An answer sets its key. A key that a question asks for answers it; a value that is no answer removes the question.
+    An answer sets its keys. A key that a question asks for answers it; a value that is no answer removes the question.
+    A question about several keys stays open if only some of them are set.
     """
     more: dict[KeyPath, Any] = {}
     for name, question in review.questions.items():
-        place, path = ("review", name, "answer"), _find_path(values, question.sets)
+        place, paths = ("review", name, "answer"), [_find_path(values, key) for key in question.keys]
         if changes.get(place) in question.answers:
             more |= _list_changes(values, question, changes[place])
-        elif path in changes:
-            value = _to_texts(changes[path])
-            answer = next((each for each in question.answers if _to_texts(_to_value(each)) == value), None)
+        elif all(path in changes for path in paths):
+            answer = _find_answer(question.answers, [changes[path] for path in paths])
             more |= {place: answer} if answer else {place[:2]: None}
     return {**more, **changes}
 
@@ -197,21 +209,27 @@ def find_answered(values: Mapping[str, Any], path: KeyPath) -> str | None:
     review = values.get("review")
     sections = review.items() if isinstance(review, Mapping) else ()
     questions = {name: each for name, each in sections if isinstance(each, Mapping) and each.get("answer")}
-    return next((name for name, each in questions.items() if parse_key(str(each.get("sets"))) == path), None)
+    return next(
+        (name for name, each in questions.items() if path in map(parse_key, _list_keys(each.get("sets")))), None
+    )
 
 
 def _list_changes(values: Mapping[str, Any], question: ReviewQuestion, answer: str) -> dict[KeyPath, Any]:
     """Return the keys that an answer sets: none if the proposal stands already."""
     if answer == question.proposed and _find_other_answer(values, question) is None:
         return {}
-    return {_find_path(values, question.sets): _to_value(answer)}
+    return {_find_path(values, key): _to_value(answer) for key in question.keys}
 
 
 def _find_other_answer(values: Mapping[str, Any], question: ReviewQuestion) -> str | None:
-    """Return the answer, other than the proposal, whose value the key has; None if there is none."""
-    value = _to_texts(_get_value(values, _find_path(values, question.sets)))
-    others = (each for each in question.answers if each != question.proposed)
-    return next((each for each in others if _to_texts(_to_value(each)) == value), None)
+    """Return the answer, other than the proposal, whose value every key has; None if there is none."""
+    current = [_get_value(values, _find_path(values, key)) for key in question.keys]
+    return _find_answer([each for each in question.answers if each != question.proposed], current)
+
+
+def _find_answer(answers: Sequence[str], values: Sequence[Any]) -> str | None:
+    texts = [_to_texts(value) for value in values]
+    return next((each for each in answers if all(_to_texts(_to_value(each)) == text for text in texts)), None)
 
 
 def _find_path(values: Mapping[str, Any], key: str) -> KeyPath:

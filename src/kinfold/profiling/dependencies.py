@@ -31,6 +31,7 @@ from kinfold.tables.schema import Column
 Codes: TypeAlias = NDArray[np.int64]  # -1: missing
 Numbers: TypeAlias = NDArray[np.float64]  # NaN: missing
 
+LINKS = "links the rows of"  # the phrase of a near-key
 SAMPLED_ROWS = 20_000
 BLOCKS = 10
 MAX_COMPARED_ROWS = 3_000_000  # of a table whose columns are compared if the sample has too few equal values
@@ -96,6 +97,21 @@ class ColumnDependency:
     def __str__(self) -> str:
         sources = [f"'{source}'" for source in self.sources]
         return f"{self.phrase} {' and '.join(sources)}"
+
+    def describe(self, columns: Sequence[str]) -> str:
+        """Return what columns tell: the start of a sentence.
+
+        >>> ColumnDependency("eqIncome", ("hid",), LINKS).describe(["eqIncome"])
+        "Everyone in a household ('hid') has the same 'eqIncome', so it shows who lives together"
+        >>> ColumnDependency("rent", ("zip",), "determines").describe(["rent", "tax"])
+        "Each of 'rent' and 'tax' determines 'zip'"
+        """
+        *first, last = [f"'{column}'" for column in columns]
+        listed = f"{', '.join(first)} and {last}" if first else last
+        if self.phrase == LINKS:
+            shows = "they show" if first else "it shows"
+            return f"Everyone in a household ('{self.sources[0]}') has the same {listed}, so {shows} who lives together"
+        return f"{'Each of ' if first else ''}{listed} {self}"
 
 
 def draw_sample(engine: Engine, frame: Any, columns: Sequence[Column]) -> RowSample:
@@ -485,7 +501,7 @@ def find_near_keys(sample: RowSample, names: Sequence[str], household: str) -> d
     groups = sample.codes[household]
     sizes = np.bincount(groups[groups >= 0])
     tied = [name for name in names if _links_members(sample.codes[name], groups, sizes)]
-    return {name: ColumnDependency(name, (household,), "links the rows of") for name in tied}
+    return {name: ColumnDependency(name, (household,), LINKS) for name in tied}
 
 
 def _links_members(codes: Codes, groups: Codes, sizes: Codes) -> bool:

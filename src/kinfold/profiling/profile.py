@@ -25,7 +25,7 @@ from kinfold.profiling.dependencies import (
 )
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy, propose_hierarchy
 from kinfold.profiling.people import People, RowComparison, Unit, find_people
-from kinfold.profiling.questions import OpenQuestion, ask_about_codes, ask_about_role
+from kinfold.profiling.questions import OpenQuestion, ask_about_codes, ask_about_dependent
 from kinfold.profiling.roles import (
     RoleProposal,
     assign_roles,
@@ -168,12 +168,7 @@ def _propose(
     placed = assign_roles(single, people.keys)
     columns = _treat_dependent(placed, people, evidence)
     questions = [*people.questions]
-    for before, after in zip(placed, columns, strict=True):
-        if after.role is not before.role is Role.CONFIDENTIAL and _has_sensitive_meaning(before):
-            used = [question.name for question in questions]
-            roles = [*dict.fromkeys(map(str, (after.role, before.role, Role.REMOVE)))]
-            what = f"'{after.name}' tells a column that is protected or removed: which role shall it have?"
-            questions.append(ask_about_role(after.name, what, after.reason, roles, used))
+    questions += _ask_about_dependent(placed, columns, [question.name for question in questions])
     if codes := [column.name for column in columns if column.undecided]:
         questions.append(ask_about_codes(codes))
     return columns, people, questions
@@ -188,6 +183,23 @@ def _remove_coordinates(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
         replace(column.with_role(Role.REMOVE, reason), weight=False) if column.name in places else column
         for column in columns
     ]
+
+
+def _ask_about_dependent(
+    placed: Sequence[RoleProposal], columns: Sequence[RoleProposal], used: Sequence[str]
+) -> list[OpenQuestion]:
+    """Return a question for each reason to give confidential columns another role."""
+    changed: dict[tuple[str, Role], list[RoleProposal]] = {}
+    for before, after in zip(placed, columns, strict=True):
+        if before.role is Role.CONFIDENTIAL is not after.role and _has_sensitive_meaning(before):
+            changed.setdefault((str(after.dependency), after.role), []).append(after)
+    questions: list[OpenQuestion] = []
+    for (_, role), group in changed.items():
+        roles = [*dict.fromkeys(map(str, (role, Role.CONFIDENTIAL, Role.REMOVE)))]
+        names = [*used, *(question.name for question in questions)]
+        if dependency := group[0].dependency:
+            questions.append(ask_about_dependent(dependency, [each.name for each in group], roles, names))
+    return questions
 
 
 def _has_sensitive_meaning(proposal: RoleProposal) -> bool:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 import tomlkit
 
+from kinfold.profiling.dependencies import LINKS, ColumnDependency
+from kinfold.tables.schema import Role
+
 REMOVES_KEY = "none"  # the answer that removes the key
 OTHER_KEYS = ("reviewer", "accept_proposal", "proposal")  # of `[review]`
 MAX_NAME = 40  # characters of the name of a question
@@ -25,9 +28,14 @@ class OpenQuestion:
     name: str  # short, for `--answer NAME=VALUE`
     question: str
     seen: str
-    sets: str  # a dotted key of the policy, such as `privacy.unit` or `columns.popul.role`
+    sets: str | tuple[str, ...]  # a dotted key of the policy, such as `privacy.unit`, or several
     proposed: str  # in the starter policy already; `none`: the key is not set
     answers: tuple[str, ...]  # as text, the proposed one first
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that the answer sets."""
+        return (self.sets,) if isinstance(self.sets, str) else self.sets
 
     def __post_init__(self) -> None:
         if not self.answers or self.answers[0] != self.proposed:
@@ -46,10 +54,25 @@ def name_question(topic: str, used: Sequence[str]) -> str:
     return next(name for name in names if name not in unavailable)
 
 
-def ask_about_role(name: str, question: str, evidence: str, roles: Sequence[str], used: Sequence[str]) -> OpenQuestion:
-    """Return a question about the role of a column; the first role is the proposed one."""
-    key = format_role_key(name)
-    return OpenQuestion(name_question(name, used), question, evidence, key, roles[0], tuple(roles))
+def ask_about_dependent(
+    dependency: ColumnDependency, columns: Sequence[str], roles: Sequence[str], used: Sequence[str]
+) -> OpenQuestion:
+    """Return a question about the role of columns that tell the same; the first role is the proposed one."""
+    keys = tuple(map(format_role_key, columns))
+    what, it = dependency.describe(columns), "it" if len(columns) == 1 else "them"
+    if roles[0] == Role.REMOVE:
+        reason = "" if dependency.phrase == LINKS else ", which is left out"
+        question = f"{what}{reason}. Leave {it} out?"
+    else:
+        question = f"{what}, which others may know. Protect {it} in the same way, as {_count_quasi(columns)}?"
+    by_itself = "its name or values, it" if len(columns) == 1 else "their names or values, they"
+    evidence = f"by {by_itself} would be confidential"
+    sets = keys[0] if len(keys) == 1 else keys
+    return OpenQuestion(name_question(columns[0], used), question, evidence, sets, roles[0], tuple(roles))
+
+
+def _count_quasi(columns: Sequence[str]) -> str:
+    return "a quasi-identifier" if len(columns) == 1 else "quasi-identifiers"
 
 
 def format_role_key(column: str) -> str:

@@ -51,13 +51,18 @@ class RoleProposal:
     reason: str = ""
     weight: bool = False  # a column of sampling weights
     undecided: bool = False  # whether a question decides about its release
-    depends_on: tuple[str, ...] = ()  # protected or removed columns that it tells
+    dependency: ColumnDependency | None = None  # on protected or removed columns that it tells
     surplus: bool = False  # removed only because there are quasi-identifiers enough
 
     @property
     def name(self) -> str:
         """The name of the column."""
         return self.column.name
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The protected or removed columns that it tells."""
+        return self.dependency.sources if self.dependency else ()
 
     @property
     def known_hint(self) -> Hint | None:
@@ -92,7 +97,7 @@ def _propose_key(proposal: RoleProposal) -> RoleProposal:
     """Return a key of people or households as identifier."""
     if proposal.role is Role.IDENTIFIER:
         return proposal
-    return proposal.with_role(Role.IDENTIFIER, proposal.shape.value, "each value is one person or household")
+    return proposal.with_role(Role.IDENTIFIER, proposal.shape.value, "several rows share each value")
 
 
 def _ask_about_unrecognized(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
@@ -264,7 +269,7 @@ def _treat_dependent(column: RoleProposal, dependency: ColumnDependency, roles: 
         return column  # it is removed already
     role = Role.QUASI if known else Role.REMOVE
     treated = column.with_role(role, column.shape.value, str(dependency))
-    return replace(treated, depends_on=dependency.sources, surplus=False)
+    return replace(treated, dependency=dependency, surplus=False)
 
 
 def find_weights(columns: Sequence[RoleProposal]) -> str | None:

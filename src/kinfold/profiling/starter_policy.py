@@ -142,9 +142,10 @@ def _write_review(questions: Sequence[OpenQuestion]) -> Table:
     for each in questions:
         table = tomlkit.table()
         for key in ("question", "seen", "sets", "proposed"):
-            table.add(key, getattr(each, key))
+            value = getattr(each, key)
+            table.add(key, list(value) if isinstance(value, tuple) else value)
         table.add("answers", list(each.answers))
-        _add_key(table, "answer", "", "write one of the answers, or delete this table to keep the proposal")
+        _add_key(table, "answer", "", "write one of the answers, or delete this section to keep the proposal")
         review.add(each.name, table)
     return review
 
@@ -181,8 +182,8 @@ def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str,
     table.add("role", column.role)
     if column.role == Role.REMOVE:
         table.add("reason", column.reason)
-    asked = bool(column.depends_on and (column.t or column.l))  # an answer may make it confidential
-    if column.role in (Role.IDENTIFIER, Role.REMOVE, Role.WEIGHT) and not asked:
+    protectable = bool(column.depends_on and (column.t or column.l))  # by an answer
+    if column.role in (Role.IDENTIFIER, Role.REMOVE, Role.WEIGHT) and not protectable:
         return table
     table.add("type", column.kind)
     if column.na:
@@ -198,9 +199,9 @@ def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str,
     if column.average is not None:
         _add_key(table, "average", column.average, "a label that is true of every record of a class")
     if column.t is not None:
-        _add_key(table, "t", column.t, f"{IF_CONFIDENTIAL if asked else ''}{T_COMMENT}")
+        _add_key(table, "t", column.t, f"{IF_CONFIDENTIAL if protectable else ''}{T_COMMENT}")
     if column.l is not None:
-        _add_key(table, "l", column.l, f"{IF_CONFIDENTIAL if asked else ''}{L_COMMENT}")
+        _add_key(table, "l", column.l, f"{IF_CONFIDENTIAL if protectable else ''}{L_COMMENT}")
     if column.hierarchy:
         table.add("hierarchy", _write_hierarchy(column.hierarchy, file))
     return table

@@ -113,7 +113,7 @@ def _is_open(question: OpenQuestion, profile: Profile, decided: Collection[str])
         return profile.rows_of_person > 1
     if question.sets == OTHERS_KEY:
         return any(column.undecided for column in profile.columns)
-    return question.sets not in {format_role_key(name) for name in decided}
+    return {*question.keys}.isdisjoint(format_role_key(name) for name in decided)
 
 
 def _add_quasi(before: Sequence[ColumnProfile], columns: Sequence[ColumnProfile]) -> list[ColumnProfile]:
