@@ -21,7 +21,9 @@ from reference.public_data import found
 PROPOSALS_IN_WORDS = {  # what "yes" says, and the proposed answer that it must be
     r"Shall th.+ of codes be left out: ": r"drop",
     r"mean that the value is missing\?$": r"\[.+\]",
-    r"(one person with several rows|^Does each person have several rows)": r"(?!none).+",
+    r"^Is each value of '.+' one person with several rows\?$": r"(?!none).+",
+    r"^Does each person have several rows, ": r"(?!none).+",
+    r"^May a person have several rows\?": r"[1-9][0-9]+",  # the larger k
     r"Leave (it|them) out\?$": r"remove",
     r"Protect (it|them) in the same way, as (a quasi-identifier|quasi-identifiers)\?$": r"quasi-identifier",
 }
@@ -67,6 +69,16 @@ def make_dependent_table() -> pl.DataFrame:
     return pl.DataFrame(known | {"income": 900.5 + 31.3 * (region % 7), "salary": 40.25 + 7.7 * (region % 5)})
 
 
+def make_tables_of_rows() -> list[pl.DataFrame]:
+    """Several rows of each person: numbered, but without a constant fact; and without a number."""
+    rng = np.random.default_rng(5)
+    who = np.repeat(np.arange(120), 5)
+    values = {"ldl": np.round(rng.normal(3, 0.7, 600), 2)}
+    facts = {"sex": rng.choice(["f", "m"], 120)[who], "yob": rng.integers(1940, 2005, 120)[who]}
+    samples = {"sample": [f"P{person:04}-{row % 5}" for row, person in enumerate(who)]}
+    return [pl.DataFrame({"nr": who + 1001} | values), pl.DataFrame(samples | facts | values)]
+
+
 def test_columns_with_the_same_reason_have_one_question() -> None:
     table = make_dependent_table()
     (question,) = kinfold.profile(table).questions
@@ -80,7 +92,8 @@ def test_columns_with_the_same_reason_have_one_question() -> None:
 def test_yes_keeps_the_proposal_of_every_question() -> None:
     """A steward answers the words of a question, not the key that it sets."""
     kinds = set()
-    for profile in [*(profile for _, profile in profile_tables()), kinfold.profile(make_dependent_table())]:
+    more = [make_dependent_table(), *make_tables_of_rows()]
+    for profile in [*(profile for _, profile in profile_tables()), *map(kinfold.profile, more)]:
         policy = Policy.parse(tomllib.loads(write_starter_policy(profile)))
         for each in profile.questions:
             (words,) = [words for words in PROPOSALS_IN_WORDS if re.search(words, each.question)]
