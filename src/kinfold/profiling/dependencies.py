@@ -98,21 +98,6 @@ class ColumnDependency:
         sources = [f"'{source}'" for source in self.sources]
         return f"{self.phrase} {' and '.join(sources)}"
 
-    def describe(self, columns: Sequence[str]) -> str:
-        """Return what columns tell: the start of a sentence.
-
-        >>> ColumnDependency("eqIncome", ("hid",), LINKS).describe(["eqIncome"])
-        "Everyone in a household ('hid') has the same 'eqIncome', so it shows who lives together"
-        >>> ColumnDependency("rent", ("zip",), "determines").describe(["rent", "tax"])
-        "Each of 'rent' and 'tax' determines 'zip'"
-        """
-        *first, last = [f"'{column}'" for column in columns]
-        listed = f"{', '.join(first)} and {last}" if first else last
-        if self.phrase == LINKS:
-            shows = "they show" if first else "it shows"
-            return f"Everyone in a household ('{self.sources[0]}') has the same {listed}, so {shows} who lives together"
-        return f"{'Each of ' if first else ''}{listed} {self}"
-
 
 def draw_sample(engine: Engine, frame: Any, columns: Sequence[Column]) -> RowSample:
     """Take some blocks of rows."""

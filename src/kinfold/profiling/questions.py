@@ -59,7 +59,7 @@ def ask_about_dependent(
 ) -> OpenQuestion:
     """Return a question about the role of columns that tell the same; the first role is the proposed one."""
     keys = tuple(map(format_role_key, columns))
-    what, it = dependency.describe(columns), "it" if len(columns) == 1 else "them"
+    what, it = describe_dependency(dependency, columns), "it" if len(columns) == 1 else "them"
     if roles[0] == Role.REMOVE:
         reason = "" if dependency.phrase == LINKS else ", which is left out"
         question = f"{what}{reason}. Leave {it} out?"
@@ -69,6 +69,22 @@ def ask_about_dependent(
     evidence = f"by {by_itself} would be confidential"
     sets = keys[0] if len(keys) == 1 else keys
     return OpenQuestion(name_question(columns[0], used), question, evidence, sets, roles[0], tuple(roles))
+
+
+def describe_dependency(dependency: ColumnDependency, columns: Sequence[str]) -> str:
+    """Return what columns tell: the start of a sentence.
+
+    >>> describe_dependency(ColumnDependency("eqIncome", ("hid",), LINKS), ["eqIncome"])
+    "Everyone in a household ('hid') has the same 'eqIncome', so it shows who lives together"
+    >>> describe_dependency(ColumnDependency("rent", ("zip",), "determines"), ["rent", "tax"])
+    "Each of 'rent' and 'tax' determines 'zip'"
+    """
+    *first, last = [f"'{column}'" for column in columns]
+    listed = f"{', '.join(first)} and {last}" if first else last
+    if dependency.phrase == LINKS:
+        shows, household = "they show" if first else "it shows", dependency.sources[0]
+        return f"Everyone in a household ('{household}') has the same {listed}, so {shows} who lives together"
+    return f"{'Each of ' if first else ''}{listed} {dependency}"
 
 
 def _count_quasi(columns: Sequence[str]) -> str:
