@@ -153,6 +153,44 @@ def test_other_numbers_of_one_row_are_no_question(form: str) -> None:
     assert kinfold.profile(table).questions == ()
 
 
+def centres(group: str, member: str, *, people: bool = True) -> pl.DataFrame:
+    """Four rows of each of 40 subjects in five centres, or rows of as many people."""
+    rng = draw(15)
+    centre, subject = np.repeat(np.arange(5), 160), np.tile(np.repeat(np.arange(40), 4), 5)
+    who = centre * 40 + subject if people else np.arange(800)
+    facts = {"sex": rng.choice(["m", "f"], 800)[who], "age": rng.integers(18, 80, 800)[who]}
+    return pl.DataFrame({group: centre, member: subject} | facts | {"score": rng.normal(20, 5, 800).round(1)})
+
+
+@pytest.mark.parametrize(
+    ("table", "removed"),
+    [
+        (centres("centre", "subject"), "subject"),
+        (centres("site", "nr").drop("age"), "nr"),
+        (centres("x", "y"), "y"),
+        (waves("zz", "member"), "zz"),
+    ],
+)
+def test_two_columns_that_number_people_together_are_a_question(table: pl.DataFrame, removed: str) -> None:
+    profile = kinfold.profile(table)
+    (question,) = profile.questions
+    assert (question.name, question.sets, question.answers) == ("unit", "privacy.k", ("20", "5"))
+    assert column(profile, removed).role == "identifier"
+
+
+@pytest.mark.parametrize("names", [("centre", "subject"), ("x", "y")])
+def test_two_columns_of_other_people_are_no_question(names: tuple[str, str]) -> None:
+    assert kinfold.profile(centres(*names, people=False)).questions == ()
+
+
+def test_columns_that_tell_sex_and_age_do_not_number_people() -> None:
+    rng = draw(16)
+    age, sex = ages(rng, 900), rng.integers(0, 2, 900)
+    copies = {"q1": sex + 1, "q2": np.digitize(age, range(5, 95, 5)), "q3": rng.integers(1, 9, 900)}
+    table = pl.DataFrame({"age": age, "sex": np.where(sex, "m", "f")} | copies)
+    assert [question.name for question in kinfold.profile(table).questions if question.name == "unit"] == []
+
+
 def test_facts_that_contradict_each_other_are_a_question() -> None:
     table = visits_of().with_columns(birth_year=pl.Series(draw(3).integers(1930, 2005, 600)))
     profile = kinfold.profile(table)

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 
 from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, MEMBER_ENDING, Agreement, RowEvidence, count_most
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
@@ -36,6 +37,9 @@ MAX_UNEXPLAINED_AGE = 0.1  # share of the variance of ages within the rows of a 
 MIN_PEOPLE_IN_HOUSEHOLDS = 2.0  # rows of each member, in a panel: years
 MAX_ENDINGS = 30  # different ends of numbers that start with the number of a person
 MIN_ROWS_PER_START = 1.5
+MAX_PAIRS = 60  # of columns that may number people together
+MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number people
+MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
 
 PERSON_WORDS = """
     patient* pat pt person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
@@ -106,6 +110,11 @@ class RowComparison:
         if not constant and not varying:  # a blood pressure may look like an age
             self._judge_ages(self._possible_ages, keys, constant, varying)
         return tuple(constant), tuple(varying)
+
+    def differs(self, keys: Sequence[str]) -> bool:
+        """Whether the first fact varies within equal keys, or there is none: then no other one needs a look."""
+        rows = self.evidence.compare(keys, self._facts[0].name) if self._facts else None
+        return rows is None or (rows.evident and rows.unexplained >= MIN_UNEXPLAINED_VARYING)
 
     def judge_starts(self, name: str) -> tuple[list[str], list[str]]:
         """Return the facts that are constant and those that vary within texts that start alike."""
@@ -219,9 +228,7 @@ def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str
 
 def _has_assigned_numbers(column: RoleProposal) -> bool:
     """Whether a column without a meaning counts from 0 or 1 without gaps: people, devices or places."""
-    stats = column.stats
-    dense = stats.low in (0, 1) and stats.high - stats.low + 1 == stats.distinct
-    return dense and column.shape is Shape.MANY_CODES and column.column.storage is Storage.INTEGER
+    return _counts_from_one(column) and column.shape is Shape.MANY_CODES
 
 
 def _ask_about_unit(key: _Key) -> OpenQuestion:
@@ -287,15 +294,16 @@ def _ask_about_rows(people: People, rows: _Rows, k: int) -> People:
 def _find_unnumbered(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:
     """Yield the signs that people have several rows although no column numbers them."""
     yield from _find_starts(columns, comparison)
+    yield from _find_pairs(columns, comparison)
 
 
 def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:
     """Yield numbers of records that start with the number of a person: P0001-1, P0001-2."""
     if comparison.evidence.sample.table_rows > MAX_COMPARED_ROWS:
         return
-    for column in columns:
+    for column in (column for column in columns if column.shape is Shape.OWN_NUMBER):
         ends = [re.search(MEMBER_ENDING, value) for value in column.stats.values]
-        if column.shape is not Shape.OWN_NUMBER or len({end and end[0] for end in ends}) > MAX_ENDINGS or None in ends:
+        if None in ends or len({end and end[0] for end in ends}) > MAX_ENDINGS:
             continue
         starts = comparison.evidence.get_starts(column.name)
         constant, varying = comparison.judge_starts(column.name)
@@ -303,3 +311,40 @@ def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> 
             continue
         same = f", and {_list_names(constant)} {_agree(constant)}" if constant else ""
         yield _Rows(f"values of '{column.name}' differ only after the last sign{same}", count_most([starts]))
+
+
+def _find_pairs(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:
+    """Yield a group and the number of a member that together number people: centre and subject."""
+    plain = [column for column in columns if _may_number_with_another(column)]
+    members = [column for column in plain if _looks_like_key(column) or _counts_from_one(column)]
+    members.sort(key=lambda column: not _looks_like_key(column))
+    pairs = ((group, member) for member in members for group in plain if group.name != member.name)
+    rows = comparison.evidence.sample.table_rows
+    few = (pair for pair in pairs if pair[0].stats.distinct * pair[1].stats.distinct <= rows)
+    for group, member in islice(few, MAX_PAIRS):
+        names = (group.name, member.name)
+        if comparison.differs(names):
+            continue
+        constant, varying = comparison.judge(names)
+        enough = MIN_FACTS_OF_NAMED if _looks_like_key(member) else MIN_FACTS_OF_UNNAMED
+        separately = [{*comparison.judge((name,))[1]} for name in names]
+        if len(constant) >= enough and not varying and {*constant} <= separately[0] & separately[1]:
+            evidence = f"within equal {_list_names(names)}, {_list_names(constant)} {_agree(constant)}"
+            keys = (member, *([group] if group.shape is not Shape.CODE and not group.known_hint else []))
+            most = comparison.evidence.count_most_rows(names)
+            yield _Rows(evidence, most, tuple(key.name for key in keys))
+
+
+def _may_number_with_another(column: RoleProposal) -> bool:
+    """Whether a column of codes, without a meaning that others may know, can number people together with another."""
+    shapes = (Shape.CODE, Shape.MANY_CODES, Shape.SHARED_NUMBER, Shape.AGE, Shape.AMOUNT, Shape.POST_CODE)
+    meaning = column.known_hint not in (None, Hint.PLACE, Hint.FAMILY) or column.sensitive_hint or column.weight
+    whole = column.column.storage is not Storage.NUMBER or column.stats.whole_numbers == column.stats.filled
+    return not meaning and column.shape in shapes and whole and column.stats.mean_count >= MIN_ROWS_PER_UNKNOWN_KEY
+
+
+def _counts_from_one(column: RoleProposal) -> bool:
+    """Whether a column has the whole numbers from 0 or 1 on, without gaps."""
+    stats = column.stats
+    number = column.column.storage in (Storage.INTEGER, Storage.NUMBER)
+    return number and stats.low in (0, 1) and stats.high - stats.low + 1 == stats.distinct
