@@ -191,6 +191,43 @@ def test_columns_that_tell_sex_and_age_do_not_number_people() -> None:
     assert [question.name for question in kinfold.profile(table).questions if question.name == "unit"] == []
 
 
+def visits_without_number(birth: str = "yob") -> tuple[np.ndarray[Any, Any], pl.DataFrame]:
+    """Visits whose number of the patient was deleted."""
+    who, table = records((4, 9), 150)
+    place = np.array([f"80{place:02}" for place in draw(17).integers(0, 20, 150)])[who]
+    day = [days(draw(18), 150)[person] for person in who]
+    born = {"yob": pl.col("yob"), "age": (2024 - pl.col("yob")).alias("age"), "dob": pl.Series("dob", day)}
+    return who, table.select(born[birth], pl.col("sex", "ldl"), pl.Series("zip", place))
+
+
+@pytest.mark.parametrize(("birth", "dropped"), [("yob", []), ("age", []), ("dob", []), ("dob", ["sex"])])
+def test_facts_that_repeat_more_than_by_chance_are_a_question(birth: str, dropped: list[str]) -> None:
+    _, table = visits_without_number(birth)
+    profile = kinfold.profile(table.drop(dropped))
+    (question,) = profile.questions
+    assert (question.name, question.sets) == ("unit", "privacy.k")
+    assert (int(question.proposed), question.answers[1]) == (5 * profile.rows_of_person, "5")
+    assert 8 <= profile.rows_of_person <= 24
+
+
+def test_the_proposed_k_protects_people_without_a_number() -> None:
+    who, table = visits_without_number()
+    assert count_fewest_people(table, who) >= 5
+
+
+@pytest.mark.parametrize("rows", [60, 500, 5000])
+@pytest.mark.parametrize("kind", ["people", "pupils", "birthdays", "members"])
+def test_facts_that_repeat_by_chance_are_no_question(rows: int, kind: str) -> None:
+    rng = draw(19)
+    place = rng.integers(0, 20, rows)
+    born = 2005 + place % 9 if kind == "pupils" else rng.integers(1930, 2005, rows)  # a school has pupils of one year
+    facts: dict[str, Any] = {"yob": born} if kind != "birthdays" else {"dob": days(rng, rows)}
+    if kind == "members":
+        facts |= {"hhid": np.arange(rows) // 3 + 5000}
+    facts |= {"sex": rng.choice(["f", "m"], rows, p=[0.7, 0.3]), "zip": [f"80{each:02}" for each in place]}
+    assert kinfold.profile(pl.DataFrame(facts | {"cost": rng.lognormal(5, 1, rows).round(2)})).questions == ()
+
+
 def test_facts_that_contradict_each_other_are_a_question() -> None:
     table = visits_of().with_columns(birth_year=pl.Series(draw(3).integers(1930, 2005, 600)))
     profile = kinfold.profile(table)

@@ -37,6 +37,8 @@ MAX_UNEXPLAINED_AGE = 0.1  # share of the variance of ages within the rows of a 
 MIN_PEOPLE_IN_HOUSEHOLDS = 2.0  # rows of each member, in a panel: years
 MAX_ENDINGS = 30  # different ends of numbers that start with the number of a person
 MIN_ROWS_PER_START = 1.5
+MIN_FILLED = 0.9  # share of rows with a value, of facts that are compared together
+MAX_UNEXPLAINED_BY_FACTS = 0.35  # of the expected differences in sex within equal facts; other people may share them
 MAX_PAIRS = 60  # of columns that may number people together
 MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number people
 MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
@@ -98,6 +100,7 @@ class RowComparison:
     def __init__(self, columns: Sequence[RoleProposal], evidence: RowEvidence) -> None:
         self.evidence = evidence
         varied = [column for column in columns if column.stats.distinct > 1 and not column.weight]
+        self.describes_people = any({Hint.SEX, Hint.BIRTH, Hint.AGE, Hint.ORIGIN} & column.hints for column in varied)
         self._facts = [column for column in varied if _is_constant_fact(column)]
         self._ages = [column for column in varied if Hint.AGE in column.hints and column not in self._facts]
         self._possible_ages = [column for column in varied if column.shape is Shape.AGE and column not in self._ages]
@@ -147,7 +150,7 @@ def find_people(columns: Sequence[RoleProposal], comparison: RowComparison, k: i
     people = _find_numbered(columns, comparison)
     if people.unit is not None and people.unit.people:
         return people
-    rows = next(_find_unnumbered(columns, comparison), None)
+    rows = next(_find_unnumbered(columns, comparison, people.keys), None)
     return people if rows is None else _ask_about_rows(people, rows, k)
 
 
@@ -210,7 +213,10 @@ def _looks_like_key(column: RoleProposal) -> bool:
 def _judge_key(column: RoleProposal, comparison: RowComparison) -> _Key:
     """Return whose rows share a value of a column."""
     constant, varying = comparison.judge((column.name,))
-    return _Key(column, _decide(column, constant, varying), constant, varying)
+    whose = _decide(column, constant, varying)
+    if whose is Whose.GROUP and not comparison.describes_people and not varying and _has_assigned_numbers(column):
+        whose = Whose.UNKNOWN
+    return _Key(column, whose, constant, varying)
 
 
 def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str]) -> Whose:
@@ -222,8 +228,7 @@ def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str
         return Whose.HOUSEHOLD if few or household else Whose.GROUP
     if household and not constant:
         return Whose.HOUSEHOLD
-    in_doubt = named or (constant and not varying) or (not varying and _has_assigned_numbers(column))
-    return Whose.UNKNOWN if in_doubt else Whose.GROUP
+    return Whose.UNKNOWN if named or (constant and not varying) else Whose.GROUP
 
 
 def _has_assigned_numbers(column: RoleProposal) -> bool:
@@ -291,10 +296,13 @@ def _ask_about_rows(people: People, rows: _Rows, k: int) -> People:
     return replace(people, keys=(*people.keys, *rows.keys), questions=(ask,), rows_of_person=rows.most)
 
 
-def _find_unnumbered(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:
+def _find_unnumbered(
+    columns: Sequence[RoleProposal], comparison: RowComparison, households: Sequence[str]
+) -> Iterator[_Rows]:
     """Yield the signs that people have several rows although no column numbers them."""
     yield from _find_starts(columns, comparison)
     yield from _find_pairs(columns, comparison)
+    yield from _find_equal_facts(columns, comparison, households)
 
 
 def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:
@@ -348,3 +356,29 @@ def _counts_from_one(column: RoleProposal) -> bool:
     stats = column.stats
     number = column.column.storage in (Storage.INTEGER, Storage.NUMBER)
     return number and stats.low in (0, 1) and stats.high - stats.low + 1 == stats.distinct
+
+
+def _find_equal_facts(
+    columns: Sequence[RoleProposal], comparison: RowComparison, households: Sequence[str]
+) -> Iterator[_Rows]:
+    """Yield facts whose combination is one person: people of the same birth and place have one sex only by repetition.
+
+    Sex does not depend on birth or place, so that it differs among people who share them. Without a column of sex, a
+    place differs among people with the same day of birth.
+    """
+    varied = [column for column in columns if column.stats.distinct > 1 and not column.weight]
+    full = [column for column in varied if column.stats.filled >= MIN_FILLED * column.column.rows]
+    births = [column for column in full if {Hint.BIRTH, Hint.AGE} & column.hints and Hint.SEX not in column.hints]
+    places = [column for column in full if {Hint.PLACE, Hint.ORIGIN, Hint.COUNTRY} & column.hints]
+    sexes = [column for column in full if Hint.SEX in column.hints]
+    days = [column for column in births if column.shape is Shape.MOMENT]
+    targets = sexes or (places if days else [])
+    if not births or not targets:
+        return
+    target = targets[0].name
+    facts = [*households, *(column.name for column in (*births, *(places if sexes else ())))]
+    keys = [name for name in dict.fromkeys(facts) if name != target]
+    rows = comparison.evidence.compare(keys, target)
+    if rows.evident and rows.unexplained <= MAX_UNEXPLAINED_BY_FACTS:
+        evidence = f"rows with equal {_list_names(keys)} almost always have the same '{target}'"
+        yield _Rows(evidence, comparison.evidence.count_most_rows((*keys, target)))
