@@ -66,6 +66,7 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
         "readings": "What was guessed of that, in words.",
         "k": "The k of a starter policy.",
         "unit": "A column that tells people apart where they have several rows, if one seems to.",
+        "rows_of_person": "The most rows of a person, if people have several rows and no column numbers them; else 1.",
         "sampling_weights": "A column of sampling weights, if one seems to be.",
         "rules": "Edit rules that hold in the table.",
         "questions": "What only you can answer: `name`, `question`, `seen`, `sets`, `proposed`, `answers`.",

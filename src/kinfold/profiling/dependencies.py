@@ -15,6 +15,7 @@ person or household count for nothing: they agree in everything that is constant
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +23,6 @@ from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinfold.tables.engine import Engine
@@ -35,7 +35,7 @@ LINKS = "links the rows of"  # the phrase of a near-key
 SAMPLED_ROWS = 20_000
 BLOCKS = 10
 MAX_COMPARED_ROWS = 3_000_000  # of a table whose columns are compared if the sample has too few equal values
-MEMBER_ENDING = r"[-_./:](\d{1,3}|[A-Za-z]{1,2}\d{0,3})$"  # of a number with a person's: P0001-1, 17_V2
+MEMBER_ENDING = re.compile(r"[-_./:](\d{1,3}|[A-Za-z]{1,2}\d{0,3})$")  # of a number with a person's: P0001-1, 17_V2
 MAX_CODE = 2**62
 MAX_DENSE_CODE = 4  # codes per row up to which counting by code is faster than by sorted code
 COMPARED_ROWS = 2_000  # for tests that sort rows by many combinations of columns
@@ -155,6 +155,7 @@ class RowEvidence:
     def __init__(self, engine: Engine, frame: Any, sample: RowSample, group: str | None = None) -> None:
         self._engine, self._frame, self.sample, self._group = engine, frame, sample, group
         self._table: dict[str, Codes] = {}
+        self._starts: dict[str, Codes] = {}
         self._agreements: dict[tuple[tuple[str, ...], str], Agreement] = {}
 
     def with_group(self, group: str) -> RowEvidence:
@@ -189,11 +190,12 @@ class RowEvidence:
 
     def get_starts(self, name: str) -> Codes:
         """Return a code for the part of each text before its last number or letter, for all rows."""
-        start = f"{name} {MEMBER_ENDING}"
-        if start not in self._table:
-            texts = self._engine.collect(self._frame, {name: None}).column(0)
-            self._table[start] = encode_texts(pc.replace_substring_regex(texts, MEMBER_ENDING, ""))
-        return self._table[start]
+        if name not in self._starts:
+            texts = self._engine.collect(self._frame, {name: None}).column(0).to_pylist()
+            starts: dict[str | None, int] = {None: -1}
+            cut = (each if each is None else MEMBER_ENDING.sub("", each) for each in texts)
+            self._starts[name] = np.array([starts.setdefault(each, len(starts) - 1) for each in cut], np.int64)
+        return self._starts[name]
 
     def count_most_rows(self, keys: Sequence[str]) -> int:
         """Return the largest number of rows with the same values."""

@@ -8,7 +8,8 @@ A key is a column whose values have several rows each. What does not change in a
     unknown        the table has no such column, or they contradict each other: the steward is asked
 
 A person without a column of numbers, as in a panel of households (household, member, year), is protected by the key of
-the household. In doubt a key is the unit, because to count households or groups instead of people is never too lenient.
+the household. If there is none, the proposed k is k times the rows that a person has at most: so many rows are k
+people. In doubt a key is the unit, because to count households or groups instead of people is never too lenient.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ MIN_PEOPLE_IN_HOUSEHOLDS = 2.0  # rows of each member, in a panel: years
 MAX_ENDINGS = 30  # different ends of numbers that start with the number of a person
 MIN_ROWS_PER_START = 1.5
 MIN_FILLED = 0.9  # share of rows with a value, of facts that are compared together
-MAX_UNEXPLAINED_BY_FACTS = 0.35  # of the expected differences in sex within equal facts; other people may share them
+MAX_UNEXPLAINED_BY_FACTS = 0.7  # of the expected differences in sex within equal facts, which other people may share
+DEVIATIONS_BY_FACTS = 3.0  # of the share that remains by chance, about one over the root of the expected differences
 MAX_PAIRS = 60  # of columns that may number people together
 MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number people
 MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
@@ -310,7 +312,7 @@ def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> 
     if comparison.evidence.sample.table_rows > MAX_COMPARED_ROWS:
         return
     for column in (column for column in columns if column.shape is Shape.OWN_NUMBER):
-        ends = [re.search(MEMBER_ENDING, value) for value in column.stats.values]
+        ends = [MEMBER_ENDING.search(value) for value in column.stats.values]
         if None in ends or len({end and end[0] for end in ends}) > MAX_ENDINGS:
             continue
         starts = comparison.evidence.get_starts(column.name)
@@ -379,6 +381,7 @@ def _find_equal_facts(
     facts = [*households, *(column.name for column in (*births, *(places if sexes else ())))]
     keys = [name for name in dict.fromkeys(facts) if name != target]
     rows = comparison.evidence.compare(keys, target)
-    if rows.evident and rows.unexplained <= MAX_UNEXPLAINED_BY_FACTS:
-        evidence = f"rows with equal {_list_names(keys)} almost always have the same '{target}'"
+    by_chance = 1 - DEVIATIONS_BY_FACTS / max(rows.expected, 1.0) ** 0.5
+    if rows.evident and rows.unexplained <= min(MAX_UNEXPLAINED_BY_FACTS, by_chance):
+        evidence = f"rows with equal {_list_names(keys)} have the same '{target}' far more often than by chance"
         yield _Rows(evidence, comparison.evidence.count_most_rows((*keys, target)))
