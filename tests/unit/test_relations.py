@@ -13,6 +13,7 @@ import pytest
 
 import kinfold
 from command import run
+from kinfold.policy.model import Policy
 from kinfold.profiling.frameworks import fit_framework, get_framework
 from kinfold.profiling.people import Unit
 from kinfold.profiling.profile import ColumnProfile, Profile
@@ -60,6 +61,11 @@ def test_few_people_with_many_rows_each() -> None:
     table = visits_of(80).with_columns(pl.col("id") % 8, (pl.col("id") % 8 * 7 + 1950).alias("birth_year")).drop("born")
     table = table.with_columns(sex=pl.when(pl.col("id") < 4).then(pl.lit("f")).otherwise(pl.lit("m")))
     assert kinfold.profile(table).unit == Unit("id", people=True)
+
+
+def list_units(profile: Profile) -> list[OpenQuestion]:
+    """The questions whose rows they are."""
+    return [question for question in profile.questions if question.name == "unit"]
 
 
 def traces(key: str, people: int = 60) -> pl.DataFrame:
@@ -132,7 +138,7 @@ def number_rows(who: np.ndarray[Any, Any]) -> list[str]:
 def test_numbers_of_records_that_start_with_a_person_are_a_question(dropped: list[str]) -> None:
     who, table = records()
     profile = kinfold.profile(table.drop(dropped).with_columns(sample=pl.Series(number_rows(who))))
-    (question,) = profile.questions
+    (question,) = list_units(profile)
     assert (question.name, question.sets, question.answers) == ("unit", "privacy.k", ("25", "5"))
     assert profile.rows_of_person == 5
 
@@ -143,6 +149,24 @@ def test_k_counts_all_rows_of_a_person() -> None:
     assert count_fewest_people(table, who) >= 5
     policy = tomllib.loads(write_starter_policy(kinfold.profile(table), k=3))
     assert (policy["privacy"]["k"], policy["review"]["unit"]["answers"]) == (15, ["15", "3"])
+
+
+@pytest.mark.parametrize(("answer", "k"), [("25", 25), ("no", 5), ("yes", 25)])
+def test_the_answer_about_rows_of_a_person_sets_k(answer: str, k: int) -> None:
+    who, table = records()
+    text = write_starter_policy(kinfold.profile(table.with_columns(sample=pl.Series(number_rows(who)))))
+    values = tomllib.loads(text)
+    values["review"]["unit"]["answer"] = answer
+    assert Policy.of(values).privacy.k == k
+
+
+@pytest.mark.parametrize(("framework", "asked"), [("hipaa", False), ("gdpr", True)])
+def test_a_framework_that_counts_rows_does_not_ask_for_k(framework: str, asked: bool) -> None:
+    who, table = records()
+    profile = kinfold.profile(table.with_columns(sample=pl.Series(number_rows(who))))
+    policy = tomllib.loads(fit_framework(get_framework(framework), profile))
+    assert ("unit" in policy["review"]) == asked
+    assert (policy["privacy"]["k"] % profile.rows_of_person == 0) == asked
 
 
 @pytest.mark.parametrize("form", ["{house}-{member}", "ZH-{row:05}", "{row:04}-{digit}", "a{row}@x.ch"])
@@ -173,14 +197,14 @@ def centres(group: str, member: str, *, people: bool = True) -> pl.DataFrame:
 )
 def test_two_columns_that_number_people_together_are_a_question(table: pl.DataFrame, removed: str) -> None:
     profile = kinfold.profile(table)
-    (question,) = profile.questions
+    (question,) = list_units(profile)
     assert (question.name, question.sets, question.answers) == ("unit", "privacy.k", ("20", "5"))
     assert column(profile, removed).role == "identifier"
 
 
 @pytest.mark.parametrize("names", [("centre", "subject"), ("x", "y")])
 def test_two_columns_of_other_people_are_no_question(names: tuple[str, str]) -> None:
-    assert kinfold.profile(centres(*names, people=False)).questions == ()
+    assert list_units(kinfold.profile(centres(*names, people=False))) == []
 
 
 def test_columns_that_tell_sex_and_age_do_not_number_people() -> None:
@@ -188,7 +212,7 @@ def test_columns_that_tell_sex_and_age_do_not_number_people() -> None:
     age, sex = ages(rng, 900), rng.integers(0, 2, 900)
     copies = {"q1": sex + 1, "q2": np.digitize(age, range(5, 95, 5)), "q3": rng.integers(1, 9, 900)}
     table = pl.DataFrame({"age": age, "sex": np.where(sex, "m", "f")} | copies)
-    assert [question.name for question in kinfold.profile(table).questions if question.name == "unit"] == []
+    assert list_units(kinfold.profile(table)) == []
 
 
 def visits_without_number(birth: str = "yob") -> tuple[np.ndarray[Any, Any], pl.DataFrame]:
@@ -204,7 +228,7 @@ def visits_without_number(birth: str = "yob") -> tuple[np.ndarray[Any, Any], pl.
 def test_facts_that_repeat_more_than_by_chance_are_a_question(birth: str, dropped: list[str]) -> None:
     _, table = visits_without_number(birth)
     profile = kinfold.profile(table.drop(dropped))
-    (question,) = profile.questions
+    (question,) = list_units(profile)
     assert (question.name, question.sets) == ("unit", "privacy.k")
     assert (int(question.proposed), question.answers[1]) == (5 * profile.rows_of_person, "5")
     assert 8 <= profile.rows_of_person <= 24

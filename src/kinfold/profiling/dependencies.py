@@ -15,7 +15,6 @@ person or household count for nothing: they agree in everything that is constant
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,7 +34,6 @@ LINKS = "links the rows of"  # the phrase of a near-key
 SAMPLED_ROWS = 20_000
 BLOCKS = 10
 MAX_COMPARED_ROWS = 3_000_000  # of a table whose columns are compared if the sample has too few equal values
-MEMBER_ENDING = re.compile(r"[-_./:](\d{1,3}|[A-Za-z]{1,2}\d{0,3})$")  # of a number with a person's: P0001-1, 17_V2
 MAX_CODE = 2**62
 MAX_DENSE_CODE = 4  # codes per row up to which counting by code is faster than by sorted code
 COMPARED_ROWS = 2_000  # for tests that sort rows by many combinations of columns
@@ -155,7 +153,6 @@ class RowEvidence:
     def __init__(self, engine: Engine, frame: Any, sample: RowSample, group: str | None = None) -> None:
         self._engine, self._frame, self.sample, self._group = engine, frame, sample, group
         self._table: dict[str, Codes] = {}
-        self._starts: dict[str, Codes] = {}
         self._agreements: dict[tuple[tuple[str, ...], str], Agreement] = {}
 
     def with_group(self, group: str) -> RowEvidence:
@@ -172,35 +169,22 @@ class RowEvidence:
             self._table[name] = encode_texts(self._engine.collect(self._frame, {name: None}).column(0))
         return self._table[name]
 
+    def get_texts(self, name: str) -> list[str | None]:
+        """Return the values of a column as text, for all rows."""
+        texts: list[str | None] = self._engine.collect(self._frame, {name: None}).column(0).to_pylist()
+        return texts
+
     def compare(self, keys: Sequence[str], column: str) -> Agreement:
         """Compare the values of a column in pairs of rows that have the same keys."""
         request = (tuple(keys), column)
         if request not in self._agreements:
             sample = self.sample
-            rows = _compare_rows([sample.codes[key] for key in keys], sample.codes[column], sample.groups)
+            rows = compare_rows([sample.codes[key] for key in keys], sample.codes[column], sample.groups)
             if not rows.evident and self.sample.rows < self.sample.table_rows <= MAX_COMPARED_ROWS:
                 groups = None if self._group is None else self.get_codes(self._group)
-                rows = _compare_rows([self.get_codes(key) for key in keys], self.get_codes(column), groups)
+                rows = compare_rows([self.get_codes(key) for key in keys], self.get_codes(column), groups)
             self._agreements[request] = rows
         return self._agreements[request]
-
-    def compare_starts(self, name: str, column: str) -> Agreement:
-        """Compare the values of a column in pairs of rows whose text starts alike: P0001-1 and P0001-2."""
-        return _compare_rows([self.get_starts(name)], self.get_codes(column), None)
-
-    def get_starts(self, name: str) -> Codes:
-        """Return a code for the part of each text before its last number or letter, for all rows."""
-        if name not in self._starts:
-            texts = self._engine.collect(self._frame, {name: None}).column(0).to_pylist()
-            starts: dict[str | None, int] = {None: -1}
-            cut = (each if each is None else MEMBER_ENDING.sub("", each) for each in texts)
-            self._starts[name] = np.array([starts.setdefault(each, len(starts) - 1) for each in cut], np.int64)
-        return self._starts[name]
-
-    def count_most_rows(self, keys: Sequence[str]) -> int:
-        """Return the largest number of rows with the same values."""
-        whole = self.sample.table_rows <= MAX_COMPARED_ROWS
-        return count_most([self.get_codes(key) if whole else self.sample.codes[key] for key in keys])
 
     def determines(self, one: str, other: str) -> bool:
         """Whether one column determines the other."""
@@ -226,7 +210,7 @@ class RowEvidence:
         return float(within / total) if total > 0 else None
 
 
-def _compare_rows(keys: Sequence[Codes], column: Codes, groups: Codes | None) -> Agreement:
+def compare_rows(keys: Sequence[Codes], column: Codes, groups: Codes | None) -> Agreement:
     """Compare rows with equal keys. A row counts once, however many rows it is compared with."""
     kept = np.logical_and.reduce([codes >= 0 for codes in (*keys, column)])
     rows, values = int(kept.sum()), column[kept]
@@ -242,13 +226,6 @@ def _compare_rows(keys: Sequence[Codes], column: Codes, groups: Codes | None) ->
     sizes = np.bincount(key)[compared]
     observed = float((sizes * (1 - equal[compared] / pairs[compared])).sum())
     return Agreement(float(sizes.sum()) * chance, observed)
-
-
-def count_most(columns: Sequence[Codes]) -> int:
-    """Return the largest number of rows with the same codes; rows with a missing value do not count."""
-    kept = np.logical_and.reduce([codes >= 0 for codes in columns])
-    combined = combine_codes([codes[kept] for codes in columns], int(kept.sum()))
-    return int(np.unique(combined, return_counts=True)[1].max(initial=1))
 
 
 def _count_pairs(key: Codes, columns: Sequence[Codes], owner: Codes | None) -> Numbers:

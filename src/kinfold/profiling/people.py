@@ -20,7 +20,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 
-from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, MEMBER_ENDING, Agreement, RowEvidence, count_most
+import numpy as np
+
+from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, Agreement, Codes, RowEvidence, combine_codes, compare_rows
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
 from kinfold.profiling.roles import RoleProposal
 from kinfold.profiling.shapes import Shape
@@ -36,6 +38,7 @@ MAX_UNEXPLAINED_CONSTANT = 0.05  # share of the expected differences within the 
 MIN_UNEXPLAINED_VARYING = 0.3
 MAX_UNEXPLAINED_AGE = 0.1  # share of the variance of ages within the rows of a person
 MIN_PEOPLE_IN_HOUSEHOLDS = 2.0  # rows of each member, in a panel: years
+MEMBER_ENDING = re.compile(r"[-_./:](\d{1,3}|[A-Za-z]{1,2}\d{0,3})$")  # of a number with a person's: P0001-1, 17_V2
 MAX_ENDINGS = 30  # different ends of numbers that start with the number of a person
 MIN_ROWS_PER_START = 1.5
 MIN_FILLED = 0.9  # share of rows with a value, of facts that are compared together
@@ -121,9 +124,16 @@ class RowComparison:
         rows = self.evidence.compare(keys, self._facts[0].name) if self._facts else None
         return rows is None or (rows.evident and rows.unexplained >= MIN_UNEXPLAINED_VARYING)
 
-    def judge_starts(self, name: str) -> tuple[list[str], list[str]]:
+    def judge_starts(self, starts: Codes) -> tuple[list[str], list[str]]:
         """Return the facts that are constant and those that vary within texts that start alike."""
-        return _sort_facts({fact.name: self.evidence.compare_starts(name, fact.name) for fact in self._facts})
+        facts = [fact.name for fact in self._facts]
+        return _sort_facts({name: compare_rows([starts], self.evidence.get_codes(name), None) for name in facts})
+
+    def count_most_rows(self, keys: Sequence[str]) -> int:
+        """Return the largest number of rows with the same values."""
+        sample = self.evidence.sample
+        whole = sample.table_rows <= MAX_COMPARED_ROWS
+        return _count_most([self.evidence.get_codes(key) if whole else sample.codes[key] for key in keys])
 
     def _judge_ages(
         self, ages: Sequence[RoleProposal], keys: Sequence[str], constant: list[str], varying: list[str]
@@ -315,12 +325,26 @@ def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> 
         ends = [MEMBER_ENDING.search(value) for value in column.stats.values]
         if None in ends or len({end and end[0] for end in ends}) > MAX_ENDINGS:
             continue
-        starts = comparison.evidence.get_starts(column.name)
-        constant, varying = comparison.judge_starts(column.name)
+        starts = _encode_starts(comparison.evidence.get_texts(column.name))
+        constant, varying = comparison.judge_starts(starts)
         if varying or column.stats.filled < MIN_ROWS_PER_START * len({*starts.tolist()}):
             continue
         same = f", and {_list_names(constant)} {_agree(constant)}" if constant else ""
-        yield _Rows(f"values of '{column.name}' differ only after the last sign{same}", count_most([starts]))
+        yield _Rows(f"values of '{column.name}' differ only after the last sign{same}", _count_most([starts]))
+
+
+def _encode_starts(texts: Sequence[str | None]) -> Codes:
+    """Return a code for the part of each text before its last number or letter."""
+    starts: dict[str | None, int] = {None: -1}
+    cut = (each if each is None else MEMBER_ENDING.sub("", each) for each in texts)
+    return np.array([starts.setdefault(each, len(starts) - 1) for each in cut], np.int64)
+
+
+def _count_most(columns: Sequence[Codes]) -> int:
+    """Return the largest number of rows with the same codes; rows with a missing value do not count."""
+    kept = np.logical_and.reduce([codes >= 0 for codes in columns])
+    combined = combine_codes([codes[kept] for codes in columns], int(kept.sum()))
+    return int(np.unique(combined, return_counts=True)[1].max(initial=1))
 
 
 def _find_pairs(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:
@@ -341,7 +365,7 @@ def _find_pairs(columns: Sequence[RoleProposal], comparison: RowComparison) -> I
         if len(constant) >= enough and not varying and {*constant} <= separately[0] & separately[1]:
             evidence = f"within equal {_list_names(names)}, {_list_names(constant)} {_agree(constant)}"
             keys = (member, *([group] if group.shape is not Shape.CODE and not group.known_hint else []))
-            most = comparison.evidence.count_most_rows(names)
+            most = comparison.count_most_rows(names)
             yield _Rows(evidence, most, tuple(key.name for key in keys))
 
 
@@ -384,4 +408,4 @@ def _find_equal_facts(
     by_chance = 1 - DEVIATIONS_BY_FACTS / max(rows.expected, 1.0) ** 0.5
     if rows.evident and rows.unexplained <= min(MAX_UNEXPLAINED_BY_FACTS, by_chance):
         evidence = f"rows with equal {_list_names(keys)} have the same '{target}' far more often than by chance"
-        yield _Rows(evidence, comparison.evidence.count_most_rows((*keys, target)))
+        yield _Rows(evidence, comparison.count_most_rows((*keys, target)))
