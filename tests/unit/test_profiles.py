@@ -162,6 +162,27 @@ def test_births_and_ages_are_quasi_identifiers(name: str, values: list[Any], kin
     assert (column.role, column.kind) == (Role.QUASI, kind), column.reason
 
 
+FULL_CODES = mixed([*range(120)], 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("v", [f"SW{1 + i % 9} {i % 8 + 1}{'ABCDEF'[i % 6]}{'LNPQRST'[i % 7]}" for i in FULL_CODES], Role.QUASI),
+        ("pc", [f"{10_000 + 371 * i}-{1000 + 7 * i}" for i in FULL_CODES], Role.QUASI),
+        ("case_no", [f"{10_000 + 371 * i}-{1000 + 7 * i}" for i in FULL_CODES], Role.IDENTIFIER),
+        ("HRSWORK", mixed([5 + i % 55 for i in range(120)], 11), Role.CONFIDENTIAL),
+        ("PHYSHLTH", mixed([*range(31)] * 2 + [88] * 40 + [77] * 9 + [99] * 9, 12), Role.CONFIDENTIAL),
+        ("phq9", mixed([i % 28 for i in range(120)], 13), Role.CONFIDENTIAL),
+        ("gad7", mixed([i % 22 for i in range(120)], 13), Role.CONFIDENTIAL),
+        ("audit", mixed([i % 41 for i in range(120)], 13), Role.CONFIDENTIAL),
+        ("logpopul", mixed([round(float(np.log(1000 + 900 * (i % 9))), 4) for i in range(120)], 14), Role.CONFIDENTIAL),
+    ],
+)
+def test_columns_that_are_useful_are_not_removed(name: str, values: list[Any], expected: Role) -> None:
+    assert role(name, values) == expected
+
+
 @pytest.mark.parametrize("written", [int, float])
 def test_few_whole_numbers_are_codes_however_they_are_written(written: type) -> None:
     table = pa.table({"v": [written(i % 7) for i in range(140)], "age": AGES + AGES[:20]})
