@@ -176,7 +176,7 @@ FULL_CODES = mixed([*range(120)], 10)
         ("phq9", mixed([i % 28 for i in range(120)], 13), Role.CONFIDENTIAL),
         ("gad7", mixed([i % 22 for i in range(120)], 13), Role.CONFIDENTIAL),
         ("audit", mixed([i % 41 for i in range(120)], 13), Role.CONFIDENTIAL),
-        ("logpopul", mixed([round(float(np.log(1000 + 900 * (i % 9))), 4) for i in range(120)], 14), Role.CONFIDENTIAL),
+        ("logpopul", mixed([round(float(np.log(1000 + 900 * (i % 9))), 4) for i in range(120)], 14), Role.QUASI),
     ],
 )
 def test_columns_that_are_useful_are_not_removed(name: str, values: list[Any], expected: Role) -> None:
