@@ -146,6 +146,70 @@ def test_coordinates_by_their_values(columns: dict[str, list[float]], removed: b
     assert {c.name: c.role == Role.REMOVE for c in profile.columns[: len(columns)]} == dict.fromkeys(columns, removed)
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["Maier", "Schulz", "Weber", "Koch", "Wolf"], Role.IDENTIFIER),
+        (["Anna", "Ben", "Carla", "David", "Eva"], Role.IDENTIFIER),
+        (["Dr. Meier", "Dr. Koch", "Prof. Dr. Hoffmann", "Frau Vogt"], Role.IDENTIFIER),
+        (["García", "López", "Ruiz", "Sanz"], Role.IDENTIFIER),
+        (["Smith", "Jones", *(f"{first}{rest}" for first in "BCDFGHKLMNPRST" for rest in ("arrow", "ellby"))] * 2 +
+         ["Evans", "Hughes", "Patel", "Nguyen", "Murphy", "Campbell"], Role.IDENTIFIER),
+        (["Koch", "Bauer", "Schneider", "Fischer", "Richter"], Role.CONFIDENTIAL),  # also trades
+        (["Wolf", "Fuchs", "Vogel", "Hahn"], Role.CONFIDENTIAL),
+        (["Paris", "Charlotte", "Victoria", "Sofia"], Role.CONFIDENTIAL),
+        (["Ford", "Opel", "Ferrari", "Fiat"], Role.CONFIDENTIAL),
+        (["Christian", "Muslim", "Jewish"], Role.CONFIDENTIAL),
+    ],
+)  # fmt: skip
+def test_names_of_people_under_a_name_that_says_nothing(names: list[str], expected: Role) -> None:
+    assert role("v", mixed((names * 40)[:120], 7)) == expected
+
+
+BIRTHS = [(1940 + i % 60, i % 12 + 1, i * 7 % 28 + 1) for i in mixed([*range(120)], 8)]
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("ym", [100 * year + month for year, month, _ in BIRTHS], "nominal"),
+        ("gebym", [100 * year + month for year, month, _ in BIRTHS], "nominal"),
+        ("dob", [10_000 * year + 100 * month + day for year, month, day in BIRTHS], "nominal"),
+        ("v", [f"{year}{month:02}{day:02}" for year, month, day in BIRTHS], "nominal"),
+        ("v", [f"{MONTHS[month - 1]} {year}" for year, month, _ in BIRTHS], "nominal"),
+        *((name, [i % 12 + 1 for i in range(120)], "nominal") for name in ("month", "bmonth", "gebmonat", "mob")),
+        *((name, [i % 13 + 1 for i in range(120)], "nominal") for name in ("AGEG5YR", "agegrp", "altersgruppe")),
+        ("yob", [year for year, _, _ in BIRTHS], "continuous"),
+    ],
+)
+def test_births_and_ages_are_quasi_identifiers(name: str, values: list[Any], kind: str) -> None:
+    table = pa.table({name: mixed(values, 9), "sex": SEXES, "city": mixed(FEW, 6), "dose": AMOUNTS})
+    column = kinfold.profile(table).columns[0]
+    assert (column.role, column.kind) == (Role.QUASI, kind), column.reason
+
+
+FULL_CODES = mixed([*range(120)], 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("v", [f"SW{1 + i % 9} {i % 8 + 1}{'ABCDEF'[i % 6]}{'LNPQRST'[i % 7]}" for i in FULL_CODES], Role.QUASI),
+        ("pc", [f"{10_000 + 371 * i}-{1000 + 7 * i}" for i in FULL_CODES], Role.QUASI),
+        ("case_no", [f"{10_000 + 371 * i}-{1000 + 7 * i}" for i in FULL_CODES], Role.IDENTIFIER),
+        ("HRSWORK", mixed([5 + i % 55 for i in range(120)], 11), Role.CONFIDENTIAL),
+        ("PHYSHLTH", mixed([*range(31)] * 2 + [88] * 40 + [77] * 9 + [99] * 9, 12), Role.CONFIDENTIAL),
+        ("phq9", mixed([i % 28 for i in range(120)], 13), Role.CONFIDENTIAL),
+        ("gad7", mixed([i % 22 for i in range(120)], 13), Role.CONFIDENTIAL),
+        ("audit", mixed([i % 41 for i in range(120)], 13), Role.CONFIDENTIAL),
+        ("logpopul", mixed([round(float(np.log(1000 + 900 * (i % 9))), 4) for i in range(120)], 14), Role.QUASI),
+    ],
+)
+def test_columns_that_are_useful_are_not_removed(name: str, values: list[Any], expected: Role) -> None:
+    assert role(name, values) == expected
+
+
 @pytest.mark.parametrize("written", [int, float])
 def test_few_whole_numbers_are_codes_however_they_are_written(written: type) -> None:
     table = pa.table({"v": [written(i % 7) for i in range(140)], "age": AGES + AGES[:20]})

@@ -2,7 +2,8 @@
 
 ages and years    bands, each at least twice as wide as the one below; the oldest in one open band
 amounts           bands of a round width
-dates             month, quarter, year; dates of birth: month, year, decade, 20 and 40 years
+dates             month, quarter, year; dates of birth: month, year, decade, 20 and 40 years;
+                  months of birth with a name, Jan 1950: year, decade
 post codes        one character fewer at each level; so are codes of digits and of one length
 scales            neighbours merged
 diagnoses         category, block, chapter
@@ -12,6 +13,7 @@ other codes       rare values merged
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import floor, log10
@@ -77,6 +79,8 @@ def _propose_table(shape: Shape, stats: ValueStats, hints: frozenset[Hint]) -> P
         return _propose_rows("by category and chapter of ICD-10", group_by_diagnosis(list(counts)))
     if stats.distinct <= MAX_UNGROUPED_VALUES:
         return None
+    if Hint.BIRTH in hints and all(re.search(r"\b[12][0-9]{3}$", value) for value in counts):
+        return _propose_rows("by year and decade", [(value, value[-4:], f"{value[-4:-1]}0s") for value in counts])
     countries = Hint.COUNTRY in hints or all(len(value) > 3 and not value.isdigit() for value in counts)
     regions = _propose_rows("by part of the world", group_by_country(counts)) if countries else None
     if regions is None and shape is Shape.MANY_CODES and _have_one_length(stats.values):

@@ -62,7 +62,7 @@ MIN_AMOUNT_RATIO = 3.0  # of a code to the largest other number; below, it may b
 MAX_AGE = 120
 MAX_GRADES = 7  # different numbers that may be grades: -1, 0 and 1
 SIGNED_NAMES = (
-    "temp* temperatur* change* diff* delta* balance* saldo* veranderung* variacion* variation* z score* scale*"
+    "temp* temperatur* change* diff* delta* balance* saldo* veranderung* variacion* variation* z log ln score* scale*"
 )
 ANY_NUMBER = frozenset((Hint.PLACE, Hint.COUNTRY, Hint.NUMBER, Hint.PERSON))  # numbers of regions and people may be any
 NEVER_NEGATIVE = frozenset((Hint.AGE, Hint.FAMILY, Hint.BIRTH, Hint.EDUCATION, Hint.MEASURE, Hint.OFFENCE))

@@ -36,7 +36,7 @@ from kinfold.profiling.roles import (
 )
 from kinfold.profiling.rule_proposals import ProposedRule, propose_rules
 from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, detect_shape, find_coordinates, find_scale, needs_order
-from kinfold.profiling.value_hints import find_value_hints
+from kinfold.profiling.value_hints import are_births, find_value_hints
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.column_names import Hint, find_hints, require_header
 from kinfold.tables.display import Displayable
@@ -163,7 +163,7 @@ def _propose(
     observed: Sequence[RoleProposal], evidence: RowEvidence
 ) -> tuple[list[RoleProposal], People, list[OpenQuestion]]:
     """Return the columns with their roles, whose rows they are, and what the steward has to answer."""
-    single = _remove_coordinates(propose_roles(observed, evidence.determines))
+    single = _remove_by_values(propose_roles(observed, evidence.determines))
     people = find_people(single, RowComparison(single, evidence), choose_k(evidence.sample.table_rows))
     placed = assign_roles(single, people.keys)
     columns = _treat_dependent(placed, people, evidence)
@@ -174,15 +174,19 @@ def _propose(
     return columns, people, questions
 
 
-def _remove_coordinates(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
-    """Return columns that are recognized as coordinates by their values with the role remove."""
+def _remove_by_values(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
+    """Return columns whose values are coordinates with the role remove, and names of people with their reason."""
     places = {*find_coordinates([(column.column, column.stats) for column in columns if not column.hints])}
-    places -= {column.name for column in columns if column.role is Role.IDENTIFIER}
     reason = "numbers like coordinates: a point on a map can be the home of a person"
-    return [
-        replace(column.with_role(Role.REMOVE, reason), weight=False) if column.name in places else column
-        for column in columns
-    ]
+    result = []
+    for column in columns:
+        if column.role is not Role.IDENTIFIER and column.name in places:
+            result.append(replace(column.with_role(Role.REMOVE, reason), weight=False))
+        elif column.role is Role.IDENTIFIER and Hint.PERSON in column.hints - find_hints(column.name):
+            result.append(column.with_role(Role.IDENTIFIER, "its values are names of people"))
+        else:
+            result.append(column)
+    return result
 
 
 def _ask_about_dependent(
@@ -246,6 +250,8 @@ def _observe_column(engine: Engine, frame: Any, column: Column, stats: ValueStat
         named |= {Hint.MEASURE} if form.unit else set()
     if column.storage is Storage.TEXT:
         named |= find_value_hints(column.name, stats)
+    if not named and column.storage.kind is not Kind.DATE and are_births(stats.values):
+        named |= {Hint.BIRTH}
     order = compute_order_stats(engine, frame, column) if needs_order(column, stats) else None
     return RoleProposal(column, stats, named, detect_shape(column, stats, order, named))
 

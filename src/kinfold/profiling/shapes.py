@@ -117,6 +117,10 @@ MIN_GRID_NUMBER = 10_000
 MAX_GRID_NUMBER = 10_000_000
 MAX_GRID_SPREAD = 1.5  # range of metres that the name calls an axis, as a share of their mean
 MAX_NARROW_SPREAD = 0.35  # and of metres whose name says nothing
+WRITTEN_DATE = re.compile(r"(1[89]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])?")  # 195012, 19501231
+# Full post codes that have a form of their own: ZIP+4, British, Canadian, Dutch.
+FULL_POST_CODE = re.compile(r"[0-9]{5}-[0-9]{4}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}"
+                            r"|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]|[0-9]{4} [A-Z]{2}")  # fmt: skip
 
 
 class Shape(StrEnum):
@@ -225,8 +229,11 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
     detailed = Hint.HEALTH in hints or any(len(value) > 3 for value in stats.values)
     if stats.distinct > 2 and detailed and _matches(stats, ICD10):
         return Shape.DIAGNOSIS
-    if _are_named_post_codes(stats, hints):
+    full = many and hints.isdisjoint(IDENTIFYING_HINTS) and _matches(stats, FULL_POST_CODE)
+    if full or _are_named_post_codes(stats, hints):
         return Shape.POST_CODE
+    if many and _matches(stats, WRITTEN_DATE):
+        return Shape.MANY_CODES
     if is_nearly_unique(stats):
         return Shape.OWN_NUMBER
     if find_scale(stats.values):
@@ -236,7 +243,8 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
         return Shape.POST_CODE
     if not many:
         return Shape.CODE
-    if stats.mean_count <= MAX_ROWS_PER_UNIT and (runs or _matches(stats, NUMBERED_CODE)):
+    numbered = Hint.BIRTH not in hints and _matches(stats, NUMBERED_CODE)  # Jan 1950 is no number
+    if stats.mean_count <= MAX_ROWS_PER_UNIT and (runs or numbered):
         return Shape.SHARED_NUMBER
     return Shape.TEXT if sentences else Shape.MANY_CODES
 
@@ -245,6 +253,8 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
     quantity = bool(hints & QUANTITY_HINTS) and hints.isdisjoint(IDENTIFYING_HINTS)
     if _are_named_post_codes(stats, hints):
         return Shape.POST_CODE
+    if not quantity and stats.distinct > MAX_CODE_VALUES and _matches(stats, WRITTEN_DATE):
+        return Shape.MANY_CODES  # whose average would be no date
     if not quantity and is_nearly_unique(stats) and _looks_assigned(stats, order):
         return Shape.OWN_NUMBER
     if Hint.AGE in hints and _are_possible_ages(stats):

@@ -3,6 +3,8 @@
 words      religions, parties, orientations, offences, ethnic groups, diseases and drugs: see value_words.toml
 forms      blood groups, genotypes, codes of drugs (ATC); chapters of ICD-10, if the name says chapter
 
+names      first names and surnames, capitalized, with or without a title; a part of many values is enough
+
 At least two different words must occur, in at least half of the values that have a meaning. Words that mean other
 things too, such as black and white, count only together with one that does not.
 """
@@ -23,6 +25,12 @@ from kinfold.tables.schema import ValueStats
 MAX_VALUES = 400  # different values of a category; with more, the column is free text or names
 MIN_WORDS = 2
 MIN_SHARE = 0.5  # of the values that mean something
+MIN_NAME_SHARE = 0.2  # of many values: most names of a country are rare
+MANY_NAMES = 20
+MIN_CAPITALIZED = 0.9  # of many names: von Allmen
+TITLES = frozenset(
+    ("dr", "med", "prof", "mr", "mrs", "ms", "herr", "frau", "hr", "fr", "mme", "mlle", "sr", "sra", "dott")
+)
 NEUTRAL_VALUES = frozenset(
     (*MISSING_WORDS, "", "other", "others", "none", "sonstige", "keine", "autre", "otro", "altro")
 )
@@ -35,6 +43,15 @@ FORMS = (
     (Hint.GENETIC, re.compile(r"[ACGT]{2}")),
 )
 
+ALMOST_ALL = 0.95
+LAST_FIRST_BIRTH = 1980  # a table whose first year is later is about events
+MIN_BIRTH_YEARS = 15
+_month = r"(?:0?[1-9]|1[0-2])"
+WRITTEN_MONTH = re.compile(
+    rf"(?P<year>(?:19|20)\d\d)[-/. ]?(?:0[1-9]|1[0-2])(?:[-/. ]?[0-3]\d)?(?:\.0)?"
+    rf"|(?:(?:[0-3]?\d[. -]+)?[^\W\d]{{3,9}}[. -]*|{_month}[./-])(?P<last>(?:19|20)\d\d)"
+)
+
 
 def find_value_hints(name: str, stats: ValueStats) -> frozenset[Hint]:
     """Return what the values of a column of text hint at; `name` is that of the column.
@@ -42,6 +59,8 @@ def find_value_hints(name: str, stats: ValueStats) -> frozenset[Hint]:
     >>> list(find_value_hints("v7", ValueStats(9, 3, values=("Catholic", "Muslim", "none"), counts=(4, 3, 2))))
     [<Hint.BELIEF: 'belief'>]
     """
+    if _are_names(stats.values):
+        return frozenset({Hint.PERSON})
     if not 2 <= stats.distinct <= MAX_VALUES:
         return frozenset()
     if mentions(name, "chapter* kapitel* chapitre* capitulo* capitolo*") and all(
@@ -49,19 +68,43 @@ def find_value_hints(name: str, stats: ValueStats) -> frozenset[Hint]:
     ):
         return frozenset({Hint.HEALTH})
     values = [plain for value in stats.values if (plain := _simplify(value)) not in NEUTRAL_VALUES]
-    hints = {Hint(topic) for topic in _load_words() if _are_about(topic, values)}
+    hints = {Hint(topic) for topic in _load_words() if topic != Hint.PERSON and _are_about(topic, values)}
     return frozenset(hints | {hint for hint, form in FORMS if _have_form(stats.values, form)})
+
+
+def are_births(values: Sequence[str]) -> bool:
+    """Whether values are months or days, in digits or with the name of a month, over the years of people's births.
+
+    >>> are_births(["195001", "19761224"]), are_births(["Jan 1950", "Dec 2003"]), are_births(["201901", "202212"])
+    (True, True, False)
+    """
+    matches = [match for value in values if (match := WRITTEN_MONTH.fullmatch(value.strip()))]
+    if len(matches) < max(2, ALMOST_ALL * len(values)):
+        return False
+    years = [int(match["year"] or match["last"]) for match in matches]
+    return min(years) <= LAST_FIRST_BIRTH and max(years) - min(years) >= MIN_BIRTH_YEARS
 
 
 def _have_form(values: Sequence[str], form: re.Pattern[str]) -> bool:
     return len(values) > 2 and all(form.fullmatch(value.strip()) for value in values)
 
 
-def _are_about(topic: str, values: Sequence[str]) -> bool:
+def _are_names(values: Sequence[str]) -> bool:
+    """Whether enough values without digits are frequent names of people; many values are also capitalized."""
+    written = [value.strip() for value in values if _simplify(value) not in NEUTRAL_VALUES]
+    many = len(written) > MANY_NAMES
+    capitalized = sum(value[0].isupper() for value in written)
+    if any(map(str.isdigit, "".join(written))) or (many and capitalized < MIN_CAPITALIZED * len(written)):
+        return False
+    parts = ([word for word in re.split(r"[\s.,]+", _simplify(value)) if word not in TITLES] for value in written)
+    return _are_about(Hint.PERSON, [words[0] for words in parts if words], MIN_NAME_SHARE if many else MIN_SHARE)
+
+
+def _are_about(topic: str, values: Sequence[str], share: float = MIN_SHARE) -> bool:
     words, shared = _load_words()[topic]
     own = {value for value in values if words.search(value)}
     both = own | {value for value in values if value in shared}
-    return bool(own) and len(both) >= MIN_WORDS and len(both) >= MIN_SHARE * len(values)
+    return bool(own) and len(both) >= MIN_WORDS and len(both) >= share * len(values)
 
 
 def _simplify(value: str) -> str:
