@@ -230,7 +230,7 @@ def _find_doubt(code: float, own: _Numbers, rest: _Numbers, shared: Set[float]) 
         return ""
     if _is_below_zero(code, own, rest) and not _is_frequent(code, own, rest):
         never = bool(own.hints & NEVER_NEGATIVE) and not own.signed
-        return "" if code in shared else "it is negative, but next to zero" if never else None
+        return "" if code in shared else "-1 is the only negative value" if never else None
     common = code in shared
     if not _stands_apart(code, own, rest) or (own.count(code) < MIN_REPEATS and not common):
         return None
