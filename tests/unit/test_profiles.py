@@ -136,6 +136,7 @@ def test_coordinates_by_their_name(name: str, values: list[float]) -> None:
         ({"x": SCORES, "y": draw(0, 1, 6, 1)}, False),
         ({"x": draw(50, 9, 1), "y": draw(20, 3, 1, 1)}, False),
         ({"laenge": draw(54, 3, 1)}, False),
+        ({"f1": draw(50, 3, 15), "f2": draw(0, 1, 15)}, False),
         ({"p1": METRES}, False),  # one column of large numbers is no place
         ({"p1": draw(3000, 800, 2), "p2": draw(45_000, 9000, 2, 1)}, False),
         ({"price": METRES, "rent": draw(1_247_000, 4000, 1, 1)}, False),

@@ -109,10 +109,10 @@ NUMBERED_CODE = re.compile(r"[^\W\d_]{0,4}[-_ ]?[0-9]{3,}[-_ ]?[^\W\d_]?")  # P0
 POST_CODE = re.compile(r"[0-9]{4,6}|[0-9]{3}-[0-9]{4}|[0-9]{5}-[0-9]{3,4}|[0-9]{4} ?[A-Z]{2}|[0-9]{2}-[0-9]{3}"
                        r"|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]")  # fmt: skip
 
-GRID_WORDS = "x y e n east north este norte est nord ost rechts hoch"  # axes of a grid, if the numbers are large
+GRID_WORDS = "x y e n east north este norte nord ost rechts hoch"  # axes of a grid, if the numbers are large
 DEGREE_WORDS = "laenge lange breite long longitud"  # also lengths, which have fewer decimals
 MIN_DEGREE_DECIMALS = 4  # 11 metres
-MAX_DEGREE_DECIMALS = 8  # of a latitude without a longitude; numbers that a program computes have more
+MAX_DEGREE_DECIMALS = 8  # numbers that a program computes have more
 MIN_GRID_NUMBER = 10_000
 MAX_GRID_NUMBER = 10_000_000
 MAX_GRID_SPREAD = 1.5  # range of metres that the name calls an axis, as a share of their mean
@@ -206,7 +206,8 @@ def _are_degrees(column: Column, stats: ValueStats, limit: float) -> bool:
 def _are_latitudes(column: Column, stats: ValueStats) -> bool:
     """Whether degrees are of one part of a hemisphere where people live, or of the world."""
     north, south = stats.low >= 10 and stats.high <= 72, stats.low >= -60 and stats.high <= -10
-    part = (north or south) and stats.high - stats.low <= 30
+    computed = (column.decimals or MAX_DEGREE_DECIMALS + 1) > MAX_DEGREE_DECIMALS  # as are many other numbers
+    part = (north or south) and stats.high - stats.low <= (0.2 * abs(stats.mean) if computed else 30)
     return _are_degrees(column, stats, 90) and (part or (stats.low < -20 and stats.high > 20))
 
 
