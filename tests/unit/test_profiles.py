@@ -74,7 +74,7 @@ def test_names_that_say_nothing(name: str) -> None:
 @pytest.mark.parametrize(
     "unknown",
     [
-        {"n": ["Maier", "Schulz", "Weber", "Koch", "Bauer", "Wolf"], "v": ["Anna", "Ben", "Carla", "David"]},
+        {"n": ["Koch", "Bauer", "Wolf", "Fuchs", "Vogel", "Hahn"], "v": ["Ahorn", "Birke", "Esche", "Linde"]},
         {"x1": list(range(1, 13))},
         {"v17": ["a"] * 59 + ["b"]},
     ],
@@ -156,10 +156,10 @@ def test_coordinates_by_their_values(columns: dict[str, list[float]], removed: b
         (["García", "López", "Ruiz", "Sanz"], Role.IDENTIFIER),
         (["Smith", "Jones", *(f"{first}{rest}" for first in "BCDFGHKLMNPRST" for rest in ("arrow", "ellby"))] * 2 +
          ["Evans", "Hughes", "Patel", "Nguyen", "Murphy", "Campbell"], Role.IDENTIFIER),
-        (["Koch", "Bauer", "Schneider", "Fischer", "Richter"], Role.CONFIDENTIAL),  # also trades
-        (["Wolf", "Fuchs", "Vogel", "Hahn"], Role.CONFIDENTIAL),
-        (["Paris", "Charlotte", "Victoria", "Sofia"], Role.CONFIDENTIAL),
-        (["Ford", "Opel", "Ferrari", "Fiat"], Role.CONFIDENTIAL),
+        (["Koch", "Bauer", "Schneider", "Fischer", "Richter"], Role.OTHER),  # also trades: a question
+        (["Wolf", "Fuchs", "Vogel", "Hahn"], Role.OTHER),
+        (["Paris", "Charlotte", "Victoria", "Sofia"], Role.OTHER),
+        (["Ford", "Opel", "Ferrari", "Fiat"], Role.OTHER),
         (["Christian", "Muslim", "Jewish"], Role.CONFIDENTIAL),
     ],
 )  # fmt: skip
