@@ -47,7 +47,7 @@ Change: TypeAlias = tuple[ChangeKind, str, Mapping[KeyPath, Any]]  # what change
 
 
 @dataclass(frozen=True)
-class Trial:
+class PolicyTrial:
     """A changed policy, and what it loses on the sample, or why it is not possible."""
 
     kind: ChangeKind
@@ -71,7 +71,7 @@ class Advice:
     overall: float
     others: float | None
     by_column: Mapping[str, float]  # the most expensive quasi-identifier first
-    trials: tuple[Trial, ...]
+    trials: tuple[PolicyTrial, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -149,7 +149,9 @@ def _shorten(task: Task, method: Declaration) -> Task:
     return replace(task, policy=replace(task.policy, request=request))
 
 
-def _run_trials(sample: _Sample, policy: Policy, lost: Mapping[str, float], progress: Progress) -> Iterator[Trial]:
+def _run_trials(
+    sample: _Sample, policy: Policy, lost: Mapping[str, float], progress: Progress
+) -> Iterator[PolicyTrial]:
     """Yield what each change of the policy loses; one that cannot be met is a trial too."""
     costliest = max(lost, key=lost.__getitem__)
     changes = [*_change_levels(policy), *_change_column(sample, policy, costliest)]
@@ -159,10 +161,10 @@ def _run_trials(sample: _Sample, policy: Policy, lost: Mapping[str, float], prog
         try:
             changed = Policy.parse(override_keys(values, keys)) if keys else policy
             loss = _average(sample.measure(changed) if keys else lost, costliest)
-            yield Trial(kind, change, *loss)
+            yield PolicyTrial(kind, change, *loss)
         except KinfoldError as error:
             what = error.problems[0].what if kind != "coarsen" else "it does not fit the policy"  # may name a value
-            yield Trial(kind, change, None, None, what)
+            yield PolicyTrial(kind, change, None, None, what)
     progress(len(changes), len(changes))
 
 
