@@ -299,8 +299,9 @@ def print_advice(advice: Advice) -> None:
     parts = [f"{escape_unprintable(name)} {format_share(value)}" for name, value in advice.by_column.items()]
     out.print(Text(f"  information lost: {format_share(advice.overall)} ({', '.join(parts[:MAX_COLUMNS_IN_LINE])})"))
     costliest, share = next(iter(advice.by_column.items()))
+    lose = "it will lose" if whole else "in the sample it loses"
     others = "" if advice.others is None else f"; the other columns lose {format_share(advice.others)}"
-    out.print(Text(f"  {escape_unprintable(costliest)} costs most: it will lose {format_share(share)}{others}"))
+    out.print(Text(f"  {escape_unprintable(costliest)} costs most: {lose} {format_share(share)}{others}"))
     out.print()
     table = make_table("change", right=["lost", "lost by the others"])
     for trial in advice.trials:

@@ -35,7 +35,8 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import sample_positions
 from kinfold.tables.schema import Kind, Role
 
-SAMPLE_RECORDS = 2_000  # a trial takes about a second
+SAMPLE_RECORDS = 3_000  # a trial takes about a second
+MAX_MAPPED_VALUES = 1_000  # a map of more values takes longer than the other trials
 COMPARED_K = (3, 5, 10)
 FIRST_T = 0.2  # tried if the policy has no t
 INTERVALS = 10  # of a coarser column of numbers, about
@@ -179,8 +180,15 @@ def _change_levels(policy: Policy) -> Iterator[Change]:
         yield "t", f"t = {FIRST_T:g}", {("privacy", "t"): FIRST_T}
     for factor in (0.5, 2) if levels else ():
         changed = {key: min(1.0, level * factor) for key, level in levels.items()}
-        parts = [f"t = {t:g}" + (f" for {key[1]}" if key[0] == "columns" else "") for key, t in changed.items()]
-        yield "t", ", ".join(parts), changed
+        yield "t", ", ".join(_describe_levels(changed)), changed
+
+
+def _describe_levels(levels: Mapping[KeyPath, float]) -> Iterator[str]:
+    """Yield each level of t with the columns that have it as their own."""
+    for t in dict.fromkeys(levels.values()):
+        names = [key[1] for key, level in levels.items() if level == t and key[0] == "columns"]
+        everywhere = levels.get(("privacy", "t")) == t
+        yield f"t = {t:g}" + ("" if everywhere else f" for {', '.join(names)}")
 
 
 def _change_column(sample: _Sample, policy: Policy, name: str) -> Iterator[Change]:
@@ -189,7 +197,8 @@ def _change_column(sample: _Sample, policy: Policy, name: str) -> Iterator[Chang
     attribute = next(each for each in table.attributes if each.bound.name == name)
     request = attribute.bound.request
     if isinstance(attribute, CategoricalAttribute):
-        if request.hierarchy is not None and request.hierarchy.mask is not None and request.map is None:
+        masked = request.hierarchy is not None and request.hierarchy.mask is not None and request.map is None
+        if masked and len(attribute.texts) <= MAX_MAPPED_VALUES:
             coarser = {text: text[:-1] + "*" for text in attribute.texts[:-1] if text}
             yield "coarsen", f"{name} without its last character", {("columns", name, "map"): coarser}
     elif attribute.bound.kind is Kind.CONTINUOUS and request.round_to is None:
