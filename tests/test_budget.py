@@ -17,7 +17,7 @@ MODULES = read_modules()
 BUDGET = {
     "top": (7, 1_420),
     "cli": (9, 2_080),
-    "comparison": (3, 640),
+    "comparison": (4, 860),
     "convert": (6, 1_200),
     "demo": (1, 140),
     "disk": (3, 545),

@@ -60,6 +60,7 @@ RequiredPolicyFile = Annotated[Path, typer.Option("--policy", help="Policy file 
 Settings = _make_option(list[str], "Set a key of the policy, as in method.refine=5; repeatable.", "--set")
 Answers = _make_option(list[str], "Answer to a question of the policy: unit=none", "--answer")
 AcceptProposal = _make_flag("--accept-proposal", "Take the proposal of every open question; the certificate says so.")
+DryRun = _make_flag("--dry-run", "Write nothing; print what a release would cost, from a sample.")
 ShowValues = _make_flag("--show-values", "Name categories in error messages and in the distribution shift.")
 Json = _make_flag("--json", "Print one JSON object and nothing else.")
 IntoTable = _make_option(str, "Also write the release to this table of a database.")

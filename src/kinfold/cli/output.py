@@ -17,6 +17,7 @@ from kinfold.release.report.wording import NO_VALUE, describe_shift, format_perc
 
 if TYPE_CHECKING:
     from kinfold.comparison import Comparison
+    from kinfold.comparison.advice import Advice
     from kinfold.comparison.difference import Difference
     from kinfold.convert import Conversion
     from kinfold.measures.measurement import Measures
@@ -284,6 +285,34 @@ def print_comparison(comparison: Comparison, folder: Path) -> None:
     out.print()
     out.print(comparison.advice())
     out.print(f"  {folder / 'comparison.html'}")
+
+
+def print_advice(advice: Advice) -> None:
+    """Print the method and its time, the most expensive column, and what other settings would lose."""
+    seconds = f"about {advice.seconds:,.0f} s" if advice.seconds >= 1 else "less than 1 s"
+    seconds += " and refinement" if advice.refined else ""
+    out.print(f"  method: {advice.method} ({advice.reason})", soft_wrap=True)
+    out.print(f"  expected time: {seconds}, in addition to reading ({advice.read_seconds:.1f} s) and checks")
+    records, whole = plural(advice.records, "record"), advice.sampled == advice.records
+    sample = f"a sample of {advice.sampled:,} of {records}; the whole table usually loses less"
+    out.print(f"  tried on {f'all {records}' if whole else sample}")
+    parts = [f"{escape_unprintable(name)} {format_share(value)}" for name, value in advice.by_column.items()]
+    out.print(Text(f"  information lost: {format_share(advice.overall)} ({', '.join(parts[:MAX_COLUMNS_IN_LINE])})"))
+    costliest, share = next(iter(advice.by_column.items()))
+    lose = "it will lose" if whole else "in the sample it loses"
+    others = "" if advice.others is None else f"; the other columns lose {format_share(advice.others)}"
+    out.print(Text(f"  {escape_unprintable(costliest)} costs most: {lose} {format_share(share)}{others}"))
+    out.print()
+    table = make_table("change", right=["lost", "lost by the others"])
+    for trial in advice.trials:
+        shares = (NO_VALUE if value is None else format_share(value) for value in (trial.overall, trial.others))
+        table.add_row(Text(escape_unprintable(trial.change)), *shares)
+    out.print(table)
+    for trial in advice.trials:
+        if trial.failure:
+            failure = escape_unprintable(f"not possible: {trial.change}: {trial.failure}")
+            out.print(Text(failure, style="yellow"))
+    out.print("nothing was written")
 
 
 def print_difference(difference: Difference, *, every: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from kinfold.cli.options import (
     AcceptProposal,
     Answers,
     Data,
+    DryRun,
     IntoTable,
     Json,
     LossMeasure,
@@ -49,7 +50,9 @@ PRIVACY_OPTIONS = {  # keys that the measures depend on
 @add_options(roles=ROLE_OPTIONS, keys=KEY_OPTIONS)
 def anonymize(
     data: Data,
-    out_: Annotated[Path, typer.Option("--out", help="Folder of the release.", show_default=False)],
+    out_: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the release; not needed with --dry-run.", show_default=False)
+    ] = None,
     policy: PolicyFile = None,
     settings: Settings = None,
     answers: Answers = None,
@@ -60,6 +63,7 @@ def anonymize(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a stopped run of a table that is cut into blocks.")
     ] = False,
+    dry_run: DryRun = False,
     show_values: ShowValues = False,
     json: Json = False,
     *,
@@ -76,6 +80,8 @@ def anonymize(
 
     `kinfold anonymize 'sqlite:///clinic.db?table=patients' --policy policy.toml --out release
     --into 'sqlite:///research.db?table=patients'`
+
+    `kinfold anonymize patients.csv --policy policy.toml --dry-run`
     """
     from kinfold.disk.checkpoints import CheckpointFolder
     from kinfold.pipeline import anonymize as run
@@ -88,10 +94,17 @@ def anonymize(
         request = build_policy(policy, roles, {**keys, **order, **source}, settings)
         request = request.answer(parse_answers(answers), accept_proposal=accept_proposal)
         request.review.require_answers()
-        check_target_folder(out_, force=force)
+        if out_ is not None:
+            check_target_folder(out_, force=force)
+        elif not dry_run:
+            fix = "add --out DIR, or --dry-run to see what a release would cost"
+            raise PolicyError("the release has no folder", fix=fix)
         table = parse_table_address(into) if into is not None else None
         if table is not None:
             check_target(table, force=force)
+        if out_ is None or dry_run:
+            _advise(data, request, bar, json=json)
+            return
         final = (DataError, Unreachable, VerifyError)  # after these a run has nothing to resume
         with CheckpointFolder(out_, resume=resume, final=final) as saved:
             release = run(data, request, progress=bar, ask=ask_for_attribute if ask else None, saved=saved)
@@ -102,6 +115,18 @@ def anonymize(
             print_json({**summary, "folder": str(out_)} | ({"table": str(table)} if table else {}))
         else:
             output.print_release(release, out_, table, show_values=show_values)
+
+
+def _advise(data: Any, request: Policy, bar: ProgressBar, *, json: bool) -> None:
+    """Print what a release would cost."""
+    from kinfold.comparison.advice import advise
+
+    advice = advise(data, request, partial(bar, "trying"))
+    bar.end()
+    if json:
+        print_json(advice.to_dict())
+    else:
+        output.print_advice(advice)
 
 
 @add_options()

@@ -48,18 +48,14 @@ EQUAL_RECORDS_NOTE = (
 
 def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that replaces values by coarser, true statements."""
-    by_record = method.by_record and task.policy.rows <= MAX_SEPARATE_RECORDS
-    _check_request(task, task.attributes if by_record else task.tuples.attributes, method)
-    rows = _read_records(task) if by_record else _read_tuples(task)
+    by_record, rows = _read_domain(task, method)
     records = rows.domain.records
     if records < task.k:
         what = f"k is {task.k}, but there are only {plural(records, 'record')}"
         raise Unreachable(what, fix="lower k, or add records")
     task.may_suppress(records)  # or raise, before the search
-    module = load_method(method)
-    refinement = task.method.refinement_limits[1] if task.method.refinement_limits else None
-    seconds = module.estimate_seconds(rows.domain) if refinement is None else refinement
-    result: SearchResult = module.run(announce_duration(task, method, seconds), rows.domain)
+    announced = announce_duration(task, method, _estimate_seconds(method, task, rows.domain))
+    result: SearchResult = load_method(method).run(announced, rows.domain)
     suppressed = result.generalization.records_suppressed
     task.may_suppress(records - suppressed)
     classes, class_of_tuple = result.generalization.one_row_per_class()
@@ -75,6 +71,23 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     replaced = {a.bound.name: _replace_column(a, columns[a.bound.name], classes) for a in rows.attributes}
     recoding = Recoding(labels, task.treat_columns(replaced), None if by_record else task.tuples.frame)
     return Plan(recoding, method.name, reason, tuple(notes), steps=result.steps, belief=result.belief)
+
+
+def estimate_generalization_seconds(method: Declaration, task: Task) -> float:
+    """Estimate how many seconds the search takes; raise if the method cannot do what the policy requests."""
+    return _estimate_seconds(method, task, _read_domain(task, method)[1].domain)
+
+
+def _estimate_seconds(method: Declaration, task: Task, domain: Domain) -> float:
+    refinement = task.method.refinement_limits[1] if task.method.refinement_limits else None
+    return float(load_method(method).estimate_seconds(domain)) if refinement is None else refinement
+
+
+def _read_domain(task: Task, method: Declaration) -> tuple[bool, _DomainRows]:
+    """Return whether equal records are treated separately, and the rows of the domain."""
+    by_record = method.by_record and task.policy.rows <= MAX_SEPARATE_RECORDS
+    _check_request(task, task.attributes if by_record else task.tuples.attributes, method)
+    return by_record, _read_records(task) if by_record else _read_tuples(task)
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,9 +112,14 @@ class DuckDB:
         return self._schemas[frame.table]
 
     def remember_schema(self, frame: Frame, schema: Schema) -> Frame:
-        """Give some rows of a table the schema of the whole table, and return them."""
-        rows = self._db.count(frame.table)
-        columns = [replace(c, rows=rows, nulls=min(c.nulls, rows)) for c in schema if c.name in frame.names]
+        """Give some rows of a table the schema of the whole table, with their own counts, and return them."""
+        counts = ", ".join(f"count({name})" for name in frame.columns)
+        rows, *filled = self._db.row(f"SELECT count(*), {counts} FROM {frame.table}")
+        columns = []
+        for c in (column for column in schema if column.name in frame.names):
+            values = filled[frame.names.index(c.name)]
+            numbers = values if c.numbers == c.rows - c.nulls else min(c.numbers, values)
+            columns.append(replace(c, rows=rows, nulls=rows - values, numbers=numbers))
         self._schemas[frame.table] = Schema.from_columns(columns, rows)
         return frame
 
