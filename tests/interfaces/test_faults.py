@@ -199,9 +199,9 @@ def test_a_source_that_changes_while_it_is_read(desk: Path, encoding: str) -> No
     before = content(desk / "out")
     growing = (
         "from kinfold.tables.readers import reading; load = reading._load_csv\n"
-        "def changed(*args):\n"
+        "def changed(*args, **form):\n"
         f"    open({str(desk / 'table.csv')!r}, 'a').write('p,30,10001,b\\n')\n"
-        "    return load(*args)\n"
+        "    return load(*args, **form)\n"
         "reading._load_csv = changed"
     )
     with ending(anonymize(desk, before=growing)) as command:

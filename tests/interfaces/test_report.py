@@ -262,7 +262,7 @@ def test_a_page_without_anything_says_so() -> None:
     [Shares((), ()), Bins((), ()), Bins((1.0,), ()), Bins((1.0, 2.0), (0,)), Shares((), (), missing=7), None],
 )
 def test_a_column_without_values_has_no_chart(spread: Bins | Shares | None) -> None:
-    column = ColumnFacts("x", "other", "nominal", False, "", spread)
+    column = ColumnFacts("x", "other", "nominal", False, "removed" if spread is None else "", spread)
     html = one(column, class_sizes=())
     assert ("No values to show." in html) is (spread is not None)  # a removed column has none to show
     assert "<svg" not in html

@@ -26,7 +26,7 @@ UNCHANGED = "stopped; nothing was changed"
 IN_PLACE = "stopped; the new release is in place at '{}'"
 
 READING = BUSY + "from kinfold.tables.duckdb.engine import DuckDB; DuckDB.schema = lambda *_: busy({!r})"
-WRITTEN = BUSY + "from kinfold.cli import output; output.print_release = lambda *_: busy({!r})"
+WRITTEN = BUSY + "from kinfold.cli import output; output.print_release = lambda *_, **__: busy({!r})"
 
 
 @pytest.fixture(scope="module")

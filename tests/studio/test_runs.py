@@ -69,6 +69,7 @@ def test_a_table_of_households_goes_the_whole_way(made: Studio, tmp_path: Path) 
     visitor.post("/api/decision", {"set": {f"columns.{name}.role": role for name, role in roles.items()}})
     visitor.post("/api/decision", {"set": {"columns.income.missing": "separate", "columns.income.type": "continuous"}})
     visitor.post("/api/decision", {"set": {"privacy.k": 3, "privacy.unit": "household", "method.name": "mdav"}})
+    visitor.post("/api/decision", {"set": {"review.codes.answer": "yes"}})
     visitor.post("/api/hierarchy?column=region", {"merge": ["N", "S"], "name": "pole", "level": 1}, method="PUT")
     assert visitor.get("/api/check")["problems"] == []
     done = visitor.run()

@@ -99,6 +99,7 @@ def _make_sender() -> EventSender:
 def load_modules() -> list[str]:
     """Load the modules that jobs need; return the kernels that are not compiled for this machine."""
     from kinfold.pipeline import load_kernels, open_engine
+    from kinfold.release import dictionary  # noqa: F401
     from kinfold.release.report.chart import load_renderer
     from kinfold.studio import refusals, table_jobs  # noqa: F401
 

@@ -81,7 +81,7 @@ def find_dialect(path: Path, form: SourceForm, name: str) -> Dialect:
         raise DataError(what, fix=f"use --separator {SEPARATOR_NAMES.get(detected, repr(detected))}, or leave it out")
     if form.header == 0:
         return Dialect(encoding, separator, number_columns(len(header)), blank, form.lines_above, has_header=False)
-    if form.header is None and not form.skip:
+    if form.declared and form.header is None and not form.skip:  # the header of a release is its first line
         check_layout(_number_lines(text, separator), name, "line")
     lines = rows.line_num  # of the text, with the header
     sample = _sample_rows(rows, cut=len(head) == SAMPLE_BYTES)

@@ -24,10 +24,11 @@ from kinfold.tables.duckdb.columns import MISSING_WORDS, NUMBER_LIKE_PATTERN
 ROW_NAMES = "row_names"
 SAMPLED_LINES = 200  # at the start of a file, in which the layout is detected
 MAX_LINES_ABOVE = 50  # that do not belong to the table
-MIN_RECORDS = 3  # below a line of units: with fewer, a record may look like one
+MIN_RECORDS = 6  # below a line of units: with fewer, a record may look like one
 MOSTLY = 0.8  # share of the columns that a header names, and of the numbers in a column of numbers
 NUMBER = re.compile(NUMBER_LIKE_PATTERN)
 DIGITAL = re.compile(r"[+-]?[$\u20ac\u00a3]? ?[.,]?[0-9]")  # the start of a number, a date or an amount
+NO_UNITS = frozenset((*MISSING_WORDS, "*"))  # a released record may be all stars
 BRACKETS = re.compile(r"\[.*\]|\(.*\)")
 
 
@@ -103,7 +104,7 @@ def _is_units(fields: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     columns = [[row[at].strip() for row in below if len(row) > at and row[at].strip()] for at in range(len(fields))]
     numeric = [at for at, values in enumerate(columns) if values and _count_digital(values) >= MOSTLY * len(values)]
     filled = [cell for at in numeric if (cell := fields[at].strip())]
-    if not filled or _count_digital(filled) or any(cell.casefold() in MISSING_WORDS for cell in filled):
+    if not filled or _count_digital(filled) or any(cell.casefold() in NO_UNITS for cell in filled):
         return False
     bracketed = all(BRACKETS.fullmatch(field.strip()) for field in fields if field.strip())
     repeated = any(fields[at].strip() in values for at, values in enumerate(columns) if fields[at].strip())
