@@ -97,7 +97,7 @@ class _Numbers:
 
     @property
     def span(self) -> float:
-        return float(self.values[-1] - self.values[0])
+        return float(self.values[-1]) - float(self.values[0])  # Python numbers overflow without a warning
 
     def is_inside(self, code: float) -> bool:
         return bool(self.values[0] <= code <= self.values[-1])
@@ -198,7 +198,7 @@ def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
     present = [float(value) for value in own.values if value in CODES]
     nines = any(value % 10 == 9 for value in present)
     highest = max((value for value in own.values if value not in CODES), default=0.0)
-    allowed = {code for code in NEEDS_NINES if nines or code >= MIN_REPDIGIT_RATIO * highest}
+    allowed = {code for code in NEEDS_NINES if nines or code / MIN_REPDIGIT_RATIO >= highest}
     codes = [code for code in present if code in allowed or code not in NEEDS_NINES]
     rest = own.without(codes)
     if len(rest.values) >= MIN_OTHERS:  # a fraction next to the others is a value: 99.9 of percentages, 9.99 of prices
