@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import kinfold
 from command import run
 from kinfold.measures import structure
-from kinfold.tables.relations import Relation, SampledColumn, find_relations
+from kinfold.tables.relations import SampledColumn, find_relations
 
 TOWNS = {"Bern": "b3", "Chur": "c7", "Genf": "g1", "Thun": "t3"}
 QUASI = ("age", "admission", "discharge", "stay", "town", "area", "alive", "cause")
@@ -114,8 +115,25 @@ def test_sums_of_numbers_and_equal_columns_are_found() -> None:
     named = {"a": a, "b of c": b, "total": a + b, "again": a}
     columns = [SampledColumn.from_numbers(name, numbers, dates=False) for name, numbers in named.items()]
     found = find_relations(columns, ["total", "again"])
-    assert Relation("sum", ("total", "a", "b of c"), "total = a + `b of c`") in found
-    assert Relation("order", ("a", "again"), "a = again") in found
+    assert ("sum", ("total", "a", "b of c"), "total = a + `b of c`", 199) in [
+        (each.kind, each.columns, each.check, each.rows) for each in found
+    ]
+    assert ("order", ("a", "again"), "a = again") in [(each.kind, each.columns, each.check) for each in found]
+
+
+@pytest.mark.parametrize("mistakes", [0, 3, 30])
+def test_a_rule_with_few_mistakes_is_found_with_its_support_and_one_with_many_is_not(mistakes: int) -> None:
+    rows = stays(1000).astype({"alive": object})
+    rows.loc[: mistakes - 1, "area"] = ["b3" if each != "Bern" else "c7" for each in rows.town[:mistakes]]
+    rows.loc[rows.index[rows.alive == "yes"][:mistakes], "cause"] = "fall"
+    columns = [SampledColumn.from_texts(name, pa.array(rows[name])) for name in ("town", "area", "alive", "cause")]
+    found = {each.check: each for each in find_relations(columns, ["town", "alive"])}
+    checks = ["area <-> town", 'alive = "yes" implies cause is missing']
+    assert [check in found for check in checks] == [mistakes < 30] * 2
+    if mistakes < 30:
+        alive = int((rows.alive == "yes").sum())
+        assert [found[check].rows for check in checks] == [1000, alive]
+        assert [round((1 - found[each].share) * found[each].rows) for each in checks] == [mistakes, mistakes]
 
 
 def test_the_command_and_the_internal_page_say_what_breaks_and_only_the_page_names_values(tmp_path: Path) -> None:

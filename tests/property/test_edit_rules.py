@@ -71,6 +71,7 @@ def test_any_text_is_a_rule_or_a_mistake_with_its_place(text: str) -> None:
         ("-" * 500 + "a > 1", "the nesting is too deep"),
         ("+".join("a" * 500) + " > 1", "the expression is too long"),
         ("a in 3", "'(' is missing at character 6"),
+        ("a ->", "a value is missing at its end"),
         ("__import__('os')", "'and', 'or' or 'implies' is missing"),
         ("a; drop table t", "unknown character at character 2"),
     ],
@@ -226,6 +227,38 @@ def test_what_no_value_of_the_class_keeps_is_blanked() -> None:
         assert len(told) == repair
         assert release.frame.column("part").null_count == (12 if repair else 0)
     assert kinfold.anonymize(source.to_pandas(), policy).frame["part"].isna().all()
+
+
+def count_other_images(source: pa.Table, rows: list[dict[str, Any]], first: str, second: str) -> int:
+    """Count the rows whose second value the source knows, and is not the one that most records of the first have."""
+    held: dict[Any, list[Any]] = {}
+    for row in source.to_pylist():
+        if None not in (row[first], row[second]):
+            held.setdefault(row[first], []).append(row[second])
+    image = {value: max(dict.fromkeys(others), key=others.count) for value, others in held.items()}
+    judged = [row for row in rows if row[first] in image and row[second] in image.values()]
+    return sum(image[row[first]] != row[second] for row in judged)
+
+
+@pytest.mark.parametrize("repair", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_function_is_read_from_the_source_counted_and_kept(seed: int, repair: bool) -> None:
+    draw = np.random.default_rng(seed)
+    town = draw.choice(["Bern", "Chur", "Genf", "Thun", None], 120, p=[0.3, 0.3, 0.2, 0.15, 0.05])
+    area = [{"Bern": 30, "Chur": 70, "Genf": 12, "Thun": 36}.get(each) for each in town]
+    area[5], area[17] = 70, None  # a mistake, and an area that is not known
+    source = pa.table({"age": draw.integers(20, 90, 120), "town": town, "area": pa.array(area, pa.int64())})
+    columns = {"age": {"role": "quasi"}, "town": {"role": "quasi"}, "area": {"role": "other", "type": "nominal"}}
+    rules = [{"check": check, "repair": repair} for check in ("town -> area", "town <-> area")]
+    policy: dict[str, Any] = {"privacy": {"k": 40}, "method": {"name": "mdav"}, "columns": columns, "rules": rules}
+    release = kinfold.anonymize(source, policy)
+    with pytest.raises(kinfold.PolicyError, match="needs a column on each side"):
+        kinfold.anonymize(source, {**policy, "rules": [{"check": "town -> 3"}]})
+    before, after = (count_other_images(source, rows.to_pylist(), "town", "area") for rows in (source, release.frame))
+    assert (release.rules[0].before, release.rules[0].after) == (before, after)
+    assert before == int(area[5] != {"Chur": 70}.get(town[5]))
+    assert (after > before) == (not repair)
+    assert release.rules[1].is_worse == (not repair)
 
 
 def test_rules_speak_of_mapped_values_and_count_before_other_recodings() -> None:

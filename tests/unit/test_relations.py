@@ -449,9 +449,35 @@ def test_rules_that_hold_are_comments_that_can_be_switched_on() -> None:
     assert "rules" not in tomllib.loads(text)
     policy = tomllib.loads(re.sub(r"^# (?=\[\[rules|check|repair)", "", text, flags=re.MULTILINE))
     checks = [rule["check"] for rule in policy["rules"]]
-    assert checks == ["discharge = admission + `length of stay`", "discharge >= admission"]
+    assert checks[:2] == ["`length of stay` = discharge - admission", "admission <= discharge"]
     release = kinfold.anonymize(table, policy)
     assert (release.frame["discharge"] < release.frame["admission"]).sum() == 0
+
+
+def test_functions_and_implications_are_proposed_with_their_support_and_the_release_keeps_them() -> None:
+    rng = draw(18)
+    town, alive = rng.choice(["Bern", "Chur", "Genf", "Thun"], 600), rng.random(600) < 0.8
+    death = np.where(alive, None, rng.choice(["heart", "lung", "fall"], 600))
+    table = pl.DataFrame(
+        {"age": ages(rng, 600), "town": town, "postcode": [f"{3000 + 7 * len(t) + ord(t[0])}" for t in town]}
+        | {"alive": np.where(alive, "yes", "no"), "cause_of_death": death.tolist()}
+    )
+    profile = kinfold.profile(table)
+    assert '"yes"' not in str(profile.to_dict()["rules"])
+    text = write_starter_policy(profile)
+    checks = {rule.check: rule.rows for rule in profile.rules}
+    assert checks["postcode <-> town"] == 600
+    assert checks['alive = "yes" implies cause_of_death is missing'] == int(alive.sum())
+    assert f"# [[rules]] # holds in {alive.sum()} of {alive.sum()} records; by chance in about " in text
+    policy = tomllib.loads(re.sub(r"^# (?=\[\[rules|check|repair)", "", text, flags=re.MULTILINE))
+    policy["columns"] |= {name: {"role": "quasi"} for name in ("town", "alive")}
+    policy["columns"] |= {name: {"role": "other"} for name in ("postcode", "cause_of_death")}
+    broken = []
+    for rules in ([], policy["rules"]):
+        changed = {"privacy": {"k": 60}, "rules": rules, "method": {"name": "mdav"}, "review": {}, "output": {}}
+        structure = kinfold.anonymize(table, {**policy, **changed}).measures["structure"]
+        broken.append({each["check"] for each in structure["broken"]} & {*checks})
+    assert broken == [{"postcode <-> town", 'alive = "yes" implies cause_of_death is missing', *broken[0]}, set()]
 
 
 def test_numbers_without_a_relation_have_no_rule() -> None:

@@ -2,12 +2,12 @@
 
 The relations are found on a sample of the original (`tables.relations`) and counted on both tables, or on the sample of
 a large table. Only relations of a column that was recoded are looked for: others stay as they are. A label or a range
-in the release is not judged, except by functions, which compare single values only.
+in the release is not judged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,7 +55,6 @@ def measure_structure(tables: TablePair, policy: BoundPolicy) -> dict[str, Any]:
     names = [c.name for c in policy.columns if c.role is not Role.IDENTIFIER and all(c.name in s for s in schemas)]
     relations = _find(engine, original, policy, names[:MAX_COLUMNS])
     counts = [*_count_rules(engine, original, released, policy, relations)]
-    counts += [_count_function(engine, original, released, r) for r in relations if r.kind == "function"]
     sizes = [max(schema.rows, 1) for schema in schemas]
     broken = [each for each in counts if each.after / sizes[1] > each.before / sizes[0]]
     broken.sort(key=lambda each: (each.before / sizes[0] - each.after / sizes[1], each.relation.check))
@@ -96,26 +95,7 @@ def _count_rules(
     engine: Engine, original: Any, released: Any, policy: BoundPolicy, relations: Sequence[Relation]
 ) -> Iterator[RelationCount]:
     """Count the records that break each relation that is an edit rule; one that cannot be a rule is left out."""
-    rules = {r.check: r for r in relations if r.kind != "function"}
+    rules = {r.check: r for r in relations}
     bound = [rule for check in rules for rule in bind_rules([Rule(check=check)], policy.columns)[0]]
     for count in count_violations(replace(policy, rules=tuple(bound)), engine, original, released):
         yield RelationCount(rules[count.check], count.before, count.after, count.not_judged)
-
-
-def _count_function(engine: Engine, original: Any, released: Any, relation: Relation) -> RelationCount:
-    """Count the records whose second value is not the one that most records of the first value have."""
-    sides = [_count_pairs(engine, frame, relation.columns) for frame in (original, released)]
-    image: dict[str | None, tuple[int, str | None]] = {}
-    for (a, b), records in sides[0].items():
-        if records > image.get(a, (0, None))[0]:
-            image[a] = records, b
-    values = {b for _, b in image.values()}
-    broken = [sum(n for (a, b), n in s.items() if a in image and b in values and b != image[a][1]) for s in sides]
-    unknown = sum(n for (a, b), n in sides[1].items() if a not in image or b not in values)
-    return RelationCount(relation, broken[0], broken[1], unknown)
-
-
-def _count_pairs(engine: Engine, frame: Any, names: Sequence[str]) -> Mapping[tuple[str | None, str | None], int]:
-    tally = engine.tally(frame, names, {})
-    a, b = (tally.keys[name].tolist() for name in names)
-    return dict(zip(zip(a, b, strict=True), tally.sizes.tolist(), strict=True))

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from kinfold.methods.aggregation import ReplacedColumn, exact_to_arrow, numbers_to_arrow
 from kinfold.methods.task import Task
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, NumericAttribute, format_value
-from kinfold.policy.rule_checks import RuleValues, ValueLookup, evaluate_rule, parse_values, read_values
+from kinfold.policy.rule_checks import RuleValues, ValueLookup, evaluate_rule, parse_values, read_functions, read_values
 from kinfold.policy.rules import BoundRule
 from kinfold.policy.table import Table
 from kinfold.tables.points import Labels
@@ -71,6 +71,7 @@ class EditRules:
         rules = tuple(r for r in rules if r.repair or {*imputed} & {*r.tree.columns})
         if not rules:
             return None
+        rules = tuple(replace(rule, tree=read_functions(rule.tree, source)) for rule in rules)
         known = _hide_columns({a.bound.name for a in task.attributes} - {*averaged}, values)
         before = tuple(evaluate_rule(rule.tree, source).false for rule in rules)
         variances = {name: float(np.nanvar(a.numbers)) or 1.0 for name, a in numeric.items()}

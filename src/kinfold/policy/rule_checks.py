@@ -2,13 +2,16 @@
 
 Conditions have three values: true, false and unknown. Missing, generalized and starred cells are unknown.
 A record breaks a rule if the rule is false whatever the unknown cells hold. Numbers are equal up to rounding.
+A function `a -> b` is read from the source: each value of `a` has the value of `b` that most of its records have. A
+record with a value that the source does not have is unknown.
 """
 
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -79,6 +82,8 @@ def evaluate_rule(tree: RulePart, values: ValueLookup) -> TruthValues:
     """Return the records that keep a rule and those that break it."""
     if tree.kind in ("and", "or", "not"):
         return _combine(tree.kind, [evaluate_rule(part, values) for part in tree.parts])
+    if tree.kind == "->":
+        return _evaluate_function(tree, values)
     if tree.kind == "missing":
         column = values(str(tree.parts[0].value), tree.parts[0].value_type)
         return TruthValues(column.missing, column.known)
@@ -96,6 +101,35 @@ def _combine(word: str, parts: Sequence[TruthValues]) -> TruthValues:
     if word == "and":
         return TruthValues(np.asarray(true.all(axis=0)), np.asarray(false.any(axis=0)))
     return TruthValues(np.asarray(true.any(axis=0)), np.asarray(false.all(axis=0)))
+
+
+def read_functions(tree: RulePart, source: ValueLookup) -> RulePart:
+    """Return a rule with the values of its functions in the source."""
+    tree = replace(tree, parts=tuple(read_functions(part, source) for part in tree.parts))
+    return replace(tree, images=_read_images(tree, source)) if tree.kind == "->" else tree
+
+
+def _read_images(tree: RulePart, source: ValueLookup) -> dict[Any, Any]:
+    """Return, by first value, the second one that most records have; of equally many, the first to occur."""
+    first, second = (source(str(part.value), part.value_type) for part in tree.parts)
+    known = first.known & second.known
+    images: dict[Any, Any] = {}
+    for (a, b), _ in Counter(
+        zip(first.values[known].tolist(), second.values[known].tolist(), strict=True)
+    ).most_common():
+        images.setdefault(a, b)
+    return images
+
+
+def _evaluate_function(tree: RulePart, values: ValueLookup) -> TruthValues:
+    first, second = (values(str(part.value), part.value_type) for part in tree.parts)
+    known = first.known & second.known
+    images, possible = tree.images, {*tree.images.values()}
+    pairs = zip(first.values[known].tolist(), second.values[known].tolist(), strict=True)
+    judged = [(images[a] == b, images[a] != b) if a in images and b in possible else (False, False) for a, b in pairs]
+    masks = np.zeros((2, len(known)), np.bool_)
+    masks[:, known] = np.array(judged, np.bool_).reshape(-1, 2).T
+    return TruthValues(*masks)
 
 
 def _evaluate_value(node: RulePart, values: ValueLookup) -> tuple[Any, Any]:
@@ -149,7 +183,8 @@ def count_violations(policy: BoundPolicy, engine: Engine, source: Any, released:
     before, after = read_values(policy, engine, source), read_values(policy, engine, released, source)
     counts = []
     for rule in policy.rules:
-        original, release = evaluate_rule(rule.tree, before), evaluate_rule(rule.tree, after)
+        tree = read_functions(rule.tree, before)
+        original, release = evaluate_rule(tree, before), evaluate_rule(tree, after)
         unknown = int((~release.true & ~release.false).sum())
         counts.append(RuleCount(rule.text, int(original.false.sum()), int(release.false.sum()), unknown))
     return tuple(counts)

@@ -6,6 +6,7 @@
     negation       not negation | relation
     relation       sum {(= | == | != | <> | < | <= | > | >=) sum}      a < b <= c is a < b and b <= c
                    sum [not] in (sum, ...) | sum is [not] missing
+                   column -> column | column <-> column
     sum            product {(+ | -) product}
     product        value {* value}
     value          number | "text" or 'text' | 2024-12-31 | true | false | column | `any column` | - value | ( rule )
@@ -19,15 +20,17 @@ Both sides of a comparison are read as one type:
     text      all other columns, and quoted texts: equal or not, without an order
 
 A column of codes is a number when it is compared with a number, and text when it is compared with text.
+
+`town -> area` holds if a record has the area that most records of its town have in the source; `<->` is both ways.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kinfold.errors import Problem
 from kinfold.policy.validation import suggest_name
@@ -47,7 +50,7 @@ TOKEN_PATTERN = re.compile(
     | (?P<text>"(?:[^"]|"")*"|'(?:[^']|'')*')
     | (?P<quoted>`(?:[^`]|``)+`)
     | (?P<word>[^\W\d]\w*)
-    | (?P<sign><=|>=|==|!=|<>|[-+*=<>(),])""",
+    | (?P<sign><->|->|<=|>=|==|!=|<>|[-+*=<>(),])""",
     re.VERBOSE,
 )
 KEYWORDS = ("and", "or", "not", "implies", "in", "is", "missing", "true", "false")
@@ -66,7 +69,7 @@ class RuleError(ValueError):
 class RulePart:
     """A node of the tree of a rule, with its position in the text.
 
-    Kinds: number, text, date, truth and column (with a value); + - * negative; = != < <= > >=; missing; not, and, or.
+    Kinds: number, text, date, truth and column (with a value); + - * negative; = != < <= > >= ->; missing; not and or.
     """
 
     kind: str
@@ -74,6 +77,7 @@ class RulePart:
     parts: tuple[RulePart, ...] = ()
     value: float | str | bool = ""
     value_type: str = ""  # number, date, rank, text or truth, once it is bound
+    images: Mapping[Any, Any] = field(default_factory=dict, compare=False)  # of a function, once the source is read
 
     def walk(self) -> Iterator[RulePart]:
         """Yield this node and all nodes below."""
@@ -172,6 +176,10 @@ class _Parser:
         if self._peek("not", "in"):
             self._next += 1
             return self._membership(left, self._expect("in"), negated=True)
+        if (token := self._accept("->", "<->")) is not None:
+            right = self._sum()
+            directions = [(left, right), (right, left)][: 1 if token.text == "->" else 2]
+            return _join("and", [RulePart("->", token.position, sides) for sides in directions])
         comparisons = []
         while (token := self._accept(*RELATIONS)) is not None:
             right = self._sum()
@@ -322,6 +330,11 @@ def _type_condition(node: RulePart, known: Mapping[str, BoundColumn]) -> RulePar
             raise _MismatchError("'is missing' needs a column", "write: age is missing")
         typed = replace(column, value_type=_column_types(known[str(column.value)])[0])
         return replace(node, parts=(typed,), value_type="truth")
+    if node.kind == "->":
+        if any(part.kind != "column" for part in node.parts):
+            raise _MismatchError("'->' needs a column on each side", "write: town -> area")
+        typed_parts = (replace(p, value_type=_column_types(known[str(p.value)])[0]) for p in node.parts)
+        return replace(node, parts=tuple(typed_parts), value_type="truth")
     if node.kind not in ("=", "!=", "<", "<=", ">", ">="):
         raise _MismatchError(f"{_describe_part(node)} is neither true nor false", "compare it: age < 16")
     return replace(node, parts=_type_comparison(node, known), value_type="truth")

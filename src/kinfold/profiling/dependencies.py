@@ -16,7 +16,7 @@ person or household count for nothing: they agree in everything that is constant
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -62,6 +62,7 @@ class RowSample:
     codes: Mapping[str, Codes]
     numbers: Mapping[str, Numbers]
     table_rows: int
+    labels: Mapping[str, Sequence[str | None]] = field(default_factory=dict)  # by code, of columns that are not numbers
     groups: Codes | None = None
 
     @property
@@ -106,19 +107,25 @@ def draw_sample(engine: Engine, frame: Any, columns: Sequence[Column]) -> RowSam
         starts = np.linspace(0, rows - size, BLOCKS).astype(np.int64)
         sampled = engine.take(frame, np.unique(starts[:, None] + np.arange(size)))[0]
     texts = engine.collect(sampled, dict.fromkeys(column.name for column in columns))
-    codes = {column.name: encode_texts(texts.column(column.name)) for column in columns}
+    codes, labels = {}, {}
+    for column in columns:
+        encoded = texts.column(column.name).combine_chunks().dictionary_encode()
+        codes[column.name], labels[column.name] = _read_codes(encoded), encoded.dictionary.to_pylist()
     numeric = {column.name: column for column in columns if column.storage.kind.is_numeric}
     numbers = {}
     for name, values in zip(numeric, engine.collect(sampled, numeric).columns if numeric else (), strict=True):
         array = values.to_numpy(zero_copy_only=False).astype(np.float64)
         numbers[name] = np.where(np.isfinite(array) & (codes[name] >= 0), array, np.nan)
         codes[name] = _encode_numbers(numbers[name])
-    return RowSample(codes, numbers, rows)
+    return RowSample(codes, numbers, rows, labels)
 
 
 def encode_texts(values: Any) -> Codes:
     """Return a code for each text; null is -1."""
-    encoded = values.combine_chunks().dictionary_encode()
+    return _read_codes(values.combine_chunks().dictionary_encode())
+
+
+def _read_codes(encoded: Any) -> Codes:
     return np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
 
 

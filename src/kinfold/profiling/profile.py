@@ -18,6 +18,7 @@ from kinfold.errors import plural
 from kinfold.profiling.dependencies import (
     MAX_COMPARED_ROWS,
     RowEvidence,
+    RowSample,
     combine_codes,
     draw_sample,
     find_dependencies,
@@ -34,7 +35,6 @@ from kinfold.profiling.roles import (
     propose_roles,
     protect_dependent,
 )
-from kinfold.profiling.rule_proposals import ProposedRule, propose_rules
 from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, detect_shape, find_coordinates, find_scale, needs_order
 from kinfold.profiling.value_hints import are_births, find_value_hints
 from kinfold.progress import Progress, no_progress
@@ -42,6 +42,7 @@ from kinfold.tables.column_names import Hint, find_hints, require_header
 from kinfold.tables.display import Displayable
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import compute_order_stats, count_unique_rows
+from kinfold.tables.relations import Relation, SampledColumn, find_relations
 from kinfold.tables.schema import Column, Kind, Role, Storage, ValueStats
 from kinfold.tables.source_form import ColumnForm
 from kinfold.tables.text_values import (
@@ -56,6 +57,7 @@ MAX_COMBINED_COLUMNS = 8  # columns whose pairs and triples are counted
 MAX_GROUPED_ROWS = 30_000_000  # rows times combinations; for a large table fewer columns are combined
 MAX_COMBINATIONS = 10  # that the profile lists, the worst first
 MAX_ROUNDS = 3  # of the search for dependent columns: a treated column may depend on another
+MAX_RULES = 6  # of each kind
 PROPOSED_T = 0.3  # t of a confidential number; small classes can reach it
 MIN_COMMON_COUNT = 50  # mean records of a post code that tells little about a person
 MIN_VALUES_FOR_L3 = 6  # different values of a column; with fewer, l = 2 is proposed
@@ -112,12 +114,14 @@ class Profile(Displayable):
     unit: Unit | None = None
     rows_of_person: int = 1  # at most, if no column numbers people with several rows
     sampling_weights: str | None = None
-    rules: tuple[ProposedRule, ...] = ()  # that hold in the table
+    rules: tuple[Relation, ...] = ()  # edit rules that hold in almost all records
     questions: tuple[OpenQuestion, ...] = ()  # that the steward has to answer before a release
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return asdict(replace(self, columns=())) | {"columns": [column.to_dict() for column in self.columns]}
+        """Return JSON values; the check of an implication names values of the table and is left out."""
+        rules = [replace(rule, check="") if rule.kind == "implication" else rule for rule in self.rules]
+        values = asdict(replace(self, columns=(), rules=tuple(rules)))
+        return values | {"columns": [column.to_dict() for column in self.columns]}
 
     def display(self) -> tuple[str, dict[str, Any]]:
         """Return the kind of display and its values for a notebook."""
@@ -148,15 +152,31 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
         unit=people.unit,
         rows_of_person=people.rows_of_person,
         sampling_weights=find_weights(columns),
-        rules=propose_rules(evidence.sample, _list_released_numbers(columns)),
+        rules=tuple(_propose_rules(evidence.sample, columns)),
         questions=tuple(questions),
     )
 
 
-def _list_released_numbers(columns: Sequence[RoleProposal]) -> dict[str, Kind]:
-    """Return the type of each column of numbers or dates that is released."""
-    released = [column for column in columns if column.role in (Role.QUASI, Role.CONFIDENTIAL)]
-    return {column.name: column.shape.kind for column in released if column.shape.kind.is_numeric}
+def _propose_rules(sample: RowSample, columns: Sequence[RoleProposal]) -> Iterator[Relation]:
+    """Yield edit rules of columns that are recoded, sums first; of two columns, the one implication that says most."""
+    roles = (Role.QUASI, Role.CONFIDENTIAL, Role.OTHER)
+    released = [column for column in columns if column.role in roles or column.undecided]
+    sampled = [_sample_column(sample, column) for column in released if column.stats.distinct > 1]
+    recoded = {column.name for column in released if column.role is Role.QUASI or column.undecided}
+    relations = find_relations(sampled, recoded)
+    for kind in ("sum", "order", "function", "implication"):
+        best = sorted((rule for rule in relations if rule.kind == kind), key=lambda rule: -rule.expected)
+        if kind == "implication":
+            best = [*{frozenset(rule.columns): rule for rule in reversed(best)}.values()][::-1]
+        yield from best[:MAX_RULES]
+
+
+def _sample_column(sample: RowSample, column: RoleProposal) -> SampledColumn:
+    codes, dates = sample.codes[column.name][sample.compared], column.shape.kind is Kind.DATE
+    if column.name in sample.numbers and column.shape.kind.is_numeric:
+        return SampledColumn.from_numbers(column.name, sample.numbers[column.name][sample.compared], dates=dates)
+    labels = sample.labels[column.name]
+    return SampledColumn(column.name, None, np.where(codes < 0, len(labels), codes), [*labels, None])
 
 
 def _propose(

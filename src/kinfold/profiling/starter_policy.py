@@ -18,6 +18,7 @@ from kinfold.profiling.hierarchy_proposals import ProposedHierarchy
 from kinfold.profiling.profile import ColumnProfile, Profile
 from kinfold.profiling.questions import OpenQuestion
 from kinfold.profiling.source_detection import select_source_keys, write_codes
+from kinfold.tables.relations import Relation
 from kinfold.tables.schema import Kind, Role
 
 HEADER = """\
@@ -153,11 +154,21 @@ def _write_review(questions: Sequence[OpenQuestion]) -> Table:
 def _write_rules(profile: Profile) -> Iterator[str]:
     """Yield the proposed edit rules as comments."""
     if profile.rules:
-        yield "# Edit rules that hold in the table. Remove the # signs of a rule, and the release keeps it."
+        yield "# Edit rules that hold in a sample of the table. Remove the # signs of a rule, and the release keeps it."
     for rule in profile.rules:
-        yield f"# [[rules]] # holds in {100 * rule.share:.1f} % of the records"
+        yield f"# [[rules]] # holds in {_describe_support(rule)}"
         yield f"# check = {tomlkit.item(rule.check).as_string()}"
         yield "# repair = true\n"
+
+
+def _describe_support(rule: Relation) -> str:
+    """Return in how many of the sampled records to which a rule applies it holds.
+
+    >>> _describe_support(Relation("order", ("a", "b"), "a <= b", 2000, 0.9995, 950.0))
+    '1,999 of 2,000 records; by chance in about 1,050'
+    """
+    chance = max(rule.rows - rule.expected, 0)
+    return f"{round(rule.share * rule.rows):,} of {rule.rows:,} records; by chance in about {chance:,.0f}"
 
 
 def _write_proposal(profile: Profile) -> str:

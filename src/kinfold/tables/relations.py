@@ -1,4 +1,4 @@
-"""Relations between columns that hold in every row of a sample, found by comparing columns.
+"""Relations between columns that hold in almost every row of a sample, found by comparing columns.
 
     order         a <= b                                  admission <= discharge
     sum           c = a + b; of dates c = b - a           stay = discharge - admission
@@ -6,8 +6,8 @@
     implication   one value of a has one value of b       alive = "yes" implies cause is missing
 
 A relation counts only if it says something: at least `MIN_EXPECTED` rows would break it by chance, if the columns were
-independent. Missing values are values of categories; rows with a missing number are left out of orders and sums.
-Except for functions, `check` is an edit rule of a policy. Cost: O(s) for each pair of the columns of s sampled rows,
+independent, and few of them do. Missing values are values of categories; rows with a missing number are left out of
+orders and sums. `check` is an edit rule of a policy. Cost: O(s log s) for each pair of the columns of s sampled rows,
 and for each triple of numbers O(1) for most.
 """
 
@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, permutations
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +26,20 @@ from numpy.typing import NDArray
 SAMPLED_ROWS = 5_000
 MIN_ROWS = 30  # with both values, of an order or a sum
 MIN_EXPECTED = 10.0  # rows that would break a relation by chance
+MIN_SHARE = 0.99  # of the rows to which a relation applies in which it holds
+MAX_UNEXPLAINED = 0.1  # share of the rows expected by chance that break a relation
 MAX_NUMBERS = 14  # columns of numbers whose sums are tested: 364 triples
 MAX_CATEGORIES = 30  # of a column in an implication
 FIRST_ROWS = 200  # tested before the others: most sums and functions fail there
+MIN_FIRST_SHARE = 0.95  # of the first rows in which a relation holds, if it may hold in all
+MIN_VARIED_SHARE = 0.2  # of rows in which a number of a sum is not the one of the first row
 TOLERANCE = 1e-9  # of sums, relative to the larger side
 WORD = re.compile(r"[^\W\d]\w*")
 KEYWORDS = {"and", "or", "not", "implies", "in", "is", "missing", "true", "false"}  # of edit rules
 
-Codes = NDArray[np.int64]
-Numbers = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.float64]
+RelationKind: TypeAlias = Literal["order", "sum", "function", "implication"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,28 +75,45 @@ class SampledColumn:
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation between columns; `check` is an edit rule, or `a -> b` or `a <-> b` for a function."""
+    """A relation between columns as an edit rule, the rows to which it applies and the share in which it holds."""
 
-    kind: Literal["order", "sum", "function", "implication"]
+    kind: RelationKind
     columns: tuple[str, ...]
     check: str
+    rows: int
+    share: float
+    expected: float  # rows that would break it by chance
 
 
 def find_relations(columns: Sequence[SampledColumn], recoded: Collection[str]) -> list[Relation]:
-    """Return the relations with a recoded column that hold in every sampled row."""
+    """Return the relations with a recoded column that hold in almost every sampled row."""
     numbers = [column for column in columns if column.numbers is not None][:MAX_NUMBERS]
     pairs = [(a, b) for a, b in permutations(columns, 2) if {a.name, b.name} & {*recoded}]
-    functions = {(a.name, b.name) for a, b in pairs if _is_function(a, b)}
     relations = [r for r in (*_find_orders(numbers), *_find_sums(numbers)) if {*r.columns} & {*recoded}]
-    for first, second in sorted(functions):
-        if (second, first) not in functions:
-            relations.append(Relation("function", (first, second), f"{quote(first)} -> {quote(second)}"))
+    functions = {r.columns: r for r in (_find_function(a, b) for a, b in pairs) if r}
+    for (first, second), relation in sorted(functions.items()):
+        if (back := functions.get((second, first))) is None:
+            relations.append(relation)
         elif first < second:
-            relations.append(Relation("function", (first, second), f"{quote(first)} <-> {quote(second)}"))
+            relations.append(
+                replace(
+                    min(relation, back, key=lambda r: r.share),
+                    columns=relation.columns,
+                    check=f"{quote(first)} <-> {quote(second)}",
+                )
+            )
     for a, b in pairs:
         if a.numbers is None and (a.name, b.name) not in functions:
             relations += _find_implications(a, b)
     return relations
+
+
+def _judge(kind: RelationKind, columns: tuple[str, ...], check: str, counts: tuple[int, int, float]) -> Relation | None:
+    """Return a relation, given the rows to which it applies, those that break it and those that chance would break."""
+    rows, broken, expected = counts
+    if expected < MIN_EXPECTED or broken > min((1 - MIN_SHARE) * rows, MAX_UNEXPLAINED * expected):
+        return None
+    return Relation(kind, columns, check, rows, 1 - broken / rows, expected)
 
 
 def _find_orders(numbers: Sequence[SampledColumn]) -> Iterator[Relation]:
@@ -99,21 +121,22 @@ def _find_orders(numbers: Sequence[SampledColumn]) -> Iterator[Relation]:
         assert a.numbers is not None  # noqa: S101  the caller selects numbers
         assert b.numbers is not None  # noqa: S101
         known = ~np.isnan(a.numbers) & ~np.isnan(b.numbers)
-        if a.dates != b.dates or known.sum() < MIN_ROWS:
+        rows = int(known.sum())
+        if a.dates != b.dates or rows < MIN_ROWS:
             continue
         x, y = a.numbers[known], b.numbers[known]
         if (x == y).all():
             if x.min() < x.max():
-                yield Relation("order", (a.name, b.name), f"{quote(a.name)} = {quote(b.name)}")
-        elif (x <= y).all() and _count_expected_breaks(x, y) >= MIN_EXPECTED:
-            yield Relation("order", (a.name, b.name), f"{quote(a.name)} <= {quote(b.name)}")
-        elif (y <= x).all() and _count_expected_breaks(y, x) >= MIN_EXPECTED:
-            yield Relation("order", (b.name, a.name), f"{quote(b.name)} <= {quote(a.name)}")
-
-
-def _count_expected_breaks(low: Numbers, high: Numbers) -> float:
-    """Return how many rows would have `low` above `high` if the rows of one column were shuffled."""
-    return float(np.searchsorted(np.sort(high), low, side="left").sum() / len(high))
+                check = f"{quote(a.name)} = {quote(b.name)}"
+                yield Relation("order", (a.name, b.name), check, rows, 1.0, float(rows))
+            continue
+        for low, high, one, other in ((a, b, x, y), (b, a, y, x)):
+            broken = int((one > other).sum())
+            if broken <= (1 - MIN_SHARE) * rows:
+                expected = float(np.searchsorted(np.sort(other), one, side="left").sum() / rows)  # of shuffled rows
+                check = f"{quote(low.name)} <= {quote(high.name)}"
+                if relation := _judge("order", (low.name, high.name), check, (rows, broken, expected)):
+                    yield relation
 
 
 def _find_sums(numbers: Sequence[SampledColumn]) -> Iterator[Relation]:
@@ -127,33 +150,44 @@ def _find_sums(numbers: Sequence[SampledColumn]) -> Iterator[Relation]:
                 check = f"{quote(total.name)} = {quote(a.name)} + {quote(b.name)}"
             else:
                 continue
-            if _is_sum(total.numbers, a.numbers, b.numbers):
-                yield Relation("sum", (total.name, a.name, b.name), check)
+            rows, broken = _count_sum(total.numbers, a.numbers, b.numbers)
+            if rows and (relation := _judge("sum", (total.name, a.name, b.name), check, (rows, broken, float(rows)))):
+                yield relation
 
 
-def _is_sum(total: Any, a: Any, b: Any) -> bool:
+def _count_sum(total: Any, a: Any, b: Any) -> tuple[int, int]:
+    """Return the rows with all numbers and those in which the sum is another number; 0 and 0 if it says nothing."""
     first = ~np.isnan(total[:FIRST_ROWS] + a[:FIRST_ROWS] + b[:FIRST_ROWS])
-    if not _are_close(total[:FIRST_ROWS][first], (a[:FIRST_ROWS] + b[:FIRST_ROWS])[first]):
-        return False
+    if _count_unequal(*(each[:FIRST_ROWS][first] for each in (total, a, b))) > (1 - MIN_FIRST_SHARE) * FIRST_ROWS:
+        return 0, 0
     known = ~np.isnan(total + a + b)
     parts = [column[known] for column in (total, a, b)]
-    if known.sum() < MIN_ROWS or any(part.min() == part.max() for part in parts):
-        return False
-    return _are_close(parts[0], parts[1] + parts[2])
+    if known.sum() < MIN_ROWS or min((part != part[0]).mean() for part in parts) < MIN_VARIED_SHARE:
+        return 0, 0
+    return int(known.sum()), _count_unequal(*parts)
 
 
-def _are_close(one: Numbers, other: Numbers) -> bool:
-    return bool((np.abs(one - other) <= TOLERANCE * np.maximum(1.0, np.abs(one))).all())
+def _count_unequal(total: Numbers, a: Numbers, b: Numbers) -> int:
+    return int((np.abs(total - (a + b)) > TOLERANCE * np.maximum(1.0, np.abs(total))).sum())
 
 
-def _is_function(a: SampledColumn, b: SampledColumn) -> bool:
-    """Whether rows with equal values of `a` have equal values of `b`, which chance does not explain."""
+def _find_function(a: SampledColumn, b: SampledColumn) -> Relation | None:
+    """Return the relation if rows with equal values of `a` almost always have equal values of `b`."""
     sizes, shares = np.bincount(a.keys), np.bincount(b.keys) / max(len(b.keys), 1)
-    expected = np.maximum(sizes - 1, 0).sum() * (1.0 - (shares**2).sum())
+    rows, differ = int(sizes[sizes > 1].sum()), 1.0 - float((shares**2).sum())
+    expected = float(np.maximum(sizes - 1, 0).sum()) * differ
     pairs = a.keys * len(shares) + b.keys
-    return bool(expected >= MIN_EXPECTED) and all(
-        len(np.unique(pairs[rows])) == len(np.unique(a.keys[rows])) for rows in (slice(FIRST_ROWS), slice(None))
-    )
+    if expected < MIN_EXPECTED or _count_minority(pairs[:FIRST_ROWS], len(shares)) > (1 - MIN_FIRST_SHARE) * FIRST_ROWS:
+        return None
+    check = f"{quote(a.name)} -> {quote(b.name)}"
+    return _judge("function", (a.name, b.name), check, (rows, _count_minority(pairs, len(shares)), expected))
+
+
+def _count_minority(pairs: Codes, values: int) -> int:
+    """Count the rows that do not have the most frequent second value of their first one."""
+    present, counts = np.unique(pairs, return_counts=True)
+    starts = np.flatnonzero(np.diff(present // values, prepend=-1))
+    return len(pairs) - int(np.maximum.reduceat(counts, starts).sum())
 
 
 def _find_implications(a: SampledColumn, b: SampledColumn) -> Iterator[Relation]:
@@ -162,10 +196,11 @@ def _find_implications(a: SampledColumn, b: SampledColumn) -> Iterator[Relation]
     counts = np.bincount(a.codes * len(b.labels) + b.codes, minlength=len(a.labels) * len(b.labels))
     table = counts.reshape(len(a.labels), len(b.labels))
     sizes, shares = table.sum(axis=1), table.sum(axis=0) / max(len(a.codes), 1)
-    for i, w in zip(*np.nonzero((table == sizes[:, None]) & (sizes[:, None] > 0)), strict=True):
-        if sizes[i] * (1.0 - shares[w]) >= MIN_EXPECTED:
-            check = f"{_write_condition(a, int(i))} implies {_write_condition(b, int(w))}"
-            yield Relation("implication", (a.name, b.name), check)
+    for i, w in enumerate(table.argmax(axis=1).tolist()):
+        check = f"{_write_condition(a, i)} implies {_write_condition(b, w)}"
+        size, broken = int(sizes[i]), int(sizes[i] - table[i, w])
+        if relation := _judge("implication", (a.name, b.name), check, (size, broken, float(size * (1.0 - shares[w])))):
+            yield relation
 
 
 def _write_condition(column: SampledColumn, code: int) -> str:
