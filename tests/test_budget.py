@@ -25,7 +25,7 @@ BUDGET = {
     "kernels": (26, 6_080),
     "measures": (13, 3_050),
     "measures/formulas": (11, 2_290),
-    "methods": (11, 2_800),
+    "methods": (12, 3_060),
     "methods/blocks": (5, 1_340),
     "methods/generalize": (13, 3_480),
     "methods/partition": (15, 3_630),

@@ -26,6 +26,7 @@ from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import TablePair, encode_quasi, pair_tables
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS
 from kinfold.methods.plan import Chooser, Plan, Task, plan
+from kinfold.methods.weights import release_weights
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import bind
 from kinfold.policy.encoding import encode
@@ -193,7 +194,7 @@ def _plan(
         run_jobs=table.engine.map_blocks,
     )
     zones = describe_time_zones(table.policy.with_role(Role.QUASI))
-    return plan(task).prepend_notes((*prepared.notes, *zones), (*prepared.public_notes, *zones))
+    return release_weights(table, plan(task)).prepend_notes((*prepared.notes, *zones), (*prepared.public_notes, *zones))
 
 
 def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: Verdict, planned: Plan) -> Measures:

@@ -14,6 +14,9 @@ The policy's `average` chooses the function:
 Each function takes values and labels (0 to m - 1, all used) and returns one value for each class. Null is a value: it
 can be the mode. A median is null if more than half of the class is null, else the median of the others.
 
+With `output.weighted`, each record counts as many times as its sampling weight, a whole number of the last decimal; the
+weighted total of the table stays as it was. Shares have no weights.
+
 `output.round` says whether averages keep the decimals of the column. `output.preserve = "variance"` rescales them
 (Domingo-Ferrer & Torra 2005, section 5.2):
 
@@ -37,7 +40,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -63,53 +66,74 @@ from kinfold.tables.schema import Kind, Storage
 EXTRA_DECIMALS = 6  # of averages that are not rounded, if doubles do not hold them
 LARGER_UNITS = 'give the values in larger units, or set type = "nominal"'
 NO_VALUE = -1
+Weights: TypeAlias = NDArray[np.int64]  # how many times each record counts
 MAX_SHARE_PASSES = 20  # over the classes; each brings the shares closer, and most tables need three
 CELLS_AT_A_TIME = 1 << 22  # of frequencies
 
 
-def mean(numbers: Floats, labels: Labels) -> Floats:
+def mean(numbers: Floats, labels: Labels, weights: Weights | None = None) -> Floats:
     """Return the mean of each class.
 
     >>> mean(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1])).tolist()
     [2.0, 7.0]
+    >>> mean(np.array([1.0, 3.0, 7.0]), np.array([0, 0, 1]), np.array([3, 1, 5])).tolist()
+    [1.5, 7.0]
     """
     middle = numbers.mean()  # differences from it lose fewer digits
-    return np.asarray(middle + np.bincount(labels, numbers - middle) / np.bincount(labels), np.float64)
+    gaps = numbers - middle if weights is None else (numbers - middle) * weights
+    return np.asarray(middle + np.bincount(labels, gaps) / np.bincount(labels, weights), np.float64)
 
 
-def median(numbers: Floats, labels: Labels) -> Floats:
+def median(numbers: Floats, labels: Labels, weights: Weights | None = None) -> Floats:
     """Return the lower median of each class.
 
     >>> median(np.array([1.0, 9.0, 3.0, 4.0]), np.array([0, 0, 0, 1])).tolist()
     [3.0, 4.0]
+    >>> median(np.array([1.0, 9.0, 3.0, 4.0]), np.array([0, 0, 0, 1]), np.array([1, 3, 1, 1])).tolist()
+    [9.0, 4.0]
     """
     order = np.lexsort((numbers, labels))
-    sizes = np.bincount(labels)
-    return np.asarray(numbers[order][np.cumsum(sizes) - sizes + (sizes - 1) // 2])
+    return np.asarray(numbers[order][_find_middles(order, labels, _count_weights(labels, weights), weights)])
 
 
-def exact_mean(numbers: NDArray[np.object_], labels: Labels) -> NDArray[np.object_]:
+def _count_weights(labels: Labels, weights: Weights | None) -> Weights:
+    """Return the records of each class, or their weight; sums of whole numbers below 2^53 are exact."""
+    return np.bincount(labels, weights).astype(np.int64)
+
+
+def _find_middles(
+    order: NDArray[np.intp], labels: Labels, present: Weights, weights: Weights | None
+) -> NDArray[np.intp]:
+    """Return the place of the lower median of each class in the order; its first records have the `present` weight."""
+    totals = _count_weights(labels, weights)
+    upto = np.arange(1, len(order) + 1) if weights is None else np.cumsum(weights[order])
+    return np.searchsorted(upto, np.cumsum(totals) - totals + (present + 1) // 2)
+
+
+def exact_mean(numbers: NDArray[np.object_], labels: Labels, weights: Weights | None = None) -> NDArray[np.object_]:
     """Return the mean of whole numbers of any size, rounded to the nearest whole number, halves to even.
 
     >>> exact_mean(np.array([2**62 + 1, 2**62 + 3, 5], object), np.array([0, 0, 1])).tolist()
     [4611686018427387906, 5]
     """
     order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
-    sums = np.add.reduceat(numbers[order], np.cumsum(sizes) - sizes)
-    return np.array([round(Fraction(total, size)) for total, size in zip(sums, sizes.tolist(), strict=True)], object)
+    times = np.ones(len(labels), object) if weights is None else weights.astype(object)
+    starts = np.cumsum(sizes) - sizes
+    sums, counts = (np.add.reduceat(each[order], starts) for each in (numbers * times, times))
+    return np.array([round(Fraction(total, count)) for total, count in zip(sums, counts, strict=True)], object)
 
 
-def exact_median(numbers: NDArray[np.object_], labels: Labels) -> NDArray[np.object_]:
+def exact_median(numbers: NDArray[np.object_], labels: Labels, weights: Weights | None = None) -> NDArray[np.object_]:
     """Return the lower median of whole numbers of any size.
 
     >>> exact_median(np.array([2**62 + 3, 2**62 + 1, 5], object), np.array([0, 0, 1])).tolist()
     [4611686018427387905, 5]
     """
     values, places = np.unique(numbers, return_inverse=True)
-    return np.asarray(values[median(places.astype(np.float64), labels).astype(np.intp)])
+    return np.asarray(values[median(places.astype(np.float64), labels, weights).astype(np.intp)])
 
 
-def ordinal_median(codes: Codes, labels: Labels, null: int) -> Codes:
+def ordinal_median(codes: Codes, labels: Labels, null: int, weights: Weights | None = None) -> Codes:
     """Return the lower median of the codes of each class; null if more than half are.
 
     The median of {1, 2, 2, 5, 6} on the scale 0..7 (Domingo-Ferrer & Torra 2005, after Definition 5.2):
@@ -117,13 +141,14 @@ def ordinal_median(codes: Codes, labels: Labels, null: int) -> Codes:
     >>> ordinal_median(np.array([1, 2, 2, 5, 6]), np.zeros(5, int), null=8).tolist()
     [2]
     """
-    sizes, missing = np.bincount(labels), np.bincount(labels, codes == null).astype(np.int64)
+    times = np.ones(len(codes), np.int64) if weights is None else weights
+    totals, present = (_count_weights(labels, each) for each in (times, np.where(codes == null, 0, times)))
     order = np.lexsort((codes, labels))  # null is the last code
-    place = np.cumsum(sizes) - sizes + np.maximum(sizes - missing - 1, 0) // 2
-    return np.where(2 * missing > sizes, null, codes[order][place]).astype(np.int32)
+    middle = codes[order][_find_middles(order, labels, present, weights)]
+    return np.where(2 * present < totals, null, middle).astype(np.int32)
 
 
-def convex_median(codes: Codes, labels: Labels, null: int) -> Codes:
+def convex_median(codes: Codes, labels: Labels, null: int, weights: Weights | None = None) -> Codes:
     """Return the convex median of the codes of each class on the scale 0 to null - 1; null if more than half are.
 
     Examples after Definition 5.3 of Domingo-Ferrer & Torra 2005, on the scale 0..7:
@@ -134,14 +159,17 @@ def convex_median(codes: Codes, labels: Labels, null: int) -> Codes:
     [3]
     """
     classes, step = int(labels.max()) + 1, max(CELLS_AT_A_TIME // (null + 1), 1)
-    parts = [_convex_medians(codes, labels, null, low, min(low + step, classes)) for low in range(0, classes, step)]
+    times = np.ones(len(codes), np.int64) if weights is None else weights
+    starts = range(0, classes, step)
+    parts = [_convex_medians(codes, labels, null, times, range(low, min(low + step, classes))) for low in starts]
     return np.concatenate(parts)
 
 
-def _convex_medians(codes: Codes, labels: Labels, null: int, low: int, high: int) -> Codes:
-    chosen = (labels >= low) & (labels < high)
-    cell = (labels[chosen] - low).astype(np.int64) * (null + 1) + codes[chosen]
-    frequency = np.bincount(cell, minlength=(high - low) * (null + 1)).reshape(high - low, null + 1)
+def _convex_medians(codes: Codes, labels: Labels, null: int, weights: Weights, classes: range) -> Codes:
+    chosen = (labels >= classes.start) & (labels < classes.stop)
+    cell = (labels[chosen] - classes.start).astype(np.int64) * (null + 1) + codes[chosen]
+    frequency = np.bincount(cell, weights[chosen], len(classes) * (null + 1)).astype(np.int64)
+    frequency = frequency.reshape(len(classes), null + 1)
     present, missing = frequency[:, :null], frequency[:, null]
     left = np.maximum.accumulate(present, axis=1)
     right = np.maximum.accumulate(present[:, ::-1], axis=1)[:, ::-1]
@@ -150,15 +178,15 @@ def _convex_medians(codes: Codes, labels: Labels, null: int, low: int, high: int
     return np.where(2 * missing > frequency.sum(axis=1), null, middle).astype(np.int32)
 
 
-def mode(codes: Codes, labels: Labels, rank: NDArray[np.intp] | None = None) -> Codes:
+def mode(codes: Codes, labels: Labels, rank: NDArray[np.intp] | None = None, weights: Weights | None = None) -> Codes:
     """Return the most frequent code of each class. Ties go to the lowest rank, by default the code itself.
 
     >>> mode(np.array([2, 1, 2, 1, 0]), np.array([0, 0, 0, 0, 0])).tolist()
     [1]
     """
     width = int(codes.max()) + 1
-    cell, count = np.unique(labels.astype(np.int64) * width + codes, return_counts=True)
-    group, code = cell // width, cell % width
+    cell, inverse = np.unique(labels.astype(np.int64) * width + codes, return_inverse=True)
+    group, code, count = cell // width, cell % width, _count_weights(inverse, weights)
     order = np.lexsort((code if rank is None else rank[code], -count, group))
     first = np.unique(group[order], return_index=True)[1]
     return np.asarray(code[order][first], np.int32)
@@ -303,42 +331,48 @@ class ReplacedColumn:
     notes: tuple[str, ...] = ()
 
 
-def average_column(attribute: Attribute, labels: Labels, output: Output) -> ReplacedColumn:
-    """Return the value of each class of one attribute."""
+def average_column(
+    attribute: Attribute, labels: Labels, output: Output, weights: Weights | None = None
+) -> ReplacedColumn:
+    """Return the value of each class of one attribute; `weights` are sampling weights."""
     if attribute.bound.average == "generalize":
         return ReplacedColumn(Replace(pa.array(cover_classes(attribute, labels), pa.string()), as_stored=False))
     if isinstance(attribute, CategoricalAttribute):
-        codes = _central_codes(attribute, labels)
+        codes = _central_codes(attribute, labels, weights)
         null, notes = attribute.null_code, []
         if attribute.bound.suppressed and (cells := int(((codes[labels] == null) & (attribute.codes != null)).sum())):
             share = f"{cells:,} of {len(labels):,} cells were suppressed ({cells / len(labels):.1%})"
             notes.append(f"'{attribute.bound.name}': {share}")
         return ReplacedColumn(Replace(pa.array(attribute.texts[codes], pa.string())), tuple(notes))
-    return _average_numbers(attribute, labels, output)
+    return _average_numbers(attribute, labels, output, weights)
 
 
-def _central_codes(attribute: CategoricalAttribute, labels: Labels) -> Codes:
+def _central_codes(attribute: CategoricalAttribute, labels: Labels, weights: Weights | None) -> Codes:
     codes, null = attribute.codes, attribute.null_code
     if attribute.bound.suppressed:
         return shared_value(codes, labels, null)
     if attribute.bound.average == "median":
-        return ordinal_median(codes, labels, null)
+        return ordinal_median(codes, labels, null, weights)
     if attribute.bound.average == "convex-median":
-        return convex_median(codes, labels, null)
+        return convex_median(codes, labels, null, weights)
     if attribute.bound.kind is Kind.ORDINAL:
-        return mode(codes, labels)
+        return mode(codes, labels, weights=weights)
     order = sorted(range(null), key=lambda code: attribute.texts[code])  # ties go to the first text; null is last
-    choose = preserve_shares if attribute.bound.average == "shares" else mode
-    return choose(codes, labels, np.argsort([*order, null]))
+    rank = np.argsort([*order, null])
+    if attribute.bound.average == "shares":
+        return preserve_shares(codes, labels, rank)
+    return mode(codes, labels, rank, weights)
 
 
-def _average_numbers(attribute: NumericAttribute, labels: Labels, output: Output) -> ReplacedColumn:
+def _average_numbers(
+    attribute: NumericAttribute, labels: Labels, output: Output, weights: Weights | None
+) -> ReplacedColumn:
     if attribute.is_long and output.preserve != "variance":
-        return _average_exactly(attribute, labels, output)
+        return _average_exactly(attribute, labels, output, weights)
     missing = np.bincount(labels, attribute.null) > 0  # all records of a class have a null, or none
     filled = np.where(attribute.null, 0.0, attribute.numbers)
     operator = mean if attribute.bound.average == "mean" else median
-    values = np.clip(operator(filled, labels), *(low_high := value_ranges(filled, labels)))
+    values = np.clip(operator(filled, labels, weights), *(low_high := value_ranges(filled, labels)))
     notes: tuple[str, ...] = ()
     if output.preserve == "variance":
         values, notes = _rescale(attribute, values, labels, missing)
@@ -352,14 +386,16 @@ def _average_numbers(attribute: NumericAttribute, labels: Labels, output: Output
     return ReplacedColumn(Replace(numbers_to_arrow(attribute, rounded, exact=False), as_stored=fits), notes)
 
 
-def _average_exactly(attribute: NumericAttribute, labels: Labels, output: Output) -> ReplacedColumn:
+def _average_exactly(
+    attribute: NumericAttribute, labels: Labels, output: Output, weights: Weights | None
+) -> ReplacedColumn:
     """Average numbers that doubles do not hold."""
     if attribute.units is None:
         what = f"column '{attribute.bound.name}' holds numbers of more digits than can be averaged exactly"
         raise DataError(what, fix=LARGER_UNITS)
     more = 0 if output.round else EXTRA_DECIMALS
     operator = exact_mean if attribute.bound.average == "mean" else exact_median
-    values = operator(attribute.units * 10**more, labels)
+    values = operator(attribute.units * 10**more, labels, weights)
     missing = np.bincount(labels, attribute.null) > 0
     return ReplacedColumn(Replace(exact_to_arrow(attribute, values, missing, more), as_stored=not more))
 

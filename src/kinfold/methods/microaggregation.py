@@ -52,6 +52,7 @@ from kinfold.tables.recoding import NO_CLASS, Recoding
 
 Mask: TypeAlias = NDArray[np.bool_]
 
+HEAVY_SHARE = 0.75  # of the weight of a class: as the (1,75) rule for amounts
 PROVED_GAP = 1e-6  # a share of the loss that rounding alone can explain
 
 
@@ -77,6 +78,7 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
         return int(make_classes(replace(looser, checkpoints=NO_CHECKPOINTS), method, refine=False).labels.max()) + 1
 
     notes += advise_on_closeness(selection.task, count, records, count_classes)
+    notes += describe_heavy_records(classes.labels, selection.task.sampling_weights)
     if classes.gap is not None:
         notes.append(_describe_gap(classes.gap, task))
     return Plan(
@@ -117,7 +119,9 @@ def select_records(task: Task, method: Declaration) -> Selection:
     if len(rows) < task.k:
         what = f"k is {task.k}, but there are only {plural(len(rows), 'record')}"
         raise Unreachable(what, fix="lower k, or add records")
-    here = replace(task, table=Records(attributes, task.confidential, task.scopes)).take(rows)
+    here = replace(task, table=Records(attributes, task.confidential, task.scopes, None, task.sampling_weights)).take(
+        rows
+    )
     aside, settled, rare = _set_aside_and_settle(method, here)
     if aside.any():
         discarded = plural(int(aside.sum()), "record was", "records were")
@@ -212,7 +216,23 @@ def _average_by_rules(
 def average_classes(task: Task, labels: Labels) -> tuple[list[Attribute], Results]:
     """Average each attribute over each class, without edit rules."""
     attributes = blank_mixed_classes(task.attributes, labels)
-    return attributes, {a.bound.name: average_column(a, labels, task.policy.request.output) for a in attributes}
+    output, weights = task.policy.request.output, task.sampling_weights
+    return attributes, {a.bound.name: average_column(a, labels, output, weights) for a in attributes}
+
+
+def describe_heavy_records(labels: Labels, weights: NDArray[np.int64] | None) -> list[str]:
+    """Return a note on classes whose weighted averages are nearly the values of one record."""
+    if weights is None:
+        return []
+    largest = np.zeros(int(labels.max()) + 1, np.int64)
+    np.maximum.at(largest, labels, weights)
+    heavy = int((largest > HEAVY_SHARE * np.bincount(labels, weights)).sum())
+    if not heavy:
+        return []
+    where = plural(heavy, "class", "classes")
+    return [
+        f"in {where} one record has more than {HEAVY_SHARE:.0%} of the weight, and averages are close to its values"
+    ]
 
 
 def _describe_adjusted(adjusted: AdjustedAverages | None) -> list[str]:

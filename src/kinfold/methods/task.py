@@ -38,6 +38,7 @@ class Records:
     confidential: Mapping[str, NDArray[Any]]
     scopes: Scopes | None = None
     table_requirements: Sequence[Requirement] | None = None  # of a block: the promises of the whole table
+    sampling_weights: NDArray[np.int64] | None = None  # if averages are weighted
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,11 @@ class Task:
     def scopes(self) -> Scopes | None:
         """The scopes of promises about people and of joint promises."""
         return self.table.scopes
+
+    @property
+    def sampling_weights(self) -> NDArray[np.int64] | None:
+        """The sampling weight of every record, in units of its last decimal, if averages are weighted."""
+        return self.table.sampling_weights
 
     @property
     def tuples(self) -> Tuples:
@@ -153,7 +159,8 @@ class Task:
         attributes = [attribute.take(rows) for attribute in self.attributes]
         confidential = {name: values[rows] for name, values in self.confidential.items()}
         scopes = None if self.scopes is None else self.scopes.take(rows)
-        return replace(self, table=Records(attributes, confidential, scopes))
+        weights = None if self.sampling_weights is None else self.sampling_weights[rows]
+        return replace(self, table=Records(attributes, confidential, scopes, sampling_weights=weights))
 
     def take_block(self, rows: NDArray[np.intp], required: Sequence[Requirement]) -> Task:
         """Return the task over a block, without callbacks, so that it can be pickled; its reference is the table."""

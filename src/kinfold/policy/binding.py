@@ -128,7 +128,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
         fix = "name the columns that others may know: --quasi a,b or [columns]"
         problems.append(Problem("no column has the role 'quasi-identifier'", fix))
     problems += _check_unit(policy, schema)
-    problems += [] if released else _check_weights(policy, schema)
+    problems += [] if released else [*_check_weights(policy, schema), *_check_regrouped(policy, schema)]
     columns = tuple(_bind_column(column, policy) for column in schema)
     checked = tuple(c for c in columns if c.in_policy and not (released and c.role is Role.QUASI))
     problems += [problem for column in checked for problem in _find_conflicts(column)]
@@ -171,7 +171,8 @@ def _bind_column(column: Column, policy: Policy) -> BoundColumn:
     if request is None:
         role = Role.REMOVE if policy.output.others == "drop" else Role.OTHER
         return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", in_policy=False)
-    kind = request.type or (Kind.ORDINAL if request.order else Kind.CONTINUOUS if request.unit else column.kind)
+    measured = request.unit or request.role is Role.WEIGHT  # a quantity, however few values it has
+    kind = request.type or (Kind.ORDINAL if request.order else Kind.CONTINUOUS if measured else column.kind)
     if kind is Kind.ORDINAL and not request.order and column.order:
         request = request.model_copy(update={"order": column.order})  # the order that the source declares
     default = get_default_average(policy.method.name, quasi=request.role is Role.QUASI) or AVERAGES[kind][0]
@@ -226,6 +227,30 @@ def _check_weights(policy: Policy, schema: Schema) -> Iterator[Problem]:
             yield Problem(what, "name a column of numbers")
 
 
+def _check_regrouped(policy: Policy, schema: Schema) -> Iterator[Problem]:
+    """Yield problems of weighted averages, and of weights that are released by class."""
+    if policy.output.weighted and policy.sampling_weights is None:
+        yield Problem("output.weighted: no column has the role weight", "name the column of the sampling weights")
+    if policy.output.weighted and policy.output.preserve == "variance":
+        yield Problem(
+            "output.weighted: the variance of weighted averages is not preserved", "leave out output.preserve"
+        )
+    for name, column in policy.columns.items():
+        where = f"columns.{format_toml_key(name)}"
+        if policy.output.weighted and column.role is Role.QUASI and column.average == "shares":
+            yield Problem(f"{where}.average: shares are of records, and output.weighted is true", "use mode")
+        if column.calibrate and column.role is not Role.WEIGHT:
+            yield Problem(f"{where}.calibrate: '{name}' is no sampling weight", "name it in the column of the weights")
+        for each in column.calibrate if column.role is Role.WEIGHT else ():
+            known = schema.get(each)
+            if known is None:
+                yield Problem(f"{where}.calibrate: no column '{each}'{suggest_name(each, schema.names)}", "correct it")
+            elif each == name or policy.columns.get(each, column).removed:
+                yield Problem(f"{where}.calibrate: '{each}' is not released, or is a weight", "name another column")
+            elif known.kind is Kind.DATE:
+                yield Problem(f"{where}.calibrate: '{each}' holds dates, which have no total", "name another column")
+
+
 def _find_conflicts(bound: BoundColumn) -> Iterator[Problem]:
     """Yield settings of a column that contradict each other or its type."""
     where, request = f"columns.{bound.name}", bound.request
@@ -256,6 +281,8 @@ def _find_conflicts(bound: BoundColumn) -> Iterator[Problem]:
 
 
 def _find_foreign_keys(bound: BoundColumn) -> Iterator[Problem]:
+    if bound.role is Role.WEIGHT and bound.request.average == "mean" and bound.request.missing == "refuse":
+        return  # each record gets the mean weight of its class
     if bound.role is not Role.QUASI and (bound.request.average or bound.request.missing != "refuse"):
         yield Problem(f"columns.{bound.name}: 'average' and 'missing' are for quasi-identifiers", "leave them out")
 

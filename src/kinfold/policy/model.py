@@ -242,11 +242,19 @@ class ColumnPolicy(Section):
     bottom: Limit | None = None
     round_to: Positive | None = None  # values become multiples of it
     map: ValueMap | None = None  # old values to new ones; order and hierarchy name the new ones
+    calibrate: Annotated[Texts, BeforeValidator(wrap_in_list, json_schema_input_type=str | tuple[str, ...])] = ()
+    tolerance: Share = 0.001  # calibrate: the largest deviation of a total, as a share of it
 
     @property
     def removed(self) -> bool:
-        """Whether the column is not released; sampling weights are released only if they are rounded."""
-        return self.role in (Role.IDENTIFIER, Role.REMOVE) or (self.role is Role.WEIGHT and self.round_to is None)
+        """Whether the column is not released; sampling weights are released only rounded or as means of classes."""
+        exact = self.role is Role.WEIGHT and self.round_to is None and not self.regrouped
+        return self.role in (Role.IDENTIFIER, Role.REMOVE) or exact
+
+    @property
+    def regrouped(self) -> bool:
+        """Whether sampling weights are released as the same weight for all records of a class."""
+        return self.role is Role.WEIGHT and (self.average is not None or bool(self.calibrate))
 
 
 class Output(Section):
@@ -255,6 +263,7 @@ class Output(Section):
     round: StrictBool = True
     order: Literal["sorted", "kept"] = "sorted"
     preserve: Literal["means", "variance"] = "means"
+    weighted: StrictBool = False  # averages of classes count each record by its sampling weight
     others: Literal["refuse", "release", "drop"] = "refuse"
     suppressed: Literal["drop", "star"] = "drop"
     format: Literal["csv", "parquet"] = "csv"

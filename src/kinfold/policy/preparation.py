@@ -38,7 +38,7 @@ def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str
     schema = engine.schema(original)
     policy = policy.for_columns(schema.names)
     read_notes = schema.notes  # such as hidden cells of a workbook
-    columns = {name: column for name, column in policy.columns.items() if name in schema}
+    columns = {name: _leave_for_later(column) for name, column in policy.columns.items() if name in schema}
     names = {name: ValueMap(column.map) for name, column in columns.items() if column.map}
     first = engine.recode(original, names, schema) if names else RecodedValues(original, {})
     schema = engine.schema(first.frame)
@@ -84,10 +84,15 @@ def _describe_counts(column: ColumnPolicy, name: str, first: RecodedValues, seco
     return f"{', '.join(parts)} ({changed:,} value{'' if changed == 1 else 's'} changed)"
 
 
+def _leave_for_later(column: ColumnPolicy) -> ColumnPolicy:
+    """Return the column without `round_to` if its weights are rounded after the method, as means of classes."""
+    return column.model_copy(update={"round_to": None}) if column.regrouped else column
+
+
 def _find_exact_weights(columns: Mapping[str, ColumnPolicy], limited: RecodedValues) -> Iterator[Problem]:
     """Yield released sampling weights that rounding leaves as they are: exact weights can identify records."""
     for name, column in columns.items():
-        if column.role is Role.WEIGHT and not column.removed and not limited.changed.get(name):
+        if column.role is Role.WEIGHT and not column.removed and not column.regrouped and not limited.changed.get(name):
             what = f"columns.{name}: round_to changes no weight, so that they would be released exactly"
             yield Problem(what, "round to a larger number, or leave round_to out: the column is then removed")
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kinfold.models.terms import Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, encode
-from kinfold.policy.terms import build_scopes, collect_confidential, number_people
+from kinfold.policy.terms import build_scopes, collect_confidential, collect_weights, number_people
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import label_rows
 from kinfold.tables.recoding import Recoding
@@ -89,6 +89,14 @@ class Table:
     def confidential(self) -> Mapping[str, NDArray[Any]]:
         """The confidential columns of every record."""
         return collect_confidential(self.engine, self.frame, self.terms)
+
+    @cached_property
+    def sampling_weights(self) -> NDArray[np.int64] | None:
+        """The sampling weight of each record, in units of its last decimal, if averages are weighted."""
+        name = self.policy.request.sampling_weights
+        if not self.policy.request.output.weighted or name is None:
+            return None
+        return collect_weights(self.engine, self.frame, self.policy[name].column)[0]
 
     @cached_property
     def person(self) -> NDArray[np.int64] | None:

@@ -21,8 +21,11 @@ from kinfold.policy.binding import BoundColumn, BoundPolicy, bind
 from kinfold.policy.encoding import build_hierarchy, encode, locate_values, require_known_categories
 from kinfold.policy.model import Policy
 from kinfold.tables.engine import Engine
-from kinfold.tables.schema import AS_TEXT, Kind, OrderedReading, Role, normalize_category
+from kinfold.tables.schema import AS_TEXT, Column, Kind, OrderedReading, Role, normalize_category
 from kinfold.tables.tally import Scopes, encode_values
+
+MAX_WEIGHT_DECIMALS = 6  # of sampling weights: further ones change no average that is shown
+MAX_WEIGHT_SUM = 2.0**53  # in units of the last decimal: sums of doubles are exact below
 
 
 def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bool = False) -> Terms:
@@ -125,6 +128,24 @@ def number_people(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[np
         what = f"k is {k}, but '{name}' names only {plural(people, 'person', 'people')}"
         raise Unreachable(what, fix="lower k, or use a table with more people")
     return numbers
+
+
+def collect_weights(engine: Engine, frame: Any, column: Column) -> tuple[NDArray[np.int64], int]:
+    """Return sampling weights as whole numbers of their last decimal, and the number of decimals.
+
+    Raise unless every record has a weight above 0: without one it would count nothing, or unknown.
+    """
+    values = engine.collect(frame, {column.name: column}).column(0).to_numpy(zero_copy_only=False)
+    numbers = np.asarray(values, np.float64)
+    wrong = int((~(np.isfinite(numbers) & (numbers > 0))).sum())
+    if wrong:
+        what = f"columns.{column.name}: {plural(wrong, 'record has', 'records have')} no sampling weight above 0"
+        raise DataError(what, fix="correct them, or leave out output.weighted, average and calibrate")
+    decimals = MAX_WEIGHT_DECIMALS if column.decimals is None else min(column.decimals, MAX_WEIGHT_DECIMALS)
+    if numbers.sum() * 10.0**decimals >= MAX_WEIGHT_SUM:
+        what = f"columns.{column.name}: the sampling weights are too large to be added exactly"
+        raise DataError(what, fix="give them in larger units, or with fewer decimals")
+    return np.maximum(np.round(numbers * 10.0**decimals).astype(np.int64), 1), decimals
 
 
 def build_scopes(engine: Engine, frame: Any, terms: Terms, person: NDArray[np.int64] | None) -> Scopes | None:

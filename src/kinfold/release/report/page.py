@@ -131,7 +131,10 @@ ROLE_TEXTS = {
     ),
     "confidential": ("Confidential columns", "What must not be learnt about a person."),
     "other": ("Other columns", "Released as they are; nothing is promised about them."),
-    "weight": ("Sampling weights", "How many people each record stands for. Rounded, or removed."),
+    "weight": (
+        "Sampling weights",
+        "How many people each record stands for. Rounded, the mean of the class, or removed.",
+    ),
     "remove": ("Removed columns", "Not released."),
     "identifier": ("Identifiers", "What identifies a person. Removed."),
 }

@@ -1,0 +1,201 @@
+"""Sampling weights: weighted averages are those of repeated records; released weights identify nobody."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import kinfold
+from kinfold.errors import DataError, PolicyError, Unreachable
+from kinfold.methods import aggregation
+from kinfold.methods.weights import calibrate
+from ledger import cases
+from reference import weights as plain
+
+DATA = Path(os.environ.get("KINFOLD_DATA", Path(__file__).parents[3] / "shared" / "data"))
+needs_data = pytest.mark.skipif(not (DATA / "free1.csv").exists(), reason="free1.csv is not here (KINFOLD_DATA)")
+NULL = 5
+RECORDS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, NULL), st.integers(1, 9)), min_size=1, max_size=25)
+
+
+@given(RECORDS)
+def test_a_weighted_average_is_the_average_of_repeated_records(records: list[tuple[int, int, int]]) -> None:
+    labels, codes, weights = (np.array(column) for column in zip(*records, strict=True))
+    labels = np.unique(labels, return_inverse=True)[1]
+    many = [np.array(plain.repeat(column, weights)) for column in (labels, codes)]
+    for operator in (aggregation.ordinal_median, aggregation.convex_median):
+        given = operator(codes, labels, NULL, weights)
+        assert given.tolist() == operator(many[1], many[0], NULL).tolist()
+    assert aggregation.mode(codes, labels, weights=weights).tolist() == [
+        plain.most_frequent(codes[labels == c], weights[labels == c]) for c in range(labels.max() + 1)
+    ]
+    numbers, exact = codes.astype(float), codes.astype(object)
+    means = [np.average(codes[labels == c], weights=weights[labels == c]) for c in range(labels.max() + 1)]
+    assert aggregation.mean(numbers, labels, weights) == pytest.approx(means)
+    assert aggregation.exact_mean(exact, labels, weights).tolist() == [round(each) for each in map(_halve, means)]
+    medians = [plain.lower_median(codes[labels == c], weights[labels == c]) for c in range(labels.max() + 1)]
+    assert aggregation.median(numbers, labels, weights).tolist() == medians
+    assert aggregation.exact_median(exact, labels, weights).tolist() == medians
+
+
+def _halve(mean: float) -> float:
+    """Return a half as it is, although a sum of doubles may miss it."""
+    return round(mean, 9)
+
+
+@settings(max_examples=cases(40, 400), deadline=None)
+@given(
+    columns=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=4, max_size=12),
+    before=st.data(),
+)
+def test_calibrated_weights_are_those_of_raking(columns: list[tuple[str, str]], before: Any) -> None:
+    start = np.array(before.draw(st.lists(st.integers(1, 50), min_size=len(columns), max_size=len(columns))), float)
+    shifts = before.draw(st.lists(st.floats(0.8, 1.25), min_size=len(columns), max_size=len(columns)))
+    target = start * shifts  # totals that some weights have
+    sides = [*zip(*columns, strict=True)]
+    names = [sorted({*side}) for side in sides]
+    shown = [
+        np.array([[value == name for name in known] for value in side], float)
+        for side, known in zip(sides, names, strict=True)
+    ]
+    goals = [target @ each for each in shown]
+    raked = plain.rake(
+        start, sides, [dict(zip(known, goal, strict=True)) for known, goal in zip(names, goals, strict=True)]
+    )
+    assume(raked is not None)
+    found = calibrate(start, np.ones(len(start), int), np.column_stack(shown), np.concatenate(goals))
+    assert found == pytest.approx(raked, rel=1e-6)
+
+
+def survey(seed: int, n: int = 120) -> pd.DataFrame:
+    chance = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": chance.integers(18, 90, n),
+            "work": chance.choice(["job", "school", "none"], n, p=[0.5, 0.3, 0.2]),
+            "town": chance.choice(["a", "b", "c"], n),
+            "ill": chance.choice(["no", "yes"], n),
+            "w": chance.uniform(10, 200, n).round(1),
+        }
+    )
+
+
+def ask(weight: dict[str, Any], method: str = "mdav", **sections: Any) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: {"role": "quasi"} for name in ("age", "work", "town")}
+    if method == "lattice":
+        columns["age"] = {"role": "quasi", "hierarchy": {"intervals": [10, 20, 40, 80]}}
+    columns |= {"ill": {"role": "confidential"}, "w": {"role": "weight", **weight}}
+    return {"privacy": {"k": 4}, "method": {"name": method}, "columns": columns, **sections}
+
+
+QUASI = ["age", "work", "town"]
+
+
+@pytest.mark.parametrize("seed", range(cases(3, 30)))
+def test_regrouped_weights_identify_nobody_and_keep_totals(seed: int) -> None:
+    table = survey(seed)
+    release = kinfold.anonymize(table, ask({"calibrate": ["work", "town", "age", "ill"]}, output={"weighted": True}))
+    released = release.frame
+    assert released.groupby(QUASI).w.nunique().max() == 1  # so k holds for who knows weights, too
+    for name in ("work", "town", "ill"):
+        goal = table.groupby(name).w.sum()
+        assert released.groupby(name).w.sum().reindex(goal.index).to_numpy() == pytest.approx(goal.to_numpy(), rel=1e-3)
+    assert (released.age * released.w).sum() == pytest.approx((table.age * table.w).sum(), rel=1e-3)
+    assert any("within 0.100% of the original" in note for note in release.plan.public_notes)
+
+
+def test_mean_weights_keep_weighted_means() -> None:
+    table = survey(7)
+    asked = ask({"average": "mean"}, output={"weighted": True, "round": False})
+    released = kinfold.anonymize(table, asked).frame
+    assert released.w.sum() == pytest.approx(table.w.sum(), rel=1e-5)
+    assert np.average(released.age, weights=released.w) == pytest.approx(np.average(table.age, weights=table.w))
+    equal = kinfold.anonymize(table.assign(w=7.5), asked).frame
+    unweighted = kinfold.anonymize(table.assign(w=7.5), ask({"average": "mean"}, output={"round": False})).frame
+    pd.testing.assert_frame_equal(equal, unweighted)  # equal weights change nothing
+
+
+def test_a_generalized_column_has_totals_of_its_labels(tmp_path: Path) -> None:
+    table = survey(3)
+    asked = ask({"calibrate": ["age", "town"], "round_to": 0.5, "tolerance": 0.02}, "lattice")
+    asked["method"]["suppression"] = 0.1
+    release = kinfold.anonymize(table, asked)
+    released = release.frame
+    assert release.plan.recoding.labels.min() < 0 or len(released) == len(table)
+    assert released.w.sum() == pytest.approx(table.w.sum(), rel=0.02)
+    assert (released.w % 0.5 == 0).all()
+    folder = release.save(tmp_path / "out")
+    verdict = kinfold.verify(folder / "public", asked, twice=True)
+    assert verdict.holds, verdict.problems
+
+
+@pytest.mark.parametrize(
+    ("weight", "change", "error", "words"),
+    [
+        ({"calibrate": "wrok"}, {}, PolicyError, "did you mean 'work'"),
+        ({"calibrate": "w"}, {}, PolicyError, "not released, or is a weight"),
+        ({"calibrate": "age", "round_to": 1000}, {}, Unreachable, "rounded to 0"),
+        ({"calibrate": "work", "round_to": 30}, {}, Unreachable, "miss a total by"),
+        ({"average": "mean"}, {"w": 0.0}, DataError, "120 records have no sampling weight above 0"),
+        ({"average": "median"}, {}, PolicyError, "'average' and 'missing' are for"),
+        (
+            {"calibrate": "work"},
+            {"work": ["a", "b", *"c" * 118]},
+            Unreachable,
+            "no released record has 2 categories",
+        ),
+    ],
+)
+def test_weights_that_cannot_be_kept_are_refused(
+    weight: dict[str, Any], change: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        kinfold.anonymize(survey(1).assign(**change), ask(weight))
+
+
+def test_what_weighted_averages_cannot_do_is_refused() -> None:
+    asked = ask({}, output={"weighted": True, "preserve": "variance"})
+    asked["columns"]["work"]["average"] = "shares"
+    with pytest.raises(PolicyError) as refused:
+        kinfold.anonymize(survey(1), asked)
+    assert "variance of weighted averages" in str(refused.value)
+    assert "shares are of records" in str(refused.value)
+    none = ask({}, output={"weighted": True})
+    none["columns"]["w"] = {"role": "other"}
+    with pytest.raises(PolicyError, match="no column has the role weight"):
+        kinfold.anonymize(survey(1), none)
+
+
+@needs_data
+def test_the_labour_force_file_keeps_its_totals() -> None:
+    names = {"REGION": "nominal", "SEX": "nominal", "AGE": "continuous", "MARSTAT": "nominal"}
+    table = pd.read_csv(DATA / "free1.csv", usecols=[*names, "WEIGHT"]).head(1000)
+    columns = {name: {"role": "quasi", "type": kind} for name, kind in names.items()}
+    columns["WEIGHT"] = {"role": "weight", "calibrate": ["SEX", "MARSTAT", "AGE"], "tolerance": 1e-4}
+    released = kinfold.anonymize(table, {"privacy": {"k": 5}, "method": {"name": "mdav"}, "columns": columns}).frame
+    for name in ("SEX", "MARSTAT"):
+        before, after = (each.groupby(name).WEIGHT.sum() for each in (table, released))
+        assert after.to_numpy() == pytest.approx(before.to_numpy(), rel=1e-4)
+    assert (released.AGE * released.WEIGHT).sum() == pytest.approx((table.AGE * table.WEIGHT).sum(), rel=1e-4)
+    assert released.groupby([*names]).WEIGHT.nunique().max() == 1
+
+
+@needs_data
+def test_the_tiny_file_by_hand() -> None:
+    table = pd.read_csv(DATA / "francdat.csv")[["Num1", "Key1", "w"]]
+    columns = {"Num1": {"role": "quasi"}, "Key1": {"role": "confidential"}, "w": {"role": "weight", "average": "mean"}}
+    asked = {"privacy": {"k": 4}, "method": {"name": "univariate"}, "columns": columns}
+    released = kinfold.anonymize(table, {**asked, "output": {"weighted": True, "round": False}}).frame
+    order = np.argsort(table.Num1.to_numpy(), kind="stable")
+    for start, stop in pairwise([0, 4, 8]):  # two classes of four
+        part, after = table.iloc[order[start:stop]], released.iloc[order[start:stop]]
+        assert after.Num1.to_numpy() == pytest.approx((part.Num1 * part.w).sum() / part.w.sum())
+        assert after.w.to_numpy() == pytest.approx(part.w.mean(), rel=1e-5)
