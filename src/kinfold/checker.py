@@ -10,6 +10,9 @@ exact arithmetic:
     t       the largest earth mover's distance between a confidential column in a class and in the whole table
     alpha   the largest share of one value of a confidential column in a class
 
+If the table has surrogates of people, every promise is checked again with each person counted once in a class, and once
+for each value that they hold there.
+
 An empty field is a missing value. It counts as a value: first in an order, with its own branch in a hierarchy. Numbers
 have a decimal comma, and formulas an apostrophe before them, if the certificate says so. The exit code is 0 if all
 promises hold and the certificate states the same figures, else 5.
@@ -25,7 +28,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -76,12 +79,20 @@ def check_table(path: Path, certificate: Mapping[str, Any]) -> dict[str, Any]:
     except InvalidTable as error:
         return _failed_result(str(error))
     problems = [] if same else ["the certificate states other figures than the table has"]
-    holds = bool(result["records"]) and all(promise["holds"] for promise in result["promises"])
+    holds = bool(result["records"]) and all(each["holds"] for each in (*result["promises"], *result["people"]))
     return result | {"holds": holds and not problems, "problems": problems}
 
 
 def _failed_result(problem: str) -> dict[str, Any]:
-    return {"found": {}, "promises": [], "records": 0, "classes": 0, "holds": False, "problems": [problem]}
+    return {
+        "found": {},
+        "promises": [],
+        "people": [],
+        "records": 0,
+        "classes": 0,
+        "holds": False,
+        "problems": [problem],
+    }
 
 
 def judge(table: Mapping[str, Fields], certificate: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +113,41 @@ def judge(table: Mapping[str, Fields], certificate: Mapping[str, Any]) -> dict[s
         "alpha": {name: float(max(map(max_share, spreads[name]), default=0)) for name in confidential},
     }
     promises = [check_promise(p, sizes, spreads, distances) for p in certificate["promises"]]
-    return {"found": figures, "promises": promises, "records": sum(sizes), "classes": len(sizes)}
+    people = [*judge_people(table, columns, certificate)]
+    return {"found": figures, "promises": promises, "people": people, "records": sum(sizes), "classes": len(sizes)}
+
+
+def judge_people(
+    table: Mapping[str, Fields], columns: Mapping[str, Any], certificate: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield every promise with each person counted once, if the table has the surrogates of people."""
+    unit = (certificate["release"].get("people") or {}).get("counted_by")
+    if unit is None or columns.get(unit, {}).get("role") != "surrogate":
+        return
+    quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier"]
+    confidential = [name for name, column in columns.items() if column["role"] == "confidential"]
+    for promise in certificate["promises"]:
+        name, text = promise["parameters"].get("column"), f"{promise['promise']}, each person counted once"
+        yield check_people(table, quasi, unit, columns.get(name), promise) | {"promise": text}
+        if certificate["joint"] and name is not None:
+            known = [*quasi, *(other for other in confidential if other != name)]
+            text += ", given the other confidential columns"
+            yield check_people(table, known, unit, columns[name], promise) | {"promise": text}
+
+
+def check_people(
+    table: Mapping[str, Fields], by: Sequence[str], unit: str, column: Any, promise: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Check one promise on classes of people, who count once for each value that they hold."""
+    classes = group_rows(table, by)
+    sizes = [len({table[unit][row] for row in rows}) for rows in classes]
+    if column is None:
+        return check_promise(promise, sizes, {}, {})
+    name, values = column["name"], rank_values(table[column["name"]], column)
+    held = [Counter(value for _, value in {(table[unit][row], values[row]) for row in rows}) for rows in classes]
+    everyone = [value for each in held for value in each.elements()]
+    distances = list(map(make_distance(everyone, column), held)) if promise["model"] == "TCloseness" else []
+    return check_promise(promise, sizes, {name: held}, {name: distances})
 
 
 def group_rows(table: Mapping[str, Fields], by: Sequence[str]) -> list[list[int]]:
@@ -338,14 +383,15 @@ def _checksums_match(folder: Path, certificate: dict[str, Any]) -> bool:
 
 def _figures_match(report: Mapping[str, Any], certificate: Mapping[str, Any]) -> bool:
     """Return whether a certificate states the figures found, up to rounding of quotients."""
-    stated = _list_figures(certificate, certificate["release"])
-    pairs = zip_longest(stated, _list_figures(report, report), fillvalue=math.inf)
+    people = (certificate["release"].get("people") or {}).get("promises", ()) if report["people"] else ()
+    stated = _list_figures(certificate, certificate["release"], people)
+    pairs = zip_longest(stated, _list_figures(report, report, report["people"]), fillvalue=math.inf)
     return all(abs(one - other) <= 1e-9 * max(abs(other), 1) for one, other in pairs)
 
 
-def _list_figures(content: Mapping[str, Any], counts: Mapping[str, Any]) -> list[float]:
+def _list_figures(content: Mapping[str, Any], counts: Mapping[str, Any], people: Sequence[Any]) -> list[float]:
     k, l, t = (content["found"][key] for key in ("k", "l", "t"))
-    promised = (promise["found"] for promise in content["promises"])
+    promised = (promise["found"] for promise in (*content["promises"], *people))
     return [k, *l.values(), *t.values(), counts["records"], counts["classes"], *promised]
 
 

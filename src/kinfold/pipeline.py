@@ -35,6 +35,7 @@ from kinfold.policy.model import Policy
 from kinfold.policy.preparation import PreparedTable, prepare
 from kinfold.policy.rule_checks import count_violations, describe_rule_counts
 from kinfold.policy.schema import add_policy_keywords, build_policy, collect_policy_values
+from kinfold.policy.surrogates import add_surrogates
 from kinfold.policy.table import Table
 from kinfold.policy.terms import build_release_terms, build_scopes, build_terms
 from kinfold.progress import Progress, StageProgress, closing_on_error, nested_progress, run_in_thread
@@ -213,7 +214,7 @@ def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: 
 
 def _add_people_findings(verdict: Verdict, table: Table, released: Any, planned: Plan) -> Verdict:
     """Add the findings about people, counted on the released rows with the person of each row."""
-    if table.person is None or verdict.problems:
+    if table.person is None or verdict.problems or verdict.people:  # with surrogates they are counted from the rows
         return verdict
     engine, terms, person = table.engine, table.terms, table.person[planned.recoding.kept]
     tuples = engine.tally(released, terms.quasi, {}).tuples
@@ -255,7 +256,8 @@ def verify(
         if twice:
             check_table(rows, frame, verdict, terms)
         verdict = check_output_keys(verdict, engine, frame, request_policy)
-    return verdict if rows_only else verdict.add_people_note(terms.unit, required=require_people)
+    verdict = replace(verdict, people=()) if rows_only else verdict
+    return verdict.add_people_note(None if rows_only else terms.unchecked_unit, required=require_people)
 
 
 def _build_recipient_policy(policy: Any, request: Mapping[str, Any], certificate: Certificate) -> Policy:
@@ -346,6 +348,7 @@ def bind_table(
 ) -> tuple[PreparedTable, Schema, Table]:
     """Bind a policy to a frame; raise with every problem if it does not fit."""
     prepared = prepare(engine, original, policy, index)  # single values recoded: top, bottom, round_to, map
+    prepared = add_surrogates(engine, prepared, policy)  # other keys for people, if the policy releases them
     schema = engine.schema(prepared.frame)
     bound = bind(policy, schema, index=index)  # role and type of each column
     terms = build_terms(bound, engine, prepared.frame)  # the promises

@@ -6,7 +6,7 @@ the rows (read by an engine) and the terms (from a policy or a certificate).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from kinfold.models import Finding, TCloseness
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.tables.schema import OrderedReading
-from kinfold.tables.tally import Scopes, Tally
+from kinfold.tables.tally import JOINT_PEOPLE_WORDS, PEOPLE_WORDS, Scopes, Spread, Tally, encode_values, split_classes
 
 
 class TallyEngine(Protocol):
@@ -35,7 +35,8 @@ def verify(engine: TallyEngine, frame: Any, terms: Terms) -> Verdict:
     problems: Sequence[Problem] = _find_column_problems(frame.names, terms)
     if not problems:
         try:
-            return judge(*_count_tallies(engine, frame, terms), terms)
+            verdict = judge(*_count_tallies(engine, frame, terms), terms)
+            return replace(verdict, people=tuple(_judge_released_people(engine, frame, terms)))
         except DataError as error:  # values that cannot be parsed
             problems = error.problems
     records = engine.tally(frame, (), {}).records
@@ -86,12 +87,42 @@ def judge_people(labels: Any, scopes: Scopes, terms: Terms) -> tuple[Finding, ..
     return tuple(replace(finding, promise=f"{finding.promise}, {scope.counting}") for finding, scope in findings)
 
 
+def _judge_released_people(engine: TallyEngine, frame: Any, terms: Terms) -> Iterator[Finding]:
+    """Yield the findings with every person counted once, as `judge_people` does, by the surrogates of the release."""
+    unit = terms.counted_by
+    if unit is None:
+        return
+
+    def count(by: Sequence[str], columns: Sequence[ConfidentialColumn]) -> Tally:
+        tally = engine.tally(frame, [*by, unit], {c.name: c.reading for c in columns})
+        return _count_once(tally, by, {c.name: c.sort_spread(tally.spreads[c.name]) for c in columns})
+
+    names = _confidential_names(terms)
+    whole = count(terms.quasi, terms.confidential)
+    known = {c.name: [*terms.quasi, *(n for n in names if n != c.name)] for c in terms.confidential if terms.joint}
+    joint = {c.name: count(known[c.name], [c]) for c in terms.confidential if c.name in known}
+    for model in terms.models:
+        finding = model.check(whole)
+        yield replace(finding, promise=f"{finding.promise}, {PEOPLE_WORDS}")
+        if model.column in joint:
+            finding = model.check(joint[model.column])
+            yield replace(finding, promise=f"{finding.promise}, {JOINT_PEOPLE_WORDS}")
+
+
+def _count_once(tally: Tally, by: Sequence[str], spreads: Mapping[str, Spread]) -> Tally:
+    """Return a tally by columns and the person as one by the columns: a person counts once, and once for each value."""
+    codes = [encode_values(tally.keys[name])[1] for name in by]
+    classes = split_classes(np.zeros(len(tally), np.int64), codes)[0]
+    once = {name: replace(spread, count=np.ones_like(spread.count)) for name, spread in spreads.items()}
+    return Tally({}, np.ones_like(tally.sizes), once).merge(classes, {})
+
+
 def _confidential_names(terms: Terms) -> tuple[str, ...]:
     return tuple(column.name for column in terms.confidential)
 
 
 def _find_column_problems(names: Sequence[str], terms: Terms) -> list[Problem]:
-    expected = [*terms.quasi, *_confidential_names(terms), *terms.other]
+    expected = [*terms.quasi, *_confidential_names(terms), *terms.other, *terms.surrogates]
     kept = [name for name in terms.removed if name in names]
     absent = [name for name in expected if name not in names]
     unknown = [name for name in names if name not in {*expected, *terms.removed}]

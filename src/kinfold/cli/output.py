@@ -135,7 +135,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
 
 def print_verdict(verdict: Verdict) -> None:
     """Print the verdict on a table."""
-    print_findings(verdict.findings)
+    print_findings((*verdict.findings, *verdict.people))
     classes = f"{plural(verdict.classes, 'class', 'classes')}, the smallest has {format_number(verdict.k)}"
     out.print(f"  {plural(verdict.records, 'record')} in {classes}")
     out.print(Text(f"  quasi-identifiers: {', '.join(verdict.quasi)}"))

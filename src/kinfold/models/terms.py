@@ -76,3 +76,14 @@ class Terms:
     models: tuple[Model, ...]
     joint: bool = False  # promises about a confidential column also hold given the other confidential columns
     unit: str | None = None  # the column that names people, if k, l and t count people instead of rows
+    surrogates: tuple[str, ...] = ()  # columns that the release holds with surrogates
+
+    @property
+    def counted_by(self) -> str | None:
+        """The released column by which people can be counted, if there is one."""
+        return self.unit if self.unit in self.surrogates else None
+
+    @property
+    def unchecked_unit(self) -> str | None:
+        """The column that names people, if a release does not have it."""
+        return None if self.unit in self.surrogates else self.unit

@@ -66,6 +66,7 @@ class Verdict(Displayable):
         return replace(
             self,
             findings=(*self.findings, *new),
+            people=(*self.people, *(finding for finding in other.people if finding not in self.people)),
             k=min(self.k, other.k),
             l={**self.l, **{name: min(value, self.l.get(name, value)) for name, value in other.l.items()}},
             t={**self.t, **{name: max(value, self.t.get(name, value)) for name, value in other.t.items()}},

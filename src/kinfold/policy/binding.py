@@ -18,7 +18,7 @@ from kinfold.policy.rules import BoundRule, bind_rules
 from kinfold.policy.toml_values import format_toml_key
 from kinfold.policy.validation import suggest_name
 from kinfold.tables.column_names import require_header
-from kinfold.tables.schema import Column, Kind, Role, Schema, Storage
+from kinfold.tables.schema import SURROGATE, Column, Kind, Role, Schema, Storage
 from kinfold.tables.source_form import SourceForm, list_likely_type_problems, suggest_source_keys
 from kinfold.tables.text_values import is_formula
 
@@ -40,6 +40,7 @@ class BoundColumn:
     kind: Kind
     average: str
     in_policy: bool = True  # False: `output.others` decides
+    surrogate: bool = False  # an identifier that is released, with other keys
 
     @property
     def name(self) -> str:
@@ -52,9 +53,14 @@ class BoundColumn:
         return self.request.role
 
     @property
+    def released_role(self) -> str:
+        """The role as a release states it."""
+        return SURROGATE if self.surrogate else str(self.role)
+
+    @property
     def removed(self) -> bool:
         """Whether the column is not released."""
-        return self.request.removed
+        return self.request.removed and not self.surrogate
 
     @property
     def unprotected(self) -> bool:
@@ -87,8 +93,13 @@ class BoundPolicy:
 
     @property
     def released(self) -> tuple[BoundColumn, ...]:
-        """The columns of the release."""
-        return tuple(column for column in self.columns if not column.removed)
+        """The columns whose values are released; surrogates are none."""
+        return tuple(column for column in self.columns if not column.removed and not column.surrogate)
+
+    @property
+    def surrogates(self) -> tuple[str, ...]:
+        """The columns that are released with surrogates."""
+        return tuple(column.name for column in self.columns if column.surrogate)
 
     @property
     def text_columns(self) -> tuple[str, ...]:
@@ -139,7 +150,9 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
         if is_formula(name):  # a cell can be quoted, but not the name of a column
             what = f"output.spreadsheet_safe: the name of the column '{name}' starts like a formula"
             problems.append(Problem(what, "rename the column in the source"))
-    problems += [] if released else _check_task(policy.report.task, [c for c in columns if not c.removed])
+    problems += (
+        [] if released else _check_task(policy.report.task, [c for c in columns if not c.removed and not c.surrogate])
+    )
     rules, rule_problems = bind_rules(() if released else policy.rules, columns)
     if problems := [*problems, *rule_problems]:
         raise PolicyError(problems)
@@ -170,13 +183,15 @@ def _bind_column(column: Column, policy: Policy) -> BoundColumn:
     request = policy.columns.get(column.name)
     if request is None:
         role = Role.REMOVE if policy.output.others == "drop" else Role.OTHER
-        return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", in_policy=False)
+        surrogate = column.name in policy.surrogates
+        return BoundColumn(column, ColumnPolicy(role=role), column.kind, "", in_policy=False, surrogate=surrogate)
     measured = request.unit or request.role is Role.WEIGHT  # a quantity, however few values it has
     kind = request.type or (Kind.ORDINAL if request.order else Kind.CONTINUOUS if measured else column.kind)
     if kind is Kind.ORDINAL and not request.order and column.order:
         request = request.model_copy(update={"order": column.order})  # the order that the source declares
     default = get_default_average(policy.method.name, quasi=request.role is Role.QUASI) or AVERAGES[kind][0]
-    return BoundColumn(column, request, kind, request.average or default)
+    surrogate = column.name in policy.surrogates
+    return BoundColumn(column, request, kind, request.average or default, surrogate=surrogate)
 
 
 def _find_unnamed_columns(policy: Policy, schema: Schema, index: Collection[str]) -> Iterator[Problem]:
@@ -203,7 +218,14 @@ def _find_unnamed_columns(policy: Policy, schema: Schema, index: Collection[str]
 
 
 def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
-    unit = policy.privacy.unit
+    unit, output = policy.privacy.unit, policy.output
+    if output.surrogate_secret is not None and not output.surrogate:
+        yield Problem("output.surrogate_secret is set, but output.surrogate is not", "set output.surrogate = true")
+    if output.surrogate and unit is None:
+        yield Problem("output.surrogate: no column identifies people", "name it: privacy.unit")
+    if output.surrogate and output.order == "kept":
+        what = "output.surrogate: rows in the order of the source can show whose surrogate is whose"
+        yield Problem(what, "leave out output.order (--keep-order)")
     if unit is None:
         return
     if unit not in schema:

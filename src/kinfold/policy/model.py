@@ -268,6 +268,8 @@ class Output(Section):
     suppressed: Literal["drop", "star"] = "drop"
     format: Literal["csv", "parquet"] = "csv"
     spreadsheet_safe: StrictBool = False  # puts an apostrophe before texts that look like formulas
+    surrogate: StrictBool = False  # the column that identifies people is released, with other keys
+    surrogate_secret: Path | None = None  # a file; keys are then the same in every release with it
 
 
 class Report(Section):
@@ -382,6 +384,18 @@ class Policy(Section):
         return replace(self.source.form, columns=tuple((name, each) for name, each in columns.items() if any(each)))
 
     @property
+    def surrogates(self) -> tuple[str, ...]:
+        """The columns that are released with surrogates in the place of their values."""
+        named = (self.privacy.unit,) if self.output.surrogate else ()
+        return tuple(name for name in named if name is not None)
+
+    def expect_surrogates(self, names: Sequence[str]) -> Policy:
+        """Return the policy for a release in which these columns have surrogates."""
+        if self.privacy.unit not in names:
+            return self
+        return self.model_copy(update={"output": self.output.model_copy(update={"surrogate": True})})
+
+    @property
     def sampling_weights(self) -> str | None:
         """The column with the number of people that each record stands for, if there is one."""
         weights = (name for name, column in self.columns.items() if column.role is Role.WEIGHT)
@@ -407,13 +421,17 @@ class Policy(Section):
         return self.model_copy(update={"columns": columns})
 
     def resolve_paths(self, folder: Path) -> Policy:
-        """Return the policy with absolute paths of its hierarchy files, which are relative to a folder."""
+        """Return the policy with absolute paths of its files, which are relative to a folder."""
         columns = dict(self.columns)
         for name, column in self.columns.items():
             if column.hierarchy and column.hierarchy.file:
                 hierarchy = column.hierarchy.model_copy(update={"file": folder.absolute() / column.hierarchy.file})
                 columns[name] = column.model_copy(update={"hierarchy": hierarchy})
-        return self.model_copy(update={"columns": columns})
+        output = self.output
+        if output.surrogate_secret is not None:
+            secret = folder.absolute() / output.surrogate_secret
+            output = output.model_copy(update={"surrogate_secret": secret})
+        return self.model_copy(update={"columns": columns, "output": output})
 
     def toml(self) -> str:
         """Return the policy as TOML text that `load` reads."""

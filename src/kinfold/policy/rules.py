@@ -315,7 +315,7 @@ def _find_unknown_columns(tree: RulePart, known: Mapping[str, BoundColumn]) -> I
     for name in tree.columns:
         if name not in known:
             yield Problem(f"no column '{name}'{suggest_name(name, [*known])}", "correct the rule")
-        elif known[name].removed:
+        elif known[name].request.removed:
             what = f"column '{name}' is removed, so that no release can be checked by this rule"
             yield Problem(what, "leave the rule out")
 

@@ -50,28 +50,29 @@ def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bo
     quasi = tuple(column.name for column in policy.with_role(Role.QUASI))
     other = tuple(column.name for column in policy.columns if column.unprotected)
     removed = tuple(column.name for column in policy.columns if column.removed)
-    return Terms(quasi, confidential, other, removed, models, joint, privacy.unit)
+    return Terms(quasi, confidential, other, removed, models, joint, privacy.unit, policy.surrogates)
 
 
 def build_release_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
     """Return the terms of a release: removed columns are absent, quasi-identifiers may be labels."""
     schema = engine.schema(frame)
     policy = policy.for_columns(schema.names)
-    removed = tuple(name for name, column in policy.columns.items() if column.removed)
+    surrogates = policy.surrogates
+    removed = tuple(name for name, column in policy.columns.items() if column.removed and name not in surrogates)
     kept = {name: column for name, column in policy.columns.items() if not column.removed}
-    output = policy.output.model_copy(update={"others": "release"})
+    output = policy.output.model_copy(update={"others": "release", "surrogate": False, "surrogate_secret": None})
     rows = policy.privacy.model_copy(update={"unit": None})  # a release cannot count people
     columns = {name: column for name, column in kept.items() if name in schema}
     request = policy.model_copy(update={"columns": columns, "output": output, "privacy": rows})
     bound = bind(request, schema, released=True)
     terms = build_terms(bound, engine, frame, released=True)
     absent = tuple(name for name in kept if name not in schema)
-    unnamed = tuple(name for name in terms.other if name not in policy.columns)
+    unnamed = tuple(name for name in terms.other if name not in {*policy.columns, *surrogates})
     named = tuple(name for name in terms.other if name in kept)
     dropped = unnamed if policy.output.others == "drop" else ()
     released = unnamed if policy.output.others == "release" else ()
     other, removed = (*named, *released, *absent), (*removed, *dropped)
-    return replace(terms, other=other, removed=removed, unit=policy.privacy.unit)
+    return replace(terms, other=other, removed=removed, unit=policy.privacy.unit, surrogates=surrogates)
 
 
 def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn]) -> tuple[Model, ...]:

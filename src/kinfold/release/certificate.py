@@ -23,7 +23,7 @@ from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.review import Review
-from kinfold.tables.schema import Kind, Role
+from kinfold.tables.schema import SURROGATE, Kind, Role
 from kinfold.tables.source_form import ReleasedForm
 
 CERTIFICATE_FORMAT = 2
@@ -89,6 +89,7 @@ class _CertificateFigure(_CertificatePart):
 class _CertificatePeople(_CertificatePart):
     counted_by: str
     checked: str
+    surrogate: Literal["random", "keyed"] | None = None  # of each person in the file, if there is one
     promises: tuple[_CertificateFigure, ...]
 
 
@@ -112,7 +113,7 @@ class _CertificateRelease(_CertificateFile):
 
 class _CertificateColumn(_CertificatePart):
     name: str
-    role: Role
+    role: Role | Literal["surrogate"]
     type: Kind
     average: str | None = None
     distance: Literal["ordered", "hierarchical", "equal"] | None = None
@@ -162,7 +163,7 @@ def certify(policy: BoundPolicy, terms: Terms, verdict: Verdict, files: Mapping[
         "method": method,
         **_describe_review(policy.request.review),
         **describe_terms(terms, verdict),
-        "columns": [_describe_column(column, terms) for column in policy.released],
+        "columns": [_describe_column(column, terms) for column in policy.columns if not column.removed],
     }
     return Certificate(content)
 
@@ -188,11 +189,22 @@ def describe_terms(terms: Terms, verdict: Verdict) -> dict[str, Any]:
         }
         for model, f in zip(terms.models, verdict.findings, strict=True)
     ]
-    roles = {Role.QUASI: terms.quasi, Role.OTHER: terms.other}
+    roles = {Role.QUASI: terms.quasi, Role.OTHER: terms.other, SURROGATE: terms.surrogates}
     columns = [{"name": name, "role": str(role)} for role, names in roles.items() for name in names]
     columns += [_describe_confidential(column) for column in terms.confidential]
     levels = {"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)}
     return {"columns": columns, "promises": promises, "joint": terms.joint, "found": levels}
+
+
+def describe_people(terms: Terms, verdict: Verdict, *, keyed: bool = False) -> dict[str, Any]:
+    """Return the figures about people with the key of a certificate, if there are any."""
+    if not verdict.people:
+        return {}
+    figures = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in verdict.people]
+    checked: dict[str, Any] = {"checked": "before that column was removed"}
+    if terms.counted_by is not None:
+        checked = {"checked": "on the file", "surrogate": "keyed" if keyed else "random"}
+    return {"people": {"counted_by": terms.unit, **checked, "promises": figures}}
 
 
 def check_shape(certificate: Certificate) -> None:
@@ -210,6 +222,10 @@ def check_shape(certificate: Certificate) -> None:
         problems.append(Problem("the certificate promises no k-anonymity", "do not rely on it"))
     if not any(column["role"] == Role.QUASI for column in columns):
         problems.append(Problem("the certificate names no quasi-identifier", "do not rely on it"))
+    counted = (certificate.content["release"].get("people") or {}).get("counted_by")
+    surrogates = [column["name"] for column in columns if column["role"] == SURROGATE]
+    if surrogates and counted not in surrogates:
+        problems.append(Problem("the certificate has a surrogate, but counts no people by it", "do not rely on it"))
     if len({*names}) < len(names):
         problems.append(Problem("the certificate names a column twice", "do not rely on it"))
     if problems:
@@ -233,6 +249,7 @@ def read_terms(certificate: Certificate) -> Terms:
         models=promises,
         joint=certificate.content["joint"],
         unit=people["counted_by"] if people else None,
+        surrogates=tuple(c["name"] for c in columns if c["role"] == SURROGATE),
     )
 
 
@@ -244,18 +261,24 @@ def read_form(entry: Mapping[str, Any]) -> ReleasedForm:
 
 def read_policy_values(certificate: Certificate) -> dict[str, Any]:
     """Return k and the columns of a certificate as values of a policy, to which a recipient can add keys."""
-    columns = {}
-    for entry in certificate.content["columns"]:
+    columns: dict[str, dict[str, Any]] = {}
+    terms, privacy = read_terms(certificate), {}
+    if terms.counted_by is not None:
+        columns, privacy = {terms.counted_by: {"role": str(Role.IDENTIFIER)}}, {"unit": terms.counted_by}
+    for entry in (each for each in certificate.content["columns"] if each["role"] != SURROGATE):
         keys = {key: entry[key] for key in ("role", "type", "distance", "order") if key in entry}
         columns[entry["name"]] = keys | ({"hierarchy": {"levels": entry["hierarchy"]}} if "hierarchy" in entry else {})
     k = next(p["parameters"]["k"] for p in certificate.content["promises"] if p["model"] == KAnonymity.__name__)
-    return {"privacy": {"k": k}, "columns": columns}
+    output = {"output": {"surrogate": True}} if privacy else {}
+    return {"privacy": {"k": k, **privacy}, "columns": columns, **output}
 
 
 def _describe_column(column: BoundColumn, terms: Terms) -> dict[str, Any]:
     for confidential in terms.confidential:
         if confidential.name == column.name:
             return _describe_confidential(confidential)
+    if column.surrogate:
+        return {"name": column.name, "role": SURROGATE, "type": str(Kind.NOMINAL)}
     entry: dict[str, Any] = {"name": column.name, "role": str(column.role), "type": str(column.kind)}
     return entry | ({"average": column.average} if column.role is Role.QUASI else {})
 

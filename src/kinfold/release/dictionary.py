@@ -72,7 +72,7 @@ def _describe_columns(contents: ReleaseContents) -> Iterator[dict[str, Any]]:
             "name": column.name,
             "type": FIELD_TYPES[column.storage],
             "scale": str(bound.kind),
-            "role": str(bound.role),
+            "role": bound.released_role,
             "treatment": ", then ".join(done),
             "missing": column.nulls,
             "distinct": column.distinct,
@@ -92,6 +92,8 @@ def list_labels(source: Column | None, values: NumberCounts | Counter[str | None
 
 def _describe_values(bound: BoundColumn, column: Column, values: NumberCounts | Counter[str | None]) -> dict[str, Any]:
     """Return the range of numbers and dates, the values of categories if they are few, or nothing."""
+    if bound.surrogate:
+        return {}
     if isinstance(values, Counter):
         present = {value for value in values if value is not None}
         if len(present) > MAX_VALUES_LISTED:

@@ -23,7 +23,7 @@ from kinfold.hierarchies import Hierarchy
 from kinfold.models.terms import ConfidentialColumn
 from kinfold.policy.terms import list_texts
 from kinfold.progress import StageProgress, run_in_thread
-from kinfold.release.certificate import Certificate, certify, read_form
+from kinfold.release.certificate import Certificate, certify, describe_people, read_form
 from kinfold.release.inspection import check_frame, figures_agree, get_figures
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
@@ -100,8 +100,9 @@ def _write_table(release: Release, target: TargetTable) -> None:
     checksum = release.engine.write(release.released, target, release.output_schema, ordered=ordered)
     with DuckDB() as engine:
         frame = engine.read(target.rows)
-        figures = get_figures(verify(engine, frame, release.terms).require())
-        unchanged = frame.checksum == checksum and figures_agree(figures, get_figures(release.verdict))
+        people = release.terms.counted_by is not None
+        figures = get_figures(verify(engine, frame, release.terms).require(), people=people)
+        unchanged = frame.checksum == checksum and figures_agree(figures, get_figures(release.verdict, people=people))
     if not unchanged:
         what = f"the rows read back from {target.address.description} are not those that were written"
         raise VerifyError(what, fix="nothing was released; check whether the database changes values, and report this")
@@ -148,16 +149,14 @@ def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, tw
 def _build_certificate(release: Release, engine: Engine, frame: Any, documents: Sequence[Path]) -> Certificate:
     """Verify the written file, compare the figures with those of the rows in memory, and return the certificate."""
     verdict = verify(engine, frame, release.terms).require()
-    if not figures_agree(get_figures(verdict), get_figures(release.verdict)):
+    people = release.terms.counted_by is not None
+    if not figures_agree(get_figures(verdict, people=people), get_figures(release.verdict, people=people)):
         what = "the figures of the file are not those of the rows before they were written"
         raise VerifyError(what, fix="nothing was released; please report this")
     output, plan = release.policy.request.output, release.plan
     entry: dict[str, Any] = {"file": f"release.{output.format}", "sha256": frame.checksum, "order": output.order}
     entry |= _describe_form(release)
-    if release.verdict.people:
-        unit = release.policy.request.privacy.unit
-        figures = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in release.verdict.people]
-        entry |= {"people": {"counted_by": unit, "checked": "before that column was removed", "promises": figures}}
+    entry |= describe_people(release.terms, release.verdict, keyed=output.surrogate_secret is not None)
     if plan.gap is not None:
         entry["within"] = float(f"{plan.gap:.6f}")  # share above the lowest possible loss
     if plan.blocks:

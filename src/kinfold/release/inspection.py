@@ -21,7 +21,7 @@ from kinfold.models.terms import Terms
 from kinfold.models.verdict import Verdict
 from kinfold.policy.model import ColumnPolicy, Policy
 from kinfold.policy.terms import build_release_terms
-from kinfold.release.certificate import Certificate, check_shape, describe_terms, read_form, read_terms
+from kinfold.release.certificate import Certificate, check_shape, describe_people, describe_terms, read_form, read_terms
 from kinfold.tables.engine import Engine
 from kinfold.tables.readers.files import hash_file
 from kinfold.tables.recoding import ValueLimits, ValueMap, ValueRecoding
@@ -68,12 +68,13 @@ def check_folder(
             own_policy = policy(certificate)
             if own_policy.output.spreadsheet_safe and not form.quoted:
                 frame = engine.read(file, form=replace(form, quoted=True))
-            own_terms = build_release_terms(own_policy, engine, frame)
+            own_terms = build_release_terms(own_policy.expect_surrogates(terms.surrogates), engine, frame)
             require_people |= own_terms.unit is not None and terms.unit is None
             verdict = verdict.merge(verify(engine, frame, own_terms))
             terms = replace(terms, unit=terms.unit or own_terms.unit)
             verdict = check_output_keys(verdict, engine, frame, own_policy)
-    verdict = verdict if rows_only else verdict.add_people_note(terms.unit, required=require_people)
+    verdict = replace(verdict, people=()) if rows_only else verdict
+    verdict = verdict.add_people_note(None if rows_only else terms.unchecked_unit, required=require_people)
     if review := certificate.content.get("review"):
         verdict = replace(verdict, notes=(*verdict.notes, review["statement"]))
     return Inspection(verdict, certificate)
@@ -87,10 +88,11 @@ def check_frame(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Ver
 def _check_rows(public: Path, certificate: Certificate, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
     if frame.checksum != certificate.content["release"]["sha256"]:
         raise VerifyError("the release was changed while it was read", fix="do not use this file")
-    verdict = verify(engine, frame, read_terms(certificate))
+    terms = read_terms(certificate)
+    verdict = verify(engine, frame, terms)
     _require_certified_figures(verdict, certificate)
     if twice:
-        require_agreement(verdict, checker.check_release(public))
+        require_agreement(verdict, checker.check_release(public), people=terms.counted_by is not None)
     return verdict
 
 
@@ -107,8 +109,9 @@ def check_table(source: Any, frame: Any, verdict: Verdict, terms: Terms) -> None
         return
     release: dict[str, Any] = {"separator": form.field_separator, "decimal": form.decimal}
     release |= {"records": verdict.records, "classes": verdict.classes, "quoted": form.quoted}
+    release |= describe_people(terms, verdict)
     content = {**describe_terms(terms, verdict), "release": release}
-    require_agreement(verdict, checker.check_table(Path(source), content))
+    require_agreement(verdict, checker.check_table(Path(source), content), people=terms.counted_by is not None)
 
 
 def check_output_keys(verdict: Verdict, engine: Engine, frame: Any, policy: Policy) -> Verdict:
@@ -210,29 +213,37 @@ def _require_certified_figures(verdict: Verdict, certificate: Certificate) -> No
     content = certificate.content
     certified = {"found": content["found"], "promises": [_get_promise_figures(each) for each in content["promises"]]}
     certified |= {key: content["release"][key] for key in ("records", "classes")}
-    if not verdict.problems and not figures_agree(get_figures(verdict), certified):
-        fix = "do not use this file"
-        failed = [Problem(finding.promise + " does not hold", fix) for finding in verdict.findings if not finding.holds]
+    people = read_terms(certificate).counted_by is not None
+    if people:
+        certified |= {"people": [_get_promise_figures(each) for each in content["release"]["people"]["promises"]]}
+    if not verdict.problems and not figures_agree(get_figures(verdict, people=people), certified):
+        fix, findings = "do not use this file", (*verdict.findings, *verdict.people)
+        failed = [Problem(finding.promise + " does not hold", fix) for finding in findings if not finding.holds]
         raise VerifyError([Problem("the figures of the certificate are not those of the file", fix), *failed])
 
 
-def get_figures(verdict: Verdict) -> dict[str, Any]:
-    """Return every figure of a verdict that a certificate repeats."""
-    promises = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in verdict.findings]
+def get_figures(verdict: Verdict, *, people: bool = False) -> dict[str, Any]:
+    """Return every figure of a verdict that a certificate repeats; those of people if the file has surrogates."""
+    promises, persons = (
+        [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in findings]
+        for findings in (verdict.findings, verdict.people)
+    )
     levels = {"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)}
-    return {"found": levels, "promises": promises, "records": verdict.records, "classes": verdict.classes}
+    counts = {"records": verdict.records, "classes": verdict.classes}
+    return {"found": levels, "promises": promises, **counts} | ({"people": persons} if people else {})
 
 
 def _get_promise_figures(promise: Mapping[str, Any]) -> dict[str, Any]:
     return {key: promise[key] for key in ("promise", "asked", "found")}
 
 
-def require_agreement(verdict: Verdict, plain: Mapping[str, Any]) -> None:
-    """Raise unless the plain checker found what the engine found."""
-    ours = get_figures(verdict) | {"holds": not verdict.problems and all(f.holds for f in verdict.findings)}
-    promises = [_get_promise_figures(promise) for promise in plain["promises"]]
+def require_agreement(verdict: Verdict, plain: Mapping[str, Any], *, people: bool = False) -> None:
+    """Raise unless the plain checker found what the engine found; about people too, if the file has surrogates."""
+    findings = (*verdict.findings, *(verdict.people if people else ()))
+    ours = get_figures(verdict, people=people) | {"holds": not verdict.problems and all(f.holds for f in findings)}
     levels = {key: plain["found"].get(key) for key in ours["found"]}
-    theirs = {key: plain[key] for key in ours} | {"promises": promises, "found": levels}
+    theirs = {key: plain[key] for key in ours} | {"found": levels}
+    theirs |= {key: [*map(_get_promise_figures, plain[key])] for key in ("promises", "people") if key in ours}
     if not figures_agree(ours, theirs):
         different = [key for key in ours if not figures_agree(ours[key], theirs[key])]
         second = f" (the second says: {'; '.join(plain['problems'])})" if plain["problems"] else ""

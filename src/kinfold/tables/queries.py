@@ -5,16 +5,17 @@ A sample is drawn by a hash of the record's position, and sums are rounded: both
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.tables.engine import ClassLabels, Engine, NumericPair, ReleasedColumns, StoredValues
-from kinfold.tables.recoding import Recoding
-from kinfold.tables.schema import Column, OrderStats, Schema
+from kinfold.tables.recoding import Keep, Recoding, Replace, Treatment
+from kinfold.tables.schema import Column, OrderStats, Schema, normalize_category
 
 MAX_PAGE_TEXT = 200  # characters of a cell on a page of rows
 
@@ -74,6 +75,16 @@ def label_rows(engine: Engine, frame: Any, recoding: Recoding) -> Recoding:
         return recoding
     labels = engine.collect(frame, {"label": ClassLabels(recoding)}).column(0).to_numpy()
     return replace(recoding, labels=labels.astype(np.int32), tuples=None, engine_labels=None)
+
+
+def replace_categories(engine: Engine, frame: Any, name: str, make_text: Callable[[str], str]) -> Any:
+    """Return a frame with another text for each value of a column; equal numbers have one text, and null stays null."""
+    tally = engine.tally(frame, [name], {})
+    texts = [None if text is None else make_text(normalize_category(text)) for text in tally.keys[name]]
+    by_tuple = Recoding(np.arange(len(texts), dtype=np.int32), {}, tally.tuples)
+    replaced: dict[str, Treatment] = {name: Replace(pa.array(texts, pa.string()), as_stored=False)}
+    recoding = replace(label_rows(engine, frame, by_tuple), columns={**dict.fromkeys(frame.names, Keep()), **replaced})
+    return engine.apply(frame, recoding, engine.schema(frame))
 
 
 def collect_rows(engine: Engine, frame: Any, schema: Schema | None = None) -> Any:

@@ -53,6 +53,7 @@ class Role(StrEnum):
     REMOVE = "remove"
 
 
+SURROGATE = "surrogate"  # the role of an identifier in a release that has other keys in its place
 # Names of the roles in other tools.
 ROLE_SYNONYMS = dict.fromkeys(("id", "direct", "identifying"), Role.IDENTIFIER)
 ROLE_SYNONYMS |= dict.fromkeys(("quasi", "quasi_identifier", "quasi-identifying", "key"), Role.QUASI)

@@ -153,6 +153,10 @@ def _number_values(column: Values) -> tuple[Values, Ints]:
     return values, code.astype(np.int64)
 
 
+PEOPLE_WORDS = "each person counted once"
+JOINT_PEOPLE_WORDS = f"{PEOPLE_WORDS}, given the other confidential columns"
+
+
 @dataclass(frozen=True, eq=False)
 class Scope:
     """A further tally on which a promise must hold."""
@@ -197,15 +201,14 @@ class Scopes:
         classes: Ints = np.asarray(labels, np.int64)
         if self.person is not None:
             owner = np.arange(classes.max(initial=-1) + 1)
-            yield Scope(self._tally_people(classes, name), owner, "each person counted once")
+            yield Scope(self._tally_people(classes, name), owner, PEOPLE_WORDS)
         if name is None or not self.joint_codes:
             return
         part, owner = split_classes(classes, [code for other, code in self.joint_codes.items() if other != name])
         spread = count_spread(part, *self.columns[name])
         yield Scope(Tally({}, np.bincount(part).astype(np.int64), {name: spread}), owner)
         if self.person is not None:
-            counting = "each person counted once, given the other confidential columns"
-            yield Scope(self._tally_people(part, name), owner, counting)
+            yield Scope(self._tally_people(part, name), owner, JOINT_PEOPLE_WORDS)
 
     def _tally_people(self, labels: Ints, name: str | None) -> Tally:
         sizes = np.bincount(self._list_distinct_people(labels)).astype(np.int64)

@@ -194,10 +194,13 @@ def _describe_column(contents: ReleaseContents, bound: BoundColumn, internal: bo
     treatment = contents.release.plan.recoding.columns[bound.name]
     column = contents.schema.get(bound.name)
     inferred = internal and bound.inferred  # the public page does not show how the policy was written
-    facts = {"name": bound.name, "role": str(bound.role), "kind": str(bound.kind), "inferred": inferred}
+    facts = {"name": bound.name, "role": bound.released_role, "kind": str(bound.kind), "inferred": inferred}
     if isinstance(treatment, Drop) or column is None:
         reason = bound.request.reason if bound.in_policy else "the policy does not name it"
         return ColumnFacts(**facts, treatment=f"removed: {reason}" if reason else "removed")  # type: ignore[arg-type]
+    if bound.surrogate:
+        keys = Shares((), (), rest=column.rows - column.nulls, rest_labels=column.distinct, missing=column.nulls)
+        return ColumnFacts(**facts, treatment=describe_treatment(bound, Keep()), released=keys)  # type: ignore[arg-type]
     recoded = bound.name in contents.release.prepared.changed
     compared = internal and (isinstance(treatment, Replace) or recoded)
     before = contents.values(bound, original=True) if compared else None
@@ -221,6 +224,8 @@ def _describe_column(contents: ReleaseContents, bound: BoundColumn, internal: bo
 
 def describe_treatment(bound: BoundColumn, treatment: Keep | Replace) -> str:
     """Return a phrase that says how a column was recoded."""
+    if bound.surrogate:
+        return "each value is replaced by a key of its own"
     if isinstance(treatment, Keep):
         return "released as it is"
     if bound.suppressed:

@@ -136,6 +136,7 @@ ROLE_TEXTS = {
         "How many people each record stands for. Rounded, the mean of the class, or removed.",
     ),
     "remove": ("Removed columns", "Not released."),
+    "surrogate": ("Surrogates", "Keys in the place of numbers of people: rows with one key are of one person."),
     "identifier": ("Identifiers", "What identifies a person. Removed."),
 }
 
