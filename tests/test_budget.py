@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (7, 1_480),
+    "top": (7, 1_550),
     "cli": (8, 2_060),
     "comparison": (4, 870),
     "convert": (5, 1_140),
