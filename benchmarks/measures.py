@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.measures.formulas import attackers as attacker
-from kinfold.measures.formulas import attackers as uniques
+from kinfold.measures.formulas import uniques
 from kinfold.measures.formulas import attribute_disclosure as dominance
 from kinfold.measures.formulas import attribute_disclosure as inference
 from kinfold.measures.formulas import attribute_disclosure as interval

@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (7, 1_550),
+    "top": (8, 1_720),
     "cli": (8, 2_060),
     "comparison": (4, 870),
     "convert": (5, 1_140),
@@ -24,7 +24,7 @@ BUDGET = {
     "hierarchies": (3, 700),
     "kernels": (26, 6_080),
     "measures": (13, 3_050),
-    "measures/formulas": (11, 2_290),
+    "measures/formulas": (15, 2_730),
     "methods": (12, 3_060),
     "methods/blocks": (5, 1_340),
     "methods/generalize": (13, 3_480),
@@ -37,7 +37,7 @@ BUDGET = {
     "release": (8, 1_640),
     "release/report": (9, 1_990),
     "studio": (15, 3_550),
-    "tables": (15, 3_050),
+    "tables": (16, 3_270),
     "tables/databases": (6, 1_030),
     "tables/duckdb": (8, 2_300),
     "tables/readers": (10, 2_310),

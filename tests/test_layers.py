@@ -150,7 +150,7 @@ def test_no_class_name_stands_twice() -> None:
 
 def test_the_house_shows_the_way() -> None:
     assert len(rows()) <= 15
-    assert len([path for path in SRC.glob("*.py") if path.stem != "__init__"]) <= 6
+    assert len([path for path in SRC.glob("*.py") if path.stem != "__init__"]) <= 7
 
 
 STUDIO_SHOWS = {

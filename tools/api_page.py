@@ -115,8 +115,8 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
 }
 MODELS = ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")
 FORMULAS = (
-    *("attackers", "global_risk", "linkage", "attribute_disclosure", "numeric_loss"),
-    *("probabilistic_loss", "categorical_loss", "utility"),
+    *("attackers", "uniques", "likeness", "combinations", "wildcards", "global_risk", "linkage"),
+    *("attribute_disclosure", "numeric_loss", "probabilistic_loss", "categorical_loss", "utility"),
 )
 HEAD = """\
 # Python
@@ -154,6 +154,8 @@ def page() -> str:
         _errors(),
         "## Partitioners\n\n`x` is an array of floats, records by attributes, standardized by the caller.\n",
         *(_told(f"kinfold.partition.{name}", getattr(kinfold.partition, name)) for name in kinfold.partition.__all__),
+        "## Risk of a table\n\n`table`: a frame of pandas, polars or pyarrow, a dict of lists, or an array.\n",
+        *(_told(f"kinfold.risk.{name}", getattr(kinfold.risk, name)) for name in kinfold.risk.__all__),
         "## Models\n\nPredicates on a tally; what each promises is on [its page](models.md).\n",
         *(_told(f"kinfold.models.{name}", getattr(_module("kinfold.models"), name)) for name in MODELS),
         "## Formulas\n\nPure functions of arrays in `kinfold.measures.formulas`; examples: [measures](measures.md).\n",

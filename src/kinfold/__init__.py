@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from kinfold import partition
+    from kinfold import partition, risk
     from kinfold.comparison import compare
     from kinfold.errors import Cancelled, DataError, KinfoldError, PolicyError, Unreachable, VerifyError
     from kinfold.pipeline import anonymize, measure, profile, verify
@@ -46,13 +46,14 @@ __all__ = [
     "measure",
     "partition",
     "profile",
+    "risk",
     "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "partition":
-        return importlib.import_module("kinfold.partition")
+    if name in ("partition", "risk"):
+        return importlib.import_module(f"kinfold.{name}")
     if name in _MODULES:
         return getattr(importlib.import_module(f"kinfold.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'kinfold' has no attribute {name!r}")

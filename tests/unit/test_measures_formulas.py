@@ -11,10 +11,9 @@ from scipy.special import expit, gammaln, hyp2f1
 from scipy.stats import gaussian_kde
 
 from kinfold.measures.formulas import attackers as attacker
-from kinfold.measures.formulas import attackers as uniques
 from kinfold.measures.formulas import numeric_loss as continuous
 from kinfold.measures.formulas import numeric_loss as variation
-from kinfold.measures.formulas import utility
+from kinfold.measures.formulas import uniques, utility
 from kinfold.measures.formulas import utility as logistic
 from kinfold.measures.formulas import utility as propensity
 from kinfold.measures.formulas.probabilistic_loss import gaussian_density, pil

@@ -10,6 +10,7 @@ from kinfold.measures.formulas import (
     attribute_disclosure,
     categorical_loss,
     numeric_loss,
+    uniques,
     utility,
 )
 from kinfold.measures.formulas.global_risk import ClassificationMatrix, WeightMatrix, dr_weighted
@@ -48,7 +49,7 @@ WITHOUT_ANSWER = {
     "nobody to report on": lambda: attackers.journalist_risk(NOBODY, [3]),
     "nobody sampled": lambda: attackers.individual_risk(NOBODY, [1.0, 1.0]),
     "no risks": lambda: attackers.marketer_risk([]),
-    "all unique": lambda: attackers.pitman_uniques([1, 1, 1], population=10),
+    "all unique": lambda: uniques.pitman_uniques([1, 1, 1], population=10),
     "nothing to guess": lambda: attribute_disclosure.inference_gain([0, 0], [3, 3]),
     "nobody to guess about": lambda: attribute_disclosure.inference_gain(NOBODY, [1, 2]),
     "no number to guess": lambda: attribute_disclosure.inference_gain_numbers([0, 0], [NAN, NAN]),
@@ -82,7 +83,7 @@ WRONG = {
     "leaves": lambda: categorical_loss.granularity([[3]], leaves=[2]),
     "population": lambda: attackers.journalist_risk([0, 0], [1]),
     "weights": lambda: attackers.individual_risk([0], [0.5]),
-    "sample": lambda: attackers.zayatz_uniques([1, 1], population=1),
+    "sample": lambda: uniques.zayatz_uniques([1, 1], population=1),
     "columns": lambda: propensity_mse([[1.0, 2.0]], [[1.0]]),
     "gaps": lambda: linkage_credit(LinkageRecords.from_arrays(None, [[0]]), LinkageRecords.from_arrays(None, [[0]])),
     "missing numbers": lambda: LinkageRecords.from_arrays([[NAN]]),

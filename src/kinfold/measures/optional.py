@@ -30,12 +30,10 @@ from kinfold.measures.formulas.attackers import (
     individual_risk,
     journalist_risk,
     marketer_risk,
-    pitman_uniques,
     prosecutor_risk,
-    sample_uniques,
     share_above,
-    zayatz_uniques,
 )
+from kinfold.measures.formulas.uniques import pitman_uniques, sample_uniques, zayatz_uniques
 from kinfold.measures.measure_table import MeasureTable, compute_once, evaluate
 from kinfold.measures.options import FORMULA, MeasureOptions
 from kinfold.measures.pairing import Pair, PairedColumn, PairSource, TablePair

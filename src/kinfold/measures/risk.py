@@ -25,6 +25,7 @@ from kinfold.measures.formulas.attribute_disclosure import inference_gain, infer
 from kinfold.measures.formulas.global_risk import ClassificationMatrix
 from kinfold.measures.formulas.linkage import LinkageRecords, find_telling_subsets, linkage, linkage_credit
 from kinfold.measures.formulas.numeric_loss import column_deviations, column_means
+from kinfold.measures.formulas.uniques import sample_uniques
 from kinfold.measures.measure_table import MeasureTable, compute_once, evaluate
 from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import Pair, PairedColumn, PairSource, TablePair, stack_pairs
@@ -265,7 +266,7 @@ def _add_table_risks(table: MeasureTable, classes: ClassView) -> None:
     table.write("prosecutor_max", lambda: attackers.prosecutor_max(classes.sizes))
     table.write("prosecutor_mean", lambda: attackers.prosecutor_mean(classes.sizes, classes.classes))
     table.write("inference", lambda: _measure_inference(classes))
-    table.write("uniques", lambda: {"sample": attackers.sample_uniques(classes.sizes, classes.classes)})
+    table.write("uniques", lambda: {"sample": sample_uniques(classes.sizes, classes.classes)})
 
 
 def _measure_interval(pair: Pair, table: MeasureTable, seed: int, *, every: bool) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +23,27 @@ class NotApplicable(Exception):  # noqa: N818  not an error of the user
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class NamedResult(Mapping[str, Any]):
+    """A frozen dataclass that also reads as a mapping of its fields; arrays are left out of its `repr`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self.__dataclass_fields__:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __iter__(self) -> Iterator[str]:
+        return (field.name for field in fields(self))
+
+    def __len__(self) -> int:
+        return len(fields(self))
+
+    def __repr__(self) -> str:
+        parts = (f"{name}={value!r}" for name, value in self.items() if not isinstance(value, np.ndarray))
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def to_numbers(values: ArrayLike) -> Floats:

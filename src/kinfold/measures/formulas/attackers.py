@@ -1,4 +1,4 @@
-"""Risk of re-identification by attacker, and estimates of population uniques.
+"""Risk of re-identification by attacker: of a record, of a household, and of being in the table at all.
 
     prosecutor   knows that the person is in the release: 1 / f, f the size of the released class
     journalist   does not know it: 1 / F, F the size of the class in the population; with sampling weights, the mean of
@@ -11,26 +11,18 @@
 
 with the hypergeometric function F: by scipy for small classes, by the sum for large ones, where scipy may return NaN.
 
-    sample_uniques   classes of size 1
-    zayatz_uniques   f_1 · P(population unique | sample unique) · N/n, by Bayes' rule from hypergeometric sampling, with
-                     the class sizes of the sample as those of the population
-    pitman_uniques   N G(t+1) G(t+a+N-1) / (G(t+a) G(t+N)), G the gamma function: the expected singletons of Pitman's
-                     random partition of N people, with the t (theta) and a (alpha) of the highest likelihood
+    household_risk   1 - Π (1 - r_i) over the records of a household: the chance to find one of them finds all
+    presence         n_c / N_c by class, the share of the people of a class of the population who are in the table
 
-The log-likelihood of n records in u classes, c_i of them larger than i, is (Pitman 1995)
-
-    Σ_{i<u} log(t + i a) - Σ_{i<n} log(t + i) + Σ_i c_i log(i - a)        0 ≤ a < 1, t > -a
-
-Its maximum is found by scipy's root finding: for each a the t with slope 0 in t, then the a with slope 0 in a, or 0 if
-that slope is negative at 0 (the Ewens partition). Cost: O(n) for each of one or two hundred evaluations.
+Cost: O(n).
 
 Sources: El Emam, Guide to the De-Identification of Personal Health Information, 2013; Benedetti & Franconi, NTTS 1998;
-Zayatz, US Census Bureau report 1991; Hoshino, J. Off. Stat. 17 (2001).
+Hundepool et al., Statistical Disclosure Control, Wiley 2012, section 3.3 (households); Nergiz, Atzori & Clifton,
+SIGMOD 2007 (presence).
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -138,7 +130,7 @@ def share_above(risks: ArrayLike, threshold: float) -> float:
     return float((_require_records(risks) > threshold).mean())
 
 
-def mean_reciprocal(sizes: Ints, rate: Floats) -> Floats:
+def mean_reciprocal(sizes: Ints | Floats, rate: Floats) -> Floats:
     """Return E[1 / F] of classes of f records, F negative binomial with success rate p in (0, 1]."""
     from scipy.special import hyp2f1  # slow to load
 
@@ -149,7 +141,7 @@ def mean_reciprocal(sizes: Ints, rate: Floats) -> Floats:
     return result
 
 
-def _sum_series(sizes: Ints, rate: Floats) -> Floats:
+def _sum_series(sizes: Ints | Floats, rate: Floats) -> Floats:
     term = rate / sizes
     total = term.copy()
     for j in range(1, SERIES_TERMS):
@@ -165,96 +157,36 @@ def _require_records(risks: ArrayLike) -> Floats:
     return array
 
 
-MAX_ALPHA = 1.0 - 1e-9  # alpha is below 1
-MAX_LOG_THETA = 50.0  # log of the largest theta in the search: one pair among n uniques has theta of about n²/2
-ROOT_TOLERANCE = 1e-12
+def household_risk(risk: ArrayLike, household: ArrayLike) -> Floats:
+    """Return for each record the chance that a person of its household is found, 0 to 1: less is better.
 
+    `household` labels the household of each record.
 
-def sample_uniques(sizes: ArrayLike, classes: Ints | None = None) -> int:
-    """Return the number of classes with one record, 0 to n: less is better.
-
-    `classes` is the number of classes of each size, 1 by default.
-
-    >>> sample_uniques([1, 1, 3])
-    2
+    >>> household_risk([0.1, 0.5, 0.2], [0, 0, 1]).round(3).tolist()
+    [0.55, 0.55, 0.2]
     """
-    unique = check_sizes(sizes) == 1
-    return int(unique.sum() if classes is None else classes[unique].sum())
+    chance, label = np.asarray(risk, np.float64), check_labels(household)
+    if chance.shape != label.shape or (label.size and label.min() < 0):
+        raise DataError("risks and households do not pair up", fix="give one risk and one household per record")
+    if not ((chance >= 0) & (chance <= 1)).all():
+        raise DataError("the risks are not numbers from 0 to 1", fix="give the risk of each record")
+    if chance.size == 0:
+        raise NotApplicable("there is no record")
+    with np.errstate(divide="ignore"):  # a certain member makes the household certain
+        log_none = np.bincount(label, np.log1p(-chance))
+    return np.asarray(-np.expm1(log_none)[label], np.float64)
 
 
-def zayatz_uniques(sizes: ArrayLike, population: int) -> float:
-    """Return the estimated number of population uniques, 0 to N: less is better.
+def presence(sizes: ArrayLike, population: ArrayLike) -> Floats:
+    """Return the share of the people of each class who are in the table, 0 to 1: less is better.
 
-    >>> round(zayatz_uniques([1, 1, 1, 2, 3], population=80), 2)
-    12.31
+    `sizes` has 0 for a class of the population without records.
+
+    >>> presence([2, 0, 3], [4, 7, 3]).tolist()
+    [0.5, 0.0, 1.0]
     """
-    classes = _check_sample(sizes, population)
-    n = int(classes.sum())
-    distinct, number = np.unique(classes, return_counts=True)
-    chances = np.array([_chance_of_one(int(size), n, population) for size in distinct])
-    if distinct[0] != 1:
-        return 0.0  # the formula without sample uniques
-    return float(number[0] * (number[0] * chances[0] / (number * chances).sum()) * population / n)
-
-
-def pitman_uniques(sizes: ArrayLike, population: int) -> float:
-    """Return the estimated number of population uniques, 0 to N: less is better.
-
-    >>> round(pitman_uniques([1, 1, 1, 1, 2, 2, 3, 5], population=160), 1)
-    5.5
-    """
-    classes = _check_sample(sizes, population)
-    if len(classes) == 1:
-        return 0.0  # the limit for theta + alpha to 0
-    if classes.max() == 1:
-        raise NotApplicable("every record is unique: the likelihood has no maximum")
-    theta, alpha = pitman_fit(classes)
-    log_share = math.lgamma(theta + 1) + math.lgamma(theta + alpha + population - 1)
-    log_share = log_share - math.lgamma(theta + alpha) - math.lgamma(theta + population)
-    return float(min(population, population * math.exp(log_share)))
-
-
-def pitman_fit(sizes: ArrayLike) -> tuple[float, float]:
-    """Return (theta, alpha) of the highest likelihood, for at least two classes, one of them larger than 1."""
-    from scipy.optimize import brentq  # slow to load
-
-    classes = check_sizes(sizes)
-    i, record = np.arange(1, len(classes)), np.arange(1, int(classes.sum()))
-    larger = len(classes) - np.cumsum(np.bincount(classes))[1:-1]  # c_1, c_2, …: classes larger than i
-    size = np.arange(1, len(larger) + 1)
-
-    def above(alpha: float) -> float:
-        """Return the theta + alpha, above 0, with slope 0 in theta."""
-
-        def slope(log: float) -> float:
-            t = math.exp(log)
-            return float((1 / (t + (i - 1) * alpha)).sum() - (1 / (t + (record - alpha))).sum())
-
-        return math.exp(brentq(slope, -MAX_LOG_THETA, MAX_LOG_THETA, xtol=ROOT_TOLERANCE))
-
-    def slope(alpha: float) -> float:
-        return float((i / (above(alpha) + (i - 1) * alpha)).sum() - (larger / (size - alpha)).sum())
-
-    if slope(0.0) <= 0:
-        alpha = 0.0
-    else:
-        alpha = MAX_ALPHA if slope(MAX_ALPHA) > 0 else float(brentq(slope, 0.0, MAX_ALPHA, xtol=ROOT_TOLERANCE))
-    return above(alpha) - alpha, alpha
-
-
-def _chance_of_one(size: int, n: int, population: int) -> float:
-    """Return the chance that exactly one of the `size` people of a class is in a sample of n."""
-    if population - size < n - 1:
-        return 0.0
-    return size * math.exp(_log_choose(population - size, n - 1) - _log_choose(population, n))
-
-
-def _log_choose(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
-def _check_sample(sizes: ArrayLike, population: int) -> Ints:
-    classes = check_sizes(sizes)
-    if population < classes.sum():
-        raise DataError("the population is smaller than the release", fix="give the number of people it was drawn from")
-    return classes
+    records, people = np.asarray(sizes, np.float64), np.asarray(population, np.float64)
+    if records.shape != people.shape or not ((records >= 0) & (records <= people) & (people > 0)).all():
+        fix = "give a population table that holds every record of the table"
+        raise DataError("a class has more records in the table than in the population", fix=fix)
+    return np.asarray(records / people, np.float64)

@@ -1,0 +1,237 @@
+"""Disclosure risk of a table in memory, as functions of plain tables: `kinfold.risk.individual(table, keys, weights)`.
+
+`table` is a frame of pandas, polars or pyarrow, a dict of lists, a list of dicts, or a two-dimensional array. `keys`
+names the columns that an attacker knows: one name or several. Records with equal values in all of them are a class. A
+missing value is a value of its own; where it is read otherwise, the function says so. No function changes the table.
+Results are arrays in the order of the records, numbers, or objects that also read as mappings.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import DataError, PolicyError
+from kinfold.measures.formulas import attackers, uniques
+from kinfold.measures.formulas.arrays import NamedResult, NotApplicable, group_rows
+from kinfold.measures.formulas.combinations import Combinations, measure_combinations
+from kinfold.measures.formulas.likeness import Likeness, measure_likeness
+from kinfold.measures.formulas.likeness import multi_entropy as _multi_entropy
+from kinfold.measures.formulas.uniques import k_map_size as _k_map_size
+from kinfold.measures.formulas.wildcards import count_fitting
+from kinfold.tables.plain_columns import (
+    Keys,
+    count_people,
+    encode_columns,
+    encode_pair,
+    encode_values,
+    list_values,
+    read_numbers,
+)
+
+__all__ = [
+    "combinations",
+    "counts",
+    "household",
+    "individual",
+    "k_map_size",
+    "likeness",
+    "multi_entropy",
+    "population_uniques",
+    "presence",
+]
+
+
+def individual(table: Any, keys: Keys, weights: Any = None, missing: str = "value") -> NDArray[np.float64]:
+    """Return the individual risk of each record: the expected 1 / F, with F people of its class in the population.
+
+    `weights` is a column or one number per record: how many people it stands for, from 1 up. Without weights, the
+    table is the population, and the risk is 1 / class size. `missing` as in `counts`.
+
+    >>> individual({"age": [30, 30, 41]}, "age", [55, 55, 17]).round(4).tolist()
+    [0.0171, 0.0171, 0.1771]
+    """
+    if missing == "value":
+        classes = _classify(table, keys)
+        if weights is None:
+            return attackers.prosecutor_risk(classes)
+        return attackers.individual_risk(classes, _read_weights(table, weights))
+    result = counts(table, keys, weights, missing)
+    return attackers.mean_reciprocal(result.f, result.f / result.F)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts(NamedResult):
+    """The records and the people of the class of each record."""
+
+    f: NDArray[np.float64]
+    F: NDArray[np.float64]  # the sum of the weights; the records without weights
+
+
+def counts(table: Any, keys: Keys, weights: Any = None, missing: str = "value", alpha: float = 1.0) -> Counts:
+    """Return the size of the class of each record, and the sum of its weights.
+
+    `missing` is "value" (a missing value is a value of its own) or "any" (it fits every value, as in sdcMicro); then a
+    record of another class that lacks a value counts `alpha`. An attacker can tell a missing value from others, so no
+    promise of kinfold uses "any".
+
+    >>> counts({"age": [30, 30, None]}, "age", [10, 20, 30], missing="any").f.tolist()
+    [3.0, 3.0, 3.0]
+    """
+    if missing not in ("value", "any"):
+        raise PolicyError(f"missing = '{missing}' is not known", fix="use value or any")
+    if not 0 <= alpha <= 1:
+        raise PolicyError("alpha is not between 0 and 1", fix="give the share that a missing value counts")
+    codes = encode_columns(table, keys)
+    weight = np.ones(len(codes)) if weights is None else _read_weights(table, weights)
+    if len(weight) != len(codes):
+        raise DataError(f"{len(weight):,} weights for {len(codes):,} records", fix="give one weight per record")
+    if missing == "any":
+        return Counts(*count_fitting(codes, weight, alpha))
+    classes = group_rows(codes)[0]
+    sizes, people = (np.asarray(np.bincount(classes, each), np.float64) for each in (np.ones(len(classes)), weight))
+    return Counts(sizes[classes], people[classes])
+
+
+def _read_weights(table: Any, weights: Any) -> NDArray[np.float64]:
+    """Return sampling weights; raise if one is below 1."""
+    weight = read_numbers(table, weights, "sampling weights")
+    if below := int((weight < 1).sum() + np.isinf(weight).sum()):
+        what = f"sampling weights: {below:,} of {len(weight):,} are below 1 or infinite"
+        raise DataError(what, fix="a weight is the number of people that a record stands for, at least 1")
+    return weight
+
+
+def household(risk: Any, household: Any) -> NDArray[np.float64]:
+    """Return for each record the chance that a person of its household is found: 1 - Π (1 - risk) over the household.
+
+    `household` has a value for each record; records with equal values are one household.
+
+    >>> household([0.1, 0.5, 0.2], ["a", "a", "b"]).round(3).tolist()
+    [0.55, 0.55, 0.2]
+    """
+    label = encode_values(household, "household")
+    if missing := int((label < 0).sum()):
+        what = f"household: {missing:,} of {len(label):,} are missing"
+        raise DataError(what, fix="give every record its household, a number of its own if it lives alone")
+    return attackers.household_risk(read_numbers(None, risk, "risks"), label)
+
+
+def population_uniques(table: Any, keys: Keys, population: Any, estimator: str = "dankar") -> float | None:
+    """Return the estimated number of people who are unique in the population that the table is a sample of.
+
+    `population` is the number of people, or a table with a row for each. `estimator` is zayatz, pitman, snb, or dankar
+    (pitman up to a sampling fraction of 0.1, above it the less of zayatz and snb). If the estimate does not exist, the
+    result is None, and a warning says why.
+
+    >>> people = {"age": [30, 30, 31, 31, 32, 33, 34, 35]}
+    >>> round(population_uniques(people, "age", 80, "zayatz"), 2)
+    20.93
+    """
+    formulas = {name: getattr(uniques, f"{name}_uniques") for name in ("zayatz", "pitman", "snb", "dankar")}
+    if estimator not in formulas:
+        raise PolicyError(f"the estimator '{estimator}' is not known", fix=f"use one of {', '.join(formulas)}")
+    sizes = np.bincount(_classify(table, keys))
+    try:
+        return float(formulas[estimator](sizes, count_people(population)))
+    except NotApplicable as error:
+        warnings.warn(error.reason, stacklevel=2)
+        return None
+
+
+def k_map_size(n: int, population: int, k: int, alpha: float, *, truncated: bool = True) -> int:
+    """Return the number of records that a class needs to have k people in the population with confidence 1 - alpha.
+
+    `n` is the number of records and `population` the number of people. By default the size of a class is a Poisson
+    variable that is not 0, because every class has a record; otherwise (`truncated=False`) a plain one.
+
+    >>> k_map_size(30_162, 150_000, k=5, alpha=0.1)
+    4
+    """
+    return _k_map_size(n, population, k, alpha, truncated=truncated)
+
+
+def likeness(table: Any, keys: Keys, column: str) -> Likeness:
+    """Return how far the values of a confidential column in the classes are from those of the table.
+
+    `beta` and `enhanced_beta` are the least β that hold; `enhanced_beta` is infinite if none does. `delta` is over
+    every value of the column in every class: infinite if one is absent from a class.
+
+    >>> table = {"age": [30, 30, 30, 41, 41, 41], "disease": ["flu", "flu", "flu", "flu", "flu", "cold"]}
+    >>> result = likeness(table, "age", "disease")
+    >>> round(result.beta, 4), result.enhanced_beta, result.delta, result.value_is_absent
+    (1.0, inf, inf, True)
+    """
+    return measure_likeness(_classify(table, keys), encode_columns(table, column)[:, 0])
+
+
+def multi_entropy(table: Any, keys: Keys, columns: Keys) -> NDArray[np.float64]:
+    """Return the multi-entropy l of the class of each record: the least exp(entropy) of a confidential column.
+
+    Each of the columns is looked at in the parts of the class that agree in the other ones.
+
+    >>> table = {"age": [30, 30, 30, 30], "disease": ["flu", "flu", "cold", "cold"], "job": ["a", "b", "a", "b"]}
+    >>> multi_entropy(table, "age", ["disease", "job"]).round(6).tolist()
+    [2.0, 2.0, 2.0, 2.0]
+    """
+    return _multi_entropy(_classify(table, keys), encode_columns(table, columns))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Presence(NamedResult):
+    """The share of each class of the population that is in the table."""
+
+    presence: NDArray[np.float64]  # of the class of each record
+    presence_min: float  # of the classes of the table
+    presence_max: float
+    presence_min_all_population_classes: float  # 0 if a class of the population has no record
+    kmap_population_min: int  # people of the smallest class of the table: the k of k-map
+    people: NDArray[np.int64]  # of the class of each record
+
+
+def presence(table: Any, keys: Keys, population: Any) -> Presence:
+    """Return how surely an attacker with a table of the population knows that a person is in the table.
+
+    >>> result = presence({"age": [30, 30, 41]}, "age", {"age": [30, 30, 30, 41, 50]})
+    >>> result.presence.round(2).tolist(), result.presence_min_all_population_classes, result.kmap_population_min
+    ([0.67, 0.67, 1.0], 0.0, 1)
+    """
+    records, people = encode_pair(table, population, keys)
+    group, _ = group_rows(np.vstack([records, people]))
+    classes, there = group[: len(records)], np.bincount(group[len(records) :], minlength=int(group.max()) + 1)
+    sizes = np.bincount(classes, minlength=len(there))
+    share = attackers.presence(sizes, there)
+    inside = share[classes]
+    return Presence(
+        inside, float(inside.min()), float(inside.max()), float(share.min()), int(there[classes].min()), there[classes]
+    )
+
+
+def combinations(table: Any, keys: Keys, size: int, column: str | None = None) -> Combinations:
+    """Return the least class of every combination of at most `size` keys, and the confidence in a confidential column.
+
+    Shorter combinations have no smaller class and no higher confidence, so `sizes` and `combinations` count those of
+    `size` keys. `by_value` has the largest confidence of each value of that column.
+
+    >>> table = {"age": [30, 30, 41, 41], "sex": ["f", "m", "m", "m"], "ill": ["no", "yes", "yes", "yes"]}
+    >>> result = combinations(table, ["age", "sex"], size=1, column="ill")
+    >>> result.least_class, result.confidence, result.combinations, result.count_below(2)
+    (1, 1.0, 4, 1)
+    """
+    codes = encode_columns(table, keys)
+    if column is None:
+        return measure_combinations(codes, size)
+    value, names = list_values(table, column)
+    result = measure_combinations(codes, size, value)
+    assert result.by_value is not None  # noqa: S101  there is a column
+    labels = [*names, None] if (value < 0).any() else names
+    return replace(result, by_value=dict(zip(labels, np.asarray(result.by_value).tolist(), strict=False)))
+
+
+def _classify(table: Any, keys: Keys) -> NDArray[np.int64]:
+    """Return the class of each record."""
+    return group_rows(encode_columns(table, keys))[0]

@@ -1,0 +1,287 @@
+"""`kinfold.risk` against the truths of peers and definitions, for every form of a table, and with bad input."""
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kinfold import DataError, PolicyError, risk
+from reference.parity import cases, generalized_adult, table
+
+FREE = ["REGION", "SEX", "AGE", "MARSTAT"]
+
+
+def approximate(f: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """The approximation that sdcMicro uses by default: closed forms for f = 1 and 2."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log, q = np.log(p), 1 - p
+        small = [-log * p / q, p * (p * log + q) / q**2]
+        return np.where(f == 1, small[0], np.where(f == 2, small[1], p / (f - q)))
+
+
+@pytest.mark.parametrize("case", [c for c in cases("individual_risk") if c.id != "sdcMicro#350_printed"])
+def test_individual_risk(case):
+    given_, expect = case["input"], case["expect"]
+    frame, keys, weights = table(given_["table"]), given_["keys"], given_["weights"]
+    found = risk.individual(frame, keys, weights, missing="any")
+    if "approx" in case["id"]:
+        size = risk.counts(frame, keys, weights, missing="any")
+        found = approximate(size.f, size.f / size.F)
+    known = [float(each) for each in expect.get("rk", expect.get("first", []))]
+    assert found.sum() == pytest.approx(float(expect["sum"]), rel=1e-12)
+    assert found.max() == pytest.approx(float(expect["max"]), rel=1e-12)
+    assert found[: len(known)] == pytest.approx(known, rel=1e-12)
+
+
+@pytest.mark.parametrize("case", [c for c in cases("individual_risk") if c.id == "sdcMicro#350_printed"])
+def test_individual_risk_of_the_practice_guide(case):
+    people = [[people / size] * size for size, people in zip(case["input"]["f"], case["input"]["F"], strict=True)]
+    rows = [(number, weight) for number, weights in enumerate(people) for weight in weights]
+    found = risk.individual({"class": [row[0] for row in rows]}, "class", [row[1] for row in rows])
+    first = [next(i for i, row in enumerate(rows) if row[0] == number) for number in range(len(people))]
+    assert found[first] == pytest.approx(case["expect"]["exact"], rel=1e-12)
+
+
+@pytest.mark.parametrize("case", [c for c in cases("counts") if c.id != "francdat_allna_a05"])
+def test_counts_where_a_missing_value_may_be_any(case):
+    """Not `francdat_allna_a05`: there sdcMicro leaves the record without keys out of the counts of others."""
+    given_, expect = case["input"], case["expect"]
+    found = risk.counts(table(given_["table"]), given_["keys"], given_["weights"], "any", given_["alpha"])
+    assert (found.f == 1).sum() == expect["n1"]
+    assert [found.f.sum(), found.F.sum(), found.f.max()] == pytest.approx(
+        [expect["sum_fk"], expect["sum_Fk"], expect["max_fk"]], rel=1e-9
+    )
+    for row in expect.get("first", []):
+        assert (found.f[row["record"] - 1], found.F[row["record"] - 1]) == pytest.approx((row["fk"], row["Fk"]))
+
+
+@pytest.mark.parametrize("case", cases("household_risk"))
+def test_household_risk(case):
+    given_, expect = case["input"], case["expect"]
+    if "risks" in given_:
+        assert risk.household(given_["risks"], given_["household"]) == pytest.approx(expect["household"], rel=1e-12)
+        return
+    frame = table(given_["table"])
+    size = risk.counts(frame, given_["keys"], given_["weights"])
+    own = approximate(size.f, size.f / size.F)
+    found = risk.household(own, frame[given_["household"]])
+    assert own.sum() == pytest.approx(expect["individual_ER"], rel=1e-12)
+    assert found.sum() == pytest.approx(expect["ER"], rel=1e-12)
+    assert found[: len(expect["first"])] == pytest.approx(expect["first"], rel=1e-12)
+
+
+@pytest.mark.parametrize("case", [c for c in cases("population_uniques") if "simulated" not in c.id])
+def test_population_uniques(case):
+    people, expect = case["input"]["N"], case["expect"]
+    tolerance = {"zayatz": 1e-9, "pitman": 1e-6, "snb": 1e-4, "dankar": 1e-4}
+    for estimator, within in tolerance.items():
+        found = risk.population_uniques(table("adult"), case["input"]["qi"], people, estimator)
+        assert found == pytest.approx(expect[estimator], rel=within)
+
+
+@pytest.mark.parametrize("case", [c for c in cases("population_uniques") if "simulated" in c.id])
+def test_population_uniques_of_a_simulated_population(case):
+    """Zayatz and SNB of another draw of the same population are near the estimates of the truth."""
+    given_, expect = case["input"], case["expect"]
+    rng = np.random.default_rng(7)
+    people = 1 + rng.negative_binomial(given_["alpha"], given_["beta"], given_["K"])
+    classes = np.repeat(np.arange(given_["K"]), people)
+    sample = classes[rng.random(len(classes)) < given_["f"]]
+    for estimator in ("zayatz", "snb", "pitman"):
+        found = risk.population_uniques({"class": sample}, "class", round(len(sample) / given_["f"]), estimator)
+        assert found == pytest.approx(expect["estimates"][estimator], rel=0.25)
+
+
+def test_population_uniques_without_a_root_are_none_with_a_reason():
+    with pytest.warns(UserWarning, match="no root"):
+        assert risk.population_uniques({"a": [1, 2, 3, 3, 3]}, "a", 10, "snb") is None
+    with pytest.warns(UserWarning, match="every record is unique"):
+        assert risk.population_uniques({"a": [1, 2, 3]}, "a", 1000) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert risk.population_uniques({"a": [1, 2, 3, 3, 3]}, "a", 10) > 0  # Dankar's rule: Zayatz is left
+        assert risk.population_uniques({"a": [1, 2, 3, 3]}, "a", 4, "snb") == 2  # everybody is in the sample
+        assert risk.population_uniques({"a": [1, 2, 3, 3]}, "a", {"a": [0] * 4}, "snb") == 2
+
+
+@pytest.mark.parametrize("case", cases("kmap_estimators"))
+def test_k_map_size(case):
+    given_ = case["input"]
+    truncated = given_["estimator"].startswith("Zero")
+    found = risk.k_map_size(given_["n"], given_["N"], given_["k"], given_["significance"], truncated=truncated)
+    assert found == case["expect"]["k_needed"]
+
+
+@pytest.mark.parametrize("case", cases("likeness"))
+def test_likeness(case):
+    expect, levels = case["expect"], case["input"]["levels"]
+    for column in ("occupation", "salary-class"):
+        found = risk.likeness(generalized_adult(levels), list(levels), column)
+        assert found.beta == pytest.approx(expect[f"basic_beta|{column}"], rel=1e-12)
+        excess = expect[f"enhanced_excess_over_minus_ln_p|{column}"]
+        assert found.enhanced_excess == pytest.approx(excess, rel=1e-12, abs=1e-12)
+        assert math.isinf(found.enhanced_beta) == (excess > 0)
+        for beta, holds in expect[f"enhanced_holds|{column}"].items():
+            assert (found.enhanced_beta <= float(beta)) == holds
+        present = expect[f"delta_disclosure_present_values|{column}"]
+        assert found.delta_present == pytest.approx(present, rel=1e-12)
+        assert found.value_is_absent == expect[f"a_value_is_absent_somewhere|{column}"]
+        assert found.delta == (math.inf if found.value_is_absent else found.delta_present)
+
+
+@pytest.mark.parametrize("case", cases("population_models"))
+def test_presence(case):
+    expect, levels = case["expect"], case["input"]["levels"]
+    people = generalized_adult(levels)
+    found = risk.presence(people.iloc[::3], list(levels), people)
+    for key in ("presence_min", "presence_max", "presence_min_all_population_classes", "kmap_population_min"):
+        assert found[key] == pytest.approx(expect[key], rel=1e-12)
+
+
+@pytest.mark.parametrize("case", cases("lkc"))
+def test_combinations(case):
+    given_, expect = case["input"], case["expect"]
+    frame = table("adult")
+    if "decades" in given_["table"]:
+        frame = frame.assign(age=frame["age"] // 10)
+    column = "occupation" if "max_confidence_occupation" in expect else "salary-class"
+    found = risk.combinations(frame, given_["qi"], given_["L"], column)
+    assert found.least_class == expect["min_support"]
+    if "max_confidence_occupation" in expect:
+        assert found.confidence == expect["max_confidence_occupation"]
+        return
+    assert found.combinations == expect["combinations_of_values"]
+    assert [found.count_below(int(k)) for k in expect["below"]] == [*expect["below"].values()]
+    assert found.by_value[">50K"] == pytest.approx(expect["max_confidence_over_50K"], rel=1e-12)
+
+
+@pytest.mark.parametrize("case", [c for c in cases("l_diversity") if "multi" in c.id])
+def test_multi_entropy(case):
+    given_, expect = case["input"], case["expect"]
+    frame = table(given_["table"])
+    if "incq" in given_["sensitive"]:
+        frame = frame.assign(incq=pd.qcut(frame["income"], 10, labels=False, duplicates="drop"))
+    found = risk.multi_entropy(frame, given_["keys"], given_["sensitive"])
+    assert found.min() == pytest.approx(expect["min"], abs=1e-9)
+    assert found.mean() == pytest.approx(expect["mean"], rel=1e-9)
+    assert found[: len(expect["first"])] == pytest.approx(expect["first"], rel=1e-9)
+
+
+PEOPLE = {
+    "age": [30, 30, None, 41],
+    "sex": ["f", "f", "m", None],
+    "ill": ["no", "yes", "no", "no"],
+    "w": [2.0, 3, 4, 1],
+}
+FORMS = {
+    "dict": PEOPLE,
+    "rows": [dict(zip(PEOPLE, row, strict=True)) for row in zip(*PEOPLE.values(), strict=True)],
+    "pandas": pd.DataFrame(PEOPLE),
+    "pandas with an index": pd.DataFrame(PEOPLE, index=[3, 1, 1, 7]).astype({"sex": "category"}),
+    "polars": pl.DataFrame(PEOPLE, strict=False),
+    "pyarrow": pa.table(PEOPLE),
+    "array": np.array([*zip(*PEOPLE.values(), strict=True)], dtype=object),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_table_has_the_same_risks(form):
+    people, keys, column, weights = FORMS[form], ["age", "sex"], "ill", "w"
+    if form == "array":
+        keys, column, weights = [0, 1], 2, PEOPLE["w"]
+    assert risk.individual(people, keys, weights).tolist() == risk.individual(PEOPLE, ["age", "sex"], "w").tolist()
+    assert risk.counts(people, keys).f.tolist() == [2, 2, 1, 1]
+    assert risk.likeness(people, keys, column).beta == pytest.approx(1.0)
+    assert risk.combinations(people, keys, 2, column).by_value == {"no": 1.0, "yes": 0.5}
+    assert risk.presence(people, keys, people).presence.tolist() == [1, 1, 1, 1]
+    assert risk.population_uniques(people, keys, people, "zayatz") == 2
+    assert dict(risk.presence(people, keys, people)).keys() == {
+        *("presence", "presence_min", "presence_max", "presence_min_all_population_classes", "kmap_population_min"),
+        "people",
+    }
+
+
+BAD = {
+    "no such column": (PolicyError, "'town'", lambda: risk.individual(PEOPLE, ["age", "town"])),
+    "no keys": (PolicyError, "no key column", lambda: risk.individual(PEOPLE, [])),
+    "a key twice": (PolicyError, "twice", lambda: risk.individual(PEOPLE, ["age", "age"])),
+    "no records": (DataError, "no records", lambda: risk.individual({"age": []}, "age")),
+    "mixed values": (DataError, "mixed", lambda: risk.individual({"age": [1, "x"]}, "age")),
+    "lists": (DataError, "lists", lambda: risk.individual({"age": [[1], [2]]}, "age")),
+    "lengths": (DataError, "length", lambda: risk.individual({"age": [1], "sex": [1, 2]}, ["age", "sex"])),
+    "a lazy frame": (DataError, "collect", lambda: risk.individual(pl.LazyFrame(PEOPLE, strict=False), "age")),
+    "no table": (DataError, "not a table", lambda: risk.individual("people.csv", "age")),
+    "a cube": (DataError, "3 dimensions", lambda: risk.individual(np.zeros((2, 2, 2)), 0)),
+    "weight 0": (DataError, "1 of 4 are below 1", lambda: risk.individual(PEOPLE, "age", [0, 1, 1, 1])),
+    "weight below 1": (DataError, "below 1", lambda: risk.individual(PEOPLE, "age", [0.5, 1, 1, 1])),
+    "weight missing": (DataError, "1 of 4 are missing", lambda: risk.individual(PEOPLE, "age", [None, 1, 1, 1])),
+    "weights of text": (DataError, "numbers", lambda: risk.individual(PEOPLE, "age", "sex")),
+    "too few weights": (DataError, "per record", lambda: risk.individual(PEOPLE, "age", [1, 1])),
+    "reading of missing": (PolicyError, "missing", lambda: risk.counts(PEOPLE, "age", missing="none")),
+    "alpha of missing": (PolicyError, "alpha", lambda: risk.counts(PEOPLE, "age", missing="any", alpha=2)),
+    "risk above 1": (DataError, "0 to 1", lambda: risk.household([0.1, 2.0], ["a", "b"])),
+    "risk missing": (DataError, "missing", lambda: risk.household([0.1, None], ["a", "b"])),
+    "household missing": (DataError, "1 of 2", lambda: risk.household([0.1, 0.2], ["a", None])),
+    "households": (DataError, "pair up", lambda: risk.household([0.1, 0.2], ["a"])),
+    "estimator": (PolicyError, "estimator", lambda: risk.population_uniques(PEOPLE, "age", 10, "arx")),
+    "few people": (DataError, "smaller", lambda: risk.population_uniques(PEOPLE, "age", 3)),
+    "half a person": (PolicyError, "whole number", lambda: risk.population_uniques(PEOPLE, "age", 9.5)),
+    "nobody": (PolicyError, "population", lambda: risk.k_map_size(5, 3, 2, 0.1)),
+    "alpha 0": (PolicyError, "alpha", lambda: risk.k_map_size(5, 30, 2, 0)),
+    "alpha is NaN": (PolicyError, "alpha", lambda: risk.k_map_size(5, 30, 2, math.nan)),
+    "not of the population": (DataError, "population", lambda: risk.presence({"a": [1]}, "a", {"a": [2]})),
+    "types": (DataError, "different types", lambda: risk.presence({"a": [1]}, "a", {"a": ["1"]})),
+    "size 0": (PolicyError, "size is 0", lambda: risk.combinations(PEOPLE, "age", 0)),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_input_is_refused(bad):
+    error, message, call = BAD[bad]
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_one_record_and_constant_columns():
+    one = {"a": ["x"], "b": [None], "c": [1]}
+    assert risk.individual(one, ["a", "b"]).tolist() == [1.0]
+    assert risk.individual(one, ["a", "b"], [1]).tolist() == [1.0]
+    found = risk.likeness(one, "a", "c")
+    assert (found.beta, found.enhanced_beta, found.delta) == (0, 0, 0)
+    assert risk.combinations(one, ["a", "b"], 5, "c").confidence == 1
+    assert risk.multi_entropy(one, "a", ["b", "c"]).tolist() == [1.0]
+    same = {"a": ["x"] * 4, "c": [1, 1, 2, None]}
+    found = risk.likeness(same, "a", "c")
+    assert (found.beta, found.enhanced_beta, found.delta) == (0, 0, 0)  # one class is the whole table
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from([1, 2, None]), st.integers(0, 2)), min_size=1, max_size=12
+    )
+)
+def test_likeness_and_combinations_are_those_of_their_definitions(rows):
+    people = {name: [row[j] for row in rows] for j, name in enumerate("xyc")}
+    found, classes = risk.likeness(people, ["x", "y"], "c"), {}
+    for row in rows:
+        classes.setdefault(row[:2], []).append(row[2])
+    shares = {c: sum(row[2] == c for row in rows) / len(rows) for c in {row[2] for row in rows}}
+    ratios = [(v.count(c) / len(v) / p, p) for v in classes.values() for c, p in shares.items()]
+    gains = [(q - 1, p) for q, p in ratios if q]
+    assert found.beta == pytest.approx(max(0, *(gain for gain, _ in gains)), abs=1e-12)
+    assert found.enhanced_excess == pytest.approx(max(gain + math.log(p) for gain, p in gains), abs=1e-12)
+    deltas = [abs(math.log2(q)) if q else math.inf for q, _ in ratios]
+    assert found.delta == pytest.approx(max(deltas), abs=1e-12)
+    supports = {}
+    for j in (0, 1):
+        for row in rows:
+            supports.setdefault((j, row[j]), []).append(row[2])
+    found = risk.combinations(people, ["x", "y"], 1, "c")
+    assert sorted(found.sizes.tolist()) == sorted(len(values) for values in supports.values())
+    assert found.confidence == max(max(map(v.count, v)) / len(v) for v in supports.values())
