@@ -6,7 +6,7 @@
     pitman_uniques   N G(t+1) G(t+a+N-1) / (G(t+a) G(t+N)), G the gamma function: the expected singletons of Pitman's
                      random partition of N people, with the t (theta) and a (alpha) of the highest likelihood
     snb_uniques      K b^a: the classes of the population have 1 + negative binomial(a, b) people. K by Shlosser's
-                     estimate; a and b such that the expected f_1 and f_2 of a sample are those frequencies
+                     estimate; a and b such that the expected f_1 and f_2 of a sample are those counted
     dankar_uniques   Pitman up to a sampling fraction of 0.1, above it the less of Zayatz and SNB
 
 The log-likelihood of n records in u classes, c_i of them larger than i, is (Pitman 1995)
@@ -164,7 +164,7 @@ def snb_fit(frequencies: Ints, fraction: float) -> tuple[float, float]:
     )
 
     def excess(logit: Floats | float) -> Floats:
-        """Return the log of expected over frequencies uniques."""
+        """Return the log of expected over counted uniques."""
         a, b, d = _solve_ratio(logit, ratio, fraction)
         return np.asarray(a * np.log(b / (1.0 - d)) + np.log1p(a * d / (1.0 - d)) - log_target, np.float64)
 
