@@ -10,6 +10,7 @@ import signal
 from collections.abc import Generator, Iterator
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 import chromium
@@ -80,7 +81,7 @@ def _as_plain_python(item: pytest.Item) -> None:
 def _examples(asked: int, kind: str | None, *, everyday: bool) -> int:
     """Return how many cases a test draws: all that it asks for in the long form, where they are new ones every time.
 
-    `make test` draws the same ones every time, so half of them; the everyday part draws an eighth, and with the
+    `make test` draws the same ones every time, so a third of them; the everyday part draws an eighth, and with the
     compiler off no test draws more than the profile says.
     """
     if PLAIN:
@@ -88,8 +89,14 @@ def _examples(asked: int, kind: str | None, *, everyday: bool) -> int:
     if everyday:
         return min(asked, max(asked // 8, 4))
     if SCALE <= 1:
-        return min(asked, max(asked // 2, 8))
+        return min(asked, max(asked // 3, 8))
     return round(asked * MORE) if kind == "properties" else asked
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in the docstrings of the package alone: looking for them in every test takes a second."""
+    return [each for each in (yield) if not isinstance(each, DoctestModule)]
 
 
 @pytest.hookimpl(wrapper=True)

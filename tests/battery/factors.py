@@ -1,6 +1,6 @@
 """The factors of the battery: everything that may meet in one request. A new method joins by being registered.
 
-KINFOLD_TRUST_SCALE multiplies the cases, up to three times.
+The long form has further random cases, and KINFOLD_TRUST_SCALE multiplies all of them, up to three times.
 """
 
 import os
@@ -12,7 +12,7 @@ from kinfold.policy import registry as methods
 
 SEED = 11
 LONGER = min(float(os.environ.get("KINFOLD_TRUST_SCALE", "1")), 3.0)  # times the cases; more cost minutes
-MORE = 100  # random rows beside those that cover every pair
+MORE = 100 if LONGER > 1 else 0  # random rows beside those that cover every pair
 
 OFTEN = ("as they come",) * 4  # a value that stands more than once is drawn more often: what can be met at all
 

@@ -110,7 +110,7 @@ def test_the_page_says_what_to_take_and_shows_names_as_text(compared: tuple[Path
 
 @pytest.mark.slow
 def test_a_comparison_goes_on_where_it_was_and_starts_anew_when_something_changed(
-    compared: tuple[Path, Any], tmp_path: Path
+    compared: tuple[Path, Any], alone: None
 ) -> None:
     folder, before = compared
     runs = {path: path.stat().st_mtime_ns for path in (folder / "out" / "runs").glob("*.json")}
@@ -171,7 +171,7 @@ def test_half_a_result_is_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_comparison_that_was_killed_goes_on_and_its_workers_end_with_it(tmp_path: Path) -> None:
+def test_a_comparison_that_was_killed_goes_on_and_its_workers_end_with_it(tmp_path: Path, alone: None) -> None:
     options = [*map(str, desk(tmp_path)), "--methods", "mdav,v-mdav", "--k", "2,3,4,5,6,7,8,9"]
     call = [sys.executable, "-c", "from kinfold.cli import main; main()", "compare", *options]
     where = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1])}

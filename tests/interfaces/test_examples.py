@@ -56,6 +56,12 @@ NOT_RUN = {  # by page, how many blocks the tests cannot run; each says why abov
 }
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let comparisons start no processes, which takes seconds; tests/interfaces/test_compare.py has them."""
+    monkeypatch.setattr("kinfold.comparison.grid.MAX_WORKERS", 1)
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `kinfold demo` leaves."""

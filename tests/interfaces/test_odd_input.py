@@ -14,6 +14,7 @@ from command import run, text
 from fuzz.readers import MARKER, TABLE
 from kinfold.errors import PolicyError
 from kinfold.hierarchies import build_from_tree
+from ledger import SCALE
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 
@@ -51,6 +52,9 @@ ODD = {
 }
 
 
+FORMS = ("csv", "parquet")  # of a release: the long form writes both of each, the short one one, in turn
+
+
 def ended(*args: object) -> int:
     """Run a command: it ends with a code of its own, says what to do about an error, and tells no value."""
     ran = run(*args)
@@ -69,7 +73,8 @@ def test_a_column_of_any_type(tmp_path: Path, name: str, role: str) -> None:
         database.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
     quasi, confidential = ("odd,age", "disease") if role == "quasi-identifier" else ("age", "odd")
     ended("profile", path)
-    for form in ("csv", "parquet"):
+    turn = (list(ODD).index(name) + (role == "confidential")) % 2
+    for form in FORMS if SCALE > 1 else FORMS[turn:][:1]:
         asked = ("--quasi", quasi, "--confidential", confidential, "-k", 3, "-t", 0.9, "--others", "drop")
         if ended("anonymize", path, *asked, "--format", form, "--out", tmp_path / form) == 0:
             assert ended("verify", tmp_path / form / "public") == 0
