@@ -30,6 +30,7 @@ from kinfold.methods.weights import release_weights
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import bind
 from kinfold.policy.encoding import encode
+from kinfold.policy.events import separate_events
 from kinfold.policy.exact_values import describe_time_zones
 from kinfold.policy.model import Policy
 from kinfold.policy.preparation import PreparedTable, prepare
@@ -351,6 +352,7 @@ def bind_table(
     prepared = add_surrogates(engine, prepared, policy)  # other keys for people, if the policy releases them
     schema = engine.schema(prepared.frame)
     bound = bind(policy, schema, index=index)  # role and type of each column
+    bound = separate_events(engine, prepared.frame, bound)  # whose attribute it is, if people stay together
     terms = build_terms(bound, engine, prepared.frame)  # the promises
     return prepared, schema, Table(engine, prepared.frame, bound, terms, prepared.mapped)
 

@@ -174,3 +174,9 @@ def test_a_short_secret_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("password")
     with pytest.raises(kinfold.PolicyError, match="fewer than 32 bytes"):
         kinfold.anonymize(visits(0), policy({}, surrogate_secret=str(tmp_path / "secret")))
+
+
+def test_rows_in_several_classes_that_a_key_links_get_a_warning(made: Path) -> None:
+    warning = "rows in several classes, and their key in 'pid' links them"
+    assert warning in json.dumps(json.loads((made / "one/internal/audit.json").read_text())["warnings"])
+    assert "rows in several classes" in (made / "one/public/report.html").read_text()

@@ -43,6 +43,7 @@ from kinfold.measures.release_warnings import (
     Plausibility,
     check_dominance,
     check_k_alone,
+    check_linked_rows,
     check_plausibility,
     check_singling_out,
 )
@@ -323,6 +324,7 @@ def _measure_plausibility(tables: TablePair, policy: BoundPolicy, pair: PairSour
 def _collect_warnings(tables: TablePair, policy: BoundPolicy, known: PairSource) -> Iterator[str]:
     engine, quasi = tables.engine, [column.name for column in policy.with_role(Role.QUASI)]
     yield from check_k_alone(engine, tables.released, policy)
+    yield from check_linked_rows(engine, tables.released, policy)
     if tables.is_paired:
         yield from check_dominance(tables, known())
     yield from check_singling_out(tables, quasi, [column.name for column in policy.columns if column.unprotected])

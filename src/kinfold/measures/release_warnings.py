@@ -18,6 +18,7 @@ columns.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -105,6 +106,18 @@ def check_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> Iterato
             yield (
                 f"'{column.name}' is confidential and protected by k alone: {share:.1%} of the records are in classes "
                 "with one value of it, which reveals the value of each member; set t or l"
+            )
+
+
+def check_linked_rows(engine: Engine, released: Any, policy: BoundPolicy) -> Iterator[str]:
+    """Yield a warning if surrogates link rows of different classes: their combination can be rarer than a class."""
+    for name in policy.surrogates:
+        quasi = [column.name for column in policy.with_role(Role.QUASI)]
+        people = Counter(engine.tally(released, [name, *quasi], {}).keys[name].tolist())
+        if linked := sum(classes > 1 for classes in people.values()):
+            yield (
+                f"{plural(linked, 'person has', 'people have')} rows in several classes, and their key in '{name}' links "
+                'them: together they can be rarer than a class. Set method.people = "together"'
             )
 
 

@@ -52,6 +52,11 @@ def plan(task: Task) -> Plan:
     from kinfold.methods.generalization import generalize
     from kinfold.methods.microaggregation import microaggregate
 
+    if isinstance(task.table, Table) and task.method.people is not None:
+        from kinfold.methods.people import expand_plan, reduce_to_people
+
+        people = reduce_to_people(task, task.table)
+        return expand_plan(task, task.table, people, plan(people))
     method, reason = choose_method(task)
     with limit_threads(task.policy.request.engine.threads):
         if method.family == "generalize":
@@ -97,7 +102,7 @@ def _check_need(need: Need, method: Declaration, task: Task) -> Iterator[Problem
     if need == "one number" and len(quasi) > 1:
         fix = f"choose {get_default_method().name}, or give the others another role"
         yield Problem(f"{what} takes one quasi-identifier, and the policy has {len(quasi)}", fix)
-    if need == "rows" and (privacy.unit is not None or privacy.joint):
+    if need == "rows" and (privacy.unit is not None or privacy.joint or task.scope_models is not None):
         yield Problem(f"{what} cannot keep promises about people (privacy.unit) or joint ones", _suggest_method())
     for column in quasi:
         generalized = column.suppressed or (column.request.hierarchy and column.average == "generalize")

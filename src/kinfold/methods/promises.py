@@ -46,7 +46,7 @@ def make_scope_check(task: Task) -> FailingClasses | None:
 
     def mark_failing(labels: Labels) -> NDArray[np.bool_]:
         failing = np.zeros(int(labels.max()) + 1, np.bool_)
-        for model in task.models:
+        for model in task.scope_models or task.models:
             for scope in scopes.for_column(labels, model.column):
                 failing[scope.owner[model.failing(scope.tally)]] = True
         return failing

@@ -24,7 +24,7 @@ from kinfold.tables.points import Points
 from kinfold.tables.recoding import Drop, Keep, Recoding, Treatment
 from kinfold.tables.regions import CheckpointStore
 from kinfold.tables.schema import Role
-from kinfold.tables.tally import Scopes
+from kinfold.tables.tally import PersonScopes, Scopes
 
 # Takes the level of each attribute and how many records are outliers; returns the attribute to generalize, or None.
 Chooser: TypeAlias = Callable[[Mapping[str, int], int], str | None]
@@ -36,7 +36,7 @@ class Records:
 
     attributes: Sequence[Attribute]
     confidential: Mapping[str, NDArray[Any]]
-    scopes: Scopes | None = None
+    scopes: Scopes | PersonScopes | None = None
     table_requirements: Sequence[Requirement] | None = None  # of a block: the promises of the whole table
     sampling_weights: NDArray[np.int64] | None = None  # if averages are weighted
 
@@ -53,6 +53,7 @@ class Task:
     checkpoints: CheckpointStore = NO_CHECKPOINTS  # of finished blocks, for a resumed run
     stage_progress: Callable[[str], Progress] | None = None  # by the name of a stage; None: `progress` for all
     run_jobs: JobRunner = run_in_threads  # where the engine runs blocks
+    scope_models: Sequence[Model] | None = None  # of people with several rows: the promises to keep over all rows
 
     @property
     def attributes(self) -> Sequence[Attribute]:
@@ -65,7 +66,7 @@ class Task:
         return self.table.confidential
 
     @property
-    def scopes(self) -> Scopes | None:
+    def scopes(self) -> Scopes | PersonScopes | None:
         """The scopes of promises about people and of joint promises."""
         return self.table.scopes
 

@@ -41,6 +41,7 @@ class BoundColumn:
     average: str
     in_policy: bool = True  # False: `output.others` decides
     surrogate: bool = False  # an identifier that is released, with other keys
+    event: bool = False  # an attribute of an event, which may differ between the rows of a person
 
     @property
     def name(self) -> str:
@@ -88,8 +89,9 @@ class BoundPolicy:
     rules: tuple[BoundRule, ...] = ()
 
     def with_role(self, role: Role) -> tuple[BoundColumn, ...]:
-        """Return the columns of a role."""
-        return tuple(column for column in self.columns if column.role is role)
+        """Return the columns of a role; quasi-identifiers are those that form the classes, not those of events."""
+        outside = role is Role.QUASI
+        return tuple(column for column in self.columns if column.role is role and not (outside and column.event))
 
     @property
     def released(self) -> tuple[BoundColumn, ...]:
@@ -117,11 +119,16 @@ class BoundPolicy:
 
     def record_choices(self, method: str, steps: int | None) -> Policy:
         """Return the policy with inferred types and the chosen method, so that it repeats this run exactly."""
-        columns = {c.name: c.request.model_copy(update={"type": c.kind}) for c in self.columns if c.in_policy}
+        columns = {c.name: c.request.model_copy(update=self._record(c)) for c in self.columns if c.in_policy}
         keys = self.request.method
         starts = keys.uses_several_starts or keys.several_starts
         chosen = {"name": method, "refine_steps": steps or 0, "several_starts": starts}
         return self.request.model_copy(update={"columns": columns, "method": keys.model_copy(update=chosen)})
+
+    def _record(self, column: BoundColumn) -> dict[str, Any]:
+        """Return what the rows decided about a column."""
+        together = self.request.method.people is not None and column.role in (Role.QUASI, Role.CONFIDENTIAL)
+        return {"type": column.kind} | ({"of": "event" if column.event else "person"} if together else {})
 
 
 def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Collection[str] = ()) -> BoundPolicy:
@@ -223,6 +230,8 @@ def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
         yield Problem("output.surrogate_secret is set, but output.surrogate is not", "set output.surrogate = true")
     if output.surrogate and unit is None:
         yield Problem("output.surrogate: no column identifies people", "name it: privacy.unit")
+    if policy.method.people is not None and unit is None:
+        yield Problem("method.people: no column identifies people", "name it: privacy.unit")
     if output.surrogate and output.order == "kept":
         what = "output.surrogate: rows in the order of the source can show whose surrogate is whose"
         yield Problem(what, "leave out output.order (--keep-order)")

@@ -154,6 +154,7 @@ class Method(Section):
     seed: Annotated[Integer, Field(ge=0)] = 0
     gamma: Annotated[Number, Field(ge=0)] | None = None  # v-mdav: how easily a group takes one more record
     several_starts: bool | None = None  # None: only for the method auto
+    people: Literal["together"] | None = None  # together: classes are of people; all rows of a person are recoded alike
 
     @property
     def uses_several_starts(self) -> bool:
@@ -224,6 +225,7 @@ class ColumnPolicy(Section):
     role: Annotated[Role, BeforeValidator(lambda given: ROLE_SYNONYMS.get(str(given), given))]
     reason: str | None = None  # why the column has its role, such as why it is removed
     type: Kind | None = None
+    of: Literal["person", "event"] | None = None  # people together: whose attribute it is; None: the rows decide
     na: Codes = ()  # values of this column that mean missing; numbers are compared as numbers
     unit: Annotated[
         tuple[Annotated[str, Field(pattern=r"\S")], ...],

@@ -22,7 +22,7 @@ from kinfold.tables.queries import label_rows
 from kinfold.tables.recoding import Recoding
 from kinfold.tables.regions import ValueCodes
 from kinfold.tables.schema import Column, Role
-from kinfold.tables.tally import Scopes, Spread, Tally
+from kinfold.tables.tally import PersonScopes, Scopes, Spread, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class Table:
         return number_people(self.engine, self.frame, self.policy)
 
     @cached_property
-    def scopes(self) -> Scopes | None:
+    def scopes(self) -> Scopes | PersonScopes | None:
         """People and joint columns, if promises count them in addition to the rows of each class."""
         return build_scopes(self.engine, self.frame, self.terms, self.person)
 

@@ -123,7 +123,7 @@ def number_people(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[np
     name = policy.request.privacy.unit
     if name is None:
         return None
-    numbers = _number_texts(engine, frame, name, AS_TEXT)
+    numbers = number_texts(engine, frame, name, AS_TEXT)
     people, k = len(np.unique(numbers)), policy.request.privacy.k
     if people < k:
         what = f"k is {k}, but '{name}' names only {plural(people, 'person', 'people')}"
@@ -154,10 +154,10 @@ def build_scopes(engine: Engine, frame: Any, terms: Terms, person: NDArray[np.in
     if person is None and not terms.joint:
         return None
     columns = {name: encode_values(values) for name, values in collect_confidential(engine, frame, terms).items()}
-    return Scopes(columns, person, {name: _number_texts(engine, frame, name) for name in columns if terms.joint})
+    return Scopes(columns, person, {name: number_texts(engine, frame, name) for name in columns if terms.joint})
 
 
-def _number_texts(engine: Engine, frame: Any, name: str, how: OrderedReading | None = None) -> NDArray[np.int64]:
+def number_texts(engine: Engine, frame: Any, name: str, how: OrderedReading | None = None) -> NDArray[np.int64]:
     """Number the texts of a column; 0 for null."""
     texts = engine.collect(frame, {name: how}).column(0).combine_chunks().dictionary_encode()
     return np.asarray(texts.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64) + 1

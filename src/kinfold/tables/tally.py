@@ -8,7 +8,7 @@ rows: merging classes adds their sizes and their spreads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -224,6 +224,41 @@ class Scopes:
         assert self.person is not None  # noqa: S101  only called if people are counted
         people = int(self.person.max(initial=0)) + 1
         return np.unique(labels * people + self.person) // people
+
+
+@dataclass(frozen=True, eq=False)
+class PersonScopes:
+    """The scopes of a table with one row for each person: the rows of these people, which have its classes.
+
+    A promise must hold for the rows of a class, and for its people as in `Scopes`.
+
+    >>> rows = Scopes({"ill": (np.array(["cold", "flu"]), np.array([0, 0, 1]))}, np.array([0, 0, 1]))
+    >>> for scope in PersonScopes(rows, 2).for_column(np.array([0, 0]), "ill"):
+    ...     print(scope.counting or "rows", scope.tally.sizes, scope.tally.spreads["ill"].count)
+    rows [3] [2 1]
+    each person counted once [2] [1 1]
+    """
+
+    rows: Scopes  # whose people are places in the table
+    people: int
+    person: None = None  # of each record of the table: it is a person
+
+    def take(self, people: NDArray[np.intp]) -> PersonScopes:
+        """Return the scopes of some of the people."""
+        place = np.full(self.people, -1, np.int64)
+        place[people] = np.arange(len(people))
+        owner = place[self.rows.person]
+        rows = self.rows.take(np.flatnonzero(owner >= 0))
+        return PersonScopes(replace(rows, person=owner[owner >= 0]), len(people))
+
+    def for_column(self, labels: NDArray[np.integer[Any]], name: str | None) -> Iterator[Scope]:
+        """Yield the scopes of a promise about a column, or about the size of classes if `name` is None."""
+        classes: Ints = np.asarray(labels, np.int64)[self.rows.person]
+        if name is not None:
+            spread = count_spread(classes, *self.rows.columns[name])
+            sizes = np.bincount(classes).astype(np.int64)
+            yield Scope(Tally({}, sizes, {name: spread}), np.arange(len(sizes)))
+        yield from self.rows.for_column(classes, name)
 
 
 def split_classes(labels: Ints, columns: Sequence[Ints]) -> tuple[Ints, Ints]:

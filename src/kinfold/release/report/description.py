@@ -20,7 +20,7 @@ from kinfold import __version__
 from kinfold.errors import KinfoldError
 from kinfold.hierarchies import TOP, Hierarchy
 from kinfold.measures.pairing import MAX_DISTINCT_COUNTED, NumberCounts, ValueCounts, count_values
-from kinfold.measures.release_warnings import check_k_alone
+from kinfold.measures.release_warnings import check_k_alone, check_linked_rows
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import build_hierarchy, format_value
 from kinfold.policy.preparation import describe_recoding
@@ -167,6 +167,7 @@ def _list_warnings(release: Release) -> tuple[str, ...]:
     engine, frame, safe = release.engine, release.released, release.policy.request.output.spreadsheet_safe
     return (
         *check_k_alone(engine, frame, release.policy),
+        *check_linked_rows(engine, frame, release.policy),
         *warn_of_look_alikes(engine, frame, release.policy.text_columns),
         *(() if safe else warn_of_formulas(engine, frame, safe=False)),
     )
