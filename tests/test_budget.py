@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (8, 1_720),
+    "top": (8, 1_800),
     "cli": (8, 2_060),
     "comparison": (4, 870),
     "convert": (5, 1_140),
@@ -25,13 +25,13 @@ BUDGET = {
     "kernels": (26, 6_080),
     "measures": (13, 3_050),
     "measures/formulas": (15, 2_730),
-    "methods": (12, 3_060),
+    "methods": (13, 3_230),
     "methods/blocks": (5, 1_340),
     "methods/generalize": (13, 3_480),
     "methods/partition": (15, 3_630),
     "models": (7, 850),
     "papers": (8, 2_350),
-    "policy": (17, 3_860),
+    "policy": (18, 4_030),
     "profiling": (13, 3_360),
     "profiling/frameworks": (1, 240),
     "release": (8, 1_640),

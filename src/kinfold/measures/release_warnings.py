@@ -116,8 +116,8 @@ def check_linked_rows(engine: Engine, released: Any, policy: BoundPolicy) -> Ite
         people = Counter(engine.tally(released, [name, *quasi], {}).keys[name].tolist())
         if linked := sum(classes > 1 for classes in people.values()):
             yield (
-                f"{plural(linked, 'person has', 'people have')} rows in several classes, and their key in '{name}' links "
-                'them: together they can be rarer than a class. Set method.people = "together"'
+                f"{plural(linked, 'person has', 'people have')} rows in several classes, and their key in '{name}' "
+                'links them: together they can be rarer than a class. Set method.people = "together"'
             )
 
 

@@ -127,8 +127,8 @@ class BoundPolicy:
 
     def _record(self, column: BoundColumn) -> dict[str, Any]:
         """Return what the rows decided about a column."""
-        together = self.request.method.people is not None and column.role in (Role.QUASI, Role.CONFIDENTIAL)
-        return {"type": column.kind} | ({"of": "event" if column.event else "person"} if together else {})
+        by_person = self.request.method.people is not None and column.role in (Role.QUASI, Role.CONFIDENTIAL)
+        return {"type": column.kind} | ({"of": "event" if column.event else "person"} if by_person else {})
 
 
 def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Collection[str] = ()) -> BoundPolicy:
