@@ -1,13 +1,18 @@
 """`kinfold anonymize --dry-run`: what a release would cost, from a sample, with nothing written."""
 
 import random
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from command import content, run, text
 from kinfold.comparison import advice
+from kinfold.comparison.coarsening import coarsen
+from kinfold.pipeline import MISSING_TEXTS, bind_table, open_engine, resolve_source
+from kinfold.policy.model import Policy
 
 POLICY = """
 [privacy]
@@ -80,7 +85,7 @@ def test_nothing_is_written_and_no_value_is_printed(tmp_path: Path) -> None:
     assert content(tmp_path) == before
     assert not (tmp_path / "release").exists()
     assert "job costs most: it will lose" in ran.out
-    assert "tried on all 300 records" in ran.out
+    assert "measured on all 300 records" in ran.out
     assert "job-" not in ran.out
 
 
@@ -101,6 +106,88 @@ def test_a_large_table_is_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [trial["failure"] for trial in ran.json["trials"]] == [""] * len(ran.json["trials"])
     assert [trial["change"] for trial in find(ran.json, "coarsen")] == [coarser]
     assert "a sample of" in run(*command, "--dry-run").ok().out
+
+
+EVERY_KIND = """
+[privacy]
+k = 3
+[columns.pay]
+role = "quasi-identifier"
+type = "continuous"
+[columns.seen]
+role = "quasi-identifier"
+type = "date"
+[columns.born]
+role = "quasi-identifier"
+type = "nominal"
+average = "generalize"
+hierarchy = { dates = ["year", "decade"] }
+[columns.zip]
+role = "quasi-identifier"
+type = "nominal"
+hierarchy = { mask = 3 }
+[columns.job]
+role = "quasi-identifier"
+type = "nominal"
+hierarchy = { tree = { hands = ["smith", "cook"], heads = ["clerk", "judge"] } }
+[columns.grade]
+role = "quasi-identifier"
+type = "ordinal"
+order = ["low", "middle", "high"]
+[columns.town]
+role = "quasi-identifier"
+type = "nominal"
+map = { Baden = "Bern" }
+[columns.sex]
+role = "quasi-identifier"
+type = "nominal"
+"""
+
+
+def test_every_kind_of_column_has_a_coarser_form_that_the_policy_accepts(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    rows = [
+        (draw.randint(0, 900), f"{draw.randint(1, 28)}.{draw.randint(1, 12)}.2023", f"{draw.randint(1, 28)}.5.19{d}",
+         draw.randint(100, 130), draw.choice(["smith", "cook", "clerk", "judge"]), draw.choice(["low", "middle", "high"]),
+         draw.choice(["Bern", "Baden", "Chur", "Genf"]), draw.choice("mf"))
+        for d in range(30, 90)
+    ]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["pay", "seen", "born", "zip", "job", "grade", "town", "sex"], orient="row")
+    written = tomllib.loads(EVERY_KIND) | {"source": {"dates": ["%d.%m.%Y"]}}
+    policy = Policy.parse(written)
+    frame.write_csv(tmp_path / "people.csv")
+    source = resolve_source(tmp_path / "people.csv")
+    words = {}
+    with open_engine(policy, source) as engine:
+        original = engine.read(source, MISSING_TEXTS, policy.form)
+        prepared, _, table = bind_table(engine, original, policy)
+        for attribute in table.attributes:
+            name = attribute.bound.name
+            if coarser := coarsen(engine, prepared.mapped, attribute):
+                words[name] = coarser.words
+                keys = {key: value for key, value in coarser.keys.items() if value is not None}
+                changed = written | {"columns": written["columns"] | {name: written["columns"][name] | keys}}
+                schema = bind_table(engine, original, Policy.parse(changed))[1]
+                assert schema[name].distinct < engine.schema(prepared.frame)[name].distinct, name
+    assert words == {
+        "pay": "with round_to = 100",
+        "seen": "by month",
+        "born": "one level coarser",
+        "zip": "without its last character",
+        "job": "one level coarser",
+        "grade": "with its neighbours merged in pairs",
+        "town": "with its 2 rarest categories merged",
+    }
+
+
+def test_the_loss_of_a_large_table_is_expected_from_its_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss falls with more records: the expected one is closer to that of the table than that of the sample."""
+    monkeypatch.setattr(advice, "SAMPLE_RECORDS", 300)
+    command = desk(tmp_path, POLICY, 3000, lambda draw: draw.randint(0, 900))
+    result = run(*command, "--dry-run", "--json").ok().json
+    real = run(*command, "--out", tmp_path / "release", "--json").ok().json["loss"]["overall"]
+    assert result["in_sample"] > 1.5 * real
+    assert abs(result["overall"] - real) < 0.5 * abs(result["in_sample"] - real)
 
 
 def test_people_are_sampled_with_all_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,8 @@ FLOATS = st.one_of(
 )
 WIDTHS = st.sampled_from([[5], [1, 10], [0.1, 0.3], [0.25], [2, 10**6]])
 ENDS = st.sampled_from([{}, {"top": 20}, {"bottom": 0}, {"bottom": -5.5, "top": 19.5}, {"origin": 0.3}])
-UNITS = st.sampled_from([["day", "month", "quarter", "year", "decade", "20 years", "40 years"], ["year"], ["quarter"]])
+CALENDAR = ["day", "month", "quarter", "year", "5 years", "decade", "20 years", "40 years"]
+UNITS = st.sampled_from([CALENDAR, ["year"], ["quarter"]])
 FIRST, LAST = datetime(1, 1, 3), datetime(9999, 12, 28)
 MOMENTS = st.one_of(
     st.datetimes(FIRST, LAST),

@@ -289,19 +289,21 @@ def print_comparison(comparison: Comparison, folder: Path) -> None:
 
 def print_advice(advice: Advice) -> None:
     """Print the method and its time, the most expensive column, and what other settings would lose."""
-    seconds = f"about {advice.seconds:,.0f} s" if advice.seconds >= 1 else "less than 1 s"
-    seconds += " and refinement" if advice.refined else ""
     out.print(f"  method: {advice.method} ({advice.reason})", soft_wrap=True)
-    out.print(f"  expected time: {seconds}, in addition to reading ({advice.read_seconds:.1f} s) and checks")
+    more = ", and refinement" if advice.refined else ""
+    out.print(f"  expected time: about {max(advice.total_seconds, 1):,.0f} s{more}")
     records, whole = plural(advice.records, "record"), advice.sampled == advice.records
-    sample = f"a sample of {advice.sampled:,} of {records}; the whole table usually loses less"
-    out.print(f"  tried on {f'all {records}' if whole else sample}")
+    sample = f"a sample of {advice.sampled:,} of {records}, and expected for all"
+    out.print(f"  measured on {f'all {records}' if whole else sample}")
     parts = [f"{escape_unprintable(name)} {format_share(value)}" for name, value in advice.by_column.items()]
     out.print(Text(f"  information lost: {format_share(advice.overall)} ({', '.join(parts[:MAX_COLUMNS_IN_LINE])})"))
     costliest, share = next(iter(advice.by_column.items()))
-    lose = "it will lose" if whole else "in the sample it loses"
-    others = "" if advice.others is None else f"; the other columns lose {format_share(advice.others)}"
-    out.print(Text(f"  {escape_unprintable(costliest)} costs most: {lose} {format_share(share)}{others}"))
+    others = "" if advice.others is None else f"; the other columns will lose {format_share(advice.others)}"
+    out.print(Text(f"  {escape_unprintable(costliest)} costs most: it will lose {format_share(share)}{others}"))
+    for name in advice.hardly_kept:
+        lost = format_share(advice.by_column[name])
+        warning = f"  warning: {escape_unprintable(name)} will lose {lost}; make it coarser, or leave it out"
+        out.print(Text(warning, style="yellow"))
     out.print()
     table = make_table("change", right=["lost", "lost by the others"])
     for trial in advice.trials:

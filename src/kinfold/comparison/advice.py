@@ -1,8 +1,11 @@
 """Advice before a run: what a policy would cost, from a sample of the table; nothing is written or released.
 
 The policy is bound to the whole table, so that it is refused as `anonymize` refuses it. Then the sample is recoded
-several times: as requested, with other k and t, and with the most expensive quasi-identifier removed or coarser. A
-sample is thinner than its table, so the table usually loses less. Searches are short, and classes are not refined.
+several times: as requested, with other k and t, and with the most expensive quasi-identifier removed or coarser.
+
+A sample is thinner than its table and loses more. A third of the sample is recoded too: the loss of a column is taken
+to fall from the sample to the table by the same power of the number of records. Searches are short, and classes are not
+refined, so that the table can lose still less.
 """
 
 from __future__ import annotations
@@ -16,16 +19,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.comparison.coarsening import coarsen
 from kinfold.errors import KinfoldError, PolicyError, Unreachable
 from kinfold.measures.formulas.numeric_loss import mean_loss
 from kinfold.measures.loss import measure_column_loss, restore_original_values
 from kinfold.measures.pairing import encode_quasi, pair_tables
+from kinfold.methods.blocks.cutting import choose_block_size
 from kinfold.methods.blocks.pool import limit_threads
 from kinfold.methods.generalization import estimate_generalization_seconds, generalize
 from kinfold.methods.microaggregation import microaggregate
 from kinfold.methods.plan import Task, choose_method, estimate_partition_seconds, find_unmet_needs
 from kinfold.pipeline import MISSING_TEXTS, bind_table, open_engine, resolve_source
-from kinfold.policy.encoding import CategoricalAttribute
 from kinfold.policy.model import Policy
 from kinfold.policy.registry import Declaration
 from kinfold.policy.table import Table
@@ -33,13 +37,15 @@ from kinfold.policy.toml_values import KeyPath, override_keys
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import sample_positions
-from kinfold.tables.schema import Kind, Role
+from kinfold.tables.schema import Role
 
 SAMPLE_RECORDS = 3_000  # a trial takes about a second
-MAX_MAPPED_VALUES = 1_000  # a map of more values takes longer than the other trials
+PART = 3  # of the sample, to see how the loss falls with more records
+MAX_LOST = 0.5  # of the information in a column; a larger loss is a warning
+READINGS = 2  # the source, and the release for the checks
+CHECKS = 1.5  # seconds of a run without reading and method, for each second of a trial: also checks, charts and writing
 COMPARED_K = (3, 5, 10)
 FIRST_T = 0.2  # tried if the policy has no t
-INTERVALS = 10  # of a coarser column of numbers, about
 SEARCH_STEPS = 2_000  # of a method that searches a level for each cell
 
 
@@ -49,7 +55,7 @@ Change: TypeAlias = tuple[ChangeKind, str, Mapping[KeyPath, Any]]  # what change
 
 @dataclass(frozen=True)
 class PolicyTrial:
-    """A changed policy, and what it loses on the sample, or why it is not possible."""
+    """A changed policy, and what the table is expected to lose by it, or why it is not possible."""
 
     kind: ChangeKind
     change: str
@@ -67,16 +73,22 @@ class Advice:
     method: str
     reason: str
     seconds: float  # of the method on the whole table, an estimate
+    total_seconds: float  # of the whole run, an estimate
     refined: bool  # whether refinement without a limit of time comes on top
-    read_seconds: float
-    overall: float
+    overall: float  # expected for the whole table, as are the next two
     others: float | None
     by_column: Mapping[str, float]  # the most expensive quasi-identifier first
+    in_sample: float  # loss of all quasi-identifiers of the sample
     trials: tuple[PolicyTrial, ...]
+
+    @property
+    def hardly_kept(self) -> tuple[str, ...]:
+        """The columns that lose most of their information."""
+        return tuple(name for name, lost in self.by_column.items() if lost > MAX_LOST)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return {**asdict(self), "costliest": next(iter(self.by_column))}
+        return {**asdict(self), "costliest": next(iter(self.by_column)), "hardly_kept": [*self.hardly_kept]}
 
 
 def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Advice:
@@ -92,46 +104,66 @@ def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Adv
         if problems := find_unmet_needs(method, task):
             raise PolicyError(problems)
         estimate = estimate_generalization_seconds if method.family == "generalize" else estimate_partition_seconds
-        seconds, places = estimate(method, task), _draw_places(table)
-        sample = _Sample(engine, engine.take(original, places)[0], task.records)
+        seconds = estimate(method, task)
+        sample = _Sample(engine, original, table, SAMPLE_RECORDS)
+        began = time.perf_counter()
         try:
-            lost = sample.measure(policy)
+            in_sample = sample.measure(policy)
         except Unreachable as error:
-            if len(places) == task.records:
+            if sample.rows == task.records:
                 raise
-            what = f"on a sample of {len(places):,} records: {error.problems[0].what}"
+            what = f"on a sample of {sample.rows:,} records: {error.problems[0].what}"
             raise Unreachable(what, fix="run without --dry-run: the whole table may allow it") from None
-        trials = tuple(_run_trials(sample, policy, lost, progress))
-    ranked = dict(sorted(lost.items(), key=lambda each: -each[1]))
-    overall, others = _average(lost, next(iter(ranked)))
+        trial_seconds = time.perf_counter() - began
+        block = choose_block_size(method, task).records or task.records
+        trend = _find_trend(sample, policy, in_sample, min(block, task.records))
+        trials = tuple(_run_trials(sample, policy, in_sample, trend, progress))
+    expected = {name: in_sample[name] * trend[name] for name in in_sample}
+    lost = dict(sorted(expected.items(), key=lambda each: -each[1]))
+    overall, others = _average(expected, next(iter(lost)))
+    total = seconds + READINGS * read_seconds + CHECKS * trial_seconds * task.records / sample.rows
     refined = method.family == "partition" and policy.method.refinement_limits == (None, None)
-    cost = (round(seconds, 3), refined, round(read_seconds, 3), overall, others, ranked)
-    return Advice(task.records, len(places), method.name, reason, *cost, trials)
+    cost = (round(seconds, 3), round(total, 3), refined, overall, others, lost, mean_loss([*in_sample.values()]))
+    return Advice(task.records, sample.rows, method.name, reason, *cost, trials)
 
 
-def _draw_places(table: Table) -> NDArray[np.int64]:
-    """Return the places of the sampled records; people with several rows are sampled with all of them."""
+def _find_trend(sample: _Sample, policy: Policy, lost: Mapping[str, float], records: int) -> dict[str, float]:
+    """Return, by column, the expected loss of so many records relative to that of the sample."""
+    if sample.rows >= records:
+        return dict.fromkeys(lost, 1.0)
+    part = _Sample(sample.engine, sample.original, sample.table, SAMPLE_RECORDS // PART)
+    try:
+        before = part.measure(policy)
+    except KinfoldError:
+        return dict.fromkeys(lost, 1.0)
+    growth = math.log(records / sample.rows) / math.log(sample.rows / part.rows)
+    ratios = {name: lost[name] / before[name] if before[name] else 1.0 for name in lost}
+    return {name: min(1.0, max(ratio, 1 / PART)) ** growth for name, ratio in ratios.items()}
+
+
+def _draw_places(table: Table, size: int) -> NDArray[np.int64]:
+    """Return the places of about so many records; people with several rows are sampled with all of them."""
     if table.person is None:
-        return sample_positions(table.policy.rows, SAMPLE_RECORDS)
+        return sample_positions(table.policy.rows, size)
     people = np.unique(table.person)
-    chosen = sample_positions(len(people), SAMPLE_RECORDS * len(people) // table.policy.rows)
+    chosen = sample_positions(len(people), size * len(people) // table.policy.rows)
     return np.flatnonzero(np.isin(table.person, people[chosen]))
 
 
-@dataclass(frozen=True)
 class _Sample:
-    """Some rows of a table of `records` rows."""
+    """About `size` rows of a table, or all of them."""
 
-    engine: Engine
-    frame: Any
-    records: int
+    def __init__(self, engine: Engine, original: Any, table: Table, size: int) -> None:
+        places = _draw_places(table, size)
+        self.engine, self.original, self.table, self.rows = engine, original, table, len(places)
+        self.frame = engine.take(original, places)[0]
 
     def measure(self, policy: Policy) -> dict[str, float]:
         """Recode the sample by the method for the whole table; return the loss by column."""
         engine = self.engine
         prepared, schema, table = bind_table(engine, self.frame, policy)
         task = Task(table.policy, table.terms.models, table, run_jobs=engine.map_blocks)
-        method, reason = choose_method(replace(task, policy=replace(table.policy, rows=self.records)))
+        method, reason = choose_method(replace(task, policy=replace(table.policy, rows=self.table.policy.rows)))
         run = generalize if method.family == "generalize" else microaggregate
         with limit_threads(policy.engine.threads):
             planned = run(_shorten(task, method), method, reason)
@@ -151,18 +183,18 @@ def _shorten(task: Task, method: Declaration) -> Task:
 
 
 def _run_trials(
-    sample: _Sample, policy: Policy, lost: Mapping[str, float], progress: Progress
+    sample: _Sample, policy: Policy, in_sample: Mapping[str, float], trend: Mapping[str, float], progress: Progress
 ) -> Iterator[PolicyTrial]:
     """Yield what each change of the policy loses; one that cannot be met is a trial too."""
-    costliest = max(lost, key=lost.__getitem__)
+    costliest = max(in_sample, key=lambda name: in_sample[name] * trend[name])
     changes = [*_change_levels(policy), *_change_column(sample, policy, costliest)]
     for done, (kind, change, keys) in enumerate(changes):
         progress(done, len(changes))
         values = policy.model_dump(exclude_unset=True, exclude={"review"})
         try:
             changed = Policy.parse(override_keys(values, keys)) if keys else policy
-            loss = _average(sample.measure(changed) if keys else lost, costliest)
-            yield PolicyTrial(kind, change, *loss)
+            lost = sample.measure(changed) if keys else in_sample
+            yield PolicyTrial(kind, change, *_average({name: lost[name] * trend[name] for name in lost}, costliest))
         except KinfoldError as error:
             what = error.problems[0].what if kind != "coarsen" else "it does not fit the policy"  # may name a value
             yield PolicyTrial(kind, change, None, None, what)
@@ -192,25 +224,13 @@ def _describe_levels(levels: Mapping[KeyPath, float]) -> Iterator[str]:
 
 
 def _change_column(sample: _Sample, policy: Policy, name: str) -> Iterator[Change]:
-    """Yield a coarser form of a column, if it has an obvious one, and its removal."""
-    table = bind_table(sample.engine, sample.frame, policy)[2]
+    """Yield a coarser form of a column, if it has one, and its removal."""
+    prepared, _, table = bind_table(sample.engine, sample.frame, policy)
     attribute = next(each for each in table.attributes if each.bound.name == name)
-    request = attribute.bound.request
-    if isinstance(attribute, CategoricalAttribute):
-        masked = request.hierarchy is not None and request.hierarchy.mask is not None and request.map is None
-        if masked and len(attribute.texts) <= MAX_MAPPED_VALUES:
-            coarser = {text: text[:-1] + "*" for text in attribute.texts[:-1] if text}
-            yield "coarsen", f"{name} without its last character", {("columns", name, "map"): coarser}
-    elif attribute.bound.kind is Kind.CONTINUOUS and request.round_to is None:
-        step = _choose_step(attribute.numbers[~attribute.null])
-        yield "coarsen", f"{name} with round_to = {step:g}", {("columns", name, "round_to"): step}
+    if coarser := coarsen(sample.engine, prepared.mapped, attribute):
+        keys: dict[KeyPath, Any] = {("columns", name, key): value for key, value in coarser.keys.items() if value is not None}
+        yield "coarsen", f"{name} {coarser.words}", keys
     yield "remove", f"without {name}", {("columns", name): {"role": "remove"}}
-
-
-def _choose_step(numbers: NDArray[np.float64]) -> float:
-    """Return a power of ten that cuts the range of some numbers into a few intervals."""
-    width = float(np.ptp(numbers)) if len(numbers) else 0.0
-    return 10.0 ** round(math.log10(width / INTERVALS)) if width else 1.0
 
 
 def _average(lost: Mapping[str, float], costliest: str) -> tuple[float, float | None]:

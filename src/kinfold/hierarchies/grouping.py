@@ -31,6 +31,7 @@ Rows: TypeAlias = list[tuple[str, ...]]  # of a value: its labels, increasingly 
 
 RARE_SHARE, UNCOMMON_SHARE = 0.01, 0.05  # shares of the records below which a value is `rare`, then `other`
 MAX_COUNTRY_VALUES = 600  # with more values most cannot be countries, and the lookup of each is slow
+MAX_OTHERS_SHARE = 0.1  # of the records, whose value is no country
 MAX_GROUPED_VALUES = 20_000  # of a column: more cannot be edited by hand
 DIAGNOSIS_PATTERN = re.compile(r"[A-Z][0-9][0-9A-Z](\.?[0-9A-Z-]{1,4})?")
 
@@ -134,10 +135,14 @@ def group_by_country(counts: Mapping[str, int]) -> Rows:
     """
     if len(counts) > MAX_COUNTRY_VALUES:
         return []
-    find_region = _load_regions()
-    regions = {value: find_region(value.replace("-", " ").replace("_", " ").strip()) for value in counts}
-    records = sum(n for value, n in counts.items() if regions[value])
-    if sum(map(bool, regions.values())) < max(3, 0.6 * len(counts)) or records < 0.9 * sum(counts.values()):
+    find_region, records, others = _load_regions(), sum(counts.values()), 0
+    regions: dict[str, tuple[str, str] | None] = {}
+    for value in sorted(counts, key=lambda each: -counts[each]):  # to find soon that these are no countries
+        regions[value] = find_region(value.replace("-", " ").replace("_", " ").strip())
+        others += 0 if regions[value] else counts[value]
+        if others > MAX_OTHERS_SHARE * records:
+            return []
+    if sum(map(bool, regions.values())) < max(3, 0.6 * len(counts)):
         return []
     label = _choose_unused_label("elsewhere", regions)
     return [(value, *(regions[value] or (label, label))) for value in counts]

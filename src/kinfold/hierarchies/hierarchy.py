@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -169,7 +169,7 @@ def write_arx(hierarchy: Hierarchy, path: Path) -> None:
 
 MAX_DIGITS = 1000  # of a number in an interval: more would fill the memory as a fraction
 EXACT_CONTEXT = Context(prec=2 * MAX_DIGITS)
-CALENDAR_UNITS = ("day", "month", "quarter", "year", "decade", "20 years", "40 years")
+CALENDAR_UNITS = ("day", "month", "quarter", "year", "5 years", "decade", "20 years", "40 years")
 
 
 def build_from_mask(
@@ -278,28 +278,33 @@ def _format_bound(end: Fraction) -> str:
     return f"{Decimal(int(end * 10**decimals)).scaleb(-decimals, EXACT_CONTEXT):f}"
 
 
-def build_from_dates(values: Iterable[str], units: Sequence[str], where: str = "the hierarchy") -> Hierarchy:
-    """Coarsen ISO dates by the calendar: day, month, quarter, year, decade, 20 years, 40 years.
+def build_from_dates(
+    values: Iterable[str],
+    units: Sequence[str],
+    where: str = "the hierarchy",
+    read: Callable[[str], datetime] = datetime.fromisoformat,
+) -> Hierarchy:
+    """Coarsen dates by the calendar: day, month, quarter, year, 5 years, decade, 20 years, 40 years.
 
-    >>> build_from_dates(["2024-03-09"], ["quarter", "year", "decade", "20 years", "40 years"]).labels[0].tolist()
-    ['2024-03-09', '2024-Q1', '2024', '2020s', '2020-2039', '2000-2039', '*']
+    >>> build_from_dates(["2024-03-09"], ["quarter", "year", "5 years", "decade", "20 years"]).labels[0].tolist()
+    ['2024-03-09', '2024-Q1', '2024', '2020-2024', '2020s', '2020-2039', '*']
     """
     known = [CALENDAR_UNITS.index(unit) for unit in units if unit in CALENDAR_UNITS]
     if len(known) < len(units) or not known or known != sorted(set(known)):
         what = f"{where}: the date units are unknown or in the wrong order"
         raise PolicyError(what, fix=f"name some of {', '.join(CALENDAR_UNITS)}, in this order")
     return Hierarchy.from_rows(
-        [[value, *(_coarsen_date(value, unit) for unit in units)] for value in sorted(set(values))], where
+        [[value, *(_coarsen_date(read(value).date(), unit) for unit in units)] for value in sorted(set(values))], where
     )
 
 
-def _coarsen_date(value: str, unit: str) -> str:
-    day = datetime.fromisoformat(value).date()
+def _coarsen_date(day: date, unit: str) -> str:
     return {
         "day": day.isoformat(),
         "month": f"{day.year:04}-{day.month:02}",
         "quarter": f"{day.year:04}-Q{(day.month + 2) // 3}",
         "year": f"{day.year:04}",
+        "5 years": _name_years(day.year, 5),
         "decade": f"{day.year // 10 * 10:04}s",
         "20 years": _name_years(day.year, 20),
         "40 years": _name_years(day.year, 40),

@@ -63,8 +63,9 @@ def build_hierarchy(bound: BoundColumn, values: Sequence[str] | Texts) -> Hierar
         return build_from_intervals(numbers, spec.intervals, spec.origin, where, (spec.bottom, spec.top))
     if spec.dates is not None:
         fix = 'give their format, source.dates = "%d.%m.%Y" (--dates), or write them as 2024-12-31'
-        dates = _require(_is_date, values, f"{where}: {{}} not written as a date", fix)
-        return build_from_dates(dates, spec.dates, where)
+        read = partial(_read_moment, form=None if bound.kind is Kind.DATE else bound.column.date_format)
+        dates = _require(partial(_is_readable, read), values, f"{where}: {{}} not written as a date", fix)
+        return build_from_dates(dates, spec.dates, where, read)
     if spec.levels is not None:
         return build_from_rows(spec.levels, where)
     return build_from_tree(spec.tree, where) if spec.tree is not None else read_arx(Path(str(spec.file)))
@@ -106,10 +107,21 @@ def is_number(value: str) -> bool:
         return False
 
 
-def _is_date(value: str) -> bool:
-    """Return whether a text is a day; an ISO week is none, for its days may be in two months or years."""
+def _read_moment(value: str, form: str | None) -> datetime:
+    """Read a day or a time in ISO format, or in the format of the source; an ISO week is none.
+
+    The days of a week may be in two months or years.
+    """
+    if form is not None:
+        return datetime.strptime(value.strip(), form)
+    if WEEK_WITHOUT_DAY.fullmatch(value):
+        raise ValueError("a week without a day")
+    return datetime.fromisoformat(value)
+
+
+def _is_readable(read: Callable[[str], object], value: str) -> bool:
     try:
-        return bool(datetime.fromisoformat(value)) and not WEEK_WITHOUT_DAY.fullmatch(value)
+        return bool(read(value))
     except ValueError:
         return False
 

@@ -2,9 +2,10 @@
 
 ages and years    bands, each at least twice as wide as the one below; the oldest in one open band
 amounts           bands of a round width
-dates             month, quarter, year; dates of birth: month, year, decade, 20 and 40 years;
+dates             month, quarter, year; dates of birth: year, 5 years, decade, 20 and 40 years;
                   months of birth with a name, Jan 1950: year, decade
 post codes        one character fewer at each level; so are codes of digits and of one length
+other numbers     of codes: bands
 scales            neighbours merged
 diagnoses         category, block, chapter
 countries         part of the continent, continent
@@ -34,6 +35,7 @@ from kinfold.tables.schema import ValueStats
 
 MAX_UNGROUPED_VALUES = 5  # so few values need no level between themselves and *
 MIN_OPEN_SHARE = 0.01  # of the records in the open top band
+WHOLE_CODE = re.compile(r"[0-9]{1,12}(\.0+)?")
 MAX_CODE_LENGTH = 12  # characters of a code that is generalized by its first characters
 MAX_INLINE_ROWS = 30  # a longer table of labels is written to a file
 
@@ -61,8 +63,8 @@ def propose_hierarchy(shape: Shape, stats: ValueStats, hints: frozenset[Hint]) -
     if shape is Shape.AMOUNT:
         return _propose_amounts(stats)
     if shape is Shape.MOMENT and Hint.BIRTH in hints:
-        units = ["month", "year", "decade", "20 years", "40 years"]
-        return ProposedHierarchy("by month, year and decades", {"dates": units})
+        units = ["year", "5 years", "decade", "20 years", "40 years"]
+        return ProposedHierarchy("by year, five years and decades", {"dates": units})
     if shape is Shape.MOMENT:
         return ProposedHierarchy("by month, quarter and year", {"dates": ["month", "quarter", "year"]})
     if shape is Shape.POST_CODE:
@@ -85,7 +87,24 @@ def _propose_table(shape: Shape, stats: ValueStats, hints: frozenset[Hint]) -> P
     regions = _propose_rows("by part of the world", group_by_country(counts)) if countries else None
     if regions is None and shape is Shape.MANY_CODES and _have_one_length(stats.values):
         return ProposedHierarchy("one character fewer at each level", {"mask": len(stats.values[0])})
+    if regions is None and shape is Shape.MANY_CODES and (widths := _choose_code_bands(stats.values)):
+        return ProposedHierarchy(
+            "by number: codes often number related things one after the other", {"intervals": widths}
+        )
     return regions or _propose_rows("rare values merged", group_by_frequency(counts))
+
+
+def _choose_code_bands(values: Sequence[str]) -> list[int]:
+    """Return widths of bands for codes that are whole numbers, at least two bands of each; none for other codes.
+
+    >>> _choose_code_bands(["7", "12", "113"]), _choose_code_bands(["7", "B12"])
+    ([5, 10, 50], [])
+    """
+    if not all(map(WHOLE_CODE.fullmatch, values)):
+        return []
+    numbers = [int(value.partition(".")[0]) for value in values]
+    span = max(numbers) - min(numbers)
+    return [half * 10**power for power in range(len(str(span))) for half in (5, 10) if 2 * half * 10**power <= span]
 
 
 def _have_one_length(values: Sequence[str]) -> bool:

@@ -160,9 +160,9 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
 def _propose_rules(sample: RowSample, columns: Sequence[RoleProposal]) -> Iterator[Relation]:
     """Yield edit rules of columns that are recoded, sums first; of two columns, the one implication that says most."""
     roles = (Role.QUASI, Role.CONFIDENTIAL, Role.OTHER)
-    released = [column for column in columns if column.role in roles or column.undecided]
+    released = [column for column in columns if column.role in roles and not column.undecided]
     sampled = [_sample_column(sample, column) for column in released if column.stats.distinct > 1]
-    recoded = {column.name for column in released if column.role is Role.QUASI or column.undecided}
+    recoded = {column.name for column in released if column.role is Role.QUASI}
     relations = find_relations(sampled, recoded)
     for kind in ("sum", "order", "function", "implication"):
         best = sorted((rule for rule in relations if rule.kind == kind), key=lambda rule: -rule.expected)
@@ -280,7 +280,7 @@ def _profile_column(proposal: RoleProposal, uniqueness: Uniqueness, form: Column
     column, stats, shape, role = proposal.column, proposal.stats, proposal.shape, proposal.role
     facts = ColumnProfile(
         column.name,
-        str(column.kind if proposal.weight or stats.distinct <= 1 else shape.kind),
+        str(_choose_kind(proposal)),
         str(column.storage),
         stats.distinct,
         column.nulls,
@@ -300,6 +300,18 @@ def _profile_column(proposal: RoleProposal, uniqueness: Uniqueness, form: Column
     if role is Role.QUASI or shape is Shape.DIAGNOSIS:  # confidential numbers are released unchanged, without bands
         facts = replace(facts, hierarchy=propose_hierarchy(shape, stats, proposal.hints))
     return replace(facts, average="generalize") if role is Role.QUASI and _must_stay_true(proposal) else facts
+
+
+def _choose_kind(proposal: RoleProposal) -> Kind:
+    """Return the type to propose: dates of birth that are generalized are nominal, so that classes fit their hierarchy.
+
+    As dates, 1959 and 1961 are close, but their label is forty years wide.
+    """
+    if proposal.weight or proposal.stats.distinct <= 1:
+        return proposal.column.kind
+    if proposal.role is Role.QUASI and proposal.shape is Shape.MOMENT and _must_stay_true(proposal):
+        return Kind.NOMINAL
+    return proposal.shape.kind
 
 
 def _choose_promise(proposal: RoleProposal) -> dict[str, Any]:
@@ -397,6 +409,6 @@ def _list_role_warnings(columns: Sequence[RoleProposal], unit: Unit | None) -> I
                 f"'{column.name}' looks like an identifier but repeats: {stats.filled:,} rows, "
                 f"{stats.distinct:,} values. If a person has several rows, k rows are fewer than k people."
             )
-        if column.nulls and proposal.shape.kind.is_numeric and proposal.role is Role.QUASI:
+        if column.nulls and _choose_kind(proposal).is_numeric and proposal.role is Role.QUASI:
             missed = f"'{column.name}' is {proposal.shape.kind} and misses {column.nulls:,} values"
             yield f"{missed}: set `missing` in the policy"

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import tomlkit
 from tomlkit.items import Table
 
+from kinfold.errors import plural
 from kinfold.hierarchies.grouping import Rows
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy
 from kinfold.profiling.profile import ColumnProfile, Profile
@@ -189,7 +190,7 @@ def _write_proposal(profile: Profile) -> str:
 
 def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str, Any]) -> Table:
     table = tomlkit.table()
-    table.add(tomlkit.comment(f"{column.reason}; {column.distinct:,} values, {column.missing:,} missing"))
+    table.add(tomlkit.comment(f"{column.reason}; {plural(column.distinct, 'value')}, {column.missing:,} missing"))
     table.add("role", column.role)
     if column.role == Role.REMOVE:
         table.add("reason", column.reason)

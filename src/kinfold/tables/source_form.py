@@ -133,6 +133,16 @@ class SourceForm:
         keys = ("separator", "encoding", "sheet")
         return replace(self, **{key: getattr(detected, key) or getattr(self, key) for key in keys})
 
+    @property
+    def layout(self) -> SourceForm:
+        """The form without the notation of values: what decides which rows and cells a file has."""
+        return replace(self, na=(), decimal=".", thousands="", dates=(), quoted=False, columns=())
+
+    @property
+    def notation(self) -> tuple[object, ...]:
+        """How the values of all columns are written."""
+        return self.na, self.decimal, self.thousands, self.dates, self.quoted
+
     def for_other_file(self) -> SourceForm:
         """Return the form of another file whose values are written in the same way.
 

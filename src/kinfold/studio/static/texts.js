@@ -25,7 +25,7 @@ export const ROLES = [
 export const TYPES = ["continuous", "ordinal", "nominal", "date"];
 
 /** Units of the calendar, and encodings of files. */
-export const CALENDAR = ["day", "month", "quarter", "year", "decade", "20 years", "40 years"];
+export const CALENDAR = ["day", "month", "quarter", "year", "5 years", "decade", "20 years", "40 years"];
 export const ENCODINGS = ["utf-8", "utf-16", "latin-1", "windows-1252"];
 
 export const STATES = { queued: "waiting", running: "running", done: "done", failed: "failed", cancelled: "cancelled" };

@@ -27,12 +27,22 @@ from kinfold.tables.duckdb.connection import QUESTIONS_PER_QUERY, Database
 from kinfold.tables.duckdb.expressions import Frame
 from kinfold.tables.duckdb.writing import MIN_ROWS_TO_COUNT, export_rows, typed_sql, write_file
 from kinfold.tables.engine import ClassLabels, ColumnRequest, ReleasedColumns, StoredValues
+from kinfold.tables.readers.files import Format, detect_format, hash_file
 from kinfold.tables.readers.normalization import normalize
 from kinfold.tables.readers.reading import is_many_files, read_arrow, read_part, read_parts, refuse_empty
 from kinfold.tables.recoding import NO_CLASS, Drop, RecodedValues, Recoding, Replace, ValueRecoding
 from kinfold.tables.regions import LocalRegions, RequestedColumns, Route, ValueCodes
 from kinfold.tables.resources import DEFAULT_RESOURCES, Resources
-from kinfold.tables.schema import AS_TEXT, Column, ExactColumn, OrderedReading, Schema, ValueStats, normalize_category
+from kinfold.tables.schema import (
+    AS_TEXT,
+    Column,
+    ExactColumn,
+    OrderedReading,
+    Schema,
+    Storage,
+    ValueStats,
+    normalize_category,
+)
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, refuse_totals
 from kinfold.tables.tally import Spread, Tally
 
@@ -50,6 +60,8 @@ class DuckDB:
         self._db = Database(resources)
         self._strips = Strips(self._db)
         self._schemas: dict[str, Schema] = {}
+        self._stats: dict[str, dict[tuple[str, Storage], ValueStats]] = {}  # by table
+        self._loaded: tuple[Path, SourceForm, Frame] | None = None  # the latest file, its layout and its table
         self._recoded: dict[str, recoding_sql.RecodedTable] = {}
         self._tuples: dict[tuple[str, tuple[str, ...]], Frame] = {}
         self._counts: dict[Any, Any] = {}  # the latest counts: measures, pages and checks need them again
@@ -79,8 +91,37 @@ class DuckDB:
 
     def read(self, source: TableSource, missing: Sequence[str] = (), form: SourceForm = DEFAULT_FORM) -> Frame:
         """Read a file, an Arrow table or rows of a database; the texts in `missing` become null."""
+        if loaded := self._find_loaded(source, form):
+            return self._read_loaded(loaded, form, missing)
         frame = self._read_source(source, form)
-        return normalize(self._db, replace(frame, form=form.complete(frame.form)), missing if frame.typed else ())
+        frame = replace(frame, form=form.complete(frame.form))
+        normalized = normalize(self._db, frame, missing if frame.typed else ())
+        if isinstance(source, Path) and not form.parts and normalized.table == frame.table:
+            self._loaded = (source, form.layout, frame)
+        return normalized
+
+    def _find_loaded(self, source: TableSource, form: SourceForm) -> Frame | None:
+        """Return the table of the file that was read last, if only the notation of its values differs now."""
+        path, layout, frame = self._loaded or (None, None, None)
+        if frame is None or path is None or (path, layout) != (source, form.layout):
+            return None
+        same = detect_format(path)[0] is not Format.WORKBOOK and frame.checksum == hash_file(path)
+        return frame if same else None
+
+    def _read_loaded(self, loaded: Frame, form: SourceForm, missing: Sequence[str]) -> Frame:
+        """Normalize a copy of a table in another form; what is known about its other columns is known already."""
+        words = missing if loaded.typed else ()
+        frame = normalize(self._db, replace(loaded, form=form.complete(loaded.form)), words, keep=True)
+        before, own = self._schemas.get(loaded.table), form.get_columns(loaded.names)
+        if before is None or not own or frame.table == loaded.table or form.notation != loaded.form.notation:
+            return frame
+        changed = [name for name in frame.names if name in own]
+        described = self.schema(recoding_sql.select_columns(self._db, frame, changed))
+        columns = tuple(described[c.name] if c.name in own else c for c in before)
+        self._schemas[frame.table] = replace(before, columns=columns, notes=frame.notes)
+        stats = self._stats.get(loaded.table, {})
+        self._stats[frame.table] = {key: each for key, each in stats.items() if key[0] not in own}
+        return frame
 
     def _read_source(self, source: TableSource, form: SourceForm) -> Frame:
         if form.skip_totals and not isinstance(source, Path):
@@ -125,12 +166,16 @@ class DuckDB:
 
     def profile(self, frame: Frame, columns: Sequence[Column], *, ordered: bool = False) -> dict[str, ValueStats]:
         """Return statistics on the values of columns, by name; `ordered` adds how they follow from row to row."""
-        stats: dict[str, ValueStats] = {}
+        known = self._stats.setdefault(frame.table, {})
         batch = QUESTIONS_PER_QUERY if self._db.is_short(frame.table) else 1
-        for strip in self._strips.of(frame) if len(columns) > 1 else [frame]:
-            own = [column for column in columns if column.name in set(strip.names)]
+        asked = [column for column in columns if (column.name, column.storage) not in known]
+        for strip in self._strips.of(frame) if len(asked) > 1 else [frame]:
+            own = [column for column in asked if column.name in set(strip.names)]
             for start in range(0, len(own), batch):
-                stats |= tallies.profile_columns(self._db, strip, own[start : start + batch])
+                some = own[start : start + batch]
+                counted = tallies.profile_columns(self._db, strip, some)
+                known |= {(column.name, column.storage): counted[column.name] for column in some}
+        stats = {column.name: known[column.name, column.storage] for column in columns}
         if not ordered:
             return stats
         return {c.name: replace(stats[c.name], order=tallies.compute_order_stats(self._db, frame, c)) for c in columns}

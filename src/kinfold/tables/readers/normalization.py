@@ -54,15 +54,19 @@ class _TextCounts(NamedTuple):
         return 0 < self.filled == self.fitting
 
 
-def normalize(db: Database, frame: Frame, missing: Sequence[str] = ()) -> Frame:
-    """Return the table with null for missing values and plain numbers; `missing` are further words for missing."""
+def normalize(db: Database, frame: Frame, missing: Sequence[str] = (), *, keep: bool = False) -> Frame:
+    """Return the table with null for missing values and plain numbers; `missing` are further words for missing.
+
+    The table as it was read is dropped unless `keep` is set.
+    """
     normalized, values = plan_normalization(
         frame, missing, lambda questions: db.answers([q for own in questions.values() for q in own], frame.table)
     )
     if not values:
         return normalized
     table = db.table(f"SELECT {', '.join(f'{values.get(c, c)} AS {c}' for c in frame.columns)} FROM {frame.table}")
-    db.drop(frame.table)
+    if not keep:
+        db.drop(frame.table)
     return replace(normalized, table=table)
 
 
