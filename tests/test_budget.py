@@ -17,7 +17,7 @@ MODULES = read_modules()
 BUDGET = {
     "top": (8, 1_800),
     "cli": (8, 2_060),
-    "comparison": (4, 870),
+    "comparison": (5, 1_010),
     "convert": (5, 1_140),
     "demo": (1, 140),
     "disk": (3, 550),

@@ -228,7 +228,9 @@ def _change_column(sample: _Sample, policy: Policy, name: str) -> Iterator[Chang
     prepared, _, table = bind_table(sample.engine, sample.frame, policy)
     attribute = next(each for each in table.attributes if each.bound.name == name)
     if coarser := coarsen(sample.engine, prepared.mapped, attribute):
-        keys: dict[KeyPath, Any] = {("columns", name, key): value for key, value in coarser.keys.items() if value is not None}
+        keys: dict[KeyPath, Any] = {
+            ("columns", name, key): value for key, value in coarser.keys.items() if value is not None
+        }
         yield "coarsen", f"{name} {coarser.words}", keys
     yield "remove", f"without {name}", {("columns", name): {"role": "remove"}}
 

@@ -86,8 +86,8 @@ def _merge_categories(attribute: CategoricalAttribute) -> Coarsening | None:
     if hierarchy is not None and leaves is not None:
         for level in range(1, hierarchy.height):
             groups = hierarchy.paths[leaves[:-1], level]
-            if merged := _merge("one level coarser", texts, groups, bound):
-                return merged
+            if coarser := _merge("one level coarser", texts, groups, bound):
+                return coarser
     if bound.kind is Kind.ORDINAL:
         return _merge("with its neighbours merged in pairs", texts, np.arange(len(texts)) // 2, bound, least=2)
     counts = np.bincount(attribute.codes, minlength=len(texts) + 1)[:-1]
@@ -103,19 +103,19 @@ def _merge(
 ) -> Coarsening | None:
     """Show the values of each group as the first of them; None if that merges nothing, or leaves too few values."""
     firsts: dict[int, str] = {}
-    shown = {text: firsts.setdefault(group, text) for text, group in zip(texts, groups.tolist(), strict=True)}
-    if not least <= len(firsts) < len(shown):
+    merged = {text: firsts.setdefault(group, text) for text, group in zip(texts, groups.tolist(), strict=True)}
+    if not least <= len(firsts) < len(merged):
         return None
-    return Coarsening(words, {"map": _compose(bound, shown), "order": _keep_shown(bound, {*firsts.values()})})
+    return Coarsening(words, {"map": _compose(bound, merged), "order": _shorten_order(bound, {*firsts.values()})})
 
 
-def _keep_shown(bound: BoundColumn, shown: set[str]) -> list[str] | None:
-    """Return the order of a column without the values that are no longer shown."""
+def _shorten_order(bound: BoundColumn, kept: set[str]) -> list[str] | None:
+    """Return the order of a column without the values that are merged into others."""
     order = bound.request.order
-    return None if order is None else [text for text in order if text in shown]
+    return None if order is None else [text for text in order if text in kept]
 
 
-def _compose(bound: BoundColumn, shown: Mapping[str, str]) -> dict[str, str]:
+def _compose(bound: BoundColumn, merged: Mapping[str, str]) -> dict[str, str]:
     """Return a map that does what the map of the column does, and then shows values as others."""
     first = bound.request.map or {}
-    return {**shown, **{old: shown.get(new, new) for old, new in first.items()}}
+    return {**merged, **{old: merged.get(new, new) for old, new in first.items()}}

@@ -168,9 +168,9 @@ class DuckDB:
         """Return statistics on the values of columns, by name; `ordered` adds how they follow from row to row."""
         known = self._stats.setdefault(frame.table, {})
         batch = QUESTIONS_PER_QUERY if self._db.is_short(frame.table) else 1
-        asked = [column for column in columns if (column.name, column.storage) not in known]
-        for strip in self._strips.of(frame) if len(asked) > 1 else [frame]:
-            own = [column for column in asked if column.name in set(strip.names)]
+        new = [column for column in columns if (column.name, column.storage) not in known]
+        for strip in self._strips.of(frame) if len(new) > 1 else [frame]:
+            own = [column for column in new if column.name in set(strip.names)]
             for start in range(0, len(own), batch):
                 some = own[start : start + batch]
                 counted = tallies.profile_columns(self._db, strip, some)
