@@ -17,6 +17,7 @@ from kinfold.errors import DataError
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
 from kinfold.tables.schema import AS_TEXT, Column, Kind, Storage
+from kinfold.tables.source_form import ColumnForm, SourceForm
 
 
 def rows(path: Path) -> list[tuple[Any, ...]]:
@@ -242,3 +243,36 @@ def test_two_hundred_columns(tmp_path: Path) -> None:
     found = columns(text(tmp_path, "t.csv", ",".join(names) + "\n" + (line + "\n") * 3))
     assert list(found) == names
     assert all(column.storage is Storage.INTEGER for column in found.values())
+
+
+# A file that is read again
+
+
+FORMS = {
+    "codes of one column": SourceForm(columns=(("age", ColumnForm(na=("-9",))),)),
+    "a unit": SourceForm(columns=(("pay", ColumnForm(unit=("$",))),)),
+    "codes of all columns": SourceForm(na=("-9", "Chur")),
+    "dates": SourceForm(dates=("%d/%m/%Y",)),
+    "another mark": SourceForm(decimal=","),
+    "no header": SourceForm(header=0),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_file_that_is_read_again_in_another_form_is_as_if_it_were_read_once(tmp_path: Path, form: SourceForm) -> None:
+    lines = ["age,pay,town,born", "44,$3.5,Chur,01/02/1980", "-9,$4.0,Bern,02/02/1980", "51,$9.1,Chur,03/04/1981"]
+    path = text(tmp_path, "people.csv", "\n".join([*lines, ""]))
+
+    def describe(engine: DuckDB) -> tuple[Any, ...]:
+        frame = engine.read(path, (), form)
+        schema = engine.schema(frame)
+        return schema, engine.profile(frame, list(schema)), frame.notes, collect_rows(engine, frame).to_pylist()
+
+    with DuckDB() as once, DuckDB() as again:
+        first = again.read(path)
+        again.profile(first, list(again.schema(first)))
+        before = collect_rows(again, first).to_pylist()
+        assert describe(again) == describe(once)
+        assert collect_rows(again, first).to_pylist() == before
+        path.write_text(path.read_text().replace("Chur", "Genf"))
+        assert "Chur" not in str(describe(again)[3])

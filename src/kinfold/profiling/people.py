@@ -8,7 +8,7 @@ A key is a column whose values have several rows each. What does not change in a
     unknown        the table has no such column, or they contradict each other: the steward is asked
 
 A person without a column of numbers, as in a panel of households (household, member, year), is protected by the key of
-the household. If there is none, the proposed k is k times the rows that a person has at most: so many rows are k
+the household. If there is none, the proposed k is k times the rows that hardly any person exceeds: so many rows are k
 people. In doubt a key is the unit, because to count households or groups instead of people is never too lenient.
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
+from math import ceil
 
 import numpy as np
 
@@ -44,6 +45,7 @@ MIN_ROWS_PER_START = 1.5
 MIN_FILLED = 0.9  # share of rows with a value, of facts that are compared together
 MAX_UNEXPLAINED_BY_FACTS = 0.7  # of the expected differences in sex within equal facts, which other people may share
 DEVIATIONS_BY_FACTS = 3.0  # of the share that remains by chance, about one over the root of the expected differences
+ROWS_OF_MANY = 4  # times the rows that the person of a random row has: almost nobody has more
 MAX_PAIRS = 60  # of columns that may number people together
 MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number people
 MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
@@ -129,11 +131,11 @@ class RowComparison:
         facts = [fact.name for fact in self._facts]
         return _sort_facts({name: compare_rows([starts], self.evidence.get_codes(name), None) for name in facts})
 
-    def count_most_rows(self, keys: Sequence[str]) -> int:
-        """Return the largest number of rows with the same values."""
+    def count_rows(self, keys: Sequence[str]) -> Codes:
+        """Return the numbers of rows with the same values."""
         sample = self.evidence.sample
         whole = sample.table_rows <= MAX_COMPARED_ROWS
-        return _count_most([self.evidence.get_codes(key) if whole else sample.codes[key] for key in keys])
+        return _count_rows([self.evidence.get_codes(key) if whole else sample.codes[key] for key in keys])
 
     def _judge_ages(
         self, ages: Sequence[RoleProposal], keys: Sequence[str], constant: list[str], varying: list[str]
@@ -291,21 +293,41 @@ def _ask_about_panel(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows of one person that no column numbers: what shows them, and how many a person has at most."""
+    """Rows of one person that no column numbers: what shows them, and how many share the facts of a person."""
 
     evidence: str
-    most: int
+    groups: Codes  # the numbers of rows with the same facts
+    of_others: float = 0.0  # share of the pairs of rows in a group that are of two people
     keys: tuple[str, ...] = ()  # columns that identify people together with others
+
+    @property
+    def most(self) -> int:
+        """The rows of the largest group: no person has more."""
+        return int(self.groups.max(initial=1))
+
+    @property
+    def bound(self) -> int:
+        """The rows that hardly any person exceeds: a few times as many as the person of a random row has."""
+        in_group = float((self.groups**2).sum() / max(self.groups.sum(), 1))
+        return min(self.most, ceil(ROWS_OF_MANY * (1 + (1 - self.of_others) * max(in_group - 1, 0))))
 
 
 def _ask_about_rows(people: People, rows: _Rows, k: int) -> People:
     """Return people with a question for k: so many rows that k people have no more."""
     question = "May a person have several rows? No column numbers the people."
-    advice = "the proposed k counts all rows of a person, the other answer one row; a column of numbers in privacy.unit"
-    evidence = f"{rows.evidence}; a person has up to {rows.most:,} rows: {advice} is more exact"
-    answers = (str(k * rows.most), str(k))
+    up_to = (
+        f"a person has up to {rows.most:,} rows: the proposed k counts all rows of a person, the other answer one row"
+    )
+    if rows.bound < rows.most:
+        more, groups = int((rows.groups > rows.bound).sum()), len(rows.groups)
+        up_to = (
+            f"{more:,} of {groups:,} people may have more than {rows.bound:,} rows, up to {rows.most:,}: the proposed "
+        )
+        up_to += f"k counts {rows.bound:,} rows of a person, the second answer {rows.most:,}, the last one row"
+    evidence = f"{rows.evidence}; {up_to}; a column of numbers in privacy.unit is more exact"
+    answers = tuple(dict.fromkeys(str(k * each) for each in (rows.bound, rows.most, 1)))
     ask = OpenQuestion("unit", question, evidence, "privacy.k", answers[0], answers)
-    return replace(people, keys=(*people.keys, *rows.keys), questions=(ask,), rows_of_person=rows.most)
+    return replace(people, keys=(*people.keys, *rows.keys), questions=(ask,), rows_of_person=rows.bound)
 
 
 def _find_unnumbered(
@@ -330,7 +352,7 @@ def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> 
         if varying or column.stats.filled < MIN_ROWS_PER_START * len({*starts.tolist()}):
             continue
         same = f", and {_list_names(constant)} {_agree(constant)}" if constant else ""
-        yield _Rows(f"values of '{column.name}' differ only after the last sign{same}", _count_most([starts]))
+        yield _Rows(f"values of '{column.name}' differ only after the last sign{same}", _count_rows([starts]))
 
 
 def _encode_starts(texts: Sequence[str | None]) -> Codes:
@@ -340,11 +362,11 @@ def _encode_starts(texts: Sequence[str | None]) -> Codes:
     return np.array([starts.setdefault(each, len(starts) - 1) for each in cut], np.int64)
 
 
-def _count_most(columns: Sequence[Codes]) -> int:
-    """Return the largest number of rows with the same codes; rows with a missing value do not count."""
+def _count_rows(columns: Sequence[Codes]) -> Codes:
+    """Return the numbers of rows with the same codes; rows with a missing value do not count."""
     kept = np.logical_and.reduce([codes >= 0 for codes in columns])
     combined = combine_codes([codes[kept] for codes in columns], int(kept.sum()))
-    return int(np.unique(combined, return_counts=True)[1].max(initial=1))
+    return np.unique(combined, return_counts=True)[1].astype(np.int64)
 
 
 def _find_pairs(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:
@@ -365,8 +387,7 @@ def _find_pairs(columns: Sequence[RoleProposal], comparison: RowComparison) -> I
         if len(constant) >= enough and not varying and {*constant} <= separately[0] & separately[1]:
             evidence = f"within equal {_list_names(names)}, {_list_names(constant)} {_agree(constant)}"
             keys = (member, *([group] if group.shape is not Shape.CODE and not group.known_hint else []))
-            most = comparison.count_most_rows(names)
-            yield _Rows(evidence, most, tuple(key.name for key in keys))
+            yield _Rows(evidence, comparison.count_rows(names), keys=tuple(key.name for key in keys))
 
 
 def _may_number_with_another(column: RoleProposal) -> bool:
@@ -408,4 +429,4 @@ def _find_equal_facts(
     by_chance = 1 - DEVIATIONS_BY_FACTS / max(rows.expected, 1.0) ** 0.5
     if rows.evident and rows.unexplained <= min(MAX_UNEXPLAINED_BY_FACTS, by_chance):
         evidence = f"rows with equal {_list_names(keys)} have the same '{target}' far more often than by chance"
-        yield _Rows(evidence, comparison.count_most_rows((*keys, target)))
+        yield _Rows(evidence, comparison.count_rows((*keys, target)), rows.unexplained)

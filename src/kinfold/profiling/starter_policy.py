@@ -84,15 +84,19 @@ def write_starter_policy(
 
 def _count_rows(profile: Profile, privacy: Mapping[str, Any]) -> tuple[Profile, dict[str, Any]]:
     """Return the profile and [privacy] with a k of rows that k people have at most, if a question asks for it."""
-    k, rows = privacy["k"], privacy["k"] * profile.rows_of_person
+    k = privacy["k"]
     if not any(question.sets == K_KEY for question in profile.questions):
         return profile, dict(privacy)
-    answers = (str(rows), str(k))
-    questions = tuple(
-        replace(question, proposed=answers[0], answers=answers) if question.sets == K_KEY else question
-        for question in profile.questions
-    )
-    return replace(profile, questions=questions), {**privacy, "k": rows}
+    questions = tuple(_count_by(question, k, profile.k) for question in profile.questions)
+    return replace(profile, questions=questions), {**privacy, "k": k * profile.rows_of_person}
+
+
+def _count_by(question: OpenQuestion, k: int, profiled: int) -> OpenQuestion:
+    """Return a question for k with answers for another k than that of the profile; another question as it is."""
+    if question.sets != K_KEY:
+        return question
+    answers = tuple(str(int(answer) // profiled * k) for answer in question.answers)
+    return replace(question, proposed=answers[0], answers=answers)
 
 
 def _merge_output(sections: Mapping[str, Mapping[str, Any]], profile: Profile) -> dict[str, Mapping[str, Any]]:

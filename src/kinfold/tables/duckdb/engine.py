@@ -91,8 +91,8 @@ class DuckDB:
 
     def read(self, source: TableSource, missing: Sequence[str] = (), form: SourceForm = DEFAULT_FORM) -> Frame:
         """Read a file, an Arrow table or rows of a database; the texts in `missing` become null."""
-        if loaded := self._find_loaded(source, form):
-            return self._read_loaded(loaded, form, missing)
+        if (loaded := self._find_loaded(source, form)) and (again := self._read_loaded(loaded, form, missing)):
+            return again
         frame = self._read_source(source, form)
         frame = replace(frame, form=form.complete(frame.form))
         normalized = normalize(self._db, frame, missing if frame.typed else ())
@@ -101,22 +101,26 @@ class DuckDB:
         return normalized
 
     def _find_loaded(self, source: TableSource, form: SourceForm) -> Frame | None:
-        """Return the table of the file that was read last, if only the notation of its values differs now."""
+        """Return the table of the file that was read last, if the form differs only in keys of single columns."""
         path, layout, frame = self._loaded or (None, None, None)
-        if frame is None or path is None or (path, layout) != (source, form.layout):
+        if path is None or frame is None or (path, layout) != (source, form.layout) or not form.columns:
             return None
-        same = detect_format(path)[0] is not Format.WORKBOOK and frame.checksum == hash_file(path)
-        return frame if same else None
+        same = form.notation == frame.form.notation and detect_format(path)[0] is not Format.WORKBOOK
+        return frame if same and frame.checksum == hash_file(path) else None
 
-    def _read_loaded(self, loaded: Frame, form: SourceForm, missing: Sequence[str]) -> Frame:
-        """Normalize a copy of a table in another form; what is known about its other columns is known already."""
+    def _read_loaded(self, loaded: Frame, form: SourceForm, missing: Sequence[str]) -> Frame | None:
+        """Normalize a copy of a table in another form, and keep what is known about its other columns.
+
+        Return None if the table was not described, or if no column differs.
+        """
+        if (before := self._schemas.get(loaded.table)) is None:
+            return None
         words = missing if loaded.typed else ()
         frame = normalize(self._db, replace(loaded, form=form.complete(loaded.form)), words, keep=True)
-        before, own = self._schemas.get(loaded.table), form.get_columns(loaded.names)
-        if before is None or not own or frame.table == loaded.table or form.notation != loaded.form.notation:
-            return frame
-        changed = [name for name in frame.names if name in own]
-        described = self.schema(recoding_sql.select_columns(self._db, frame, changed))
+        if frame.table == loaded.table:
+            return None
+        own = form.get_columns(loaded.names)
+        described = self.schema(recoding_sql.select_columns(self._db, frame, [*own]))
         columns = tuple(described[c.name] if c.name in own else c for c in before)
         self._schemas[frame.table] = replace(before, columns=columns, notes=frame.notes)
         stats = self._stats.get(loaded.table, {})
