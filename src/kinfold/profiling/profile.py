@@ -160,9 +160,9 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
 def _propose_rules(sample: RowSample, columns: Sequence[RoleProposal]) -> Iterator[Relation]:
     """Yield edit rules of columns that are recoded, sums first; of two columns, the one implication that says most."""
     roles = (Role.QUASI, Role.CONFIDENTIAL, Role.OTHER)
-    released = [column for column in columns if column.role in roles and not column.undecided]
+    released = [column for column in columns if column.role in roles or column.undecided]
     sampled = [_sample_column(sample, column) for column in released if column.stats.distinct > 1]
-    recoded = {column.name for column in released if column.role is Role.QUASI}
+    recoded = {column.name for column in released if column.role is Role.QUASI or column.undecided}
     relations = find_relations(sampled, recoded)
     for kind in ("sum", "order", "function", "implication"):
         best = sorted((rule for rule in relations if rule.kind == kind), key=lambda rule: -rule.expected)

@@ -160,8 +160,11 @@ def _write_rules(profile: Profile) -> Iterator[str]:
     """Yield the proposed edit rules as comments."""
     if profile.rules:
         yield "# Edit rules that hold in a sample of the table. Remove the # signs of a rule, and the release keeps it."
+    undecided = {column.name for column in profile.columns if column.undecided}
     for rule in profile.rules:
-        yield f"# [[rules]] # holds in {_describe_support(rule)}"
+        needed = [f"'{name}'" for name in rule.columns if name in undecided]
+        note = f"; only if {' and '.join(needed)} {'is' if len(needed) == 1 else 'are'} kept" if needed else ""
+        yield f"# [[rules]] # holds in {_describe_support(rule)}{note}"
         yield f"# check = {tomlkit.item(rule.check).as_string()}"
         yield "# repair = true\n"
 
