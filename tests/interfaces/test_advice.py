@@ -148,8 +148,8 @@ def test_every_kind_of_column_has_a_coarser_form_that_the_policy_accepts(tmp_pat
     draw = random.Random(3)
     rows = [
         (draw.randint(0, 900), f"{draw.randint(1, 28)}.{draw.randint(1, 12)}.2023", f"{draw.randint(1, 28)}.5.19{d}",
-         draw.randint(100, 130), draw.choice(["smith", "cook", "clerk", "judge"]), draw.choice(["low", "middle", "high"]),
-         draw.choice(["Bern", "Baden", "Chur", "Genf"]), draw.choice("mf"))
+         draw.randint(100, 130), draw.choice(["smith", "cook", "clerk", "judge"]),
+         draw.choice(["low", "middle", "high"]), draw.choice(["Bern", "Baden", "Chur", "Genf"]), draw.choice("mf"))
         for d in range(30, 90)
     ]  # fmt: skip
     frame = pl.DataFrame(rows, schema=["pay", "seen", "born", "zip", "job", "grade", "town", "sex"], orient="row")
