@@ -48,7 +48,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     everyday = config.getoption("markexpr") == EVERYDAY
     functions = {}
     for item in items:
-        kind = TRUSTED.get(item.path.parent.name)
+        generated = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        kind = TRUSTED.get(item.path.parent.name, "properties" if generated else None)
         if kind and not item.get_closest_marker("trust"):
             item.add_marker(pytest.mark.trust(kind))
         if item.get_closest_marker("long") and SCALE <= 1:

@@ -148,6 +148,20 @@ class Cluster:
 
 
 @contextmanager
+def small_cluster(home: Path, patch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A cluster whose master and worker run in the driver: only its two executors are processes of their own."""
+    import pyspark
+
+    home.mkdir()
+    for each in Path(pyspark.__file__).parent.iterdir():
+        (home / each.name).symlink_to(each)
+    patch.setenv("SPARK_HOME", str(home))  # the worker keeps its files there
+    found = Cluster(home)
+    found.address = "local-cluster[2,1,512]"
+    yield found
+
+
+@contextmanager
 def cluster(executors: int = 2) -> Iterator[Cluster]:
     """Start a cluster on loopback, and end it."""
     with tempfile.TemporaryDirectory() as folder:

@@ -70,5 +70,6 @@ def test_no_file_is_too_long() -> None:
     assert [name for name, module in MODULES.items() if module.lines > FILE_LINES] == []
 
 
+@pytest.mark.slow
 def test_the_call_depth_to_the_mdav_kernel() -> None:
     assert measure_depth() <= CALL_DEPTH

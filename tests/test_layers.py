@@ -6,10 +6,12 @@ Imports inside functions count too, and so do those for types alone.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -92,11 +94,18 @@ ONLY_IN = {
 }
 ANYWHERE = {"numpy"}
 FILES = sorted(SRC.rglob("*.py"))
+NODES = (ast.Import, ast.ImportFrom, ast.ClassDef)
+
+
+@cache
+def nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.ClassDef]:
+    """Every import and every class of a file, wherever in it."""
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, NODES)]
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    """Every module that a file imports."""
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -141,7 +150,7 @@ def test_the_table_has_every_room_once_and_no_other() -> None:
 def test_no_class_name_stands_twice() -> None:
     places: dict[str, list[str]] = {}
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(str(path.relative_to(SRC)))
     twice = {name: found for name, found in places.items() if len(found) > 1}
@@ -186,12 +195,7 @@ def test_what_judges_does_not_know_what_makes() -> None:
 
 def test_the_checker_loads_no_maker() -> None:
     code = "import sys, kinfold.verification; print(*(name for name in sys.modules if name.startswith('kinfold.')))"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_environment())
+    environment = {**os.environ, "PYTHONPATH": str(SRC.parent)}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     loaded = {name.split(".")[1] for name in ran.stdout.split()}
     assert loaded <= {"errors", "hierarchies", "models", "tables", "verification"}
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "PYTHONPATH": str(SRC.parent)}

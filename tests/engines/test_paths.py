@@ -12,7 +12,7 @@ import pytest
 
 import kinfold
 from command import run
-from everyday import first
+from everyday import pairwise
 from kinfold.errors import DataError, PolicyError
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
@@ -20,6 +20,7 @@ from kinfold.tables.readers import files as source
 
 NAMES = ["table[1]", "t*", "t?", "t[!a]", "[a-z]", "**", "age=1", "a b", "it's", 'a"b', "{a,b}", "back\\slash[1]", "~"]
 NAMES += ["%41", "ü"]
+SEPARATORS = [",", ";", "\t", "|"]
 DECOYS = ["table1", "ta", "tb", "b"]
 
 
@@ -130,9 +131,7 @@ def test_the_audit_holds_the_hash_of_what_was_read(tmp_path: Path) -> None:
 # A release is read with the separator that it was written with, whatever else its fields hold.
 
 
-@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("other", first([";", ",", "\t", "|"]))
-@pytest.mark.parametrize("role", ["confidential", "identifier"])
+@pairwise(mark=SEPARATORS, other=SEPARATORS, role=["confidential", "identifier"])
 def test_fields_that_hold_another_separator(tmp_path: Path, mark: str, other: str, role: str) -> None:
     """Every line has the same number of both separators: only the certificate says which one is meant.
 

@@ -298,6 +298,14 @@ def command(*arguments: object, settings: Path | None = None, temporary: Path | 
     return subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+def set_up(folder: Path, options: dict[str, str]) -> Path:
+    """Write the settings of a cluster; queries of seconds are not worth compiling."""
+    folder.mkdir()
+    lines = [f"{key} {value}\n" for key, value in (options | sparks.INTERPRETED).items()]
+    (folder / "spark-defaults.conf").write_text("".join(lines))
+    return folder
+
+
 def started_by(processes: set[int], called: bytes) -> list[int]:
     """The processes under some, directly or not, that are called so."""
     parents, said = {}, {}
@@ -315,27 +323,27 @@ def started_by(processes: set[int], called: bytes) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_cluster_of_two_executors_of_which_one_is_killed(tmp_path: Path) -> None:
-    """A real master and a worker with two executors; one that dies midway costs time, and nothing else."""
+@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=[pytest.mark.long, pytest.mark.trust("faults")])])
+def test_a_cluster_of_two_executors_of_which_one_is_killed(
+    apart: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two executors, of which one dies midway, which costs time only. In the long form master and worker are apart."""
     data = written(tmp_path / "data", people(1_200), 2)
-    settings = tmp_path / "settings"
-    settings.mkdir()
     light = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "2"}
     # ask an executor that is gone once more instead of three times every five seconds, and wait for no other
     light |= {"spark.shuffle.io.maxRetries": "1", "spark.shuffle.io.retryWait": "100ms", "spark.locality.wait": "0s"}
-    lines = [f"{key} {value}\n" for key, value in (light | sparks.INTERPRETED).items()]
-    (settings / "spark-defaults.conf").write_text("".join(lines))
     (tmp_path / "policy.toml").write_text(POLICY)
     asked = (data, "--policy", tmp_path / "policy.toml", "--parts", "--json")
     kinfold.anonymize(data, {**policy(), "source": {"parts": True}}).save(tmp_path / "here")
-    with sparks.cluster(2) as cluster:
+    with sparks.cluster(2) if apart else sparks.small_cluster(tmp_path / "home", monkeypatch) as cluster:
         there = command(
             *("anonymize", *asked, "--out", tmp_path / "there", "--engine", "spark", "--master", cluster.address),
-            settings=settings,
+            settings=set_up(tmp_path / "settings", light),
         )
+        worker = cluster.processes.get("worker", there).pid
         killed, end = [], time.monotonic() + 300
         while there.poll() is None and time.monotonic() < end:
-            running = started_by({cluster.processes["worker"].pid}, b"CoarseGrainedExecutorBackend")
+            running = started_by({worker}, b"CoarseGrainedExecutorBackend")
             if not killed and len(running) == 2:
                 time.sleep(1)
                 os.kill(running[0], signal.SIGKILL)
@@ -377,6 +385,7 @@ def test_a_command_that_is_ended_leaves_nothing(killed: bytes, code: int, told: 
     run = command(
         *("anonymize", data, "--policy", tmp_path / "policy.toml", "--parts", "--out", out),
         *("--engine", "spark", "--master", "local[2]"),
+        settings=set_up(tmp_path / "settings", {}),
         temporary=temporary,
     )
     end = time.monotonic() + 240

@@ -308,7 +308,7 @@ METHODS = ("auto", "mdav", "v-mdav", "t-merge", "k-first", "t-first", "lattice")
 def test_a_method_loses_in_a_comparison_what_it_loses_alone(alone: None) -> None:
     from kinfold.demo import make_patients
 
-    patients = make_patients().slice(0, 300)
+    patients = make_patients().slice(0, 120)
     policy = Policy.load(Path(kinfold.__file__).parent / "demo" / "policy.toml")
     found = kinfold.compare(patients, policy, methods=METHODS, k=[4], t=[0.4])
     assert {each.setting.method for each in found.ranked} == {*METHODS}

@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.trust("faults"),
 ]
 
-KILLS = min(200, cases(10, 20))
+KILLS = min(200, cases(6, 20))
 SECRET = "Xanthippe"
 TABLE = f"name,age,zip,disease\n{SECRET},20,10000,a\n" + "\n".join(
     f"p{i},{20 + i % 50},{10000 + i % 7},{'abc'[i % 3]}" for i in range(80)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import kinfold
-from everyday import first
+from everyday import pairwise
 from kinfold.methods import classes
 from kinfold.methods.blocks import pool
 from kinfold.methods.blocks.cutting import choose_block_size, cut, number_layers
@@ -100,10 +100,12 @@ def test_every_method_keeps_its_promises_in_blocks(method: str, kind: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize("more", [{}, {"refine_steps": 50}, {"t": 0.15}, {"t": 0.15, "refine_steps": 500}])
-@pytest.mark.parametrize("kind", first(["mixed", "plain", "nulls"]))
-def test_the_number_of_threads_changes_nothing(kind: str, more: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pairwise(kind=["mixed", "plain", "nulls"], refined=[False, True], t=[None, 0.15])
+def test_the_number_of_threads_changes_nothing(
+    kind: str, refined: bool, t: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found, pools = [], []
+    more = ({"t": t} if t else {}) | ({"refine_steps": 500 if t else 50} if refined else {})
     monkeypatch.setattr(pool, "ThreadPoolExecutor", counting(pools))
     monkeypatch.setattr(large, "ThreadPoolExecutor", counting(pools))
     for threads in (1, 2, 5):

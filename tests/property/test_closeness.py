@@ -16,6 +16,7 @@ from kinfold.methods.partition.t_merge import t_merge
 from kinfold.models import TCloseness
 from kinfold.progress import no_progress
 from kinfold.tables.points import Points
+from ledger import cases
 from point_tables import any_points
 from reference import tclose as twin
 from reference.t_first_plain import t_first_plain
@@ -28,7 +29,7 @@ def column_for(seed: int, n: int) -> np.ndarray:
     return chance.integers(0, int(chance.integers(1, 2 * n + 1)), n)
 
 
-@pytest.mark.parametrize("start", range(0, 120, 20))
+@pytest.mark.parametrize("start", range(0, cases(60, 12), 20))
 def test_t_first_gives_the_same_labels_as_its_twin(start):
     for seed in range(start, start + 20):
         points, k = any_points(seed)
@@ -39,7 +40,7 @@ def test_t_first_gives_the_same_labels_as_its_twin(start):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(0, 300, 50))
+@pytest.mark.parametrize("start", range(0, cases(100, 30), 50))
 def test_t_first_from_trees_gives_the_same_labels_as_the_plain_way(start):
     for seed in range(start, start + 50):
         points, k = any_points(seed, most=400)

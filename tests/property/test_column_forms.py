@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -24,6 +24,7 @@ from kinfold.policy.model import Policy
 from kinfold.tables.column_names import match_patterns
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
+from ledger import cases
 from reference import plain_reading
 
 MARKS = [(".", ""), (",", ""), (",", "."), (".", ","), (".", " "), (",", "'")]
@@ -92,6 +93,7 @@ def to_values(cells: Sequence[Any], source: dict[str, Any], *, stored: bool) -> 
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet", "frame"])
+@settings(max_examples=cases(60, 100))
 @given(written_columns())
 def test_codes_and_units_are_read_as_in_the_plain_reading(tmp_path_factory: Any, kind: str, written: Any) -> None:
     source, keys, cells = written
@@ -158,6 +160,7 @@ TOTALS = st.sampled_from(
 )
 
 
+@settings(max_examples=cases(60, 100))
 @given(st.lists(st.lists(TOTALS, min_size=3, max_size=3), min_size=1, max_size=8))
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
 def test_rows_of_totals_are_left_out_as_in_the_plain_reading(tmp_path_factory: Any, kind: str, rows: Any) -> None:

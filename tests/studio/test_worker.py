@@ -49,7 +49,7 @@ def test_a_worker_loads_nothing_large_for_its_first_jobs(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, 1])
 def test_kernels_are_compiled_in_the_background_and_the_page_is_told(
     monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:

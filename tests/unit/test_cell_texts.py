@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import kinfold
 from command import run, text
-from everyday import first
+from everyday import pairwise
 from kinfold import checker
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
@@ -91,11 +91,9 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
-@pytest.mark.parametrize("method", first(["mdav", "mingen-cell", "datafly"]))
-@pytest.mark.parametrize("form", first(["csv", "parquet"]))
-def test_a_safe_release_has_no_formula_and_verifies(held: Any, method: str, form: str, tmp_path: Path) -> None:
-    policy = asked(method, **held)
+@pairwise(held=[*HELD], method=["mdav", "mingen-cell", "datafly"], form=["csv", "parquet"])
+def test_a_safe_release_has_no_formula_and_verifies(held: str, method: str, form: str, tmp_path: Path) -> None:
+    policy = asked(method, **HELD[held])
     policy["output"]["format"] = form
     release = kinfold.anonymize(pa.table(people()), policy)
     release.save(tmp_path / "out")
