@@ -107,10 +107,10 @@ def booleans(rows: int = 120, seed: int = 6) -> pl.DataFrame:
 
 
 def wide(rows: int = 150, seed: int = 7) -> pl.DataFrame:
-    """A hundred columns."""
+    """Sixty columns."""
     rng = np.random.default_rng(seed)
-    codes = {f"c{at}": rng.integers(1, 6, rows) for at in range(60)}
-    numbers = {f"n{at}": np.round(rng.lognormal(5, 1, rows), 2) for at in range(40)}
+    codes = {f"c{at}": rng.integers(1, 6, rows) for at in range(40)}
+    numbers = {f"n{at}": np.round(rng.lognormal(5, 1, rows), 2) for at in range(20)}
     return pl.DataFrame({**codes, **numbers})
 
 
