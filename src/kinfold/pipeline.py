@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, wraps
@@ -26,6 +26,7 @@ from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import TablePair, encode_quasi, pair_tables
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS
 from kinfold.methods.plan import Chooser, Plan, Task, plan
+from kinfold.methods.task import EarlierClasses
 from kinfold.methods.weights import release_weights
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import bind
@@ -44,6 +45,12 @@ from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
 from kinfold.release.release import Release
 from kinfold.release.row_pairs import PairSources, drop_removed, pair_rows
+from kinfold.release.several_releases import (
+    check_after,
+    compare_releases,
+    find_earlier_classes,
+    read_earlier_people,
+)
 from kinfold.tables import frames
 from kinfold.tables.column_names import require_header
 from kinfold.tables.databases.address import DatabaseAddress, parse_source
@@ -109,6 +116,7 @@ def anonymize(
     progress: StageProgress | None = None,
     ask: Chooser | None = None,
     saved: CheckpointFolder | None = None,
+    after: Sequence[str | Path] = (),
     **request: Any,
 ) -> Release:
     """Anonymize a table and return the verified `Release`. Raise if the result breaks a promise.
@@ -118,10 +126,12 @@ def anonymize(
     one. A policy with an open question is refused.
     `progress(stage, done, total)` is called during the run; an exception that it raises stops the run.
     `ask` chooses for the data holder in mu-argus. `saved` is a folder of checkpoints, so that a run can be resumed.
+    `after` names the folders of earlier releases of the same people, which stay protected (`privacy.unit` is needed).
     """
     started, report = time.perf_counter(), progress or _ignore_progress
     request_policy = build_policy(policy, request).answer(answers or {}, accept_proposal=accept_proposal)
     request_policy.review.require_answers()
+    earlier = read_earlier_people(after, request_policy.privacy.unit)
     source = _parse_text(source)
     if not isinstance(source, Path | DatabaseAddress) and not frames.is_spark(source) and frames.is_frame(source):
         source = frames.Snapshot.from_frame(source)  # later changes to the caller's frame do not reach the release
@@ -132,7 +142,9 @@ def anonymize(
     del rows
     prepared, schema, table = bind_table(engine, original, request_policy, frames.get_index_names(source))
     checkpoints = open_checkpoints(saved, request_policy, original.checksum)
-    planned = _plan(table, prepared, report, ask, checkpoints)  # how to recode each row and column
+    known = find_earlier_classes(table, original, earlier) if earlier else None
+    task = _build_task(table, report, ask, checkpoints, known)
+    planned = _plan(task, table, prepared)  # how to recode each row and column
     report("apply", 0, 1)
     released = engine.apply(prepared.frame, planned.recoding, schema)  # frame: the rows of the release
     report("verify", 0, 1)
@@ -144,7 +156,7 @@ def anonymize(
     rules = count_violations(table.policy, engine, prepared.mapped, released)  # edit rules, before and after
     accepted = tuple(filter(None, [request_policy.review.statement]))
     report("done", 1, 1)
-    return Release(
+    release = Release(
         verdict=verdict,
         measures=measures,
         policy=table.policy,
@@ -160,6 +172,7 @@ def anonymize(
         rules=rules,
         sample=tables.sample,
     )
+    return check_after(release, earlier) if earlier else release
 
 
 def open_checkpoints(saved: CheckpointFolder | None, policy: Policy, checksum: str | None) -> CheckpointStore:
@@ -181,11 +194,15 @@ def open_checkpoints(saved: CheckpointFolder | None, policy: Policy, checksum: s
     return saved
 
 
-def _plan(
-    table: Table, prepared: PreparedTable, progress: StageProgress, ask: Chooser | None, checkpoints: CheckpointStore
-) -> Plan:
-    """Run the method and return its plan, with the notes on prepared values and time zones first."""
-    task = Task(
+def _build_task(
+    table: Table,
+    progress: StageProgress,
+    ask: Chooser | None,
+    checkpoints: CheckpointStore,
+    earlier: EarlierClasses | None,
+) -> Task:
+    """Return what the method gets."""
+    return Task(
         table.policy,
         table.terms.models,
         table,
@@ -194,7 +211,12 @@ def _plan(
         checkpoints=checkpoints,
         stage_progress=partial(partial, progress),
         run_jobs=table.engine.map_blocks,
+        earlier=earlier,
     )
+
+
+def _plan(task: Task, table: Table, prepared: PreparedTable) -> Plan:
+    """Run the method and return its plan, with the notes on prepared values and time zones first."""
     zones = describe_time_zones(table.policy.with_role(Role.QUASI))
     return release_weights(table, plan(task)).prepend_notes((*prepared.notes, *zones), (*prepared.public_notes, *zones))
 
@@ -233,6 +255,7 @@ def verify(
     rows_only: bool = False,
     require_people: bool = False,
     twice: bool = False,
+    together_with: Sequence[str | Path] = (),
     **request: Any,
 ) -> Verdict:
     """Return the k, l and t of a table, and whether it keeps the promises of a policy, as a `Verdict`.
@@ -240,12 +263,17 @@ def verify(
     A release folder is checked by its certificate, and by the policy too if one is given. Keywords without a policy are
     checked in addition to the certificate. Promises about people (`privacy.unit`) cannot be checked from a release: a
     note of the verdict says so, `require_people` makes it a problem, and `rows_only` leaves it out.
-    `twice` runs the second, plain checker as well.
+    `twice` runs the second, plain checker as well. `together_with` names folders of other releases of the same people:
+    the verdict then says what all of them disclose together.
     """
     if isinstance(source, str | Path) and isinstance(path := parse_source(source), Path) and path.is_dir():
         recipient = None if policy is None and not request else partial(_build_recipient_policy, policy, request)
         options = {"rows_only": rows_only, "require_people": require_people, "twice": twice}
-        return check_folder(Path(source), recipient, **options).verdict
+        verdict = check_folder(Path(source), recipient, **options).verdict
+        joint = compare_releases(Path(source), [*map(Path, together_with)]) if together_with else None
+        return replace(verdict, together=joint)
+    if together_with:
+        raise PolicyError("only a release folder can be compared with other releases", fix="name the folder: DIR")
     request_policy = build_policy(policy, request)
     rows = resolve_source(source)
     quoted = _is_quoted(request_policy, rows)

@@ -66,6 +66,8 @@ Json = _make_flag("--json", "Print one JSON object and nothing else.")
 IntoTable = _make_option(str, "Also write the release to this table of a database.")
 RowsOnly = _make_flag("--rows-only", "Ignore promises about people with several rows.")
 RequirePeople = _make_flag("--require-people", "Fail if a promise about people cannot be checked from the file.")
+After = _make_option(list[Path], "Folder of an earlier release of the same people, which stays protected.", "--after")
+With = _make_option(list[Path], "Folder of another release of the same people: what both disclose together.", "--with")
 RiskMeasure = _make_option(str, "Risk measure to compare by; default: the first that applies.")
 LossMeasure = _make_option(str, "Loss measure to compare by; default: the first that applies.")
 

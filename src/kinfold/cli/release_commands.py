@@ -14,6 +14,7 @@ from kinfold.cli.options import (
     MEASURE_OPTIONS,
     ROLE_OPTIONS,
     AcceptProposal,
+    After,
     Answers,
     Data,
     DryRun,
@@ -28,6 +29,7 @@ from kinfold.cli.options import (
     Settings,
     ShowValues,
     TableSource,
+    With,
     add_options,
     build_policy,
     build_recipient_policy,
@@ -63,6 +65,7 @@ def anonymize(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a stopped run of a table that is cut into blocks.")
     ] = False,
+    after: After = None,
     dry_run: DryRun = False,
     show_values: ShowValues = False,
     json: Json = False,
@@ -107,7 +110,9 @@ def anonymize(
             return
         final = (DataError, Unreachable, VerifyError)  # after these a run has nothing to resume
         with CheckpointFolder(out_, resume=resume, final=final) as saved:
-            release = run(data, request, progress=bar, ask=ask_for_attribute if ask else None, saved=saved)
+            release = run(
+                data, request, progress=bar, ask=ask_for_attribute if ask else None, saved=saved, after=after or ()
+            )
             release.save(out_, force=force, into=table, progress=bar)
         bar.end()
         if json:
@@ -137,6 +142,7 @@ def verify(
     twice: Annotated[bool, typer.Option("--twice", help="Also run the second checker, in plain Python.")] = False,
     rows_only: RowsOnly = False,
     require_people: RequirePeople = False,
+    with_: With = None,
     json: Json = False,
     *,
     source: OptionValues,
@@ -149,6 +155,8 @@ def verify(
     `kinfold verify release/public`
 
     `kinfold verify release/public --set privacy.l=2`
+
+    `kinfold verify april --with march`
     """
     from kinfold.pipeline import verify as check
 
@@ -157,7 +165,9 @@ def verify(
     if not (isinstance(data, Path) and data.is_dir()) and policy is None:
         raise PolicyError("a table needs a policy to be verified", fix="add --policy FILE, or name a release folder")
     required = build_recipient_policy(data, policy, source, settings)
-    verdict = check(data, required, rows_only=rows_only, require_people=require_people, twice=twice)
+    verdict = check(
+        data, required, rows_only=rows_only, require_people=require_people, twice=twice, together_with=with_ or ()
+    )
     if json:
         print_json(verdict.to_dict())
     else:

@@ -1,6 +1,7 @@
 """Microaggregation: partition the records, repair missed promises, average each class.
 
 select        the records to release: impute, leave out, set aside, and settle rare patterns of missing values
+place         after earlier releases: people with those of their earlier class (see `successive`), instead of the rest
 stratify      by the pattern of missing values if `missing = "separate"`: a class has one pattern
 partition     each stratum with the method of the policy; a large one in blocks (see `classes`)
 repair        classes that miss a promise about a confidential column, inside their stratum; `auto` from several starts
@@ -44,6 +45,7 @@ from kinfold.methods.promises import (
     merge_round,
     number_equal_classes,
 )
+from kinfold.methods.successive import describe_placement, place_people, separate_equal_classes
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.policy.encoding import Attribute
 from kinfold.policy.registry import Declaration
@@ -61,7 +63,12 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     if problems := find_unmet_needs(method, task):
         raise PolicyError(problems)
     selection = select_records(announce_duration(task, method, estimate_partition_seconds(method, task)), method)
-    classes, results, released = _average(selection.task, make_classes(selection.task, method), selection.rules)
+    if task.earlier is None:
+        made = make_classes(selection.task, method)
+    else:
+        selection, made = _place_people(selection, method)
+        task.may_suppress(len(selection.rows))  # or raise
+    classes, results, released = _average(selection.task, made, selection.rules)
     labels = np.full(task.records, NO_CLASS, np.int32)
     labels[selection.rows] = classes.labels
     public = [*selection.public_notes, *describe_blanked(selection.attributes, released)]
@@ -142,6 +149,28 @@ def select_records(task: Task, method: Declaration) -> Selection:
     )
     before = attributes if len(rows) == task.records else [attribute.take(rows) for attribute in attributes]
     return Selection(settled, rows, before, rules and rules.take(rows), tuple(notes), public)
+
+
+def _place_people(selection: Selection, method: Declaration) -> tuple[Selection, Classes]:
+    """Return the records that keep earlier releases protected, and their classes."""
+    if selection.rules is not None:
+        fix = "leave out repair = true: violations are counted all the same"
+        raise PolicyError("edit rules cannot be repaired in a release after earlier ones", fix=fix)
+    assert selection.task.earlier is not None  # noqa: S101  asked by the caller
+    placement = place_people(selection.task, method, selection.task.earlier)
+    while True:
+        kept = np.flatnonzero(placement.labels != NO_CLASS)
+        labels = np.unique(placement.labels[kept], return_inverse=True)[1].astype(np.int32)
+        part = selection.task.take(kept)
+        results = average_classes(part, labels)[1]
+        released = number_equal_classes([result.replace.values for result in results.values()])[labels]
+        if not separate_equal_classes(placement, released):
+            break
+        placement.withhold_failing()
+    note = describe_placement(placement.earlier, placement.labels)
+    attributes = [attribute.take(kept) for attribute in selection.attributes]
+    placed = replace(selection, task=part, rows=selection.rows[kept], attributes=attributes)
+    return replace(placed, notes=(*selection.notes, note)), Classes(labels)
 
 
 def _set_aside_and_settle(method: Declaration, task: Task) -> tuple[Mask, Task, Mask]:

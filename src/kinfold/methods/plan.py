@@ -58,6 +58,8 @@ def plan(task: Task) -> Plan:
         people = reduce_to_people(task, task.table)
         return expand_plan(task, task.table, people, plan(people))
     method, reason = choose_method(task)
+    if task.earlier is not None:
+        _require_classes_of_records(task, method)
     with limit_threads(task.policy.request.engine.threads):
         if method.family == "generalize":
             return generalize(task, method, reason)
@@ -66,12 +68,30 @@ def plan(task: Task) -> Plan:
         return microaggregate(task, method, reason)
 
 
+def _require_classes_of_records(task: Task, method: Declaration) -> None:
+    """Raise if a release cannot keep the classes of earlier releases."""
+    from kinfold.methods.blocks import routing
+
+    if method.family == "generalize":
+        what = f"the method '{method.name}' recodes whole columns and cannot keep the classes of earlier releases"
+        raise PolicyError(what, fix=_suggest_method())
+    if task.records > routing.MAX_RECORDS_IN_MEMORY:
+        what = (
+            f"after earlier releases, a table may have {routing.MAX_RECORDS_IN_MEMORY:,} records, not {task.records:,}"
+        )
+        raise PolicyError(what, fix="release a part of the table")
+
+
 def choose_method(task: Task) -> tuple[Declaration, str]:
     """Return the method for a task, and why it is that one."""
     if task.method.name != AUTO:
         return list_methods()[task.method.name], "named in the policy"
-    must_stay_true = task.method.refine != "exact" and all(  # which is only for partitions
-        column.average == "generalize" and column.request.hierarchy for column in task.policy.with_role(Role.QUASI)
+    must_stay_true = (
+        task.method.refine != "exact"
+        and task.earlier is None
+        and all(  # which is only for partitions
+            column.average == "generalize" and column.request.hierarchy for column in task.policy.with_role(Role.QUASI)
+        )
     )
     candidates = _find_candidates(task, "generalize") if must_stay_true else []
     best = max(candidates or _find_candidates(task, "partition"), key=lambda method: len(method.needs))

@@ -24,7 +24,7 @@ from kinfold.tables.points import Points
 from kinfold.tables.recoding import Drop, Keep, Recoding, Treatment
 from kinfold.tables.regions import CheckpointStore
 from kinfold.tables.schema import Role
-from kinfold.tables.tally import PersonScopes, Scopes
+from kinfold.tables.tally import Ints, PersonScopes, Scopes
 
 # Takes the level of each attribute and how many records are outliers; returns the attribute to generalize, or None.
 Chooser: TypeAlias = Callable[[Mapping[str, int], int], str | None]
@@ -42,6 +42,30 @@ class Records:
 
 
 @dataclass(frozen=True, eq=False)
+class EarlierClasses:
+    """Who was in which class of earlier releases, for the records of a table."""
+
+    group: Ints  # of each record: people who shared a class in every earlier release; NO_CLASS for a new person
+    sets: Sequence[Mapping[str, frozenset[int]]]  # of each group: the codes that its class held, by column
+    values: Mapping[str, Ints]  # the code of each record's value
+
+    @property
+    def count(self) -> int:
+        """The number of groups."""
+        return len(self.sets)
+
+    def are_alike(self, one: int, other: int) -> bool:
+        """Whether two classes may merge: groups with equal sets, or two classes of new people, with higher numbers."""
+        if max(one, other) >= self.count:
+            return min(one, other) >= self.count
+        return self.sets[one] == self.sets[other]
+
+    def take(self, rows: NDArray[np.intp]) -> EarlierClasses:
+        """Return the earlier classes of some records."""
+        return EarlierClasses(self.group[rows], self.sets, {name: code[rows] for name, code in self.values.items()})
+
+
+@dataclass(frozen=True, eq=False)
 class Task:
     """The policy, the models to keep, and the table, or some of its records."""
 
@@ -54,6 +78,7 @@ class Task:
     stage_progress: Callable[[str], Progress] | None = None  # by the name of a stage; None: `progress` for all
     run_jobs: JobRunner = run_in_threads  # where the engine runs blocks
     scope_models: Sequence[Model] | None = None  # of people with several rows: the promises to keep over all rows
+    earlier: EarlierClasses | None = None  # of people who were in earlier releases
 
     @property
     def attributes(self) -> Sequence[Attribute]:
@@ -161,7 +186,9 @@ class Task:
         confidential = {name: values[rows] for name, values in self.confidential.items()}
         scopes = None if self.scopes is None else self.scopes.take(rows)
         weights = None if self.sampling_weights is None else self.sampling_weights[rows]
-        return replace(self, table=Records(attributes, confidential, scopes, sampling_weights=weights))
+        earlier = None if self.earlier is None else self.earlier.take(rows)
+        records = Records(attributes, confidential, scopes, sampling_weights=weights)
+        return replace(self, table=records, earlier=earlier)
 
     def take_block(self, rows: NDArray[np.intp], required: Sequence[Requirement]) -> Task:
         """Return the task over a block, without callbacks, so that it can be pickled; its reference is the table."""

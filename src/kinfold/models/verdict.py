@@ -12,6 +12,46 @@ from kinfold.tables.display import Displayable
 
 
 @dataclass(frozen=True)
+class JointDisclosure:
+    """What a release discloses about people together with other releases of the same people."""
+
+    releases: tuple[str, ...]  # the names of the others
+    people: int  # in several of the releases
+    k: int  # the least k of the releases
+    candidates: int | None  # the fewest people that a person can be confused with, and that person
+    small: Mapping[int, int]  # number of people by number of candidates, where it is below k
+    values: Mapping[str, Mapping[str, Any]]  # by column: fewest values that remain, people with one, with the same set
+    estimated: bool = False  # from the nearest classes, because nothing says who is in which class
+
+    @property
+    def sentences(self) -> list[str]:
+        """The result in words."""
+        names = ", ".join(f"'{name}'" for name in self.releases)
+        if not self.people:
+            return [f"no person is in several of these releases: this one and {names}"]
+        people = plural(self.people, "person is", "people are") + " in several releases"
+        if self.estimated:
+            people = f"estimated from the nearest classes, for {plural(self.people, 'record')} of that release"
+        least = f"each of them is one of at least {plural(self.candidates or 0, 'candidate')}"
+        lines = [f"together with {names}: {people}; {least}"]
+        lines += [
+            f"{plural(count, 'person is', 'people are')} one of only {plural(size, 'candidate')}"
+            for size, count in self.small.items()
+        ]
+        for name, found in self.values.items():
+            lines.append(
+                f"{name}: at least {plural(found['smallest'], 'value')} left for each person, one for "
+                f"{found['one_left']:,}; the class of {found['same_set'] / self.people:.0%} holds the same values "
+                f"in each release"
+            )
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self) | {"releases": list(self.releases)}
+
+
+@dataclass(frozen=True)
 class Verdict(Displayable):
     """The findings on the released rows: each promise, and k, l and t even if they are not promised."""
 
@@ -26,6 +66,7 @@ class Verdict(Displayable):
     problems: tuple[Problem, ...] = ()
     people: tuple[Finding, ...] = ()  # the promises with each person counted once per class
     notes: tuple[str, ...] = ()  # promises that cannot be checked on the table: statements of the holder
+    together: JointDisclosure | None = None  # with other releases of the same people
 
     @property
     def holds(self) -> bool:
@@ -97,4 +138,5 @@ class Verdict(Displayable):
             "promises": [asdict(finding) for finding in (*self.findings, *self.people)],
             "problems": [problem.what for problem in self.problems],
             "notes": list(self.notes),
+            **({"together": self.together.to_dict()} if self.together else {}),
         }

@@ -145,6 +145,7 @@ class _CertificateSchema(_CertificatePart):
     release: _CertificateRelease
     report: _CertificateFile | None = None
     documents: tuple[_CertificateFile, ...] = ()  # the data dictionary
+    earlier: tuple[Annotated[str, Field(pattern="^[0-9a-f]{64}$")], ...] = ()  # releases of the same people
     method: str
     review: _CertificateReview | None = None
     columns: tuple[_CertificateColumn, ...]

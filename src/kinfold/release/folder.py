@@ -1,7 +1,7 @@
 """The release folder: written next to the old one, verified from its file as a recipient would, then swapped in.
 
 public/     release.csv · certificate.json · report.html · dictionary.json, .md · datapackage.json     may be shared
-internal/   report.html · audit.json · policy.toml                                                     stays private
+internal/   report.html · audit.json · policy.toml · people.parquet, with `privacy.unit`              stay private
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from kinfold.release.certificate import Certificate, certify, describe_people, r
 from kinfold.release.inspection import check_frame, figures_agree, get_figures
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
+from kinfold.release.several_releases import describe_people, write_people
 from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.engine import Engine
 from kinfold.tables.frames import Snapshot
@@ -130,6 +131,7 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
         (internal / "audit.json").write_text(text, encoding="utf-8")
         policy = release.policy.record_choices(release.plan.method, release.plan.steps)
         (internal / "policy.toml").write_text(policy.toml(), encoding="utf-8")
+        write_people(describe_people(release), internal)
 
 
 def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, twice: bool) -> None:
@@ -162,8 +164,10 @@ def _build_certificate(release: Release, engine: Engine, frame: Any, documents: 
     if plan.blocks:
         entry["blocks"] = plan.blocks  # the method ran on blocks, not on the whole table
     report, *others = ({"file": document.name, "sha256": hash_file(document)} for document in documents)
-    files = {"release": entry, "report": report, "documents": others}
+    files: dict[str, Any] = {"release": entry, "report": report, "documents": others}
     confidential = tuple(_restrict_to_released(column, engine, frame) for column in release.terms.confidential)
+    if release.earlier:
+        files["earlier"] = [table.checksum for table in release.earlier]
     return certify(release.policy, replace(release.terms, confidential=confidential), verdict, files, plan.method)
 
 

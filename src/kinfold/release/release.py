@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from kinfold.tables.recoding import Recoding
 from kinfold.tables.schema import AS_TEXT, Schema
 from kinfold.tables.text_values import quote_columns
 
+if TYPE_CHECKING:
+    from kinfold.release.several_releases import PeopleTable
+
 
 @dataclass(frozen=True, eq=False)
 class Release(Displayable):
@@ -50,6 +53,7 @@ class Release(Displayable):
     released: Any = field(repr=False)
     rules: tuple[RuleCount, ...] = ()  # violations of the edit rules, before and after
     sample: Sample | None = field(default=None, repr=False)  # records that represent a large table
+    earlier: tuple[PeopleTable, ...] = field(default=(), repr=False)  # releases of the same people
     lock: Any = field(default_factory=RLock, repr=False)  # the engine serves one thread at a time
 
     @property

@@ -1,0 +1,288 @@
+"""Several releases of the same people: what they disclose together, and the file that says who is in which class.
+
+`internal/people.parquet` lists the class and the confidential values of each person of a release whose policy names
+people (`privacy.unit`). With it the holder compares releases exactly, and a later release keeps the classes of an
+earlier one (`anonymize --after`). It holds a hash of each person's number: whoever knows the numbers can reverse it.
+
+A recipient has only `public/`. Surrogates that link the releases say who is in which class. Without them every class
+is compared with its nearest class in the other release, by the quasi-identifiers of both: an estimate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import parquet
+
+from kinfold.errors import DataError, PolicyError, Problem, VerifyError
+from kinfold.measures.formulas.several_releases import PeopleInClasses, count_candidates, list_value_sets
+from kinfold.methods.task import EarlierClasses
+from kinfold.models.verdict import JointDisclosure
+from kinfold.policy.table import Table
+from kinfold.release.certificate import read_form, read_terms
+from kinfold.release.inspection import find_public_folder, read_certificate
+from kinfold.release.release import Release
+from kinfold.tables.engine import Engine
+from kinfold.tables.recoding import NO_CLASS
+from kinfold.tables.schema import AS_TEXT, Role, normalize_category
+from kinfold.tables.tally import Spread, Tally, encode_values
+
+PEOPLE_FILE = "people.parquet"
+DIGEST_BYTES = 16  # of a person: two of 10^12 people are equal with a probability of 10^-15
+PERSON, CLASS = "person", "class"  # columns of the file; confidential columns follow as "value of NAME"
+VALUE_PREFIX = "value of "
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleTable:
+    """Who is in which class of a release: one row for each row of the release that has a person."""
+
+    name: str
+    checksum: str  # of the released file
+    person: NDArray[Any]  # hashes, or surrogates
+    label: NDArray[np.int64]
+    values: Mapping[str, NDArray[Any]]  # text, normalized: 1 and 1.0 are equal
+
+    def take(self, rows: NDArray[Any]) -> PeopleTable:
+        """Return some of the rows."""
+        values = {name: texts[rows] for name, texts in self.values.items()}
+        return PeopleTable(self.name, self.checksum, self.person[rows], self.label[rows], values)
+
+
+def hash_people(texts: Sequence[str]) -> list[str]:
+    """Return a hash of each person's number; equal texts of numbers (1 and 1.0) are one person.
+
+    >>> hash_people(["7", "7.0"])[0] == hash_people(["7.0"])[0]
+    True
+    """
+    return [hashlib.blake2b(normalize_category(t).encode(), digest_size=DIGEST_BYTES).hexdigest() for t in texts]
+
+
+def collect_people(engine: Engine, original: Any, prepared: Any, unit: str, names: Sequence[str]) -> PeopleTable:
+    """Return the people of a table and their confidential values, without classes; rows without a person have "".
+
+    People are those of the original: surrogates may have replaced them in the prepared table.
+    """
+    people = [text or "" for text in engine.collect(original, {unit: AS_TEXT}).column(0).to_pylist()]
+    texts = engine.collect(prepared, dict.fromkeys(names)) if names else None
+    hashes = dict(zip({*people} - {""}, hash_people([*{*people} - {""}]), strict=True))
+    person = np.array([hashes.get(text, "") for text in people], object)
+    values = {} if texts is None else {name: _normalize(texts.column(name).to_pylist()) for name in names}
+    return PeopleTable("", "", person, np.zeros(len(person), np.int64), values)
+
+
+def describe_people(release: Release) -> PeopleTable | None:
+    """Return who is in which class of a release; None if its policy does not name people."""
+    unit = release.policy.request.privacy.unit
+    if unit is None:
+        return None
+    names = [column.name for column in release.terms.confidential]
+    everyone = collect_people(release.engine, release.original, release.prepared.frame, unit, names)
+    people = everyone.take(release.recoding.kept)
+    people = replace(people, label=release.labels)
+    return people.take(people.person != "")
+
+
+def write_people(people: PeopleTable | None, internal: Path) -> None:
+    """Write who is in which class, if the policy names people."""
+    if people is not None:
+        columns = {PERSON: pa.array(people.person), CLASS: pa.array(people.label)}
+        columns |= {VALUE_PREFIX + name: pa.array(texts) for name, texts in people.values.items()}
+        parquet.write_table(pa.table(columns), internal / PEOPLE_FILE)
+
+
+def read_earlier_people(folders: Sequence[str | Path], unit: str | None) -> list[PeopleTable]:
+    """Return who is in which class of earlier releases; raise if one of them does not say it."""
+    if folders and unit is None:
+        what = "a release after earlier ones must know who is who, and the policy has no privacy.unit"
+        raise PolicyError(what, fix='name the column that identifies people: unit = "patient_id"')
+    tables = {str(folder): read_people(Path(folder)) for folder in folders}
+    problems = [
+        Problem(
+            f"'{name}' does not say who is in which class", "name a release folder that has internal/people.parquet"
+        )
+        for name, table in tables.items()
+        if table is None
+    ]
+    if problems:
+        raise PolicyError(problems)
+    return [table for table in tables.values() if table is not None]
+
+
+def read_people(folder: Path) -> PeopleTable | None:
+    """Return who is in which class of a release folder; None if it has no file of people."""
+    file = find_public_folder(folder).resolve().parent / "internal" / PEOPLE_FILE
+    if not file.is_file():
+        return None
+    try:
+        table = parquet.ParquetFile(file).read()
+        person, label = (table.column(name).to_numpy(zero_copy_only=False) for name in (PERSON, CLASS))
+        names = [name for name in table.column_names if name.startswith(VALUE_PREFIX)]
+        values = {name.removeprefix(VALUE_PREFIX): _normalize(table.column(name).to_pylist()) for name in names}
+    except (OSError, ValueError, KeyError):
+        raise DataError(f"'{file}' cannot be read", fix="make the earlier release again") from None
+    checksum = read_certificate(find_public_folder(folder)).content["release"]["sha256"]
+    return PeopleTable(folder.name, checksum, person, label.astype(np.int64), values)
+
+
+def _normalize(texts: Sequence[str | None]) -> NDArray[Any]:
+    return np.array([text if text is None else normalize_category(text) for text in texts], object)
+
+
+def build_earlier_classes(earlier: Sequence[PeopleTable], current: PeopleTable) -> EarlierClasses:
+    """Return who of a table was in which class of earlier releases; `current` has no classes yet."""
+    releases = number_releases([*earlier, current])
+    here, places = releases[-1], [release.list_places() for release in releases[:-1]]
+    classes: dict[int, list[tuple[int, int]]] = {}
+    for number, pairs in enumerate(places):
+        for person, label in pairs:
+            classes.setdefault(person, []).append((number, label))
+    groups: dict[tuple[tuple[int, int], ...], int] = {}
+    present = [tuple(classes.get(person, ())) for person in here.person.tolist()]
+    group = np.array([groups.setdefault(key, len(groups)) if key else NO_CLASS for key in present], np.int64)
+    held = {name: [release.list_value_sets(name) for release in releases[:-1]] for name in here.values}
+    sets = [
+        {name: frozenset().union(*(held[name][n][c] for n, c in key if n == key[-1][0])) for name in held}
+        for key in groups
+    ]
+    return EarlierClasses(group, sets, here.values)
+
+
+def number_releases(tables: Sequence[PeopleTable]) -> list[PeopleInClasses]:
+    """Return releases with the same number for the same person and the same code for the same value."""
+    people = np.unique(np.concatenate([table.person for table in tables]), return_inverse=True)[1]
+    names = [name for name in tables[0].values if all(name in table.values for table in tables)]
+    codes = {name: encode_values(np.concatenate([table.values[name] for table in tables]))[1] for name in names}
+    ends = np.cumsum([0, *(len(table.person) for table in tables)])
+    return [
+        PeopleInClasses(people[a:b], table.label, {name: code[a:b] for name, code in codes.items()})
+        for table, a, b in zip(tables, ends, ends[1:], strict=False)
+    ]
+
+
+def find_earlier_classes(table: Table, original: Any, earlier: Sequence[PeopleTable]) -> EarlierClasses:
+    """Return who of a table was in which class of earlier releases."""
+    policy = table.policy
+    categories = [c.name for c in policy.with_role(Role.CONFIDENTIAL) if not c.kind.is_numeric]
+    unit = policy.request.privacy.unit
+    assert unit is not None  # noqa: S101  required by `read_earlier_people`
+    return build_earlier_classes(earlier, collect_people(table.engine, original, table.frame, unit, categories))
+
+
+def check_after(release: Release, earlier: Sequence[PeopleTable]) -> Release:
+    """Return a release with what it discloses together with earlier ones; raise if a class has other values."""
+    people = describe_people(release)
+    assert people is not None  # noqa: S101  the policy names people
+    joint = summarize_disclosure([people, *earlier], release.policy.request.privacy.k)
+    for name, found in joint.values.items():
+        if not release.policy[name].kind.is_numeric and found["same_set"] < joint.people:
+            what = (
+                f"{joint.people - found['same_set']:,} people are in a class with other values of '{name}' than before"
+            )
+            raise VerifyError(what, fix="nothing was released; please report this")
+    plan = release.plan.prepend_notes(joint.sentences, ())
+    return replace(release, plan=plan, verdict=replace(release.verdict, together=joint), earlier=tuple(earlier))
+
+
+def compare_releases(new: Path, earlier: Sequence[Path]) -> JointDisclosure:
+    """Return what a release discloses together with earlier releases of the same people."""
+    k = min(read_certificate(find_public_folder(folder)).content["found"]["k"] for folder in (new, *earlier))
+    tables = [table for folder in (new, *earlier) if (table := read_people(folder)) is not None]
+    if len(tables) == len(earlier) + 1:
+        return summarize_disclosure(tables, k)
+    if len(earlier) > 1:
+        what = "these releases do not say who is in which class, so that only two of them can be compared"
+        raise PolicyError(what, fix="name one other release: --with DIR")
+    return estimate_disclosure(new, earlier[0], k)
+
+
+def summarize_disclosure(tables: Sequence[PeopleTable], k: int) -> JointDisclosure:
+    """Return what releases disclose together; the first one is the new release."""
+    releases = number_releases(tables)
+    candidates = np.array([*count_candidates(releases).values()], np.int64)
+    sizes, counts = np.unique(candidates, return_counts=True)
+    values = {}
+    for name in releases[0].values:
+        sets = [held for held in list_value_sets(releases, name).values() if len(held) > 1]
+        remaining = [len(frozenset.intersection(*held)) for held in sets]
+        values[name] = {
+            "smallest": min(remaining, default=None),
+            "one_left": sum(count <= 1 for count in remaining),
+            "same_set": sum(len({*held}) == 1 for held in sets),
+        }
+    small = {int(size): int(count) for size, count in zip(sizes, counts, strict=True) if size < k}
+    least = int(candidates.min()) if len(candidates) else None
+    return JointDisclosure(tuple(table.name for table in tables[1:]), len(candidates), k, least, small, values)
+
+
+def estimate_disclosure(new: Path, other: Path, k: int) -> JointDisclosure:
+    """Estimate what two releases disclose together: a person's class is the nearest one in the new release.
+
+    Someone who is in both classes holds a value of both. So the people in both are at most the sum over the values of
+    the smaller count, by the column for which it is smallest; a pair of classes without a common value has no people.
+    """
+    here, there = _tally_folder(new), _tally_folder(other)
+    nearest = _find_nearest_classes(here, there)
+    names = [name for name in there.spreads if name in here.spreads]
+    shared = {name: _count_shared(here.spreads[name], there.spreads[name], nearest) for name in names}
+    most = there.sizes.copy()
+    for counts, _, _ in shared.values():
+        most = np.minimum(most, counts)
+    both = most > 0
+    values = {
+        name: {
+            "smallest": int(left[both].min()) if both.any() else None,
+            "one_left": int(there.sizes[both & (left == 1)].sum()),
+            "same_set": int(there.sizes[both & same].sum()),
+        }
+        for name, (_, left, same) in shared.items()
+    }
+    sizes = {int(n): int(there.sizes[most == n].sum()) for n in np.unique(most[both & (most < k)])}
+    least, people = int(most[both].min()) if both.any() else None, int(there.sizes[both].sum())
+    return JointDisclosure((other.name,), people, k, least, sizes, values, estimated=True)
+
+
+def _tally_folder(folder: Path) -> Tally:
+    """Return the classes of a release folder, with the counts of its confidential values."""
+    from kinfold.tables.duckdb.engine import DuckDB
+
+    public = find_public_folder(folder)
+    certificate = read_certificate(public)
+    entry, terms = certificate.content["release"], read_terms(certificate)
+    with DuckDB() as engine:
+        frame = engine.read(public / entry["file"], form=read_form(entry))
+        return engine.tally(frame, terms.quasi, {column.name: AS_TEXT for column in terms.confidential})
+
+
+def _find_nearest_classes(here: Tally, there: Tally) -> NDArray[np.int64]:
+    """Return for each class of the other release the nearest class of the new one, by their common columns."""
+    distances = np.zeros((len(there), len(here)))
+    for name in (name for name in there.keys if name in here.keys):
+        texts = [["" if text is None else str(text) for text in tally.keys[name]] for tally in (there, here)]
+        try:
+            one, other = (np.array([float(text) for text in part]) for part in texts)
+            spread = np.concatenate([one, other]).std() or 1.0
+            distances += ((one[:, None] - other[None, :]) / spread) ** 2
+        except ValueError:  # not numbers
+            one, other = (np.array(part) for part in texts)
+            distances += one[:, None] != other[None, :]
+    return np.asarray(distances.argmin(axis=1))
+
+
+def _count_shared(here: Spread, there: Spread, nearest: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+    """Return for each class the records and the values that it can share with its nearest class, and if all are."""
+    counts = [dict[int, dict[str, int]](), dict[int, dict[str, int]]()]
+    for spread, by_class in zip((here, there), counts, strict=True):
+        for group, code, count in zip(spread.group, spread.code, spread.count, strict=True):
+            by_class.setdefault(int(group), {})[str(spread.values[code])] = int(count)
+    rows = [(counts[0][int(near)], counts[1][place]) for place, near in enumerate(nearest)]
+    common = [[min(one[v], other[v]) for v in one.keys() & other.keys()] for one, other in rows]
+    same = np.array([one.keys() == other.keys() for one, other in rows], np.bool_)
+    return np.array([sum(each) for each in common]), np.array([len(each) for each in common]), same
