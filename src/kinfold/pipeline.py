@@ -40,7 +40,7 @@ from kinfold.policy.schema import add_policy_keywords, build_policy, collect_pol
 from kinfold.policy.surrogates import add_surrogates
 from kinfold.policy.table import Table
 from kinfold.policy.terms import build_release_terms, build_scopes, build_terms
-from kinfold.progress import Progress, StageProgress, closing_on_error, nested_progress, run_in_thread
+from kinfold.progress import StageProgress, closing_on_error, nested_progress, run_in_thread
 from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
 from kinfold.release.release import Release
@@ -131,7 +131,9 @@ def anonymize(
     started, report = time.perf_counter(), progress or _ignore_progress
     request_policy = build_policy(policy, request).answer(answers or {}, accept_proposal=accept_proposal)
     request_policy.review.require_answers()
-    earlier = read_earlier_people(after, request_policy.privacy.unit)
+    earlier = read_earlier_people(
+        after, request_policy.privacy.unit, "spark" if frames.is_spark(source) else request_policy.engine.name
+    )
     source = _parse_text(source)
     if not isinstance(source, Path | DatabaseAddress) and not frames.is_spark(source) and frames.is_frame(source):
         source = frames.Snapshot.from_frame(source)  # later changes to the caller's frame do not reach the release
@@ -459,32 +461,6 @@ def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
     if frames.is_spark(first) or (policy is not None and policy.engine.name == "spark"):
         return open_spark_engine(first, None if policy is None else policy.engine.master, limits)
     return DuckDB(limits.for_sources(*sources))
-
-
-def load_kernels() -> list[str]:
-    """Load the compiled kernels that most releases need; return the names of those that are not compiled yet."""
-    from kinfold import kernels
-    from kinfold.methods.plan import list_kernels
-
-    needed = [*dict.fromkeys(list_kernels())]
-    for name in filter(kernels.is_ready, needed):
-        kernels.load(name)
-    return [name for name in needed if not kernels.is_ready(name)]
-
-
-def compile_kernels(progress: Progress) -> None:
-    """Compile the kernels that most releases need, so that no run has to."""
-    from kinfold import kernels
-    from kinfold.methods.plan import list_kernels
-
-    kernels.warmup(progress, list_kernels())
-
-
-def is_compiling() -> bool:
-    """Whether a run waits for the compiler now."""
-    from kinfold import kernels
-
-    return kernels.is_compiling()
 
 
 def resolve_source(source: Any) -> Any:

@@ -27,7 +27,7 @@ from kinfold.release.certificate import Certificate, certify, describe_people, r
 from kinfold.release.inspection import check_frame, figures_agree, get_figures
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
-from kinfold.release.several_releases import describe_people, write_people
+from kinfold.release.several_releases import list_people, write_people
 from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.engine import Engine
 from kinfold.tables.frames import Snapshot
@@ -131,7 +131,7 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
         (internal / "audit.json").write_text(text, encoding="utf-8")
         policy = release.policy.record_choices(release.plan.method, release.plan.steps)
         (internal / "policy.toml").write_text(policy.toml(), encoding="utf-8")
-        write_people(describe_people(release), internal)
+        write_people(list_people(release), internal)
 
 
 def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, twice: bool) -> None:

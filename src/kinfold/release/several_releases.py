@@ -29,8 +29,10 @@ from kinfold.policy.table import Table
 from kinfold.release.certificate import read_form, read_terms
 from kinfold.release.inspection import find_public_folder, read_certificate
 from kinfold.release.release import Release
+from kinfold.tables import frames
 from kinfold.tables.engine import Engine
-from kinfold.tables.recoding import NO_CLASS
+from kinfold.tables.queries import label_rows
+from kinfold.tables.recoding import NO_CLASS, Recoding
 from kinfold.tables.schema import AS_TEXT, Role, normalize_category
 from kinfold.tables.tally import Spread, Tally, encode_values
 
@@ -38,6 +40,7 @@ PEOPLE_FILE = "people.parquet"
 DIGEST_BYTES = 16  # of a person: two of 10^12 people are equal with a probability of 10^-15
 PERSON, CLASS = "person", "class"  # columns of the file; confidential columns follow as "value of NAME"
 VALUE_PREFIX = "value of "
+MAX_RECORDS = 2_000_000  # more are not held in one place
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +81,10 @@ def collect_people(engine: Engine, original: Any, prepared: Any, unit: str, name
     return PeopleTable("", "", person, np.zeros(len(person), np.int64), values)
 
 
-def describe_people(release: Release) -> PeopleTable | None:
-    """Return who is in which class of a release; None if its policy does not name people."""
-    unit = release.policy.request.privacy.unit
-    if unit is None:
+def list_people(release: Release) -> PeopleTable | None:
+    """Return who is in which class; None if the policy names no people, or a cluster or a very large table has them."""
+    unit, spark = release.policy.request.privacy.unit, release.policy.request.engine.name == "spark"
+    if unit is None or spark or frames.is_spark(release.source) or release.verdict.records > MAX_RECORDS:
         return None
     names = [column.name for column in release.terms.confidential]
     everyone = collect_people(release.engine, release.original, release.prepared.frame, unit, names)
@@ -98,11 +101,14 @@ def write_people(people: PeopleTable | None, internal: Path) -> None:
         parquet.write_table(pa.table(columns), internal / PEOPLE_FILE)
 
 
-def read_earlier_people(folders: Sequence[str | Path], unit: str | None) -> list[PeopleTable]:
+def read_earlier_people(folders: Sequence[str | Path], unit: str | None, engine: str) -> list[PeopleTable]:
     """Return who is in which class of earlier releases; raise if one of them does not say it."""
     if folders and unit is None:
         what = "a release after earlier ones must know who is who, and the policy has no privacy.unit"
         raise PolicyError(what, fix='name the column that identifies people: unit = "patient_id"')
+    if folders and engine == "spark":
+        what = "a release after earlier ones needs all people in one place, and the engine is spark"
+        raise PolicyError(what, fix='use engine.name = "duckdb"')
     tables = {str(folder): read_people(Path(folder)) for folder in folders}
     problems = [
         Problem(
@@ -130,6 +136,26 @@ def read_people(folder: Path) -> PeopleTable | None:
         raise DataError(f"'{file}' cannot be read", fix="make the earlier release again") from None
     checksum = read_certificate(find_public_folder(folder)).content["release"]["sha256"]
     return PeopleTable(folder.name, checksum, person, label.astype(np.int64), values)
+
+
+def read_surrogates(folder: Path) -> PeopleTable | None:
+    """Return who is in which class by the keyed surrogates in the released file; None if there are none."""
+    from kinfold.tables.duckdb.engine import DuckDB
+
+    public = find_public_folder(folder)
+    certificate = read_certificate(public)
+    entry, terms = certificate.content["release"], read_terms(certificate)
+    if (entry.get("people") or {}).get("surrogate") != "keyed" or terms.unit is None:
+        return None
+    names = [column.name for column in terms.confidential]
+    with DuckDB() as engine:
+        frame = engine.read(public / entry["file"], form=read_form(entry))
+        people = collect_people(engine, frame, frame, terms.unit, names)
+        tuples = engine.tally(frame, terms.quasi, {}).tuples
+        numbers = Recoding(np.arange(entry["classes"], dtype=np.int32), {}, tuples)
+        label = label_rows(engine, frame, numbers).labels.astype(np.int64)
+    known = people.person != ""
+    return replace(people, name=folder.name, checksum=entry["sha256"], label=label).take(known)
 
 
 def _normalize(texts: Sequence[str | None]) -> NDArray[Any]:
@@ -178,7 +204,7 @@ def find_earlier_classes(table: Table, original: Any, earlier: Sequence[PeopleTa
 
 def check_after(release: Release, earlier: Sequence[PeopleTable]) -> Release:
     """Return a release with what it discloses together with earlier ones; raise if a class has other values."""
-    people = describe_people(release)
+    people = list_people(release)
     assert people is not None  # noqa: S101  the policy names people
     joint = summarize_disclosure([people, *earlier], release.policy.request.privacy.k)
     for name, found in joint.values.items():
@@ -195,7 +221,9 @@ def compare_releases(new: Path, earlier: Sequence[Path]) -> JointDisclosure:
     """Return what a release discloses together with earlier releases of the same people."""
     k = min(read_certificate(find_public_folder(folder)).content["found"]["k"] for folder in (new, *earlier))
     tables = [table for folder in (new, *earlier) if (table := read_people(folder)) is not None]
-    if len(tables) == len(earlier) + 1:
+    if len(tables) <= len(earlier):
+        tables = [table for folder in (new, *earlier) if (table := read_surrogates(folder)) is not None]
+    if len(tables) > len(earlier):
         return summarize_disclosure(tables, k)
     if len(earlier) > 1:
         what = "these releases do not say who is in which class, so that only two of them can be compared"

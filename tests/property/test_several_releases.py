@@ -1,0 +1,189 @@
+"""Several releases of the same people: what they disclose together, and releases that keep earlier ones protected."""
+
+import json
+import shutil
+from collections import defaultdict
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kinfold
+from command import run
+from kinfold.measures.formulas.several_releases import PeopleInClasses, check_invariance, count_candidates
+from kinfold.release.several_releases import compare_releases
+from ledger import cases
+from reference import parity
+
+ILL = ["flu", "cold", "hiv", "ulcer"]
+
+
+def number_rows(release: dict[str, Any], people: dict[str, int], values: dict[str, int]) -> PeopleInClasses:
+    labels: dict[Any, int] = {}
+    rows = [
+        (people.setdefault(p, len(people)), labels.setdefault(c, len(labels)), values.setdefault(v, len(values)))
+        for p, (c, v) in release.items()
+    ]
+    person, label, value = (np.array(column) for column in zip(*rows, strict=True))
+    return PeopleInClasses(person, label, {"ill": value})
+
+
+@pytest.mark.parametrize("case", parity.cases("m_invariance"))
+def test_m_invariance_is_that_of_its_definition(case: dict[str, Any]) -> None:
+    people: dict[str, int] = {}
+    values: dict[str, int] = {}
+    releases = [number_rows(release, people, values) for release in case["input"]["releases"]]
+    found, expected = check_invariance(releases, "ill", case["input"]["m"]), case["expect"]
+    assert (found.holds, found.smallest_intersection) == (expected["holds"], expected["smallest_intersection"])
+    assert found.reason == expected["reason"]
+
+
+def test_another_set_or_a_value_twice_is_no_invariance() -> None:
+    march = PeopleInClasses(np.array([1, 2]), np.array([0, 0]), {"ill": np.array([7, 8])})
+    april = PeopleInClasses(np.array([1, 3]), np.array([0, 0]), {"ill": np.array([7, 9])})
+    twice = PeopleInClasses(np.array([1, 2]), np.array([0, 0]), {"ill": np.array([7, 7])})
+    assert check_invariance([march, april], "ill", 2).reason == "the class of a person has another set of values"
+    assert check_invariance([twice], "ill", 2).reason == "a class holds a value twice"
+
+
+def test_candidates_of_people_with_several_classes() -> None:
+    first = PeopleInClasses(np.array([1, 1, 2, 2, 3]), np.array([0, 1, 0, 1, 0]))
+    second = PeopleInClasses(np.array([1, 2, 3]), np.array([0, 0, 0]))
+    assert count_candidates([first, second]) == {1: 2, 2: 2, 3: 3}  # only 1 and 2 are in both classes of the first
+
+
+def clinic(seed: int, n: int) -> pd.DataFrame:
+    chance = np.random.default_rng(seed)
+    columns = {"age": chance.integers(20, 90, n), "zip": chance.integers(0, 9, n), "ill": chance.choice(ILL, n)}
+    return pd.DataFrame({"pid": [f"p{i}" for i in range(n)], **columns, "pay": chance.integers(1, 9, n)})
+
+
+def policy(method: str = "mdav", **keys: Any) -> dict[str, Any]:
+    roles = {"pid": "identifier", "age": "quasi", "zip": "quasi", "ill": "confidential", "pay": "confidential"}
+    privacy = {"k": 3, "unit": "pid"}
+    columns: dict[str, Any] = {name: {"role": role} for name, role in roles.items()}
+    columns["ill"]["l"] = 2
+    return {"privacy": privacy, "method": {"name": method}, "columns": columns, "output": keys}
+
+
+def rows_of(release: kinfold.Release, table: pd.DataFrame) -> list[tuple[str, Any, str]]:
+    """Who is in which class, with the illness of each: by the released text, as a recipient groups it."""
+    frame, people = release.frame, table.pid[release.recoding.kept]
+    return list(zip(people, zip(frame.age, frame.zip, strict=True), frame.ill, strict=True))
+
+
+def plain_disclosure(
+    releases: list[list[tuple[str, Any, str]]],
+) -> tuple[dict[str, int], dict[str, set[frozenset[str]]]]:
+    """The number of candidates and the sets of values of each person in all releases, by the definition."""
+    classes = [defaultdict(set) for _ in releases]
+    values = [defaultdict(set) for _ in releases]
+    place: list[dict[str, Any]] = [{} for _ in releases]
+    for number, rows in enumerate(releases):
+        for person, key, ill in rows:
+            classes[number][key].add(person)
+            values[number][key].add(ill)
+            place[number][person] = key
+    both = set.intersection(*({*each} for each in place))
+    candidates = {p: len(set.intersection(*(classes[n][place[n][p]] for n in range(len(releases))))) for p in both}
+    return candidates, {p: {frozenset(values[n][place[n][p]]) for n in range(len(releases))} for p in both}
+
+
+@pytest.mark.parametrize("seed", range(cases(4, 40)))
+def test_a_release_after_an_earlier_one_keeps_the_values_of_each_class(seed: int, tmp_path: Path) -> None:
+    everyone = clinic(seed, 120)
+    method = ("mdav", "v-mdav", "k-first", "auto")[seed % 4]
+    asked = policy("mdav" if method == "k-first" else method)
+    march = everyone.iloc[:80].reset_index(drop=True)
+    april = pd.concat([everyone.iloc[25:80], everyone.iloc[80:]]).sample(frac=1, random_state=seed)
+    april = april.reset_index(drop=True)
+    april.loc[0, "ill"] = "measles"  # someone's value changed: the person cannot be placed
+    first = kinfold.anonymize(march, asked)
+    first.save(tmp_path / "march")
+    second = kinfold.anonymize(april, asked, after=[tmp_path / "march"])
+    second.save(tmp_path / "april")
+    candidates, sets = plain_disclosure([rows_of(first, march), rows_of(second, april)])
+    assert sets
+    assert all(len(each) == 1 for each in sets.values())
+    joint = second.verdict.together
+    assert joint is not None
+    assert (joint.people, joint.candidates) == (len(candidates), min(candidates.values()))
+    assert second.verdict.holds
+    assert second.verdict.k >= 3
+    assert second.measures["suppressed"] == len(april) - len(second.frame)
+    certificate = json.loads((tmp_path / "april" / "public" / "certificate.json").read_text())
+    earlier = json.loads((tmp_path / "march" / "public" / "certificate.json").read_text())
+    assert certificate["earlier"] == [earlier["release"]["sha256"]]
+    assert kinfold.verify(tmp_path / "april", together_with=[tmp_path / "march"]).together == joint
+    third = kinfold.anonymize(april, asked, after=[tmp_path / "march", tmp_path / "april"])
+    assert all(len(each) == 1 for each in plain_disclosure([rows_of(second, april), rows_of(third, april)])[1].values())
+
+
+@pytest.mark.parametrize("seed", range(cases(2, 20)))
+def test_what_two_releases_disclose_is_what_its_definition_says(seed: int, tmp_path: Path) -> None:
+    everyone, secret = clinic(seed, 60), tmp_path / "secret"
+    secret.write_text("0123456789abcdef" * 4)
+    tables = [everyone.iloc[:45], everyone.iloc[15:].sample(frac=1, random_state=seed).reset_index(drop=True)]
+    releases = [kinfold.anonymize(t, policy(surrogate=True, surrogate_secret=secret)) for t in tables]
+    for name, release in zip(("march", "april"), releases, strict=True):
+        release.save(tmp_path / name)
+        shutil.copytree(tmp_path / name / "public", tmp_path / f"{name}-public")
+    candidates, sets = plain_disclosure([rows_of(r, t) for r, t in zip(releases, tables, strict=True)])
+    remaining = [len(frozenset.intersection(*each)) for each in sets.values()]
+    for ending in ("", "-public"):  # the holder's file, and the surrogates that a recipient has
+        joint = compare_releases(tmp_path / f"april{ending}", [tmp_path / f"march{ending}"])
+        assert (joint.people, joint.candidates) == (len(candidates), min(candidates.values()))
+        assert joint.small == {n: [*candidates.values()].count(n) for n in (1, 2) if n in candidates.values()}
+        ill = joint.values["ill"]
+        assert (ill["smallest"], ill["one_left"]) == (min(remaining), remaining.count(1))
+        assert ill["same_set"] == sum(len(each) == 1 for each in sets.values())
+    public = b"".join(file.read_bytes() for file in (tmp_path / "april-public").iterdir())
+    assert not any(f"{quote}{pid}{quote}".encode() in public for pid, quote in product(everyone.pid, ('"', ",")))
+
+
+def test_without_people_the_nearest_classes_are_an_estimate(tmp_path: Path) -> None:
+    table = clinic(0, 60)
+    for name, rows in {"march": table[:50], "april": table[10:].reset_index(drop=True)}.items():
+        asked = policy()
+        del asked["privacy"]["unit"]
+        kinfold.anonymize(rows, asked).save(tmp_path / name)
+    joint = compare_releases(tmp_path / "april", [tmp_path / "march"])
+    assert joint.estimated
+    assert joint.sentences[0].startswith("together with 'march': estimated from the nearest classes")
+    with pytest.raises(kinfold.PolicyError, match="only two of them"):
+        compare_releases(tmp_path / "april", [tmp_path / "march", tmp_path / "march"])
+    itself = compare_releases(tmp_path / "april", [tmp_path / "april"])
+    assert (itself.people, itself.candidates) == (50, 3)
+
+
+def test_the_command_compares_and_follows_releases(tmp_path: Path) -> None:
+    table, options = tmp_path / "t.csv", ("--quasi", "age,zip", "--confidential", "ill", "--identifier", "pid", "-k", 3)
+    clinic(1, 40).drop(columns="pay").to_csv(table, index=False)
+    unit = ("--set", "privacy.unit=pid")
+    run("anonymize", table, *options, *unit, "--out", tmp_path / "march").ok()
+    made = run("anonymize", table, *options, *unit, "--after", tmp_path / "march", "--out", tmp_path / "april").ok()
+    assert "together with 'march': 40 people are in several releases" in made.out
+    ran = run("verify", tmp_path / "april", "--with", tmp_path / "march").ok()
+    assert "each of them is one of at least 3 candidates" in ran.out
+    assert run("verify", tmp_path / "april", "--with", tmp_path / "march", "--json").json["together"]["people"] == 40
+    out, after = ("--out", tmp_path / "other"), ("--after", tmp_path / "march")
+    run("anonymize", table, *options, *after, *out).fails(2, "privacy.unit")
+    run("anonymize", table, *options, *unit, "--after", tmp_path / "none", *out).fails(2, "who is in which class")
+    run("anonymize", table, *options, *unit, *after, "--method", "lattice", *out).fails(2, "cannot keep")
+    run("verify", tmp_path / "april", "--with", tmp_path / "none").fails(3, "no certificate")
+    run("verify", table, "--set", "privacy.k=3", "--with", tmp_path / "march").fails(2)
+
+
+def test_too_few_people_who_can_be_placed_are_refused(tmp_path: Path) -> None:
+    table = clinic(2, 12)
+    kinfold.anonymize(table, policy()).save(tmp_path / "march")
+    with pytest.raises(kinfold.Unreachable, match="too few people can be placed"):
+        kinfold.anonymize(table.assign(ill="measles"), policy(), after=[tmp_path / "march"])
+    limited = policy()
+    limited["method"]["suppression"] = 0
+    changed = table.assign(ill=[*table.ill[:-1], "measles"])
+    with pytest.raises(kinfold.Unreachable, match="would be suppressed"):
+        kinfold.anonymize(changed, limited, after=[tmp_path / "march"])
