@@ -18,7 +18,14 @@ from kinfold.cli.app import app
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 EXAMPLES = re.compile(r"\n*^Examples?:\s*(?P<lines>.*)\Z", re.MULTILINE | re.DOTALL)
-VALUES = {str: "text", int: "whole number", float: "number", Path: "path", list[str]: "text, repeatable"}
+VALUES = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    Path: "path",
+    list[str]: "text, repeatable",
+    list[Path]: "path, repeatable",
+}
 HEAD = f"""\
 # Commands
 
@@ -44,10 +51,10 @@ def page() -> str:
     commands = typer.main.get_group(app).commands
     listed = [f"| [`{name}`](#kinfold-{name}) | {_sentence(each)} |" for name, each in commands.items()]
     table = "\n".join(["| command | what it does |", "| --- | --- |", *listed])
-    return "\n".join([HEAD, table, "", *(_told(name, each) for name, each in commands.items())])
+    return "\n".join([HEAD, table, "", *(_describe_command(name, each) for name, each in commands.items())])
 
 
-def _told(name: str, command: Any) -> str:
+def _describe_command(name: str, command: Any) -> str:
     """Return one command: what it does, its examples, its arguments and options."""
     words, lines = _split(command.help or "")
     rows = [_row(each) for each in command.params if not getattr(each, "hidden", False)]

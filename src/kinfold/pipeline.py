@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from kinfold.policy.schema import add_policy_keywords, build_policy, collect_pol
 from kinfold.policy.surrogates import add_surrogates
 from kinfold.policy.table import Table
 from kinfold.policy.terms import build_release_terms, build_scopes, build_terms
-from kinfold.progress import StageProgress, closing_on_error, nested_progress, run_in_thread
+from kinfold.progress import Progress, StageProgress, cancellable, nested_progress
 from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
 from kinfold.release.release import Release
@@ -79,30 +79,6 @@ MISMATCHES = {
     "kinfold": "the stopped run used another version of kinfold",
 }
 RESTART_HINT = "leave out --resume to start again"
-
-Params = ParamSpec("Params")
-
-
-def cancellable(run: Callable[Params, Release]) -> Callable[Params, Release]:
-    """Run the pipeline in a thread if `progress` is given, so that an error raised by the callback stops it at once.
-
-    With `ask`, the pipeline stays in the calling thread, which gives the answers. A run that fails closes its engine:
-    it leaves no rows in memory or on disk, however long the exception is kept.
-    """
-
-    @wraps(run)
-    def run_cancellable(*args: Params.args, **keywords: Params.kwargs) -> Release:
-        def run_and_close(**more: Any) -> Release:
-            with closing_on_error():
-                return run(*args, **{**keywords, **more})
-
-        callback: Any = keywords.get("progress")
-        require_callable("progress", callback)
-        if callback is None or keywords.get("ask") is not None:
-            return run_and_close()
-        return run_in_thread(lambda progress: run_and_close(progress=progress), callback)
-
-    return run_cancellable
 
 
 @add_policy_keywords()
@@ -273,7 +249,7 @@ def verify(
         options = {"rows_only": rows_only, "require_people": require_people, "twice": twice}
         verdict = check_folder(Path(source), recipient, **options).verdict
         joint = compare_releases(Path(source), [*map(Path, together_with)]) if together_with else None
-        return replace(verdict, together=joint)
+        return replace(verdict, disclosure=joint)
     if together_with:
         raise PolicyError("only a release folder can be compared with other releases", fix="name the folder: DIR")
     request_policy = build_policy(policy, request)
@@ -461,6 +437,32 @@ def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
     if frames.is_spark(first) or (policy is not None and policy.engine.name == "spark"):
         return open_spark_engine(first, None if policy is None else policy.engine.master, limits)
     return DuckDB(limits.for_sources(*sources))
+
+
+def load_kernels() -> list[str]:
+    """Load the compiled kernels that most releases need; return the names of those that are not compiled yet."""
+    from kinfold import kernels
+    from kinfold.methods.plan import list_kernels
+
+    needed = [*dict.fromkeys(list_kernels())]
+    for name in filter(kernels.is_ready, needed):
+        kernels.load(name)
+    return [name for name in needed if not kernels.is_ready(name)]
+
+
+def compile_kernels(progress: Progress) -> None:
+    """Compile the kernels that most releases need, so that no run has to."""
+    from kinfold import kernels
+    from kinfold.methods.plan import list_kernels
+
+    kernels.warmup(progress, list_kernels())
+
+
+def is_compiling() -> bool:
+    """Whether a run waits for the compiler now."""
+    from kinfold import kernels
+
+    return kernels.is_compiling()
 
 
 def resolve_source(source: Any) -> Any:

@@ -14,15 +14,18 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from functools import partial
+from functools import partial, wraps
 from queue import Empty, SimpleQueue
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet
+
+from kinfold.errors import require_callable
 
 Progress: TypeAlias = Callable[[int, int], None]  # steps done, steps in total
 StageProgress: TypeAlias = Callable[[str, int, int], None]  # name of the stage, steps done, steps in total
 EventQueue: TypeAlias = "SimpleQueue[tuple[str, int, int] | None]"
 Result = TypeVar("Result")
+Params = ParamSpec("Params")
 
 CALLBACK_INTERVAL = 0.2  # seconds between two calls of a callback: often enough for Ctrl-C to feel immediate
 STOP_GRACE_SECONDS = 1.0  # how long a stopped run waits for its thread before it leaves the thread behind
@@ -166,6 +169,28 @@ def run_in_thread(work: Callable[[StageProgress], Result], progress: StageProgre
         raise
     thread.join()
     return outcome.result()
+
+
+def cancellable(run: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Run the pipeline in a thread if `progress` is given, so that an error raised by the callback stops it at once.
+
+    With `ask`, the pipeline stays in the calling thread, which gives the answers. A run that fails closes its engine:
+    it leaves no rows in memory or on disk, however long the exception is kept.
+    """
+
+    @wraps(run)
+    def run_cancellable(*args: Params.args, **keywords: Params.kwargs) -> Result:
+        def run_and_close(**more: Any) -> Result:
+            with closing_on_error():
+                return run(*args, **{**keywords, **more})
+
+        callback: Any = keywords.get("progress")
+        require_callable("progress", callback)
+        if callback is None or keywords.get("ask") is not None:
+            return run_and_close()
+        return run_in_thread(lambda progress: run_and_close(progress=progress), callback)
+
+    return run_cancellable
 
 
 def _forward_events(events: EventQueue, progress: StageProgress, connections: WeakSet[Interruptible]) -> None:

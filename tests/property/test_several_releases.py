@@ -108,7 +108,7 @@ def test_a_release_after_an_earlier_one_keeps_the_values_of_each_class(seed: int
     candidates, sets = plain_disclosure([rows_of(first, march), rows_of(second, april)])
     assert sets
     assert all(len(each) == 1 for each in sets.values())
-    joint = second.verdict.together
+    joint = second.verdict.disclosure
     assert joint is not None
     assert (joint.people, joint.candidates) == (len(candidates), min(candidates.values()))
     assert second.verdict.holds
@@ -117,7 +117,7 @@ def test_a_release_after_an_earlier_one_keeps_the_values_of_each_class(seed: int
     certificate = json.loads((tmp_path / "april" / "public" / "certificate.json").read_text())
     earlier = json.loads((tmp_path / "march" / "public" / "certificate.json").read_text())
     assert certificate["earlier"] == [earlier["release"]["sha256"]]
-    assert kinfold.verify(tmp_path / "april", together_with=[tmp_path / "march"]).together == joint
+    assert kinfold.verify(tmp_path / "april", together_with=[tmp_path / "march"]).disclosure == joint
     third = kinfold.anonymize(april, asked, after=[tmp_path / "march", tmp_path / "april"])
     assert all(len(each) == 1 for each in plain_disclosure([rows_of(second, april), rows_of(third, april)])[1].values())
 
@@ -168,7 +168,7 @@ def test_the_command_compares_and_follows_releases(tmp_path: Path) -> None:
     assert "together with 'march': 40 people are in several releases" in made.out
     ran = run("verify", tmp_path / "april", "--with", tmp_path / "march").ok()
     assert "each of them is one of at least 3 candidates" in ran.out
-    assert run("verify", tmp_path / "april", "--with", tmp_path / "march", "--json").json["together"]["people"] == 40
+    assert run("verify", tmp_path / "april", "--with", tmp_path / "march", "--json").json["disclosure"]["people"] == 40
     out, after = ("--out", tmp_path / "other"), ("--after", tmp_path / "march")
     run("anonymize", table, *options, *after, *out).fails(2, "privacy.unit")
     run("anonymize", table, *options, *unit, "--after", tmp_path / "none", *out).fails(2, "who is in which class")

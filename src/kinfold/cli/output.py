@@ -142,7 +142,7 @@ def print_verdict(verdict: Verdict) -> None:
     out.print(Text(f"  confidential: {', '.join(verdict.confidential) or 'none'}"))
     for name, distance in verdict.t.items():
         out.print(f"  {name}: l = {verdict.l[name]}, t = {format_number(distance)}")
-    for note in (*verdict.notes, *(verdict.together.sentences if verdict.together else ())):
+    for note in (*verdict.notes, *(verdict.disclosure.sentences if verdict.disclosure else ())):
         out.print(Text(f"  note: {note}"))
 
 

@@ -155,8 +155,6 @@ def verify(
     `kinfold verify release/public`
 
     `kinfold verify release/public --set privacy.l=2`
-
-    `kinfold verify april --with march`
     """
     from kinfold.pipeline import verify as check
 

@@ -64,11 +64,11 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
         raise PolicyError(problems)
     selection = select_records(announce_duration(task, method, estimate_partition_seconds(method, task)), method)
     if task.earlier is None:
-        made = make_classes(selection.task, method)
+        placed = make_classes(selection.task, method)
     else:
-        selection, made = _place_people(selection, method)
+        selection, placed = _place_people(selection, method)
         task.may_suppress(len(selection.rows))  # or raise
-    classes, results, released = _average(selection.task, made, selection.rules)
+    classes, results, released = _average(selection.task, placed, selection.rules)
     labels = np.full(task.records, NO_CLASS, np.int32)
     labels[selection.rows] = classes.labels
     public = [*selection.public_notes, *describe_blanked(selection.attributes, released)]

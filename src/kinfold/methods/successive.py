@@ -84,9 +84,9 @@ class Placement:
             holders = rows[self.earlier.values[name][rows] == value]
             chosen |= dict.fromkeys(holders[:1].tolist())
         others = [row for row in rows.tolist() if row not in chosen]
-        taken = [*chosen, *others[: max(self.task.k - len(members) - len(chosen), 0)]]
-        self.labels[taken] = group
-        free[taken] = False
+        selection = [*chosen, *others[: max(self.task.k - len(members) - len(chosen), 0)]]
+        self.labels[selection] = group
+        free[selection] = False
 
     def merge(self, group: int) -> None:
         """Merge a class with the nearest one of the same sets; withhold it if there is no other."""
@@ -178,12 +178,12 @@ def separate_equal_classes(placement: Placement, released: Labels) -> bool:
     shared = np.flatnonzero(np.bincount(classes[:, 0]) > 1)
     changed = False
     for number in shared.tolist():
-        together = classes[classes[:, 0] == number, 1]
-        known = [label for label in together.tolist() if label < earlier.count]
+        equal = classes[classes[:, 0] == number, 1]
+        known = [label for label in equal.tolist() if label < earlier.count]
         if not known:
             continue
         stays = max(known, key=lambda label: int((earlier.group[placement.list_members(label)] != NO_CLASS).sum()))
-        for label in together.tolist():
+        for label in equal.tolist():
             rows = placement.list_members(label)
             alike = label >= earlier.count or earlier.are_alike(label, stays)
             if not (alike and placement.mark_fitting(stays, rows).all()):

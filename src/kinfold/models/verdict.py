@@ -38,10 +38,10 @@ class JointDisclosure:
             f"{plural(count, 'person is', 'people are')} one of only {plural(size, 'candidate')}"
             for size, count in self.small.items()
         ]
-        for name, found in self.values.items():
+        for name, figures in self.values.items():
             lines.append(
-                f"{name}: at least {plural(found['smallest'], 'value')} left for each person, one for "
-                f"{found['one_left']:,}; the class of {found['same_set'] / self.people:.0%} holds the same values "
+                f"{name}: at least {plural(figures['smallest'], 'value')} left for each person, one for "
+                f"{figures['one_left']:,}; the class of {figures['same_set'] / self.people:.0%} holds the same values "
                 f"in each release"
             )
         return lines
@@ -66,7 +66,7 @@ class Verdict(Displayable):
     problems: tuple[Problem, ...] = ()
     people: tuple[Finding, ...] = ()  # the promises with each person counted once per class
     notes: tuple[str, ...] = ()  # promises that cannot be checked on the table: statements of the holder
-    together: JointDisclosure | None = None  # with other releases of the same people
+    disclosure: JointDisclosure | None = None  # with other releases of the same people
 
     @property
     def holds(self) -> bool:
@@ -138,5 +138,5 @@ class Verdict(Displayable):
             "promises": [asdict(finding) for finding in (*self.findings, *self.people)],
             "problems": [problem.what for problem in self.problems],
             "notes": list(self.notes),
-            **({"together": self.together.to_dict()} if self.together else {}),
+            **({"disclosure": self.disclosure.to_dict()} if self.disclosure else {}),
         }

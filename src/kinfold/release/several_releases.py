@@ -2,7 +2,7 @@
 
 `internal/people.parquet` lists the class and the confidential values of each person of a release whose policy names
 people (`privacy.unit`). With it the holder compares releases exactly, and a later release keeps the classes of an
-earlier one (`anonymize --after`). It holds a hash of each person's number: whoever knows the numbers can reverse it.
+earlier one (`anonymize --after`). It holds a hash of each person's number, which can be reversed by trying numbers.
 
 A recipient has only `public/`. Surrogates that link the releases say who is in which class. Without them every class
 is compared with its nearest class in the other release, by the quasi-identifiers of both: an estimate.
@@ -207,14 +207,13 @@ def check_after(release: Release, earlier: Sequence[PeopleTable]) -> Release:
     people = list_people(release)
     assert people is not None  # noqa: S101  the policy names people
     joint = summarize_disclosure([people, *earlier], release.policy.request.privacy.k)
-    for name, found in joint.values.items():
-        if not release.policy[name].kind.is_numeric and found["same_set"] < joint.people:
-            what = (
-                f"{joint.people - found['same_set']:,} people are in a class with other values of '{name}' than before"
-            )
+    for name, figures in joint.values.items():
+        if not release.policy[name].kind.is_numeric and figures["same_set"] < joint.people:
+            changed = joint.people - figures["same_set"]
+            what = f"{changed:,} people are in a class with other values of '{name}' than before"
             raise VerifyError(what, fix="nothing was released; please report this")
     plan = release.plan.prepend_notes(joint.sentences, ())
-    return replace(release, plan=plan, verdict=replace(release.verdict, together=joint), earlier=tuple(earlier))
+    return replace(release, plan=plan, verdict=replace(release.verdict, disclosure=joint), earlier=tuple(earlier))
 
 
 def compare_releases(new: Path, earlier: Sequence[Path]) -> JointDisclosure:

@@ -25,11 +25,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kinfold import kernels, pipeline
+from kinfold import pipeline
 from kinfold.hierarchies import build_from_rows, write_arx
 from kinfold.measures.risk import measure_column_risk
-from kinfold.methods.plan import list_kernels
-from kinfold.pipeline import MISSING_TEXTS, open_detected, open_engine, resolve_source
+from kinfold.pipeline import MISSING_TEXTS, is_compiling, open_detected, open_engine, resolve_source
 from kinfold.policy.model import Policy
 from kinfold.policy.toml_values import parse_toml
 from kinfold.profiling.profile import ColumnProfile, Profile, profile
@@ -217,9 +216,7 @@ def write_chart_script(request: Mapping[str, Any], send: EventSender) -> None:
 
 def compile_kernels(_: Mapping[str, Any], send: EventSender) -> None:
     """Compile the kernels that most runs need."""
-    kernels.warmup(
-        lambda done, total: send({"event": "progress", "stage": "compile", "share": done / total}), list_kernels()
-    )
+    pipeline.compile_kernels(lambda done, total: send({"event": "progress", "stage": "compile", "share": done / total}))
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -248,7 +245,7 @@ class RunReporter:
         seconds = time.monotonic() - self.started
         known = self.max_share > 0.1 and seconds > 0.5
         left = round(seconds * (1 - self.max_share) / self.max_share, 1) if known else None
-        stage = "compile" if kernels.is_compiling() else stage
+        stage = "compile" if is_compiling() else stage
         progress = {"stage": stage, "share": round(self.max_share, 4), "seconds": round(seconds, 2), "left": left}
         self.send({"event": "progress", **progress})
 

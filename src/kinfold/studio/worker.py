@@ -98,19 +98,14 @@ def _make_sender() -> EventSender:
 
 def load_modules() -> list[str]:
     """Load the modules that jobs need; return the kernels that are not compiled for this machine."""
-    from kinfold import kernels
-    from kinfold.methods.plan import list_kernels
-    from kinfold.pipeline import open_engine
+    from kinfold.pipeline import load_kernels, open_engine
     from kinfold.release import dictionary  # noqa: F401
     from kinfold.release.report.chart import load_renderer
     from kinfold.studio import refusals, table_jobs  # noqa: F401
 
     open_engine().close()
     load_renderer()
-    needed = [*dict.fromkeys(list_kernels())]
-    for name in filter(kernels.is_ready, needed):
-        kernels.load(name)
-    return [name for name in needed if not kernels.is_ready(name)]
+    return load_kernels()
 
 
 def _end_with_server() -> None:
