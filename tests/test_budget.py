@@ -24,13 +24,8 @@ BUDGET = {
     "hierarchies": (3, 700),
     "kernels": (26, 6_080),
     "measures": (13, 3_050),
-<<<<<<< HEAD
-    "measures/formulas": (15, 2_730),
-    "methods": (13, 3_230),
-=======
-    "measures/formulas": (16, 2_800),
-    "methods": (13, 3_350),
->>>>>>> b58b9e93 (Tell what several releases disclose together in the verdict, and test it)
+    "measures/formulas": (16, 2_860),
+    "methods": (14, 3_560),
     "methods/blocks": (5, 1_340),
     "methods/generalize": (13, 3_480),
     "methods/partition": (15, 3_630),

@@ -107,9 +107,7 @@ def anonymize(
     started, report = time.perf_counter(), progress or _ignore_progress
     request_policy = build_policy(policy, request).answer(answers or {}, accept_proposal=accept_proposal)
     request_policy.review.require_answers()
-    earlier = read_earlier_people(
-        after, request_policy.privacy.unit, "spark" if frames.is_spark(source) else request_policy.engine.name
-    )
+    earlier = read_earlier_people(after, request_policy, source)
     source = _parse_text(source)
     if not isinstance(source, Path | DatabaseAddress) and not frames.is_spark(source) and frames.is_frame(source):
         source = frames.Snapshot.from_frame(source)  # later changes to the caller's frame do not reach the release

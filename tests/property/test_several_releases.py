@@ -173,6 +173,9 @@ def test_the_command_compares_and_follows_releases(tmp_path: Path) -> None:
     run("anonymize", table, *options, *after, *out).fails(2, "privacy.unit")
     run("anonymize", table, *options, *unit, "--after", tmp_path / "none", *out).fails(2, "who is in which class")
     run("anonymize", table, *options, *unit, *after, "--method", "lattice", *out).fails(2, "cannot keep")
+    people = ("--set", "method.people=together")
+    run("anonymize", table, *options, *unit, *after, *people, *out).fails(2, "cannot keep")
+    run("anonymize", table, *options, *unit, *after, "--engine", "spark", *out).fails(2, "in one place")
     run("verify", tmp_path / "april", "--with", tmp_path / "none").fails(3, "no certificate")
     run("verify", table, "--set", "privacy.k=3", "--with", tmp_path / "march").fails(2)
 

@@ -32,7 +32,7 @@ from kinfold.tables.schema import AS_TEXT, Schema
 from kinfold.tables.text_values import quote_columns
 
 if TYPE_CHECKING:
-    from kinfold.release.several_releases import PeopleTable
+    from kinfold.release.several_releases import ReleasedPeople
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Release(Displayable):
     released: Any = field(repr=False)
     rules: tuple[RuleCount, ...] = ()  # violations of the edit rules, before and after
     sample: Sample | None = field(default=None, repr=False)  # records that represent a large table
-    earlier: tuple[PeopleTable, ...] = field(default=(), repr=False)  # releases of the same people
+    earlier: tuple[ReleasedPeople, ...] = field(default=(), repr=False)  # releases of the same people
     lock: Any = field(default_factory=RLock, repr=False)  # the engine serves one thread at a time
 
     @property

@@ -25,6 +25,7 @@ from kinfold.errors import DataError, PolicyError, Problem, VerifyError
 from kinfold.measures.formulas.several_releases import PeopleInClasses, count_candidates, list_value_sets
 from kinfold.methods.task import EarlierClasses
 from kinfold.models.verdict import JointDisclosure
+from kinfold.policy.model import Policy
 from kinfold.policy.table import Table
 from kinfold.release.certificate import read_form, read_terms
 from kinfold.release.inspection import find_public_folder, read_certificate
@@ -44,7 +45,7 @@ MAX_RECORDS = 2_000_000  # more are not held in one place
 
 
 @dataclass(frozen=True, eq=False)
-class PeopleTable:
+class ReleasedPeople:
     """Who is in which class of a release: one row for each row of the release that has a person."""
 
     name: str
@@ -53,10 +54,10 @@ class PeopleTable:
     label: NDArray[np.int64]
     values: Mapping[str, NDArray[Any]]  # text, normalized: 1 and 1.0 are equal
 
-    def take(self, rows: NDArray[Any]) -> PeopleTable:
+    def take(self, rows: NDArray[Any]) -> ReleasedPeople:
         """Return some of the rows."""
         values = {name: texts[rows] for name, texts in self.values.items()}
-        return PeopleTable(self.name, self.checksum, self.person[rows], self.label[rows], values)
+        return ReleasedPeople(self.name, self.checksum, self.person[rows], self.label[rows], values)
 
 
 def hash_people(texts: Sequence[str]) -> list[str]:
@@ -68,7 +69,7 @@ def hash_people(texts: Sequence[str]) -> list[str]:
     return [hashlib.blake2b(normalize_category(t).encode(), digest_size=DIGEST_BYTES).hexdigest() for t in texts]
 
 
-def collect_people(engine: Engine, original: Any, prepared: Any, unit: str, names: Sequence[str]) -> PeopleTable:
+def collect_people(engine: Engine, original: Any, prepared: Any, unit: str, names: Sequence[str]) -> ReleasedPeople:
     """Return the people of a table and their confidential values, without classes; rows without a person have "".
 
     People are those of the original: surrogates may have replaced them in the prepared table.
@@ -78,10 +79,10 @@ def collect_people(engine: Engine, original: Any, prepared: Any, unit: str, name
     hashes = dict(zip({*people} - {""}, hash_people([*{*people} - {""}]), strict=True))
     person = np.array([hashes.get(text, "") for text in people], object)
     values = {} if texts is None else {name: _normalize(texts.column(name).to_pylist()) for name in names}
-    return PeopleTable("", "", person, np.zeros(len(person), np.int64), values)
+    return ReleasedPeople("", "", person, np.zeros(len(person), np.int64), values)
 
 
-def list_people(release: Release) -> PeopleTable | None:
+def list_people(release: Release) -> ReleasedPeople | None:
     """Return who is in which class; None if the policy names no people, or a cluster or a very large table has them."""
     unit, spark = release.policy.request.privacy.unit, release.policy.request.engine.name == "spark"
     if unit is None or spark or frames.is_spark(release.source) or release.verdict.records > MAX_RECORDS:
@@ -93,7 +94,7 @@ def list_people(release: Release) -> PeopleTable | None:
     return people.take(people.person != "")
 
 
-def write_people(people: PeopleTable | None, internal: Path) -> None:
+def write_people(people: ReleasedPeople | None, internal: Path) -> None:
     """Write who is in which class, if the policy names people."""
     if people is not None:
         columns = {PERSON: pa.array(people.person), CLASS: pa.array(people.label)}
@@ -101,14 +102,19 @@ def write_people(people: PeopleTable | None, internal: Path) -> None:
         parquet.write_table(pa.table(columns), internal / PEOPLE_FILE)
 
 
-def read_earlier_people(folders: Sequence[str | Path], unit: str | None, engine: str) -> list[PeopleTable]:
-    """Return who is in which class of earlier releases; raise if one of them does not say it."""
-    if folders and unit is None:
+def read_earlier_people(folders: Sequence[str | Path], policy: Policy, source: Any) -> list[ReleasedPeople]:
+    """Return who is in which class of earlier releases; raise if one of them or the policy does not say who is who."""
+    if not folders:
+        return []
+    if policy.privacy.unit is None:
         what = "a release after earlier ones must know who is who, and the policy has no privacy.unit"
         raise PolicyError(what, fix='name the column that identifies people: unit = "patient_id"')
-    if folders and engine == "spark":
-        what = "a release after earlier ones needs all people in one place, and the engine is spark"
+    if policy.engine.name == "spark" or frames.is_spark(source):
+        what = "a release after earlier ones needs all people in one place, and a cluster has them"
         raise PolicyError(what, fix='use engine.name = "duckdb"')
+    if policy.method.people == "together":
+        what = 'method.people = "together" cannot keep the classes of earlier releases yet'
+        raise PolicyError(what, fix="leave out method.people, or release without earlier ones")
     tables = {str(folder): read_people(Path(folder)) for folder in folders}
     problems = [
         Problem(
@@ -122,7 +128,7 @@ def read_earlier_people(folders: Sequence[str | Path], unit: str | None, engine:
     return [table for table in tables.values() if table is not None]
 
 
-def read_people(folder: Path) -> PeopleTable | None:
+def read_people(folder: Path) -> ReleasedPeople | None:
     """Return who is in which class of a release folder; None if it has no file of people."""
     file = find_public_folder(folder).resolve().parent / "internal" / PEOPLE_FILE
     if not file.is_file():
@@ -135,10 +141,10 @@ def read_people(folder: Path) -> PeopleTable | None:
     except (OSError, ValueError, KeyError):
         raise DataError(f"'{file}' cannot be read", fix="make the earlier release again") from None
     checksum = read_certificate(find_public_folder(folder)).content["release"]["sha256"]
-    return PeopleTable(folder.name, checksum, person, label.astype(np.int64), values)
+    return ReleasedPeople(folder.name, checksum, person, label.astype(np.int64), values)
 
 
-def read_surrogates(folder: Path) -> PeopleTable | None:
+def read_surrogates(folder: Path) -> ReleasedPeople | None:
     """Return who is in which class by the keyed surrogates in the released file; None if there are none."""
     from kinfold.tables.duckdb.engine import DuckDB
 
@@ -162,7 +168,7 @@ def _normalize(texts: Sequence[str | None]) -> NDArray[Any]:
     return np.array([text if text is None else normalize_category(text) for text in texts], object)
 
 
-def build_earlier_classes(earlier: Sequence[PeopleTable], current: PeopleTable) -> EarlierClasses:
+def build_earlier_classes(earlier: Sequence[ReleasedPeople], current: ReleasedPeople) -> EarlierClasses:
     """Return who of a table was in which class of earlier releases; `current` has no classes yet."""
     releases = number_releases([*earlier, current])
     here, places = releases[-1], [release.list_places() for release in releases[:-1]]
@@ -181,7 +187,7 @@ def build_earlier_classes(earlier: Sequence[PeopleTable], current: PeopleTable) 
     return EarlierClasses(group, sets, here.values)
 
 
-def number_releases(tables: Sequence[PeopleTable]) -> list[PeopleInClasses]:
+def number_releases(tables: Sequence[ReleasedPeople]) -> list[PeopleInClasses]:
     """Return releases with the same number for the same person and the same code for the same value."""
     people = np.unique(np.concatenate([table.person for table in tables]), return_inverse=True)[1]
     names = [name for name in tables[0].values if all(name in table.values for table in tables)]
@@ -193,7 +199,7 @@ def number_releases(tables: Sequence[PeopleTable]) -> list[PeopleInClasses]:
     ]
 
 
-def find_earlier_classes(table: Table, original: Any, earlier: Sequence[PeopleTable]) -> EarlierClasses:
+def find_earlier_classes(table: Table, original: Any, earlier: Sequence[ReleasedPeople]) -> EarlierClasses:
     """Return who of a table was in which class of earlier releases."""
     policy = table.policy
     categories = [c.name for c in policy.with_role(Role.CONFIDENTIAL) if not c.kind.is_numeric]
@@ -202,7 +208,7 @@ def find_earlier_classes(table: Table, original: Any, earlier: Sequence[PeopleTa
     return build_earlier_classes(earlier, collect_people(table.engine, original, table.frame, unit, categories))
 
 
-def check_after(release: Release, earlier: Sequence[PeopleTable]) -> Release:
+def check_after(release: Release, earlier: Sequence[ReleasedPeople]) -> Release:
     """Return a release with what it discloses together with earlier ones; raise if a class has other values."""
     people = list_people(release)
     assert people is not None  # noqa: S101  the policy names people
@@ -230,7 +236,7 @@ def compare_releases(new: Path, earlier: Sequence[Path]) -> JointDisclosure:
     return estimate_disclosure(new, earlier[0], k)
 
 
-def summarize_disclosure(tables: Sequence[PeopleTable], k: int) -> JointDisclosure:
+def summarize_disclosure(tables: Sequence[ReleasedPeople], k: int) -> JointDisclosure:
     """Return what releases disclose together; the first one is the new release."""
     releases = number_releases(tables)
     candidates = np.array([*count_candidates(releases).values()], np.int64)
