@@ -71,6 +71,7 @@ ONLY_IN = {
         "release/certificate.py",
         "policy/schema.py",
         "policy/model.py",
+        "policy/perturbation.py",
         "policy/review.py",
         "policy/validation.py",
     },
@@ -160,7 +161,7 @@ def test_no_class_name_stands_twice() -> None:
 
 def test_the_house_shows_the_way() -> None:
     assert len(rows()) <= 15
-    assert len([path for path in SRC.glob("*.py") if path.stem != "__init__"]) <= 7
+    assert len([path for path in SRC.glob("*.py") if path.stem != "__init__"]) <= 8
 
 
 STUDIO_SHOWS = {

@@ -157,6 +157,8 @@ def page() -> str:
         *(_told(f"kinfold.partition.{name}", getattr(kinfold.partition, name)) for name in kinfold.partition.__all__),
         "## Risk of a table\n\n`table`: a frame of pandas, polars or pyarrow, a dict of lists, or an array.\n",
         *(_told(f"kinfold.risk.{name}", getattr(kinfold.risk, name)) for name in kinfold.risk.__all__),
+        "## Perturbation\n\nArrays in, arrays out; no promise about privacy: [perturbation](perturbation.md).\n",
+        *(_told(f"kinfold.perturb.{name}", getattr(kinfold.perturb, name)) for name in kinfold.perturb.__all__),
         "## Models\n\nPredicates on a tally; what each promises is on [its page](models.md).\n",
         *(_told(f"kinfold.models.{name}", getattr(_module("kinfold.models"), name)) for name in MODELS),
         "## Formulas\n\nPure functions of arrays in `kinfold.measures.formulas`; examples: [measures](measures.md).\n",

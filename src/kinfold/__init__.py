@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from kinfold import partition, risk
+    from kinfold import partition, perturb, risk
     from kinfold.comparison import compare
     from kinfold.errors import Cancelled, DataError, KinfoldError, PolicyError, Unreachable, VerifyError
     from kinfold.pipeline import anonymize, measure, profile, verify
@@ -45,6 +45,7 @@ __all__ = [
     "compare",
     "measure",
     "partition",
+    "perturb",
     "profile",
     "risk",
     "verify",
@@ -52,7 +53,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("partition", "risk"):
+    if name in ("partition", "perturb", "risk"):
         return importlib.import_module(f"kinfold.{name}")
     if name in _MODULES:
         return getattr(importlib.import_module(f"kinfold.{_MODULES[name]}"), name)

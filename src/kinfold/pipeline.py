@@ -25,6 +25,7 @@ from kinfold.measures.optional import add_optional_measures
 from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import TablePair, encode_quasi, pair_tables
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS
+from kinfold.methods.perturbed_table import perturb_table
 from kinfold.methods.plan import Chooser, Plan, Task, plan
 from kinfold.methods.task import EarlierClasses
 from kinfold.methods.weights import release_weights
@@ -43,6 +44,7 @@ from kinfold.policy.terms import build_release_terms, build_scopes, build_terms
 from kinfold.progress import Progress, StageProgress, cancellable, nested_progress
 from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
+from kinfold.release.perturbation import add_perturbation
 from kinfold.release.release import Release
 from kinfold.release.row_pairs import PairSources, drop_removed, pair_rows
 from kinfold.release.several_releases import (
@@ -201,6 +203,8 @@ def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: 
     """Measure a release against the original values, before any of them was recoded."""
     attributes = restore_original_values(table.engine, tables.inspected, encode_quasi(table, tables), prepared.changed)
     measures = measure_release(tables, table.policy, verdict, attributes)
+    if prepared.unperturbed is not None:
+        measures = add_perturbation(measures, table, prepared, tables.released, planned)
     belief = planned.belief
     if belief is None:
         return measures
@@ -357,8 +361,9 @@ def bind_table(
     schema = engine.schema(prepared.frame)
     bound = bind(policy, schema, index=index)  # role and type of each column
     bound = separate_events(engine, prepared.frame, bound)  # whose attribute it is, if people stay together
+    prepared, bound = perturb_table(engine, prepared, bound)  # random changes of columns: perturb
     terms = build_terms(bound, engine, prepared.frame)  # the promises
-    return prepared, schema, Table(engine, prepared.frame, bound, terms, prepared.mapped)
+    return prepared, engine.schema(prepared.frame), Table(engine, prepared.frame, bound, terms, prepared.mapped)
 
 
 def build_hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:

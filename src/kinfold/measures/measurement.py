@@ -221,14 +221,25 @@ class Measures(Displayable):
         loss = "loss unknown" if lost is None else f"{lost:.1%} lost"
         return f"<Measures: {loss}, highest risk {'unknown' if risk is None else f'{risk:.1%}'}>"
 
-    def with_risk(self, key: str, value: Any, note: str) -> Measures:
-        """Return the measures with one more risk and a note on it."""
-        values = {**self.values, "risk": {**self.values["risk"], key: value}, "notes": [*self.values["notes"], note]}
-        return replace(self, values=values)
+    def with_risk(self, key: str, value: Any, *notes: str) -> Measures:
+        """Return the measures with one more risk and notes on it."""
+        return self._add("risk", key, value, notes)
+
+    def with_loss(self, key: str, value: Any) -> Measures:
+        """Return the measures with one more loss."""
+        return self._add("loss", key, value, ())
+
+    def _add(self, section: str, key: str, value: Any, notes: Sequence[str]) -> Measures:
+        own = {section: {**self.values[section], key: value}, "notes": [*self.values["notes"], *notes]}
+        return replace(self, values={**self.values, **own})
 
     def with_pairing(self, how: str, warnings: Sequence[str]) -> Measures:
         """Return the measures with a description of the pairing of rows, and its warnings."""
-        values = {"pairing": how, **self.values, "notes": [*warnings, *self.values["notes"]]}
+        return replace(self, values={"pairing": how, **self.values}).with_warnings(warnings)
+
+    def with_warnings(self, warnings: Sequence[str]) -> Measures:
+        """Return the measures with further warnings, which are notes too."""
+        values = {**self.values, "notes": [*warnings, *self.values["notes"]]}
         return replace(self, values=values, warnings=(*warnings, *self.warnings))
 
 

@@ -381,7 +381,7 @@ def _average_numbers(
         return ReplacedColumn(Replace(numbers_to_arrow(attribute, values, exact=True), as_stored=False), notes)
     # Small integer types hold every average, but not every rescaled one.
     fits = attribute.bound.column.storage is not Storage.INTEGER or not notes
-    rounded = _round(attribute, values)
+    rounded = round_to_decimals(attribute, values)
     rounded = rounded if notes else np.clip(rounded, *low_high)
     return ReplacedColumn(Replace(numbers_to_arrow(attribute, rounded, exact=False), as_stored=fits), notes)
 
@@ -428,7 +428,8 @@ def _rescale(
     )
 
 
-def _round(attribute: NumericAttribute, values: Floats) -> Floats:
+def round_to_decimals(attribute: NumericAttribute, values: Floats) -> Floats:
+    """Return values with the decimals of their column: whole numbers, days or seconds if it has such values."""
     column = attribute.bound.column
     if column.storage is Storage.TIMESTAMP:
         return np.asarray(np.round(values * SECONDS_PER_DAY) / SECONDS_PER_DAY)

@@ -12,6 +12,7 @@ from typing import Any
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.policy.model import ColumnPolicy, Policy
+from kinfold.policy.perturbation import PerturbedColumn, find_perturbation_problems
 from kinfold.policy.registry import get_default_average
 from kinfold.policy.review import describe_review
 from kinfold.policy.rules import BoundRule, bind_rules
@@ -42,6 +43,7 @@ class BoundColumn:
     in_policy: bool = True  # False: `output.others` decides
     surrogate: bool = False  # an identifier that is released, with other keys
     event: bool = False  # an attribute of an event, which may differ between the rows of a person
+    perturbed: PerturbedColumn | None = None  # how, once it is
 
     @property
     def name(self) -> str:
@@ -161,6 +163,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
         [] if released else _check_task(policy.report.task, [c for c in columns if not c.removed and not c.surrogate])
     )
     rules, rule_problems = bind_rules(() if released else policy.rules, columns)
+    rule_problems += [] if released else find_perturbation_problems(columns, policy, rules)
     if problems := [*problems, *rule_problems]:
         raise PolicyError(problems)
     if wrong_values := [problem for column in checked for problem in _check_values(column, policy.source.form)]:

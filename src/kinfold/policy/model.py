@@ -28,6 +28,7 @@ from pydantic import (
 
 from kinfold.errors import PolicyError
 from kinfold.policy import registry
+from kinfold.policy.perturbation import Perturbation
 from kinfold.policy.review import Review, apply_answers
 from kinfold.policy.rules import parse_rule
 from kinfold.policy.toml_values import KeyPath, override_keys, read_toml
@@ -246,6 +247,7 @@ class ColumnPolicy(Section):
     map: ValueMap | None = None  # old values to new ones; order and hierarchy name the new ones
     calibrate: Annotated[Texts, BeforeValidator(wrap_in_list, json_schema_input_type=str | tuple[str, ...])] = ()
     tolerance: Share = 0.001  # calibrate: the largest deviation of a total, as a share of it
+    perturb: Perturbation | None = None  # after them: at random, without a promise
 
     @property
     def removed(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.policy.binding import bind
 from kinfold.policy.model import ColumnPolicy, Policy
+from kinfold.policy.perturbation import KIND_TEXTS
 from kinfold.tables.engine import Engine
 from kinfold.tables.recoding import RecodedValues, ValueLimits, ValueMap, count_decimals
 from kinfold.tables.schema import Column, Role, Schema, Storage
@@ -31,6 +32,7 @@ class PreparedTable:
     changed: Mapping[str, bool] = field(default_factory=dict)  # by column: whether its values still fit its type
     notes: tuple[str, ...] = ()
     public_notes: tuple[str, ...] = ()  # for a recipient: without original values and counts
+    unperturbed: Any = None  # the rows before columns were perturbed, if any are
 
 
 def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str] = ()) -> PreparedTable:
@@ -46,7 +48,7 @@ def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str
     problems = [problem for name, column in limits.items() for problem in _check_limits(schema[name], column)]
     if problems:
         raise PolicyError([*problems, *_find_other_problems(policy, schema, index)])
-    steps = {name: ValueLimits(column.bottom, column.top, column.round_to) for name, column in limits.items()}
+    steps = {name: steps for name, column in limits.items() if (steps := make_limits(column)) is not None}
     second = engine.recode(first.frame, steps, schema) if steps else RecodedValues(first.frame, {})
     recoded = [name for name in columns if name in {**names, **steps}]
     public_notes = tuple(f"'{name}': {describe_recoding(columns[name])}" for name in recoded)
@@ -63,6 +65,11 @@ def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str
     return PreparedTable(second.frame, first.frame, changed, (*read_notes, *notes, *absent), public_notes)
 
 
+def make_limits(column: ColumnPolicy) -> ValueLimits | None:
+    """Return the limits and the step of a column, or None if it has none."""
+    return ValueLimits(column.bottom, column.top, column.round_to) if _given_limits(column) else None
+
+
 def describe_recoding(column: ColumnPolicy) -> str:
     """Describe how values of a column are recoded, for a recipient; empty if they are not.
 
@@ -71,7 +78,9 @@ def describe_recoding(column: ColumnPolicy) -> str:
     >>> describe_recoding(ColumnPolicy(role="quasi-identifier", top=85, round_to=5))
     '85 and above are shown as 85, others in multiples of 5'
     """
-    return ", ".join((["some values are shown as others"] if column.map else []) + _describe_limits(column))
+    mapped = ["some values are shown as others"] if column.map else []
+    perturbed = [KIND_TEXTS[column.perturb.kind]] if column.perturb else []
+    return ", ".join(mapped + _describe_limits(column) + perturbed)
 
 
 def _describe_counts(column: ColumnPolicy, name: str, first: RecodedValues, second: RecodedValues) -> str:

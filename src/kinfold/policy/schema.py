@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from kinfold.errors import PolicyError, Problem
 from kinfold.policy.model import EngineSection, HierarchySpec, Method, Output, Policy, Privacy, Report, Source
+from kinfold.policy.perturbation import Perturbation
 from kinfold.policy.registry import list_method_names
 from kinfold.policy.toml_values import KeyPath, get_section, override_keys
 from kinfold.tables.schema import ROLE_SYNONYMS, Role
@@ -125,7 +126,7 @@ JsonSchema: TypeAlias = dict[str, Any]
 
 SCHEMA_DIALECT = "http://json-schema.org/draft-07/schema#"  # TOML editors support this one
 KEY_PATHS = {"columns": "columns.NAME", "hierarchy": "columns.NAME.hierarchy", "rules": "rules[]"}
-KEY_PATHS |= {"question": "review.NAME", "proposal": "review.proposal"}
+KEY_PATHS |= {"perturb": "columns.NAME.perturb", "question": "review.NAME", "proposal": "review.proposal"}
 SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
     "Source": "source",
     "EngineSection": "engine",
@@ -133,6 +134,7 @@ SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
     "Method": "method",
     "ColumnPolicy": "columns",
     "HierarchySpec": "hierarchy",
+    "Perturbation": "perturb",
     "Output": "output",
     "Report": "report",
     "Rule": "rules",
@@ -158,7 +160,8 @@ def build_policy_schema() -> JsonSchema:
     definitions["ColumnPolicy"]["properties"]["type"]["enum"] = parts["Kind"]["enum"]
     definitions["Method"]["properties"]["name"]["enum"] = list(list_method_names())
     definitions["Review"]["additionalProperties"] = {"$ref": "#/definitions/ReviewQuestion"}
-    definitions["HierarchySpec"]["oneOf"] = [{"required": [form]} for form in HierarchySpec.FORMS]
+    for each in (HierarchySpec, Perturbation):
+        definitions[each.__name__]["oneOf"] = [{"required": [form]} for form in each.FORMS]
     sections = {key: _simplify(value) | {"description": words[key][""]} for key, value in schema["properties"].items()}
     return {
         "$schema": SCHEMA_DIALECT,

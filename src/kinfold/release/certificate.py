@@ -22,6 +22,7 @@ from kinfold.models import KAnonymity, Model, TCloseness
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
+from kinfold.policy.perturbation import PerturbationKind
 from kinfold.policy.review import Review
 from kinfold.tables.schema import SURROGATE, Kind, Role
 from kinfold.tables.source_form import ReleasedForm
@@ -111,6 +112,16 @@ class _CertificateRelease(_CertificateFile):
         return self
 
 
+class _CertificatePerturbation(_CertificatePart):
+    kind: PerturbationKind
+    categories: tuple[str, ...] | None = None
+    matrix: tuple[tuple[NonNegative, ...], ...] | None = None
+    share: NonNegative | None = None
+    variance: NonNegative | None = None
+    percent: NonNegative | None = None
+    size: Count | None = None
+
+
 class _CertificateColumn(_CertificatePart):
     name: str
     role: Role | Literal["surrogate"]
@@ -120,6 +131,7 @@ class _CertificateColumn(_CertificatePart):
     order: tuple[str, ...] | None = None
     hierarchy: tuple[tuple[str, ...], ...] | None = None
     dates: Annotated[str, Field(pattern=r"^[%A-Za-z0-9 ./:,+-]+$")] | None = None  # becomes part of a query
+    perturbed: _CertificatePerturbation | None = None
 
 
 class _CertificatePromise(_CertificateFigure):
@@ -275,13 +287,14 @@ def read_policy_values(certificate: Certificate) -> dict[str, Any]:
 
 
 def _describe_column(column: BoundColumn, terms: Terms) -> dict[str, Any]:
+    perturbed = {"perturbed": column.perturbed.describe()} if column.perturbed else {}
     for confidential in terms.confidential:
         if confidential.name == column.name:
-            return _describe_confidential(confidential)
+            return _describe_confidential(confidential) | perturbed
     if column.surrogate:
         return {"name": column.name, "role": SURROGATE, "type": str(Kind.NOMINAL)}
     entry: dict[str, Any] = {"name": column.name, "role": str(column.role), "type": str(column.kind)}
-    return entry | ({"average": column.average} if column.role is Role.QUASI else {})
+    return entry | ({"average": column.average} if column.role is Role.QUASI else {}) | perturbed
 
 
 def _describe_confidential(column: ConfidentialColumn) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def pair_by_position(
         return Pairing.refuse("the rows of a database have no order")
     if isinstance(sources.released, Path) and is_sorted(sources.released):
         return Pairing.refuse("the certificate of the release says that its rows were reordered")
-    unchanged = [column for column in bound.released if column.role is not Role.QUASI]
+    unchanged = [c for c in bound.released if c.role is not Role.QUASI and c.request.perturb is None]
     quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
     kept = bound.request.output.order == "kept"
     order = _detect_row_order(tables, sources.prepared, unchanged, quasi, kept=kept)
@@ -132,7 +132,7 @@ def pair_by_classes(
 ) -> TablePair:
     """Pair rows by class if the classes are unambiguous, else add the measures that the audit recorded."""
     quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
-    others = [column.name for column in bound.released if column.role is not Role.QUASI]
+    others = [c.name for c in bound.released if c.role is not Role.QUASI and c.request.perturb is None]
     rows = _match_rows(tables, quasi, others)
     if rows is not None:
         return replace(tables, rows=rows)

@@ -228,7 +228,7 @@ def describe_treatment(bound: BoundColumn, treatment: Keep | Replace) -> str:
     if bound.surrogate:
         return "each value is replaced by a key of its own"
     if isinstance(treatment, Keep):
-        return "released as it is"
+        return "" if bound.request.perturb else "released as it is"
     if bound.suppressed:
         return "left empty where its class differs, or released as it is"
     if bound.average == "generalize":

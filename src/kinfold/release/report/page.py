@@ -55,7 +55,7 @@ GROUP_TEXTS = {
 BEFORE_SUFFIX = "_before"  # of the group that is measured on the original alone
 SHOWN_ELSEWHERE = frozenset(
     {"columns", "records", "released", "suppressed", "classes", "k", "l", "t", "p", "alpha"}
-    | {"measures", "asked", "method", "start", "steps", "seconds", "notes", "shift", "structure"}
+    | {"measures", "asked", "method", "start", "steps", "seconds", "notes", "shift", "structure", "perturbed"}
 )
 MAX_CORRELATIONS = 8  # rows of the table on the page; the audit has all
 MAX_CHARTED_COLUMNS = 12  # columns with charts in a notebook

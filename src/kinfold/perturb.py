@@ -1,0 +1,120 @@
+"""Perturbation as array functions: `kinfold.perturb.pram(values, retention=0.8, seed=1)`.
+
+Nothing about privacy is promised. The same values and seed give the same result; missing values stay missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import PolicyError
+from kinfold.measures.formulas.perturbation import (
+    compute_even_matrix as even_matrix,
+)
+from kinfold.measures.formulas.perturbation import (
+    compute_gouweleeuw_matrix as gouweleeuw_matrix,
+)
+from kinfold.measures.formulas.perturbation import (
+    compute_retention_matrix as retention_matrix,
+)
+from kinfold.measures.formulas.perturbation import (
+    estimate_counts,
+    make_invariant,
+)
+from kinfold.methods import perturbation
+from kinfold.methods.record_swapping import swap_households
+
+__all__ = [
+    "add_correlated_noise",
+    "add_noise",
+    "average_neighbours",
+    "estimate_counts",
+    "even_matrix",
+    "gouweleeuw_matrix",
+    "make_invariant",
+    "pram",
+    "retention_matrix",
+    "swap_households",
+    "swap_ranks",
+]
+
+
+def pram(values: Any, *, retention: float | None = None, matrix: Any = None, seed: int = 0) -> NDArray[Any]:
+    """Return categories after PRAM, by retention (invariant) or by a matrix, whose rows are the sorted categories.
+
+    >>> values = ["a"] * 6 + ["b", None]
+    >>> pram(values, retention=0.5, seed=1)[-1] is None
+    True
+    """
+    given = np.array([None if _is_missing(value) else value for value in np.asarray(values, object)], object)
+    present = np.array([value is not None for value in given], np.bool_)
+    if not present.any() or (retention is None) == (matrix is None):
+        what = "pram needs values, and either retention or a matrix"
+        raise PolicyError(what, fix="give retention=0.8, or a row of probabilities for each category")
+    categories, codes = np.unique(given[present], return_inverse=True)
+    if retention is not None:
+        _require(0 <= retention < 1, "retention", "a probability from 0 to below 1")
+        matrix = retention_matrix(np.bincount(codes), retention)
+    full = np.full(len(given), perturbation.MISSING, np.intp)
+    full[present] = codes.reshape(-1)
+    table = np.asarray(matrix, np.float64)
+    _require(table.shape == (len(categories),) * 2, "matrix", f"{len(categories)} rows and columns, for each category")
+    new = perturbation.randomize_codes(full, table, perturbation.make_key(seed, "", full))
+    return np.append(categories, np.array([None], object))[new]
+
+
+def add_noise(x: Any, share: float, *, seed: int = 0) -> NDArray[np.float64]:
+    """Return numbers with normal noise; its standard deviation is `share` of that of the numbers."""
+    return _perturb_numbers(x, share, seed, perturbation.add_noise, 1)
+
+
+def add_correlated_noise(x: Any, share: float, *, seed: int = 0) -> NDArray[np.float64]:
+    """Return columns of numbers with normal noise; its covariances are `share` of theirs, so correlations stay."""
+    return _perturb_numbers(x, share, seed, perturbation.add_correlated_noise, 2)
+
+
+def swap_ranks(x: Any, percent: float, *, seed: int = 0) -> NDArray[np.float64]:
+    """Return the same numbers, swapped between records whose ranks differ by less than `percent` of them."""
+    _require(0 < percent <= 100, "percent", "above 0 and at most 100")
+
+    def swap(numbers: NDArray[np.float64], percent: float, key: bytes) -> NDArray[np.float64]:
+        return numbers[perturbation.swap_ranks(numbers, percent, key)]
+
+    return _perturb_numbers(x, percent, seed, swap, 1)
+
+
+def average_neighbours(x: Any, size: int) -> NDArray[np.float64]:
+    """Return the mean of the group of each number: groups of `size` or more neighbours with the least squared error."""
+    _require(size >= 2, "size", "a whole number from 2 up")
+    return perturbation.average_neighbours(_to_numbers(x, 1), size)
+
+
+def _perturb_numbers(x: Any, share: float, seed: int, perturb: Callable[..., Any], axes: int) -> NDArray[np.float64]:
+    numbers = _to_numbers(x, axes)
+    _require(0 < share < np.inf, "share", "a number above 0")
+    return np.asarray(perturb(numbers, share, perturbation.make_key(seed, "", numbers)), np.float64)
+
+
+def _to_numbers(x: Any, axes: int) -> NDArray[np.float64]:
+    try:
+        numbers = np.array(x, np.float64)
+    except (TypeError, ValueError):
+        raise PolicyError("the values are not numbers", fix="give an array of numbers, NaN for a missing one") from None
+    _require(numbers.ndim == axes, "x", f"an array of {axes} dimension{'s' if axes > 1 else ''}")
+    _require(not np.isinf(numbers).any(), "x", "finite numbers")
+    distinct = [len(np.unique(column[~np.isnan(column)])) for column in numbers.reshape(len(numbers), -1).T]
+    _require(min(distinct, default=0) > 1, "x", "columns of two or more different numbers: others do not change")
+    return numbers
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value
+
+
+def _require(condition: bool, name: str, what: str) -> None:
+    if not condition:
+        raise PolicyError(f"{name} must be {what}", fix=f"correct {name}")
