@@ -338,6 +338,7 @@ def _collect_warnings(tables: TablePair, policy: BoundPolicy, known: PairSource)
     yield from check_linked_rows(engine, tables.released, policy)
     if tables.is_paired:
         yield from check_dominance(tables, known())
-    yield from check_singling_out(tables, quasi, [column.name for column in policy.columns if column.unprotected])
+    unchanged = [c.name for c in policy.columns if c.unprotected and c.request.perturb is None]
+    yield from check_singling_out(tables, quasi, unchanged)
     yield from warn_of_look_alikes(engine, tables.original, policy.text_columns)
     yield from warn_of_formulas(engine, tables.released, policy.request.output.spreadsheet_safe)

@@ -120,12 +120,11 @@ class _ColumnPerturbation:
         """Read numbers, or dates as days; refuse those that noise or a mean would distort."""
         values = self.engine.collect(self.frame, {bound.name: bound.column}).column(0)
         x = np.array(values.to_numpy(zero_copy_only=False), np.float64)
-        attribute = encode_numbers(replace(bound, average="mean"), x)
         present = x[~np.isnan(x)]
         if not np.isfinite(present).all():
             what = f"column '{bound.name}' holds values that are infinite or not a number, and is perturbed"
             raise DataError(what, fix="correct or empty them")
-        if attribute.is_long:
+        if encode_numbers(replace(bound, average="mean"), x).is_long:
             what = f"column '{bound.name}' holds numbers of more digits than can be perturbed"
             raise DataError(what, fix="use larger units, or rank_swap, which keeps every digit")
         _require_variety(bound, len(np.unique(present)))
@@ -145,8 +144,9 @@ class _ColumnPerturbation:
         counts, categories = np.bincount(codes[codes >= 0], minlength=len(texts)), tuple(sorted(texts))
         matrix = _build_matrix(bound, how, categories, counts)
         new = randomize_codes(codes, matrix, make_key(self.seed, bound.name, codes))
-        first = np.zeros(len(texts), np.intp)  # a record that has each category, to copy its value as it is stored
-        first[codes[::-1]] = np.arange(len(codes))[::-1]
+        present = np.flatnonzero(codes >= 0)
+        first = np.empty(len(texts), np.intp)  # a record that has each category, to copy its value as it is stored
+        first[codes[present][::-1]] = present[::-1]
         places = np.where(new < 0, np.arange(len(new)), first[new])
         parameters = {"categories": list(categories), "matrix": matrix.tolist()}
         described = PerturbedColumn(how.kind, parameters, how.publish, categories, matrix)

@@ -203,6 +203,7 @@ def _describe_column(contents: ReleaseContents, bound: BoundColumn, internal: bo
         keys = Shares((), (), rest=column.rows - column.nulls, rest_labels=column.distinct, missing=column.nulls)
         return ColumnFacts(**facts, treatment=describe_treatment(bound, Keep()), released=keys)  # type: ignore[arg-type]
     recoded = bound.name in contents.release.prepared.changed
+    unchanged = isinstance(treatment, Keep) and bound.request.perturb is None
     compared = internal and (isinstance(treatment, Replace) or recoded)
     before = contents.values(bound, original=True) if compared else None
     after = contents.values(bound)
@@ -217,7 +218,7 @@ def _describe_column(contents: ReleaseContents, bound: BoundColumn, internal: bo
         ),
         released=released,
         original=original,
-        singles_out=contents.unique_share(bound, column) if isinstance(treatment, Keep) else 0.0,
+        singles_out=contents.unique_share(bound, column) if unchanged else 0.0,
         lost=(loss["by_column"] or {}).get(bound.name) if internal else None,
         changed=(loss["changed"] or {}).get(bound.name) if internal else None,
     )
