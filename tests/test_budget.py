@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (8, 1_800),
+    "top": (9, 1_900),
     "cli": (8, 2_060),
     "comparison": (5, 1_010),
     "convert": (5, 1_140),
@@ -25,7 +25,7 @@ BUDGET = {
     "kernels": (26, 6_080),
     "measures": (14, 3_270),
     "measures/formulas": (16, 2_860),
-    "methods": (14, 3_560),
+    "methods": (15, 3_630),
     "methods/blocks": (5, 1_340),
     "methods/generalize": (13, 3_480),
     "methods/partition": (15, 3_630),

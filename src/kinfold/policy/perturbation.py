@@ -131,7 +131,7 @@ def find_perturbation_problems(
 def _check_column(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
     where, how = f"columns.{bound.name}.perturb", bound.request.perturb
     assert how is not None  # noqa: S101  the caller checks
-    if bound.removed or bound.role is Role.WEIGHT:
+    if bound.role not in (Role.QUASI, Role.CONFIDENTIAL, Role.OTHER):
         yield Problem(f"{where}: the role is {bound.role}", "leave perturb out: it is for columns that are released")
         return
     if bound.role is Role.QUASI and bound.average in ("generalize", "suppress"):
