@@ -215,6 +215,14 @@ def test_what_is_refused(name: str) -> None:
     assert "hiv" not in str(error.value)
 
 
+def test_a_person_has_one_value_of_an_attribute() -> None:
+    asked = policy({}, privacy={"k": 3, "unit": "pid"})
+    asked["columns"] |= {"pid": {"role": "identifier"}, "age": {"role": "quasi", "perturb": {"noise": 0.1}}}
+    asked["method"]["people"] = "together"
+    with pytest.raises(kinfold.PolicyError, match="rows alike"):
+        kinfold.anonymize(table().assign(pid=lambda t: t.index // 2), asked)
+
+
 def test_rules_that_repair_and_values_that_cannot_be_perturbed_are_refused() -> None:
     rules = [{"check": "wage >= tax", "repair": True}]
     with pytest.raises(kinfold.PolicyError, match="which is perturbed"):

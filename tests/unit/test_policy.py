@@ -31,6 +31,7 @@ from kinfold.policy.model import (
     Rule,
     Source,
 )
+from kinfold.policy.perturbation import Perturbation
 from kinfold.policy.review import Proposal, Review, ReviewQuestion
 from kinfold.policy.schema import (
     build_policy,
@@ -273,7 +274,7 @@ FRAGMENT = {**SCHEMA, "required": []}  # what a page shows of a policy
 GOOD: dict[str, Any] = tomllib.loads((ROOT / "src/kinfold/demo/policy.toml").read_text("utf-8"))
 MODELS = {"source": Source, "engine": EngineSection, "privacy": Privacy, "method": Method, "columns": ColumnPolicy}
 MODELS |= {"hierarchy": HierarchySpec, "output": Output, "report": Report, "rules": Rule}
-MODELS |= {"review": Review, "question": ReviewQuestion, "proposal": Proposal}
+MODELS |= {"perturb": Perturbation, "review": Review, "question": ReviewQuestion, "proposal": Proposal}
 
 
 def holds(schema: Mapping[str, Any], policy: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ checked, with the perturbed values. These combinations are refused, because a pr
 
     a removed column, a weight      nothing of it is released, or it must stay what it counts
     generalized or suppressed       a generalized value must contain the original value
+    people together, if quasi       rows of a person have one value, but are perturbed one by one
     noise with l, p or alpha        noise makes equal values differ, so that every class would be diverse
     noise of text                   there is nothing to add it to
     a rule that repairs records     perturbed values may break it in records that no class average can repair
@@ -138,6 +139,9 @@ def _check_column(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
         treated = "generalized" if bound.average == "generalize" else "suppressed"
         what = f"{where}: the column is {treated}, and its values would not contain the original ones"
         yield Problem(what, "leave perturb out, or give the column an average such as mean, median or mode")
+    if bound.role is Role.QUASI and policy.method.people is not None:
+        what = f"{where}: rows are perturbed one by one, and method.people recodes a person's rows alike"
+        yield Problem(what, "leave out perturb, or method.people")
     numeric = bound.column.storage.kind.is_numeric or bool(bound.column.date_format)
     if how.kind == "rank swapping" and bound.kind is Kind.NOMINAL and not numeric:
         yield Problem(f"{where}: rank_swap is for columns with an order, but this one is nominal", "use pram")
