@@ -177,6 +177,9 @@ def render_page(template: str, **values: object) -> str:
     return html.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be encoded
 
 
+REMOVED = "removed"  # the treatment of a column that is not released; a reason may follow
+
+
 def _list_sections(facts: Facts) -> Iterator[dict[str, Any]]:
     """Yield the columns of each role: title, text, whether a chart shows original values, and a card per column."""
     number = count(1)
@@ -184,13 +187,25 @@ def _list_sections(facts: Facts) -> Iterator[dict[str, Any]]:
         columns = [
             column for column in facts.columns if role == (column.role if column.role in ROLE_TEXTS else "other")
         ]
+        removed = [c for c in columns if c.treatment.startswith(REMOVED) and c.original is None and c.released is None]
         cards = [
             {"facts": column, "charts": _draw_column(column, next(number)), "remarks": list(_list_remarks(column))}
             for column in columns
+            if column not in removed
         ]
-        if cards:
+        if columns:
             compares = any(column.original is not None for column in columns)
-            yield {"title": title, "text": text, "compares": compares, "cards": cards}
+            section = {"title": title, "text": text, "compares": compares, "cards": cards}
+            yield {**section, "removed": _group_removed(removed)}
+
+
+def _group_removed(columns: Sequence[ColumnFacts]) -> list[tuple[str, str]]:
+    """Return the reasons why columns were removed, each with the names of its columns."""
+    reasons: dict[str, list[str]] = {}
+    for column in columns:
+        reason = column.treatment.removeprefix(REMOVED).removeprefix(": ")
+        reasons.setdefault(reason, []).append(make_visible(column.name))
+    return [(reason, ", ".join(names)) for reason, names in reasons.items()]
 
 
 def _draw_column(column: ColumnFacts, number: int) -> list[Markup]:
