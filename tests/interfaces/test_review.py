@@ -12,6 +12,7 @@ import pytest
 import kinfold
 from command import run, text
 from kinfold.errors import PolicyError
+from kinfold.policy.model import Policy
 
 TABLE = "pid,age,sex,ill\n" + "".join(f"{i // 2},{20 + i // 2},{'fm'[i % 4 // 2]},{'abc'[i % 3]}\n" for i in range(48))
 POLICY = """
@@ -173,3 +174,15 @@ def test_columns_on_the_command_line_have_no_questions(desk: Path) -> None:
     options = ("--quasi", "age,sex", "--others", "drop", "-k", "3", "--out", desk / "out")
     run("anonymize", desk / "t.csv", *options).ok()
     assert "review" not in json.loads((desk / "out/internal/audit.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["2019", "3.50", "true", "[x]"])
+@pytest.mark.parametrize("proposed", ["the column", "none"])
+def test_the_name_of_a_unit_may_look_like_a_number(name: str, proposed: str) -> None:
+    values = tomllib.loads(POLICY.replace('"pid"', f'"{name}"').replace("\npid =", f'\n"{name}" ='))
+    values["review"].pop("proposal")
+    if proposed == "none":
+        values["review"]["unit"] |= {"proposed": "none"}
+        values["privacy"].pop("unit")
+    policy = Policy.of(values)
+    assert [policy.answer({"unit": each}).privacy.unit for each in (name, "none")] == [name, None]

@@ -17,6 +17,7 @@ from kinfold.policy.toml_values import KeyPath, format_toml_key, override_keys, 
 from kinfold.policy.validation import Section, suggest_name
 from kinfold.tables.schema import ROLE_SYNONYMS
 
+UNIT_KEY = "privacy.unit"
 NONE = "none"  # the answer that removes the key
 ACCEPTING_WORDS = ("yes", "proposed")
 
@@ -67,6 +68,12 @@ class ReviewQuestion(Section):
         if word == "no" and len(self.answers) == 2:
             return next(answer for answer in self.answers if answer != self.proposed)
         raise ValueError(f"'{given}' is not an answer; the answers are {', '.join(self.answers)}")
+
+    def read_answer(self, answer: str) -> Any:
+        """Return the value that an answer gives its keys; the name of a column may look like a number."""
+        if answer == NONE:
+            return None
+        return answer if self.keys == (UNIT_KEY,) else parse_value(answer)
 
 
 class Proposal(Section):
@@ -199,7 +206,7 @@ def complete_changes(review: Review, values: Mapping[str, Any], changes: Mapping
         if changes.get(place) in question.answers:
             more |= _list_changes(values, question, changes[place])
         elif all(path in changes for path in paths):
-            answer = _find_answer(question.answers, [changes[path] for path in paths])
+            answer = _find_answer(question, question.answers, [changes[path] for path in paths])
             more |= {place: answer} if answer else {place[:2]: None}
     return {**more, **changes}
 
@@ -218,18 +225,19 @@ def _list_changes(values: Mapping[str, Any], question: ReviewQuestion, answer: s
     """Return the keys that an answer sets: none if the proposal stands already."""
     if answer == question.proposed and _find_other_answer(values, question) is None:
         return {}
-    return {_find_path(values, key): _to_value(answer) for key in question.keys}
+    return {_find_path(values, key): question.read_answer(answer) for key in question.keys}
 
 
 def _find_other_answer(values: Mapping[str, Any], question: ReviewQuestion) -> str | None:
     """Return the answer, other than the proposal, whose value every key has; None if there is none."""
     current = [_get_value(values, _find_path(values, key)) for key in question.keys]
-    return _find_answer([each for each in question.answers if each != question.proposed], current)
+    return _find_answer(question, [each for each in question.answers if each != question.proposed], current)
 
 
-def _find_answer(answers: Sequence[str], values: Sequence[Any]) -> str | None:
+def _find_answer(question: ReviewQuestion, answers: Sequence[str], values: Sequence[Any]) -> str | None:
     texts = [_to_texts(value) for value in values]
-    return next((each for each in answers if all(_to_texts(_to_value(each)) == text for text in texts)), None)
+    read = {each: _to_texts(question.read_answer(each)) for each in answers}
+    return next((each for each in answers if all(read[each] == text for text in texts)), None)
 
 
 def _find_path(values: Mapping[str, Any], key: str) -> KeyPath:
@@ -239,10 +247,6 @@ def _find_path(values: Mapping[str, Any], key: str) -> KeyPath:
         return path
     names = {end: ".".join(path[1:end]) for end in range(2, len(path))}
     return next((("columns", name, *path[end:]) for end, name in names.items() if name in columns), path)
-
-
-def _to_value(answer: str) -> Any:
-    return None if answer == NONE else parse_value(answer)
 
 
 def _to_texts(value: Any) -> Any:
