@@ -266,6 +266,20 @@ def test_generalization_recodes_alike(spark: Any, method: str) -> None:
     assert one.frame.equals(other.frame)
 
 
+def test_columns_are_perturbed_alike(spark: Any) -> None:
+    columns: dict[str, Any] = {
+        "age": {"role": "key"},
+        "pay": {"role": "confidential", "type": "continuous", "perturb": {"noise": 0.2}},
+        "disease": {"role": "confidential", "type": "nominal", "perturb": {"pram": 0.6}},
+        "born": {"role": "other", "perturb": {"rank_swap": 20}},
+    }
+    asked = {"privacy": {"k": 4}, "method": {"name": "mdav", "seed": 3}, "output": {"others": "drop"}}
+    columns["age"] |= {"missing": "separate"}
+    one, other = (released(people(200), {**asked, "columns": columns}, name=name) for name in ("duckdb", "spark"))
+    assert_same(one, other)
+    assert one.frame.equals(other.frame)
+
+
 @pytest.mark.parametrize("method", ["lattice", "mdav"])
 def test_exact_values_are_generalized_alike(spark: Any, method: str) -> None:
     fine = [Decimal("19.99999999999999999999"), Decimal("19.99999999999999999998"), Decimal(20), Decimal("20.5")]

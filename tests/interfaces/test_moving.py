@@ -89,8 +89,41 @@ def test_a_script_of_sdcmicro_says_k_and_its_key_variables(tmp_path: Path) -> No
     assert columns["income"]["type"] == "continuous"
     assert columns["disease"] == {"role": "confidential", "l": 2}
     assert columns["marital_status"]["role"] == "other"
-    assert "kinfold has no PRAM" in said
+    assert "pram is not called with it" in said
     assert "separately; kinfold protects all together" in said
+
+
+def test_the_treatments_of_a_script_become_keys_of_columns(tmp_path: Path) -> None:
+    calls = """
+sdc <- pram(sdc, variables = c("marital_status"), pd = 0.9)
+sdc <- pram(sdc, variables = "sex")
+sdc <- addNoise(sdc, noise = 20, method = "additive", variables = "charge")
+sdc <- rankSwap(sdc, variables = c("income"), P = 10)
+sdc <- topBotCoding(sdc, value = 85, replacement = 90, kind = "top", column = "age")
+sdc <- localSuppression(sdc, k = 3, importance = c(2, 1))
+sdc <- shuffle(sdc, form = a ~ b)
+sdc <- addNoise(sdc, noise = 20, method = "ROMM", variables = "charge")
+"""
+    said, policy = converted(tmp_path, "protect.R", SCRIPT + calls)
+    columns = policy["columns"]
+    assert columns["marital_status"] == {"role": "other", "perturb": {"pram": 0.9}}
+    assert columns["charge"] == {"role": "other", "perturb": {"noise": 0.2}}
+    assert columns["income"]["perturb"] == {"rank_swap": 10}
+    assert columns["age"]["top"] == 85
+    assert (columns["sex"]["weight"], columns["education"]["weight"]) == (1, 2)
+    assert "perturb" not in columns["sex"]
+    for note in (
+        "'sex': PRAM of a key variable",
+        "addNoise by 'ROMM'",
+        "shuffle has no counterpart",
+        "not the replace",
+    ):
+        assert note in said
+    options = ("--policy", tmp_path / "study/policy.toml", "--others", "drop", "--out", tmp_path / "out")
+    for key in ("age", "income"):
+        options = (*options, "--set", f"columns.{key}.missing=separate")
+    run("anonymize", table(tmp_path), *options).ok()
+    assert run("verify", tmp_path / "out/public").code == 0
 
 
 @pytest.mark.parametrize(

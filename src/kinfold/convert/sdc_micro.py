@@ -9,7 +9,8 @@ A script names them in a call, directly or through variables that are assigned b
 
     createSdcObj(dat, keyVars = c("urbrur", "roof"), numVars = "income", weightVar = "w", hhId = "hh")
 
-k is that of `kAnon`, `localSuppression` and `microaggregation` (`aggr`). Objects saved by R (`.rds`, `.RData`) are not
+k is that of `kAnon`, `localSuppression` and `microaggregation` (`aggr`). Further calls of a script are converted by
+`sdc_calls`. Objects saved by R (`.rds`, `.RData`) are not
 read.
 """
 
@@ -21,6 +22,7 @@ from html import unescape
 from typing import Any
 
 from kinfold.convert.conversion import MIN_K, TableDescription
+from kinfold.convert.sdc_calls import convert_calls
 from kinfold.errors import DataError
 from kinfold.tables.schema import Kind, Role
 
@@ -45,7 +47,6 @@ ARGUMENT_KEYS: Mapping[str, Mapping[str, Any]] = {  # by argument; the first one
 }
 ARGUMENT_NOTES = {
     "hhId": "{}: a household; with privacy.unit = {} k counts households, not rows",
-    "pramVars": "{}: kinfold has no PRAM; the role is other, released as it is: choose another",
     "strataVar": "{}: kinfold has no strata; the role is other, released as it is: choose another",
     "ghostVars": "{}: kinfold has no ghost variables; give each a role",
 }
@@ -73,11 +74,19 @@ def read_sdc_micro(text: str, where: str) -> TableDescription:
     for argument, keys in ARGUMENT_KEYS.items():
         for name in chosen.get(argument, ()):
             columns.setdefault(name, {key: str(value) if key != "l" else value for key, value in keys.items()})
+    sizes = [int(size) for size in K_CALL.findall(plain)]
+    notes = list(_list_notes(chosen))
+    code = re.sub(r"#[^\n]*", "", plain)
+    notes += convert_calls(code, columns, chosen)
+    notes += [
+        f"'{name}': a PRAM variable without perturb, because pram is not called with it; it is released as it is"
+        for name in chosen.get("pramVars", ())
+        if columns[name]["role"] == Role.OTHER and "perturb" not in columns[name]
+    ]
     comments = {
         name: f"sdcMicro: {argument}" for argument in reversed([*ARGUMENT_KEYS]) for name in chosen.get(argument, ())
     }
-    sizes = [int(size) for size in K_CALL.findall(plain)]
-    notes = list(_list_notes(chosen))
+    comments |= {name: "sdcMicro: treated, not in createSdcObj" for name in columns if name not in comments}
     if max(sizes, default=0) < MIN_K:
         sizes = [MIN_K]
         notes.insert(0, f"there is no k of kAnon, localSuppression or microaggregation: k = {MIN_K} is set")
