@@ -231,6 +231,12 @@ def test_rules_that_repair_and_values_that_cannot_be_perturbed_are_refused() -> 
         kinfold.anonymize(table().assign(tax=np.inf), policy({"tax": {"noise": 0.1}}))
     with pytest.raises(kinfold.DataError, match="more digits"):
         kinfold.anonymize(table().assign(tax=lambda t: t["tax"] + 2**60), policy({"tax": {"noise": 0.1}}))
+    small = table().assign(tax=lambda t: (t["tax"] % 128).astype("int8"))
+    with pytest.raises(kinfold.DataError, match="does not fit the type"):
+        kinfold.anonymize(small, policy({"tax": {"noise": 1.0}}))
+    asked = policy({"tax": {"noise": 1.0}})
+    asked["columns"]["tax"] |= {"top": 127, "bottom": 0}
+    assert kinfold.anonymize(small, asked).frame["tax"].dtype == "int8"
     many = table().assign(ill=[f"v{i}" for i in range(120)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kinfold.methods.perturbed_table.MAX_CATEGORIES", 100)

@@ -63,7 +63,11 @@ def perturb_table(engine: Engine, prepared: PreparedTable, bound: BoundPolicy) -
     new |= {column.name: perturbation.perturb(column, how) for column, how in requests if column.name not in new}
     treatments = {c.name: Replace(new[c.name].values) if c.name in new else Keep() for c in bound.columns}
     rows = np.arange(bound.rows, dtype=np.int32)
-    frame = engine.apply(prepared.frame, Recoding(rows, treatments), engine.schema(prepared.frame))
+    try:
+        frame = engine.apply(prepared.frame, Recoding(rows, treatments), engine.schema(prepared.frame))
+    except DataError:
+        what = f"a perturbed value of {', '.join(map(repr, new))} does not fit the type of its column"
+        raise DataError(what, fix="give the column a wider type, or set its top and bottom") from None
     limits = {name: limit for name, c in columns.items() if (limit := make_limits(c.request)) is not None}
     frame = engine.recode(frame, limits, engine.schema(frame)).frame if limits else frame
     notes = tuple(f"'{name}': {describe_recoding(column.request)}" for name, column in columns.items())
@@ -197,6 +201,9 @@ def _describe_noise(bound: BoundColumn, how: Perturbation, new: Floats, variance
 
 
 def _to_arrow(bound: BoundColumn, new: Floats) -> Any:
+    low, high = bound.request.bottom, bound.request.top  # the type of the column may hold no more
+    low, high = (low if isinstance(low, float) else -np.inf), (high if isinstance(high, float) else np.inf)
+    new = np.clip(new, low, high)
     attribute = encode_numbers(replace(bound, average="mean"), new)
     return numbers_to_arrow(attribute, round_to_decimals(attribute, new), exact=False)
 
