@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
+from typer import main, testing
 
 from kinfold.cli.app import app
+
+testing._get_command = cache(main.get_command)  # which reads the signatures of all commands, each time
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,8 @@ class Ran:
 
 def run(*args: object) -> Ran:
     """Run `kinfold` with these arguments; an exception that is no error of kinfold goes through."""
-    result = CliRunner().invoke(app, [str(arg) for arg in args], catch_exceptions=False, env={"KINFOLD_TRACEBACK": "1"})
+    given, environment = [str(arg) for arg in args], {"KINFOLD_TRACEBACK": "1"}
+    result = testing.CliRunner().invoke(app, given, catch_exceptions=False, env=environment)
     return Ran(result.exit_code, result.stdout, result.stderr)
 
 

@@ -272,6 +272,7 @@ def tallied(table: pa.Table, by: list[str]) -> Tally:
         return Tally({name: found.keys[name] for name in by}, found.sizes, found.spreads)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(tables(), st.lists(st.sampled_from([*KINDS]), max_size=3, unique=True))
 def test_counts_do_not_depend_on_how_they_are_asked_for(table: pa.Table, by: list[str]) -> None:

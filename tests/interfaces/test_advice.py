@@ -61,6 +61,7 @@ def test_the_most_expensive_column_and_what_its_removal_saves(tmp_path: Path) ->
     assert removed["overall"] == removed["others"] < result["others"] < result["overall"]
 
 
+@pytest.mark.slow
 def test_a_larger_k_and_a_smaller_t_cost_more(tmp_path: Path) -> None:
     result = run(*desk(tmp_path), "--set", "privacy.t=0.1", "--dry-run", "--json").ok().json
     by_k = {trial["change"]: trial["overall"] for trial in find(result, "k")}
@@ -71,6 +72,7 @@ def test_a_larger_k_and_a_smaller_t_cost_more(tmp_path: Path) -> None:
     assert strict > loose
 
 
+@pytest.mark.slow
 def test_the_advice_is_the_loss_of_the_release_where_the_sample_is_the_table(tmp_path: Path) -> None:
     command = desk(tmp_path)
     expected = run(*command, "--out", tmp_path / "release", "--json").ok().json["loss"]
@@ -89,6 +91,7 @@ def test_nothing_is_written_and_no_value_is_printed(tmp_path: Path) -> None:
     assert "job-" not in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "coarser"), [("auto", "job without its last character"), ("lattice", "age with round_to = 10")]
 )

@@ -305,6 +305,7 @@ def test_a_grid_that_cannot_be_is_an_error_before_anything_runs(
 METHODS = ("auto", "mdav", "v-mdav", "t-merge", "k-first", "t-first", "lattice")
 
 
+@pytest.mark.slow
 def test_a_method_loses_in_a_comparison_what_it_loses_alone(alone: None) -> None:
     from kinfold.demo import make_patients
 

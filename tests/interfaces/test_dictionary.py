@@ -84,6 +84,7 @@ def test_no_document_names_a_value_that_is_not_released(public: Path) -> None:
         assert not [word for word in ("Nowhere", "none", "p7", '"name": "name"') if word in text], name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", [{}, {"format": "parquet"}, {"spreadsheet_safe": True}])
 def test_the_documents_have_the_same_bytes_each_time_and_both_checkers_accept_them(
     output: dict[str, Any], tmp_path: Path

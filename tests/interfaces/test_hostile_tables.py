@@ -38,6 +38,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ENTRIES)
 def test_what_is_no_file_is_refused_by_every_command(release: Path, kind: str, tmp_path: Path) -> None:
     odd, table, policy = tmp_path / "odd.csv", release / "t.csv", release / "policy.toml"

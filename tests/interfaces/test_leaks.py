@@ -112,9 +112,9 @@ def found_in(folder: Path) -> dict[str, set[str]]:
 METHODS = ["mdav", "k-first", "mingen-cell", "lattice", "datafly", "mu-argus"]
 
 
-@pytest.fixture(scope="module", params=[(m, f) for m in METHODS for f in ("csv", "parquet")], ids="-".join)
+@pytest.fixture(scope="module", params=first((f"{m} {form}" for m in METHODS for form in ("csv", "parquet")), 2))
 def planted(request: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    method, form = request.param
+    method, form = request.param.split()
     out = tmp_path_factory.mktemp("planted") / "out"
     kinfold.anonymize(table(), policy(method, form, order=True)).save(out)
     assert found_in(out / "internal")  # they are somewhere
@@ -195,9 +195,9 @@ def test_an_index_that_the_policy_does_not_name_is_refused(index: pd.Index) -> N
         kinfold.anonymize(people(index), asked())
 
 
-@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
-def test_an_index_that_is_dropped_leaves_a_range(index: pd.Index) -> None:
-    result = kinfold.anonymize(people(index), asked("drop")).frame
+@pytest.mark.parametrize("name", first(INDEXES, 6))
+def test_an_index_that_is_dropped_leaves_a_range(name: str) -> None:
+    result = kinfold.anonymize(people(INDEXES[name]), asked("drop")).frame
     assert isinstance(result.index, pd.RangeIndex)
     assert result.index.equals(pd.RangeIndex(4))
     assert result.index.name is None
@@ -218,8 +218,9 @@ def test_an_index_that_is_released_is_the_index_of_its_rows_again(name: str) -> 
     assert kinfold.verify(release.frame, asked()).problems  # nothing is said about it
 
 
-@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
-def test_a_profile_lists_the_index(index: pd.Index) -> None:
+@pytest.mark.parametrize("name", first(INDEXES, 6))
+def test_a_profile_lists_the_index(name: str) -> None:
+    index = INDEXES[name]
     found = [column.name for column in kinfold.profile(people(index)).columns]
     assert len(found) == 2 + index.nlevels
     assert found[-2:] == ["age", "city"]

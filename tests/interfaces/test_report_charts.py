@@ -97,6 +97,7 @@ def drawings(draw: st.DrawFn) -> Chart:
     return chart_column(column(*sides))[0]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(drawings())
 def test_a_form_that_was_translated_before_draws_what_it_would_draw_alone(picture: Chart) -> None:

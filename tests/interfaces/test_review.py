@@ -113,6 +113,7 @@ def delete_the_questions(desk: Path) -> dict[str, Any]:
 WAYS = [answer_in_the_file, answer_with_options, answer_in_python, delete_the_questions]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", WAYS)
 def test_every_way_to_answer_gives_the_same_release(desk: Path, answer: Any) -> None:
     audit = answer(desk)

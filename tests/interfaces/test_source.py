@@ -112,6 +112,7 @@ def test_both_checkers_judge_it(desk: Path) -> None:
     run("measure", desk / "t.csv", public / "release.csv", "--policy", desk / "source.toml", "--json").ok()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -222,6 +223,7 @@ def test_ambiguous_dates_stop_a_run_with_both_readings(desk: Path) -> None:
     assert run("verify", desk / "d", "--twice").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form",
     ["%Y-%m-%dT%H:%M:%S.000Z", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT00:00:00.000", "%Y-%m-%d %H:%M:%S.%f", "%Y%m%d", "z"],

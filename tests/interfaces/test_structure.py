@@ -136,6 +136,7 @@ def test_a_rule_with_few_mistakes_is_found_with_its_support_and_one_with_many_is
         assert [round((1 - found[each].share) * found[each].rows) for each in checks] == [mistakes, mistakes]
 
 
+@pytest.mark.slow
 def test_the_command_and_the_internal_page_say_what_breaks_and_only_the_page_names_values(tmp_path: Path) -> None:
     stays().to_csv(tmp_path / "stays.csv", index=False)
     options = (

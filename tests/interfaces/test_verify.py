@@ -116,6 +116,7 @@ def test_python_verifies_a_folder_as_the_command_does(made: Path, public: Path) 
 # People
 
 
+@pytest.mark.slow
 def test_promises_about_people_are_not_checkable_without_their_column(made: Path, tmp_path: Path) -> None:
     policy = text(made, "unit.toml", POLICY.replace("k = 5", "k = 5\nunit = 'pid'"))
     out = tmp_path / "out"
@@ -352,6 +353,7 @@ def test_values_that_may_be_there_are_not_held_against_a_release(public: Path, s
     assert run("verify", public, "--set", said).code == 0
 
 
+@pytest.mark.slow
 def test_a_release_with_recoded_values_holds_by_its_own_policy(tmp_path: Path) -> None:
     table = text(tmp_path, "t.csv", TABLE)
     said = "[columns.age]\nrole = 'quasi'\ntop = 40\nbottom = 25\nround_to = 5\n[columns.wage]\nrole = 'confidential'\n"

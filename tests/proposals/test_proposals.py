@@ -113,6 +113,7 @@ def test_most_decisions_are_right() -> None:
     assert all(score.recall >= MIN_SHARE for score in scores.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_files(name: str) -> None:
     profile = kinfold.profile(found(name))

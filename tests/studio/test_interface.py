@@ -39,6 +39,7 @@ def test_the_page_comes_with_its_files_and_a_strict_policy(demo: Visitor) -> Non
         assert demo.ask("GET", path).status == 200
 
 
+@pytest.mark.slow
 def test_the_script_of_the_charts_is_the_one_of_the_reports(demo: Visitor) -> None:
     script = demo.ask("GET", "/vega.js")
     assert script.status == 200
@@ -248,6 +249,7 @@ def test_a_file_that_is_no_table_is_told(made: Studio) -> None:
     assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
 
 
+@pytest.mark.slow
 def test_a_file_that_could_not_be_opened_is_read_otherwise(made: Studio) -> None:
     visitor = Visitor.let_in(made)
     assert visitor.ask("POST", "/api/source/options", {"header": 0}).status == 409
@@ -332,6 +334,7 @@ def test_a_hierarchy_that_misses_values_is_refused_without_naming_them(demo: Vis
     assert demo.ask("PUT", "/api/hierarchy?column=nobody", {"spec": {"mask": 1}}).status == 404
 
 
+@pytest.mark.slow
 def test_codes_get_trees_of_their_own(made: Studio) -> None:
     visitor = Visitor.let_in(made)
     visitor.opened("diagnoses.csv", diagnoses())
@@ -494,6 +497,7 @@ def test_a_run_waits_for_the_answers(made: Studio) -> None:
     assert visitor.post("/api/runs", {})["id"]
 
 
+@pytest.mark.slow
 def test_the_keys_of_a_pattern_are_those_of_its_columns(made: Studio) -> None:
     visitor = Visitor.let_in(made)
     rows = "".join(f"{i % 5},{i % 7},{i % 3}\n" for i in range(70))
