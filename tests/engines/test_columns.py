@@ -29,6 +29,7 @@ from kinfold.tables.resources import Resources
 from kinfold.tables.schema import AS_TEXT, OrderedReading, OrderStats, Schema, ValueStats
 from kinfold.tables.source_form import SourceForm
 from kinfold.tables.tally import Tally
+from small_tables import SMALL
 
 TEXTS = {
     "whole": ["1", "2", "2", " 3 ", "-4"],
@@ -50,7 +51,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_together_they_answer_as_each_alone(path: Path) -> None:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(path)
         assert set(frame.types) == {"VARCHAR"}
         places = range(len(TEXTS))
@@ -63,10 +64,10 @@ def test_together_they_answer_as_each_alone(path: Path) -> None:
 
 
 def test_a_long_table_is_described_as_a_short_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         short = engine.schema(engine.read(path))
     monkeypatch.setattr(database, "MAX_SHORT_ROWS", 0)
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         assert engine.schema(engine.read(path)) == short
 
 
@@ -91,7 +92,7 @@ def test_dates_are_found_without_asking_for_formats_whose_marks_no_value_has(
         csv.writer(out).writerows([list(columns), *zip(*columns.values(), strict=True)])
 
     def described() -> Schema:
-        with DuckDB() as engine:
+        with DuckDB(SMALL) as engine:
             return engine.schema(engine.read(file, form=SourceForm(dates=declared)))
 
     found = described()
@@ -212,7 +213,7 @@ def table(folder: Path) -> Path:
 
 def test_pages_are_the_rows_in_their_order_cut_where_texts_are_long(tmp_path: Path) -> None:
     plain = [[cell[:200] or None for cell in row] for row in ROWS]
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(table(tmp_path), ("",))
         pages = [read_page(engine, frame, start, 64) for start in range(0, 560, 64)]
     assert [row for page in pages for row in page] == plain
@@ -220,7 +221,7 @@ def test_pages_are_the_rows_in_their_order_cut_where_texts_are_long(tmp_path: Pa
 
 def test_sizes_of_classes_are_counted_with_nulls_alike(tmp_path: Path) -> None:
     sizes = Counter(Counter((a, b) for a, b, _ in ROWS).values())
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(table(tmp_path), ("",))
         assert engine.count_classes(frame, ["a", "b"]) == sorted(sizes.items())
         assert engine.count_classes(frame, ["a"]) == sorted(Counter(Counter(a for a, _, _ in ROWS).values()).items())
@@ -292,7 +293,7 @@ def test_counts_do_not_depend_on_how_they_are_asked_for(table: pa.Table, by: lis
 
 
 def test_the_rows_of_a_table_are_told_when_it_is_made() -> None:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         db = engine._db
         table, other = db.table("SELECT * FROM range(7)"), db.table("SELECT * FROM range(5)")
         db.append(table, other)

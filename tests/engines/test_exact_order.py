@@ -22,12 +22,13 @@ from command import run, text
 from kinfold.errors import DataError, KinfoldError, PolicyError
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.schema import OrderedReading
+from small_tables import SMALL
 
 ACCOUNT = 123456789012345678
 
 
 def places(source: Path | pa.Table, reading: OrderedReading) -> list[int | None]:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         found = engine.collect(engine.read(source), {"v": reading}).column(0).to_pylist()
     least = min((place for place in found if place is not None), default=0)
     return [None if place is None else place - least for place in found]

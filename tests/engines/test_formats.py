@@ -30,6 +30,7 @@ from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
 from kinfold.tables.resources import ReadingLimits, limit_reading
 from kinfold.tables.source_form import SourceForm
+from small_tables import SMALL
 
 Rows = list[dict[str, Any]]
 POLICY = {
@@ -181,7 +182,7 @@ def test_the_bytes_hashed_are_those_on_disk(rows: Rows, tmp_path: Path, name: st
     import hashlib
 
     WRITERS[name](rows, tmp_path / name)
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(tmp_path / name)
         assert frame.checksum == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
         assert not list(Path(engine._db.folder).glob("source*")), "a copy stayed"
@@ -196,7 +197,7 @@ def test_a_packed_file_that_is_broken_is_refused(
 ) -> None:
     WRITERS[name](rows, tmp_path / name)
     (tmp_path / name).write_bytes(harm((tmp_path / name).read_bytes()))
-    with DuckDB() as engine, pytest.raises(DataError, match="damaged or incomplete"):
+    with DuckDB(SMALL) as engine, pytest.raises(DataError, match="damaged or incomplete"):
         engine.read(tmp_path / name)
 
 
@@ -215,7 +216,7 @@ def saved(tmp_path: Path, *sheets: tuple[str, list[list[Any]]]) -> Path:
 
 
 def table(path: Path, **source: Any) -> dict[str, list[Any]]:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         policy = Policy.parse({"privacy": {"k": 2}, "source": source})
         return dict(collect_rows(engine, engine.read(path, ("",), policy.source.form)).to_pydict())
 
@@ -352,7 +353,7 @@ def test_a_workbook_that_expands_like_no_table_is_refused(
 @pytest.mark.parametrize("name", [name for name in WRITERS if name.startswith("t.csv.")])
 def test_a_packed_file_expands_within_bounds_and_columns_are_counted(rows: Rows, tmp_path: Path, name: str) -> None:
     WRITERS[name](rows, tmp_path / name)
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         with limit_reading(ReadingLimits(expanded=50)), pytest.raises(DataError, match="expands to more than"):
             engine.read(tmp_path / name)
         assert not list(Path(engine._db.folder).glob("source*")), "a copy stayed"
@@ -419,7 +420,7 @@ def sav(tmp_path: Path, **options: Any) -> Path:
 
 def test_labels_are_categories_in_the_order_of_their_codes(tmp_path: Path) -> None:
     path = sav(tmp_path, missing_ranges={"sex": [9.0]}, variable_measure={"edu": "ordinal", "sex": "nominal"})
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(path)
         schema = engine.schema(frame)
         assert collect_rows(engine, frame).to_pydict() == {
@@ -435,7 +436,7 @@ def test_labels_are_categories_in_the_order_of_their_codes(tmp_path: Path) -> No
 @pytest.mark.parametrize("ending", [".sav", ".dta", ".por", ".sas7bdat", ".xpt"])
 def test_a_broken_file_of_a_statistical_package_is_refused(tmp_path: Path, ending: str) -> None:
     (tmp_path / f"t{ending}").write_bytes(b"SECRET" * 200)
-    with DuckDB() as engine, pytest.raises(DataError, match="cannot be read") as caught:
+    with DuckDB(SMALL) as engine, pytest.raises(DataError, match="cannot be read") as caught:
         engine.read(tmp_path / f"t{ending}")
     assert "SECRET" not in str(caught.value)
 
@@ -583,7 +584,7 @@ def compare_read(path: Path, expected: Any) -> None:
 )
 def test_an_unknown_format_says_which_are_known(tmp_path: Path, name: str, remedy: str) -> None:
     (tmp_path / name).write_bytes(b"a,b\n1,2\n")
-    with DuckDB() as engine, pytest.raises(DataError, match="unknown file ending") as caught:
+    with DuckDB(SMALL) as engine, pytest.raises(DataError, match="unknown file ending") as caught:
         engine.read(tmp_path / name)
     assert remedy in str(caught.value)
     assert all(ending in str(caught.value) for ending in (".csv", ".parquet", ".json", ".xlsx", ".dta", ".sav", ".gz"))
@@ -594,13 +595,13 @@ def test_without_the_extra_the_command_to_install_it_is_told(
 ) -> None:
     WRITERS["t.sav"](rows, tmp_path / "t.sav")
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
-    with DuckDB() as engine, pytest.raises(PolicyError, match=r"pip install '\.\[stats\]' in a checkout"):
+    with DuckDB(SMALL) as engine, pytest.raises(PolicyError, match=r"pip install '\.\[stats\]' in a checkout"):
         engine.read(tmp_path / "t.sav")
 
 
 def test_texts_among_numbers_in_json_are_read_as_written(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text('{"a": 1, "b": "7"}\n{"a": "NA", "b": "8"}\n{"a": 2.5, "b": "9"}\n')
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         schema = engine.schema(engine.read(tmp_path / "t.jsonl", form=SourceForm(na=("NA",))))
     assert (str(schema["a"].storage), schema["a"].nulls) == ("number", 1)
     assert str(schema["b"].storage) == "text"  # JSON knows types: these are texts

@@ -17,6 +17,7 @@ from kinfold.errors import DataError, PolicyError
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
 from kinfold.tables.readers import files as source
+from small_tables import SMALL
 
 NAMES = ["table[1]", "t*", "t?", "t[!a]", "[a-z]", "**", "age=1", "a b", "it's", 'a"b', "{a,b}", "back\\slash[1]", "~"]
 NAMES += ["%41", "ü"]
@@ -43,7 +44,7 @@ def test_a_file_is_read_by_its_name(tmp_path: Path, name: str, ending: str) -> N
     for decoy in DECOYS:
         write(tmp_path / f"{decoy}{ending}", [9, 9, 9])
     path = write(tmp_path / f"{name}{ending}", [1, 2])
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(path)
         assert collect_rows(engine, frame).column("age").cast(pa.int64()).to_pylist() == [1, 2]
         assert frame.checksum == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -53,7 +54,7 @@ def test_a_file_is_read_by_its_name(tmp_path: Path, name: str, ending: str) -> N
 @pytest.mark.parametrize("folder", ["age=1", "year=2020/wage=5", "*", "a[b]c", "http:", "s3:"])
 def test_folders_are_folders(tmp_path: Path, folder: str, ending: str) -> None:
     path = write(tmp_path / folder / f"t{ending}", [1, 2])
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(path)
         assert frame.names == ("age", "wage")
         assert collect_rows(engine, frame).column("age").cast(pa.int64()).to_pylist() == [1, 2]
@@ -83,7 +84,7 @@ def test_an_address_is_no_path(address: str) -> None:
 def test_no_extension_is_loaded_and_nothing_can_be_switched_on() -> None:
     import duckdb
 
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         for query in ("SELECT * FROM 'http://127.0.0.1:9/t.csv'", "SET autoload_known_extensions = true"):
             with pytest.raises(duckdb.Error):
                 engine._db.execute(query)
@@ -93,7 +94,7 @@ def test_what_is_no_ordinary_file_is_refused(tmp_path: Path) -> None:
     import os
 
     os.mkfifo(tmp_path / "pipe.csv")
-    with DuckDB() as engine, pytest.raises(DataError, match="not a regular file"):
+    with DuckDB(SMALL) as engine, pytest.raises(DataError, match="not a regular file"):
         engine.read(tmp_path / "pipe.csv")
 
 
@@ -106,7 +107,7 @@ def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path: Path, monke
         return plain(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr("kinfold.tables.readers.reading.make_plain_path", changed)
-    with DuckDB() as engine, pytest.raises(DataError, match="changed while it was read"):
+    with DuckDB(SMALL) as engine, pytest.raises(DataError, match="changed while it was read"):
         engine.read(path)
 
 
@@ -114,7 +115,7 @@ def test_a_temporary_folder_that_is_a_pattern_is_named(tmp_path: Path, monkeypat
     (tmp_path / "t[m]p").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t[m]p"))
     path = write(tmp_path / "a[1].csv", [1, 2])
-    with DuckDB() as engine, pytest.raises(PolicyError, match="the name of the temporary folder"):
+    with DuckDB(SMALL) as engine, pytest.raises(PolicyError, match="the name of the temporary folder"):
         engine.read(path)
 
 

@@ -18,15 +18,16 @@ from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
 from kinfold.tables.schema import AS_TEXT, Column, Kind, Storage
 from kinfold.tables.source_form import ColumnForm, SourceForm
+from small_tables import SMALL
 
 
 def rows(path: Path) -> list[tuple[Any, ...]]:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         return [tuple(row.values()) for row in collect_rows(engine, engine.read(path)).to_pylist()]
 
 
 def columns(source: Path | pa.Table) -> dict[str, Column]:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         return {column.name: column for column in engine.schema(engine.read(source))}
 
 
@@ -227,7 +228,7 @@ STRANGE = (
 
 def test_strange_names_are_only_names(tmp_path: Path) -> None:
     table = pa.table({name: [str(i), None, "x"] for i, name in enumerate(STRANGE)})
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(table)
         assert engine.schema(frame).names == STRANGE
         assert collect_rows(engine, frame).equals(table)
@@ -268,7 +269,7 @@ def test_a_file_that_is_read_again_in_another_form_is_as_if_it_were_read_once(tm
         schema = engine.schema(frame)
         return schema, engine.profile(frame, list(schema)), frame.notes, collect_rows(engine, frame).to_pylist()
 
-    with DuckDB() as once, DuckDB() as again:
+    with DuckDB(SMALL) as once, DuckDB() as again:
         first = again.read(path)
         again.profile(first, list(again.schema(first)))
         before = collect_rows(again, first).to_pylist()

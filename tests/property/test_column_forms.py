@@ -26,6 +26,7 @@ from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
 from ledger import cases
 from reference import plain_reading
+from small_tables import SMALL
 
 MARKS = [(".", ""), (",", ""), (",", "."), (".", ","), (".", " "), (",", "'")]
 UNITS = ["$", "EUR", "€", "kg", "mm Hg"]
@@ -80,7 +81,7 @@ def save_parquet(columns: dict[str, list[str]], path: Path) -> Path:
 
 
 def read(source: Any, policy: dict[str, Any]) -> dict[str, list[Any]]:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(source, ("",), Policy.parse({"privacy": {"k": 2}, **policy}).form)
         return dict(collect_rows(engine, frame).to_pydict())
 

@@ -21,6 +21,7 @@ from kinfold.policy.rules import RuleError, parse_rule
 from kinfold.tables.duckdb.engine import DuckDB
 from ledger import tally_up
 from reference.edit_rules import ORDER, Drawn, rows, rules
+from small_tables import SMALL
 
 FULL: dict[str, Any] = {"a": 1, "b": 2, "the c": 0.5, "d": date(2024, 2, 29), "e": date(2024, 3, 1), "level": "mid"}
 TYPES = {"a": pa.int64(), "b": pa.int64(), "the c": pa.float64(), "d": pa.date32(), "e": pa.date32()}
@@ -35,7 +36,7 @@ def test_rules_are_judged_like_their_twins(rule: Drawn, drawn: list[dict[str, An
     columns["level"] |= {"type": "ordinal", "order": list(ORDER)}
     columns["one"] = {"role": "quasi", "type": "nominal"}
     policy = Policy.parse({"privacy": {"k": 2}, "columns": columns, "rules": [{"check": rule.text}]})
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(table.append_column("one", pa.array(["1"] * len(held))))
         try:
             bound = bind(policy, engine.schema(frame))

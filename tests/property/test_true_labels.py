@@ -27,6 +27,7 @@ from kinfold.policy.encoding import NumericAttribute, encode, get_leaves
 from kinfold.policy.model import ColumnPolicy
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.schema import Kind
+from small_tables import SMALL
 
 NUMBER = r"-?[0-9.]+(?:e[+-]?[0-9]+)?"
 MOMENT = re.compile(
@@ -133,7 +134,7 @@ def ticks(moment: datetime) -> int:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[DuckDB]:
-    with DuckDB() as found:
+    with DuckDB(SMALL) as found:
         yield found
 
 

@@ -23,6 +23,7 @@ from kinfold.policy.registry import list_methods
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.recoding import ValueLimits, ValueMap
 from reference.value_recoding import limited, mapped
+from small_tables import SMALL
 
 numbers = st.one_of(
     st.integers(-50, 150), st.floats(-50, 150, allow_nan=False).map(lambda x: round(x, 2)), st.none()
@@ -42,7 +43,7 @@ def test_numbers_are_limited_and_rounded_like_the_twin(
     values: list[float | None], bottom: float | None, top: float | None, step: float | None, typed: bool
 ) -> None:
     column = pa.array(values, pa.float64()) if typed else pa.array([None if v is None else f"{v:.2f}" for v in values])
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(pa.table({"x": column, "row": range(len(values))}))
         if not typed:  # as from a CSV file
             frame = type(frame)(frame.table, frame.names, frame.types, typed=False)
@@ -61,7 +62,7 @@ def test_numbers_are_limited_and_rounded_like_the_twin(
     st.dictionaries(st.sampled_from(["a", "b", "'; --", "x"]), st.sampled_from(["a", "c", "o'clock", ""]), min_size=1),
 )
 def test_names_are_mapped_like_the_twin(values: list[str | None], names: dict[str, str]) -> None:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(pa.table({"x": pa.array(values, pa.string()), "row": range(len(values))}))
         found = engine.recode(frame, {"x": ValueMap(names)}, engine.schema(frame))
         assert engine.collect(found.frame, {"x": None}).column(0).to_pylist() == [mapped(v, names) for v in values]
@@ -70,7 +71,7 @@ def test_names_are_mapped_like_the_twin(values: list[str | None], names: dict[st
 
 
 def test_codes_are_the_same_number_however_they_are_written() -> None:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         for column in (pa.array([3.0, 1.0]), pa.array([3, 1], pa.int8())):
             frame = engine.read(pa.table({"x": column}))
             found = engine.recode(frame, {"x": ValueMap({"3": "2"})}, engine.schema(frame))
@@ -239,7 +240,7 @@ def test_long_whole_numbers_are_limited_and_rounded_exactly(
     values: list[int], top: float | None, step: float | None, typed: bool
 ) -> None:
     column = pa.array(values) if typed else pa.array(list(map(str, values)))
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(pa.table({"x": column}))
         frame = frame if typed else replace(frame, typed=False)
         found = engine.recode(frame, {"x": ValueLimits(None, top, step)}, engine.schema(frame))
@@ -256,7 +257,7 @@ def test_limits_are_those_of_the_exact_values(typed: bool) -> None:
     close = ["19.99999999999999999999", "20.00000000000000000001", "20.00000000000000000000", "1.00000000000000000000"]
     column = pa.array([Decimal(text) for text in close], pa.decimal128(38, 20)) if typed else pa.array(close)
     moments = pa.array([1577836800000000001, 1577836800000000000, 1577836799999999999, 0], pa.timestamp("ns"))
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(pa.table({"x": column, "at": moments}))
         frame = frame if typed else replace(frame, typed=False)
         schema = engine.schema(frame)
@@ -270,7 +271,7 @@ def test_limits_are_those_of_the_exact_values(typed: bool) -> None:
 
 
 def test_a_fraction_in_a_map_is_no_whole_number() -> None:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(pa.table({"x": [3, 4, 2**53 + 1]}))
         how = {"x": ValueMap({"3.5": "9", str(2**53): "9"})}
         assert engine.recode(frame, how, engine.schema(frame)).changed["x"] == 0

@@ -22,13 +22,14 @@ from kinfold.policy.encoding import Attribute, CategoricalAttribute, NumericAttr
 from kinfold.policy.model import ColumnPolicy, Output
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.points import OrdinalScale
+from small_tables import SMALL
 
 ONE = np.zeros
 
 
 def attribute(values: Any, **asked: Any) -> Attribute:
     """Encode one column the way the flow does."""
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(pa.table({"x": values}))
         column = engine.schema(frame)["x"]
         policy = ColumnPolicy.model_validate({"role": "key", **asked})

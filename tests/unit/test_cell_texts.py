@@ -24,6 +24,7 @@ from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
 from kinfold.tables.source_form import SourceForm
 from kinfold.tables.text_values import count_look_alikes, fold_text, is_formula, quote_columns, quote_formula
+from small_tables import SMALL
 
 TEXTS = st.text(st.sampled_from("'=+-@ \t\ra1.,e%\uff1d\uff0b\u00a0\n"), max_size=6)
 FORMULAS = ["=1+1", "+A1", "-A1", "@SUM(A1)", " =1", "\t=1", "\r=1", "=cmd|' /C calc'!A0", "\uff1d1+1", "-5-3", "- 5"]
@@ -50,7 +51,7 @@ def test_files_and_frames_are_quoted_as_python_quotes(cells: list[str]) -> None:
     rows = pa.table({"a": cells, "n": [-1] * len(cells)})
     quoted = [quote_formula(cell) for cell in cells]
     assert quote_columns(rows).column("a").to_pylist() == quoted
-    with DuckDB() as engine, TemporaryDirectory() as folder:
+    with DuckDB(SMALL) as engine, TemporaryDirectory() as folder:
         frame, file = engine.read(rows), Path(folder) / "t.parquet"
         engine.write(frame, file, engine.schema(frame), ordered=False, quoted=True)
         written, back = engine.read(file), engine.read(file, form=SourceForm(quoted=True))
@@ -98,7 +99,7 @@ def test_a_safe_release_has_no_formula_and_verifies(held: str, method: str, form
     release = kinfold.anonymize(pa.table(people()), policy)
     release.save(tmp_path / "out")
     file = tmp_path / "out" / "public" / f"release.{form}"
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         rows = collect_rows(engine, engine.read(file))
     cells = [cell for name in rows.column_names for cell in rows.column(name).to_pylist() if isinstance(cell, str)]
     assert any(cell.startswith("'") for cell in cells)

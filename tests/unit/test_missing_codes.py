@@ -18,6 +18,7 @@ from kinfold.profiling.missing_codes import find_missing_codes
 from kinfold.profiling.starter_policy import write_starter_policy
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.schema import Column, Storage, ValueStats
+from small_tables import SMALL
 
 ROWS = 800
 
@@ -238,7 +239,7 @@ def test_value_labels_of_a_file_are_kept_and_name_the_codes(tmp_path: Path, endi
     table = pl.DataFrame({"hours": plant([0, 1, 2, 3, 4, 5, 6, 7] * 20, 9), "sex": [1, 2] * 80}).to_pandas()
     labels = {"hours": {9: "Refused"}, "sex": {1: "male", 2: "female"}}
     getattr(pyreadstat, f"write_{ending}")(table, str(tmp_path / f"t.{ending}"), variable_value_labels=labels)
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         schema = engine.schema(engine.read(tmp_path / f"t.{ending}"))
     assert [column.labels for column in schema] == [{"9": "Refused"}, {"1": "male", "2": "female"}]
     profile = kinfold.profile(tmp_path / f"t.{ending}")

@@ -15,6 +15,7 @@ from kinfold.models.verdict import Verdict
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.tally import Spread, Tally
 from kinfold.verification import judge, verify
+from small_tables import SMALL
 
 D, E = (ConfidentialColumn(name, "nominal", "equal") for name in "de")
 
@@ -22,7 +23,7 @@ D, E = (ConfidentialColumn(name, "nominal", "equal") for name in "de")
 def found(
     table: dict[str, Any], *models: Model, columns: tuple[ConfidentialColumn, ...] = (D,), **terms: Any
 ) -> Verdict:
-    with DuckDB() as engine:
+    with DuckDB(SMALL) as engine:
         frame = engine.read(pa.table(table))
         return verify(engine, frame, Terms(("q",), columns, (), (), models, **terms))
 
