@@ -9,6 +9,8 @@ exact arithmetic:
     l, p    the smallest number of distinct values of a confidential column in a class
     t       the largest earth mover's distance between a confidential column in a class and in the whole table
     alpha   the largest share of one value of a confidential column in a class
+    beta    the largest (q - p)/p of a value with the share p in the table and q in a class
+    delta   the largest |log2(q/p)| of these shares, infinite (null) if a class lacks a value
 
 If the table has surrogates of people, every promise is checked again with each person counted once in a class, and once
 for each value that they hold there.
@@ -39,6 +41,7 @@ from typing import Any
 Fields = list[str | None]  # the text of each field, None if it is empty
 ValueCounts = Mapping[Any, int]  # number of records by value
 Distance = Callable[[ValueCounts], Fraction]
+REQUIRED_KEYS = ("k", "t", "alpha", "p", "l", "beta", "delta")  # of a promise: the first one that it has
 NUMBER_PATTERN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 CODE_PATTERN = re.compile(r"[+-]?0[0-9].*")  # leading zero: a code such as a zip code, not a number
 MOMENT_PATTERN = re.compile(
@@ -162,20 +165,57 @@ def check_promise(promise: Mapping[str, Any], sizes: list[int], spreads: Any, di
     """Return a promise with the required value, the value found, and whether it holds."""
     parameters = promise["parameters"]
     kind, name = parameters.get("kind", promise["model"]), parameters.get("column")
-    required = next(parameters[key] for key in ("k", "t", "alpha", "p", "l") if key in parameters)
-    if kind == "KAnonymity":
-        value: float = min(sizes, default=0)
-    elif kind in ("TCloseness", "AlphaK"):
-        value = float(max(distances[name] if kind == "TCloseness" else map(max_share, spreads[name]), default=0))
+    required = next(parameters[key] for key in REQUIRED_KEYS if key in parameters)
+    held: list[ValueCounts] = spreads.get(name, [])
+    if kind in ("TCloseness", "AlphaK"):
+        value: float | None = float(max(distances[name] if kind == "TCloseness" else map(max_share, held), default=0))
+        holds = value is not None and value <= required
+    elif kind in ("basic", "enhanced", "DeltaDisclosure"):
+        value, holds = compare_shares(held, required, kind)
     elif kind == "entropy":
-        value = min(map(effective_values, spreads[name]), default=0.0)
-    elif kind == "recursive":
-        value = min((recursive_level(held, Fraction(repr(parameters["c"]))) for held in spreads[name]), default=0)
-    else:  # distinct diversity, p-sensitivity
-        value = min(map(len, spreads[name]), default=0)
-    holds = value <= required if kind in ("TCloseness", "AlphaK") else value >= required
-    holds = all(meets_entropy(held, required) for held in spreads[name]) if kind == "entropy" else holds
+        value, holds = (
+            min(map(effective_values, held), default=0.0),
+            all(meets_entropy(each, required) for each in held),
+        )
+    else:
+        value = find_least_count(kind, parameters, sizes, held)
+        holds = value >= required
     return {"promise": promise["promise"], "asked": required, "found": value, "holds": holds}
+
+
+def find_least_count(kind: str, parameters: Mapping[str, Any], sizes: list[int], held: list[ValueCounts]) -> int:
+    """Return the smallest class, recursive l, or number of distinct values."""
+    if kind == "KAnonymity":
+        return min(sizes, default=0)
+    if kind == "recursive":
+        return min((recursive_level(each, Fraction(repr(parameters["c"]))) for each in held), default=0)
+    return min(map(len, held), default=0)
+
+
+def compare_shares(spreads: Sequence[ValueCounts], required: float, kind: str) -> tuple[float | None, bool]:
+    """Compare the shares q of classes with the shares p of the table; return the value found and whether it holds.
+
+    basic and enhanced: the largest (q - p)/p, at most `required`, and for enhanced at most -ln p too. Otherwise the
+    largest |log2(q/p)|, below `required`. None is infinite.
+    """
+    total = sum(map(Counter, spreads), Counter())
+    n, found, holds = sum(total.values()), 0.0, True
+    for held in spreads:
+        size = sum(held.values())
+        ratios = {value: Fraction(count * n, total[value] * size) for value, count in held.items()}
+        if kind == "DeltaDisclosure":
+            found = max(
+                found,
+                *(abs(math.log2(ratio)) for ratio in ratios.values()),
+                math.inf if len(held) < len(total) else 0.0,
+            )
+            continue
+        for value, ratio in ratios.items():
+            gain, surprise = float(ratio - 1), -math.log(total[value] / n)
+            holds = holds and gain <= (min(required, surprise) if kind == "enhanced" else required)
+            found = max(found, math.inf if kind == "enhanced" and gain > surprise else gain)
+    holds = holds and (kind != "DeltaDisclosure" or found < required)
+    return None if found == math.inf else found, holds
 
 
 def max_share(held: ValueCounts) -> Fraction:
@@ -386,12 +426,13 @@ def _figures_match(report: Mapping[str, Any], certificate: Mapping[str, Any]) ->
     people = (certificate["release"].get("people") or {}).get("promises", ()) if report["people"] else ()
     stated = _list_figures(certificate, certificate["release"], people)
     pairs = zip_longest(stated, _list_figures(report, report, report["people"]), fillvalue=math.inf)
-    return all(abs(one - other) <= 1e-9 * max(abs(other), 1) for one, other in pairs)
+    return all(one == other or abs(one - other) <= 1e-9 * max(abs(other), 1) for one, other in pairs)
 
 
 def _list_figures(content: Mapping[str, Any], counts: Mapping[str, Any], people: Sequence[Any]) -> list[float]:
     k, l, t = (content["found"][key] for key in ("k", "l", "t"))
-    promised = (promise["found"] for promise in (*content["promises"], *people))
+    promises = (*content["promises"], *people)
+    promised = (math.inf if promise["found"] is None else promise["found"] for promise in promises)
     return [k, *l.values(), *t.values(), counts["records"], counts["classes"], *promised]
 
 

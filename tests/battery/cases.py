@@ -19,8 +19,8 @@ from kinfold.tables.schema import Kind
 
 ORDERED = ("whole", "decimal", "grade", "rank", "day")  # kinds of a confidential column with an order
 GENERALIZING = ("hierarchies", "suppression")  # what methods need whose values stay true
-LITTLE = {"t": 0.5, "l": 2, "entropy": 1.3, "c": 4.0, "p": 2, "alpha": 0.9}
-MUCH = {"t": 0.15, "l": 3, "entropy": 2.5, "c": 1.0, "p": 3, "alpha": 0.5}
+LITTLE = {"t": 0.5, "l": 2, "entropy": 1.3, "c": 4.0, "p": 2, "alpha": 0.9, "beta": 4.0, "delta": 3.0}
+MUCH = {"t": 0.15, "l": 3, "entropy": 2.5, "c": 1.0, "p": 3, "alpha": 0.5, "beta": 0.7, "delta": 1.0}
 
 
 @dataclass(frozen=True)
@@ -196,6 +196,10 @@ def _counted(draft: Draft) -> list[Promise]:
             found.append(Promise("p", name, asked["p"]))
         if "alpha" in asked:
             found.append(Promise("alpha", name, asked["alpha"]))
+        if "beta" in asked:
+            found.append(Promise("beta", name, asked["beta"], asked["beta_kind"]))
+        if "delta" in asked:
+            found.append(Promise("delta", name, asked["delta"]))
     return found
 
 
@@ -206,7 +210,9 @@ def _privacy(draft: Draft) -> dict[str, Any]:
     if kinds:  # a policy has one kind of l: of two, the first
         privacy |= {"l": levels["entropy"] if kinds[0] == "entropy" else levels["l"], "l_kind": kinds[0]}
         privacy |= {"c": levels["c"]} if kinds[0] == "recursive" else {}
-    privacy |= {key: levels[key] for key in ("p", "alpha") if key in models}
+    privacy |= {key: levels[key] for key in ("p", "alpha", "delta") if key in models}
+    kinds = sorted(model.removeprefix("beta ") for model in models if model.startswith("beta "))
+    privacy |= {"beta": levels["beta"], "beta_kind": kinds[0]} if kinds else {}
     privacy |= {"unit": "who"} if "unit" in models else {}
     return privacy | ({"joint": True} if "joint" in models else {})
 

@@ -26,6 +26,9 @@ MODELS = (
     "l recursive",
     "p",
     "alpha",
+    "beta basic",
+    "beta enhanced",
+    "delta",
     "joint",
     "unit",
 )

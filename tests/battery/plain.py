@@ -27,7 +27,7 @@ class Promise:
     model: str
     column: str
     asked: float
-    kind: str = ""  # the ground distance of t, the kind of l
+    kind: str = ""  # the ground distance of t, the kind of l or beta
     stored: str = ""
     c: float = 1.0
     order: Sequence[str] = ()
@@ -42,10 +42,19 @@ class Promise:
             return len(counts) >= self.asked
         if self.model == "alpha":
             return counts[0] / len(members) <= self.asked + NEAR
+        if self.model in ("beta", "delta"):
+            return self._alike(members, every)
         if self.kind == "entropy":
             shares = [count / len(members) for count in counts]
             return math.exp(-sum(share * math.log(share) for share in shares)) >= self.asked - NEAR
         return counts[0] < self.c * sum(counts[int(self.asked) - 1 :])
+
+    def _alike(self, members: Sequence[Any], every: Sequence[Any]) -> bool:
+        part, whole = shares(map(text, members)), shares(map(text, every))
+        if self.model == "delta":
+            return all(v in part and abs(math.log2(part[v] / whole[v])) < self.asked + NEAR for v in whole)
+        most = {v: min(self.asked, -math.log(whole[v])) if self.kind == "enhanced" else self.asked for v in part}
+        return all(part[v] / whole[v] - 1 <= most[v] + NEAR for v in part)
 
     def _distance(self, members: Sequence[Any], every: Sequence[Any]) -> Fraction:
         part, whole = shares(map(text, members)), shares(map(text, every))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinfold
-from kinfold.models import AlphaK, KAnonymity, LDiversity, PSensitive, TCloseness
+from kinfold.models import AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, TCloseness
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.policy.model import Privacy
 from kinfold.policy.registry import generalizes, get_needs
@@ -27,12 +27,15 @@ MODELS: dict[str, dict[str, Any]] = {
     "recursive": {"l": 2, "l_kind": "recursive", "c": 2.0},
     "p": {"p": 2},
     "alpha": {"alpha": 0.75},
+    "beta": {"beta": 1.5},
+    "enhanced": {"beta": 1.8, "beta_kind": "enhanced"},
+    "delta": {"delta": 2.5},
 }
 OPTIONS = {**MODELS, "unit": {"unit": "pid"}, "joint": {"joint": True}}
 KINDS = {"ill": "equal", "wage": "ordered"}
 PARTITIONERS = [name for name in methods() if not generalizes(name) and not get_needs(name)]
 GENERALIZERS = [name for name in methods() if generalizes(name)]
-PAIRS = [pair for pair in combinations(OPTIONS, 2) if not all("l" in OPTIONS[each] for each in pair)]
+PAIRS = [pair for pair in combinations(OPTIONS, 2) if not {*OPTIONS[pair[0]]} & {*OPTIONS[pair[1]]}]
 EVERY = [(name,) for name in OPTIONS] + PAIRS + [("unit", "joint", name) for name in MODELS]
 PEOPLE = {"unit", "joint"}
 
@@ -121,6 +124,8 @@ def test_people_are_judged_by_the_definition_whatever_they_hold(
             LDiversity(2, name, kind, 2.0),
             PSensitive(2, name),
             AlphaK(0.5, name),
+            BetaLikeness(0.5, name, "enhanced" if joint else "basic"),
+            DeltaDisclosure(1, name),
         ]
     terms = Terms(
         ("q",),
@@ -133,5 +138,6 @@ def test_people_are_judged_by_the_definition_whatever_they_hold(
     judged = judge_people(labels, Scopes(columns, encode_values(person)[1], known), terms)
     plain = [dict(zip(("q", "pid", "ill", "wage"), row, strict=True)) for row in rows]
     asked = {"t": 0.5, "l": 2, "l_kind": kind, "c": 2.0, "p": 2, "alpha": 0.5, "unit": "pid", "joint": joint}
+    asked |= {"beta": 0.5, "beta_kind": "enhanced" if joint else "basic", "delta": 1}
     expected = {place: value for place, value in promises.found(plain, ["q"], KINDS, asked).items() if place[2]}
     assert {_place(each): each.found for each in judged} == pytest.approx(expected)

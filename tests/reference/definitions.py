@@ -35,6 +35,18 @@ def alpha(held: Held) -> Fraction:
     return Fraction(max(held.values()), held.total())
 
 
+def gain(held: Held, whole: Held, *, enhanced: bool = False) -> float:
+    """The largest (q - p) / p of a value; infinite if one is above its -ln p and that counts."""
+    gains = {v: _share(held, v) / _share(whole, v) - 1 for v in held}
+    beyond = enhanced and any(gains[v] > -math.log(_share(whole, v)) for v in held)
+    return math.inf if beyond else float(max(gains.values()))
+
+
+def disclosure(held: Held, whole: Held) -> float:
+    """The largest |log2(q / p)| of a value of the table; infinite if the class lacks it."""
+    return max(abs(math.log2(_share(held, v) / _share(whole, v))) if held[v] else math.inf for v in whole if whole[v])
+
+
 def equal_emd(held: Held, whole: Held) -> Fraction:
     """Half the sum of the differences between the shares of each value."""
     return sum((abs(_share(held, v) - _share(whole, v)) for v in whole), Fraction(0)) / 2

@@ -76,3 +76,9 @@ def figures(held: list[Counter[Any]], kind: str, privacy: Mapping[str, Any]) -> 
         yield "p", min(map(len, held))
     if "alpha" in privacy:
         yield "alpha", definitions.farthest(held, definitions.alpha)
+    if "beta" in privacy:
+        enhanced = privacy.get("beta_kind") == "enhanced"
+        gain = max(definitions.gain(each, whole, enhanced=enhanced) for each in held)
+        yield "beta", max(gain, 0.0)
+    if "delta" in privacy:
+        yield "delta", max(definitions.disclosure(each, whole) for each in held)

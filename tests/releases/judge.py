@@ -111,12 +111,28 @@ def _diversity(rows: list[Row], name: str, said: Mapping[str, Any], asked: Mappi
     for held in classes.values():
         counts = sorted(held.values(), reverse=True)
         n = sum(counts)
+        yield from _likeness(held, sum(classes.values(), Counter()), name, asked)
         if math.exp(-sum(c / n * math.log(c / n) for c in counts)) < asked.get("entropy", {}).get(name, 1) - 1e-9:
             yield f"{name}: the entropy of a class is too low"
         if name in asked.get("recursive", {}):
             l, c = asked["recursive"][name]
             if not counts[0] < Fraction(repr(c)) * sum(counts[l - 1 :]):
                 yield f"{name}: a class is not recursively diverse"
+
+
+def _likeness(
+    held: Counter[Any], whole: Counter[Any], name: str, asked: Mapping[str, Any], who: str = ""
+) -> Iterator[str]:
+    """The share of each value in a class, beside its share in the table."""
+    p = {value: Fraction(count, whole.total()) for value, count in whole.items()}
+    for value, share in p.items():
+        quotient, most = Fraction(held[value], held.total()) / share, asked.get("beta", math.inf)
+        if asked.get("beta_kind") == "enhanced":
+            most = min(most, -math.log(share))
+        if quotient - 1 > most + 1e-9:
+            yield f"{who}{name}: a value gains {float(quotient - 1)}"
+        if "delta" in asked and not (quotient and abs(math.log2(quotient)) < asked["delta"] + 1e-9):
+            yield f"{who}{name}: a class has a value in another share, or lacks it"
 
 
 def _people(rows: list[Row], told: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[str]:
@@ -151,6 +167,8 @@ def _held(classes: list[Counter[Any]], name: str, asked: Mapping[str, Any]) -> I
         found = _figure(classes, model, name, asked)
         if found < limit - 1e-9 if model in ("distinct", "entropy", "recursive") else found > limit + 1e-9:
             yield f"people: {model} of {name} is {found}"
+    for each in classes:
+        yield from _likeness(each, sum(classes, Counter()), name, asked, "people: ")
 
 
 def _figure(classes: list[Counter[Any]], model: str, name: str, asked: Mapping[str, Any]) -> float:
@@ -158,6 +176,11 @@ def _figure(classes: list[Counter[Any]], model: str, name: str, asked: Mapping[s
     if "closeness" in model:
         whole = sum(classes, Counter())
         return float(max(_distance(held, whole, name, asked) for held in classes))
+    if "likeness" in model or "disclosure" in model:
+        whole = sum(classes, Counter())
+        pairs = [(held[v] * whole.total() / (whole[v] * held.total())) for held in classes for v in whole]
+        logs = [abs(math.log2(each)) if each else math.inf for each in pairs]
+        return max(*pairs, 1.0) - 1 if "likeness" in model else max(logs)
     if "limit" in model:
         return max(max(held.values()) / held.total() for held in classes)
     if "entropy" in model:

@@ -26,6 +26,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "recursive": {"l": 2, "l_kind": "recursive", "c": 2.0},
     "p": {"p": 2},
     "alpha": {"alpha": 0.7},
+    "beta": {"beta": 1.5},
+    "enhanced": {"beta": 1.5, "beta_kind": "enhanced"},
+    "delta": {"delta": 2.0},
 }
 EVERY = 6  # one request of so many is about people, with joint promises; each model in its turn
 ROW = "row number"  # released as it is, so that a judge can tell whose each row was
@@ -189,6 +192,10 @@ def _promises(drawn: Request) -> None:
         asked["p"] = 2
     if drawn.often(0.2):
         asked["alpha"] = drawn.one_of(0.75, 0.9)
+    if drawn.often(0.2):
+        asked |= {"beta": drawn.one_of(1.0, 3.0), "beta_kind": drawn.one_of("basic", "enhanced")}
+    if drawn.often(0.1):
+        asked["delta"] = drawn.one_of(2.0, 3.0)
     if not drawn.generalizing and len(confidential) > 1 and drawn.often(0.1):
         asked["joint"] = True
 

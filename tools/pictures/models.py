@@ -20,6 +20,8 @@ def pictures() -> Iterator[tuple[str, Sheet]]:
     yield "model-t", t_closeness()
     yield "model-p", p_sensitive()
     yield "model-alpha", alpha_k()
+    yield "model-beta", shares("Three values: a rare one triples its share", (0.6, 0.36, 0.04), (0.55, 0.33, 0.12), 1)
+    yield "model-delta", shares("Three values: a class lacks one of them", (0.5, 0.3, 0.2), (0.6, 0.4, 0.0), 0)
 
 
 def k_anonymity() -> Sheet:
@@ -103,4 +105,20 @@ def alpha_k() -> Sheet:
         sheet.words((x + share * 420 + 8, y + 27), f"{share:.0%} flu", bold=True)
     sheet.line(panel(0.5, 3), panel(0.5, -0.1), SOFT, 1.5, dashed=True)
     sheet.words((panel(0.5, 0)[0] + 6, 200), "alpha = 0.5", colour=SOFT)
+    return sheet
+
+
+def shares(title: str, table: Sequence[float], held: Sequence[float], below: int) -> Sheet:
+    """Shares of three values in the table and in a class, with the quotients; `below` is the limit on the gain."""
+    sheet = Sheet(640, 60 + 60 * len(table), title)
+    sheet.words((120, 22), "share in the table, and below it in the class", colour=SOFT)
+    for i, (p, q, name) in enumerate(zip(table, held, ("flu", "cold", "hiv"), strict=True)):
+        y = 36 + 60 * i
+        wrong = q / p - 1 > below if below else q == 0
+        sheet.words((108, y + 28), name, anchor="end", bold=True)
+        for share, at, colour in ((p, y, SAND), (q, y + 21, ALARM if wrong else ACCENT)):
+            sheet.box((120, at), (max(share, 0.004) * 420, 18), colour, "none", 2)
+            sheet.words((128 + share * 420, at + 14), f"{share:.0%}", size=12)
+        text = f"{q / p:.1f} times" if q else "lacking: can be ruled out"
+        sheet.words((470, y + 35), text, colour=ALARM if wrong else SOFT, bold=wrong)
     return sheet

@@ -22,7 +22,15 @@ Side: TypeAlias = dict[str, dict[str, Any]]  # values by section and name
 
 RISKS = ("prosecutor_max", "prosecutor_mean", "linkage", "interval", "dr_max")
 LOSSES = ("overall", "sse_ratio", "removed_columns")
-LETTERS = {"KAnonymity": "k", "LDiversity": "l", "TCloseness": "t", "PSensitive": "p", "AlphaK": "alpha"}
+LETTERS = {
+    "KAnonymity": "k",
+    "LDiversity": "l",
+    "TCloseness": "t",
+    "PSensitive": "p",
+    "AlphaK": "alpha",
+    "BetaLikeness": "beta",
+    "DeltaDisclosure": "delta",
+}
 NO_AUDIT = "has no internal/audit.json: its loss is unknown, and its risk is that of its classes"
 
 

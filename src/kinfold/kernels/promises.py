@@ -19,9 +19,10 @@ import numpy as np
 
 from kinfold.kernels.compiling import Floats, Ints, Rows, entry, lean
 
-ORDERED, NESTED, SHARE, DISTINCT, EFFECTIVE, RECURSIVE = range(6)
+ORDERED, NESTED, SHARE, DISTINCT, EFFECTIVE, RECURSIVE, LIKENESS, ENHANCED, DISCLOSURE = range(9)
 MAX_TABLED_SIZE = 64  # up to this class size a table holds the places where the table crosses the class
 _RELATIVE_TOLERANCE = 1e-12  # relative, as in the models
+_LEAST_MISS = 1e-9  # of a class that misses a limit by rounding only
 
 
 class Promises(NamedTuple):
@@ -182,7 +183,33 @@ def frequency_miss(p: Promises, r: int, size: int) -> float:
         tail += heaps[t]
     if heaps[runs - 1] < p.c[r] * tail * (1 - _RELATIVE_TOLERANCE):
         return 0.0
-    return max((heaps[runs - 1] - p.c[r] * tail) / size, 1e-9)
+    return max((heaps[runs - 1] - p.c[r] * tail) / size, _LEAST_MISS)
+
+
+@lean
+def likeness_miss(p: Promises, r: int, size: int) -> float:
+    """Return by how much the shares of the gathered codes miss a limit on their quotient with those of the table."""
+    first, limit, kind = p.start[p.row[r]], p.limit[r], p.kind[r]
+    records = p.below[p.start[p.row[r] + 1] - 1]
+    factor, missed, covered, at = 2.0**limit, 0.0, 0.0, 0
+    while at < size:
+        here, begin = p.codes_held[at], at
+        while at < size and p.codes_held[at] == here:
+            at += 1
+        total = p.total[first + here]
+        held, due = (at - begin) * records, total * size
+        covered += total
+        if kind != DISCLOSURE:
+            most = min(limit, -math.log(total / records)) if kind == ENHANCED else limit
+            if (held - due) / due > most:
+                missed += max((held - due * (1.0 + most)) / (size * records), _LEAST_MISS)
+        elif held > due * factor * (1 - _RELATIVE_TOLERANCE):
+            missed += max((held - due * factor) / (size * records), _LEAST_MISS)
+        elif held * factor * (1 - _RELATIVE_TOLERANCE) < due:
+            missed += max((due / factor - held) / (size * records), _LEAST_MISS)
+    if kind == DISCLOSURE and covered < records:  # values that the class lacks
+        missed += max((records - covered) / (factor * records), _LEAST_MISS)
+    return missed
 
 
 @lean
@@ -203,6 +230,8 @@ def measure_miss(p: Promises, members: Rows, leaving: int, arriving: int) -> flo
         size = gather_codes(p, p.row[r], members, leaving, arriving)
         if kind == ORDERED:
             total += max(0.0, ordered_distance(p, p.row[r], size) - p.limit[r])
+        elif kind >= LIKENESS:
+            total += likeness_miss(p, r, size)
         else:
             total += frequency_miss(p, r, size)
     return total

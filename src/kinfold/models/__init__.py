@@ -2,7 +2,20 @@
 
 from kinfold.models.diversity import AlphaK, LDiversity, PSensitive
 from kinfold.models.k_anonymity import KAnonymity
+from kinfold.models.likeness import BetaLikeness, DeltaDisclosure
 from kinfold.models.model import Finding, Mask, Model, Promise
 from kinfold.models.t_closeness import TCloseness
 
-__all__ = ["AlphaK", "Finding", "KAnonymity", "LDiversity", "Mask", "Model", "PSensitive", "Promise", "TCloseness"]
+__all__ = [
+    "AlphaK",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "Finding",
+    "KAnonymity",
+    "LDiversity",
+    "Mask",
+    "Model",
+    "PSensitive",
+    "Promise",
+    "TCloseness",
+]

@@ -12,11 +12,15 @@ millions of times, and reads the criterion instead of a tally. The model itself 
     distinct    number of values, at least the limit
     effective   exponential of the entropy, at least the limit
     recursive   r_1 < c (r_l + ... + r_m), where l is the limit
+    likeness    the largest gain of a value over its share in the table, at most the limit
+    enhanced    the same, and at most -ln of that share
+    disclosure  the largest abs(log2) of the quotient of the two shares, below the limit
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -24,7 +28,9 @@ from numpy.typing import NDArray
 
 from kinfold.tables.tally import Tally
 
-Statistic = Literal["ordered", "nested", "share", "distinct", "effective", "recursive"]
+Statistic = Literal[
+    "ordered", "nested", "share", "distinct", "effective", "recursive", "likeness", "enhanced", "disclosure"
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +51,22 @@ class Finding:
     """The result of one model on a tally: the required value, the value found, and the failing classes."""
 
     promise: str  # for example "5-anonymity" or "0.2-closeness of disease"
-    model: str  # a short name: k, l, t, p, alpha
+    model: str  # a short name: k, l, t, p, alpha, beta, delta
     column: str | None
     asked: float
-    found: float
+    found: float  # may be infinite if the promise fails
     holds: bool
     failing: int = 0  # number of classes that fail
     smallest: int = 0  # size of the smallest failing class
+
+    @property
+    def figure(self) -> float | None:
+        """The value found, None if it is infinite: JSON has no infinity."""
+        return None if self.found == math.inf else self.found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as a dictionary for JSON."""
+        return asdict(self) | {"found": self.figure}
 
 
 class Model(Protocol):

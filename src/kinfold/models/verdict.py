@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kinfold.errors import DataError, Problem, VerifyError, plural
@@ -135,7 +135,7 @@ class Verdict(Displayable):
             "t": dict(self.t),
             "quasi": list(self.quasi),
             "confidential": list(self.confidential),
-            "promises": [asdict(finding) for finding in (*self.findings, *self.people)],
+            "promises": [finding.to_dict() for finding in (*self.findings, *self.people)],
             "problems": [problem.what for problem in self.problems],
             "notes": list(self.notes),
             **({"disclosure": self.disclosure.to_dict()} if self.disclosure else {}),

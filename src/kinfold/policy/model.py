@@ -133,6 +133,9 @@ class Privacy(Section):
     c: Positive | None = None
     p: Annotated[Integer, Field(ge=1)] | None = None
     alpha: Share | None = None
+    beta: Positive | None = None
+    beta_kind: Literal["basic", "enhanced"] = "basic"
+    delta: Positive | None = None
     unit: str | None = None
     joint: StrictBool = False
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError, Problem, Unreachable, call_all, plural
 from kinfold.hierarchies import Hierarchy
-from kinfold.models import AlphaK, KAnonymity, LDiversity, Model, PSensitive, TCloseness
+from kinfold.models import AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, Model, PSensitive, TCloseness
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy, bind
 from kinfold.policy.encoding import build_hierarchy, encode, locate_values, require_known_categories
@@ -79,7 +79,7 @@ def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn
     privacy = policy.request.privacy
     problems = [
         Problem(f"'privacy.{key}' is set, but no column is confidential", "give a column the role confidential")
-        for key in ("t", "l", "p", "alpha")
+        for key in ("t", "l", "p", "alpha", "beta", "delta")
         if getattr(privacy, key) is not None and not confidential
     ]
     models: list[Model] = [KAnonymity(privacy.k)]
@@ -104,6 +104,10 @@ def _build_column_models(policy: BoundPolicy, column: ConfidentialColumn) -> Ite
         yield PSensitive(privacy.p, column.name)
     if privacy.alpha is not None:
         yield AlphaK(privacy.alpha, column.name)
+    if privacy.beta is not None:
+        yield BetaLikeness(privacy.beta, column.name, privacy.beta_kind)
+    if privacy.delta is not None:
+        yield DeltaDisclosure(privacy.delta, column.name)
 
 
 def collect_confidential(engine: Engine, frame: Any, terms: Terms) -> dict[str, NDArray[Any]]:

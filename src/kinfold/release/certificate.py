@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -65,7 +65,8 @@ def _hash_content(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-MODELS = {name: getattr(models, name) for name in ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")}
+ModelName = Literal["KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK", "BetaLikeness", "DeltaDisclosure"]
+MODELS = {name: getattr(models, name) for name in get_args(ModelName)}
 
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
@@ -135,7 +136,7 @@ class _CertificateColumn(_CertificatePart):
 
 
 class _CertificatePromise(_CertificateFigure):
-    model: Literal["KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK"]
+    model: ModelName
     parameters: dict[str, ParameterValue]
 
 
@@ -198,7 +199,7 @@ def describe_terms(terms: Terms, verdict: Verdict) -> dict[str, Any]:
             "parameters": {key: value for key, value in vars(model).items() if key not in ("distance", "hierarchy")},
             "promise": f.promise,
             "asked": f.asked,
-            "found": f.found,
+            "found": f.figure,
         }
         for model, f in zip(terms.models, verdict.findings, strict=True)
     ]

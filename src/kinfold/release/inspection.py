@@ -225,7 +225,7 @@ def _require_certified_figures(verdict: Verdict, certificate: Certificate) -> No
 def get_figures(verdict: Verdict, *, people: bool = False) -> dict[str, Any]:
     """Return every figure of a verdict that a certificate repeats; those of people if the file has surrogates."""
     promises, persons = (
-        [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in findings]
+        [{"promise": f.promise, "asked": f.asked, "found": f.figure} for f in findings]
         for findings in (verdict.findings, verdict.people)
     )
     levels = {"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)}

@@ -30,6 +30,8 @@ REMAINING_RISK = {
     "that all records of a class share is still disclosed.",
     "l": "A confidential value is not disclosed with certainty. A value that is frequent in a class is still likely.",
     "t": "The release discloses little more about a person than about everyone.",
+    "beta": "A value can be ruled out for a person, but no value becomes much more likely.",
+    "delta": "No value can be ruled out for a person, and none becomes much more likely.",
 }
 POLICY_SECTIONS = (Privacy, Method, ColumnPolicy, Output)
 INSPECTION_KINDS = ("lattice", "outliers")
@@ -58,11 +60,12 @@ def _find_literals(kind: Any) -> list[Any]:
 
 
 def describe_promises(policy: Policy) -> dict[str, str]:
-    """Return the meaning of k, l and t at their levels in a policy, and the remaining risk."""
+    """Return the meaning of the promises at their levels in a policy, and the remaining risk."""
     privacy = policy.privacy
     risk = f"1 in {privacy.k}, {format_share(1 / privacy.k)}"
     promises = {}
-    for letter, kind in (("k", "k"), ("l", privacy.l_kind), ("t", "t")):
+    kinds = {"k": "k", "l": privacy.l_kind, "t": "t", "beta": privacy.beta_kind, "delta": "delta"}
+    for letter, kind in kinds.items():
         level = getattr(privacy, letter)
         meaning = explain_model(kind, letter if level is None else f"{level:g}")
         promises[letter] = f"{meaning} {REMAINING_RISK[letter].format(risk=risk)}"

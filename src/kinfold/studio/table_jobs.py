@@ -203,7 +203,7 @@ def verify_release(request: Mapping[str, Any], send: EventSender) -> Any:
     for name, twice in {"engine": False, "plain": True}.items():
         send({"event": "progress", "stage": "verify", "share": 0.5 if twice else 0.1})
         verdict = pipeline.verify(public, twice=twice)
-        promises = [asdict(finding) for finding in verdict.findings]
+        promises = [finding.to_dict() for finding in verdict.findings]
         checkers.append({"name": name, "holds": verdict.holds, "promises": promises})
     return {"checkers": checkers}
 
@@ -302,7 +302,7 @@ def _summarize(release: Release, facts: Facts) -> dict[str, Any]:
 
 
 def _describe_verdict(release: Release, facts: Facts) -> dict[str, Any]:
-    promises = [{**asdict(finding), "meaning": _strip_markup(explain_promise(finding))} for finding in facts.findings]
+    promises = [{**finding.to_dict(), "meaning": _strip_markup(explain_promise(finding))} for finding in facts.findings]
     twice = True if release.verdict.records <= MAX_RECORDS_CHECKED_TWICE else None
     return {
         "holds": release.verdict.holds,

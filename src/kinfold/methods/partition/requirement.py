@@ -26,7 +26,10 @@ from kinfold.tables.tally import encode_values
 if TYPE_CHECKING:
     from kinfold.kernels.promises import Promises
 
-STATISTICS = ("ordered", "nested", "share", "distinct", "effective", "recursive")
+STATISTICS = (
+    *("ordered", "nested", "share", "distinct", "effective", "recursive"),
+    *("likeness", "enhanced", "disclosure"),
+)
 MAX_KINDS = 32  # of one column, and about as many of several
 SIZES_TRIED_FIRST = 64  # for the least t: nearly always one of them is near enough
 CELLS_AT_A_TIME = 1_000_000  # values times sizes, after those

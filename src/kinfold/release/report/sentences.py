@@ -25,7 +25,7 @@ LIMITS = {
 }
 
 MAX_SENTENCES = 3  # below the headline; the table of promises has all
-UPPER_LIMIT_MODELS = ("t", "alpha")  # models with an upper limit
+UPPER_LIMIT_MODELS = ("t", "alpha", "beta")  # models with an upper limit
 
 
 MEANINGS = {
@@ -33,6 +33,9 @@ MEANINGS = {
     "t": "In each class, the distribution of {column} differs from the whole release by at most {required} of 1.",
     "p": "Each class has at least {required} different values of {column}.",
     "alpha": "No value of {column} makes up more than {share} of a class.",
+    "basic": "No value of {column} gains more than {required} times its share of the release in a class.",
+    "enhanced": "No value of {column} gains more than {required} times its share in a class; frequent ones gain less.",
+    "delta": "Each class has every value of {column}; its share differs from the release by less than 2^{required}.",
     "distinct": "Each class has at least {required} different values of {column}.",
     "entropy": "In each class, {column} is as varied as {required} equally frequent values, or more.",
     "recursive": "In no class does the most frequent value of {column} dominate, even if other values are ruled out.",
@@ -109,6 +112,10 @@ def _write_kept_promise(finding: Finding) -> Markup:
         "t": Markup("In every class, the distribution of {column} differs from the whole release by at most {value}."),
         "l": Markup("Every class has at least {value} different values of {column}."),
         "p": Markup("Every class has at least {value} different values of {column}."),
+        "beta": Markup("In no class does a value of {column} gain more than {value} times its share of the release."),
+        "delta": Markup(
+            "Every class has every value of {column}; its share differs from that of the release by at most 2^{value}."
+        ),
         "alpha": Markup("In no class does a value of {column} make up more than {share}."),
     }
     if finding.model not in texts or (finding.model == "l" and not finding.promise.startswith("distinct")):
@@ -119,6 +126,7 @@ def _write_kept_promise(finding: Finding) -> Markup:
 def explain_promise(finding: Finding) -> Markup:
     """Return the meaning of a promise, for the table of promises."""
     kind = finding.promise.split(" ")[0] if finding.model == "l" else finding.model
+    kind = finding.promise.split("(")[1].split(")")[0] if finding.model == "beta" else kind
     text = Markup(MEANINGS.get(kind, ""))  # noqa: S704  one of the sentences above
     return text.format(
         required=format_number(finding.asked), column=mark_name(finding.column), share=format_share(finding.asked)
@@ -126,7 +134,9 @@ def explain_promise(finding: Finding) -> Markup:
 
 
 def describe_limit(finding: Finding) -> str:
-    """Return "at most" or "at least", the direction of the required value."""
+    """Return "at most", "at least" or "less than": the direction of the required value."""
+    if finding.model == "delta":
+        return "less than"
     return "at most" if finding.model in UPPER_LIMIT_MODELS else "at least"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from kinfold.errors import plural
 
 NO_VALUE = "\N{EN DASH}"
+INFINITY = "\u221e"
 MINUS = "\N{MINUS SIGN}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -36,6 +37,8 @@ def format_number(number: float | None, digits: int = 4) -> str:
     >>> [format_number(x) for x in (5, 0.056921, 14.156789, 123456.789, 0.0)]
     ['5', '0.05692', '14.16', '123,457', '0']
     """
+    if number == math.inf:
+        return INFINITY
     if number is None or not math.isfinite(number):
         return NO_VALUE
     if number == 0:

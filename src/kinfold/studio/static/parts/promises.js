@@ -15,7 +15,7 @@ export function promises(complete, columns) {
   const { privacy } = complete;
   const meanings = app.session.policy.promises;
   const names = columns.map((column) => column.name);
-  const l = privacy.l !== null && privacy.l !== undefined;
+  const l = isSet(privacy.l);
   return [
     h(
       "div",
@@ -43,7 +43,7 @@ export function promises(complete, columns) {
         value: privacy.l,
         min: 1,
         placeholder: "not required",
-        extra: l ? kindOfL(privacy) : null,
+        extra: l ? chooseKind("l_kind", privacy, "Kind of diversity") : null,
       }),
       l && privacy.l_kind === "recursive"
         ? numberField({ path: ["privacy", "c"], label: "c of recursive diversity", value: privacy.c, min: 0 })
@@ -58,18 +58,39 @@ export function promises(complete, columns) {
         step: 0.05,
         placeholder: "not required",
       }),
+      numberField({
+        path: ["privacy", "beta"],
+        label: "beta: largest gain of a confidential value in a class",
+        hint: meanings.beta,
+        value: privacy.beta,
+        min: 0,
+        placeholder: "not required",
+        extra: isSet(privacy.beta) ? chooseKind("beta_kind", privacy, "Kind of likeness") : null,
+      }),
+      numberField({
+        path: ["privacy", "delta"],
+        label: "delta: every confidential value in each class",
+        hint: meanings.delta,
+        value: privacy.delta,
+        min: 0,
+        placeholder: "not required",
+      }),
     ),
     ownLevels(columns),
   ];
 }
 
-function kindOfL(privacy) {
+function isSet(value) {
+  return value !== null && value !== undefined;
+}
+
+function chooseKind(key, privacy, label) {
   return select(
-    getChoices("l_kind"),
-    privacy.l_kind,
-    (event) => decide([[["privacy", "l_kind"], event.target.value]]),
+    getChoices(key),
+    privacy[key],
+    (event) => decide([[["privacy", key], event.target.value]]),
     null,
-    { "aria-label": "Kind of diversity" },
+    { "aria-label": label },
   );
 }
 
