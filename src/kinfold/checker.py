@@ -10,6 +10,7 @@ exact arithmetic:
     t       the largest earth mover's distance between a confidential column in a class and in the whole table
     alpha   the largest share of one value of a confidential column in a class
     beta    the largest (q - p)/p of a value with the share p in the table and q in a class
+    r       the number of classes over the number of records; the share of records in classes that are too small
     delta   the largest |log2(q/p)| of these shares, infinite (null) if a class lacks a value
 
 If the table has surrogates of people, every promise is checked again with each person counted once in a class, and once
@@ -41,7 +42,17 @@ from typing import Any
 Fields = list[str | None]  # the text of each field, None if it is empty
 ValueCounts = Mapping[Any, int]  # number of records by value
 Distance = Callable[[ValueCounts], Fraction]
-REQUIRED_KEYS = ("k", "t", "alpha", "p", "l", "beta", "delta")  # of a promise: the first one that it has
+REQUIRED_KEYS = (
+    "k",
+    "t",
+    "alpha",
+    "p",
+    "l",
+    "beta",
+    "delta",
+    "risk",
+    "most",
+)  # of a promise: the first one that it has
 NUMBER_PATTERN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 CODE_PATTERN = re.compile(r"[+-]?0[0-9].*")  # leading zero: a code such as a zip code, not a number
 MOMENT_PATTERN = re.compile(
@@ -172,6 +183,9 @@ def check_promise(promise: Mapping[str, Any], sizes: list[int], spreads: Any, di
         holds = value is not None and value <= required
     elif kind in ("basic", "enhanced", "DeltaDisclosure"):
         value, holds = compare_shares(held, required, kind)
+    elif kind in ("AverageRisk", "RiskShare"):
+        value = measure_risk(sizes, parameters)
+        holds = value <= required
     elif kind == "entropy":
         value, holds = (
             min(map(effective_values, held), default=0.0),
@@ -181,6 +195,15 @@ def check_promise(promise: Mapping[str, Any], sizes: list[int], spreads: Any, di
         value = find_least_count(kind, parameters, sizes, held)
         holds = value >= required
     return {"promise": promise["promise"], "asked": required, "found": value, "holds": holds}
+
+
+def measure_risk(sizes: list[int], parameters: Mapping[str, Any]) -> float:
+    """Return the mean of 1 / (size of the class) over the records, or the share of records above a limit."""
+    if not sizes:
+        return 1.0
+    above = parameters.get("above")
+    count = len(sizes) if above is None else sum(size for size in sizes if float(Fraction(1, size)) > above)
+    return float(Fraction(count, sum(sizes)))
 
 
 def find_least_count(kind: str, parameters: Mapping[str, Any], sizes: list[int], held: list[ValueCounts]) -> int:
@@ -193,19 +216,19 @@ def find_least_count(kind: str, parameters: Mapping[str, Any], sizes: list[int],
 
 
 def compare_shares(spreads: Sequence[ValueCounts], required: float, kind: str) -> tuple[float | None, bool]:
-    """Compare the shares q of classes with the shares p of the table; return the value found and whether it holds.
+    """Compare the shares q of classes with the shares p of the table; return the largest value and whether it holds.
 
     basic and enhanced: the largest (q - p)/p, at most `required`, and for enhanced at most -ln p too. Otherwise the
     largest |log2(q/p)|, below `required`. None is infinite.
     """
     total = sum(map(Counter, spreads), Counter())
-    n, found, holds = sum(total.values()), 0.0, True
+    n, largest, holds = sum(total.values()), 0.0, True
     for held in spreads:
         size = sum(held.values())
         ratios = {value: Fraction(count * n, total[value] * size) for value, count in held.items()}
         if kind == "DeltaDisclosure":
-            found = max(
-                found,
+            largest = max(
+                largest,
                 *(abs(math.log2(ratio)) for ratio in ratios.values()),
                 math.inf if len(held) < len(total) else 0.0,
             )
@@ -213,9 +236,9 @@ def compare_shares(spreads: Sequence[ValueCounts], required: float, kind: str) -
         for value, ratio in ratios.items():
             gain, surprise = float(ratio - 1), -math.log(total[value] / n)
             holds = holds and gain <= (min(required, surprise) if kind == "enhanced" else required)
-            found = max(found, math.inf if kind == "enhanced" and gain > surprise else gain)
-    holds = holds and (kind != "DeltaDisclosure" or found < required)
-    return None if found == math.inf else found, holds
+            largest = max(largest, math.inf if kind == "enhanced" and gain > surprise else gain)
+    holds = holds and (kind != "DeltaDisclosure" or largest < required)
+    return None if largest == math.inf else largest, holds
 
 
 def max_share(held: ValueCounts) -> Fraction:

@@ -19,8 +19,8 @@ from kinfold.tables.schema import Kind
 
 ORDERED = ("whole", "decimal", "grade", "rank", "day")  # kinds of a confidential column with an order
 GENERALIZING = ("hierarchies", "suppression")  # what methods need whose values stay true
-LITTLE = {"t": 0.5, "l": 2, "entropy": 1.3, "c": 4.0, "p": 2, "alpha": 0.9, "beta": 4.0, "delta": 3.0}
-MUCH = {"t": 0.15, "l": 3, "entropy": 2.5, "c": 1.0, "p": 3, "alpha": 0.5, "beta": 0.7, "delta": 1.0}
+LITTLE = {"t": 0.5, "l": 2, "entropy": 1.3, "c": 4.0, "p": 2, "alpha": 0.9, "beta": 4.0, "delta": 3.0, "risk": 0.4}
+MUCH = {"t": 0.15, "l": 3, "entropy": 2.5, "c": 1.0, "p": 3, "alpha": 0.5, "beta": 0.7, "delta": 1.0, "risk": 0.15}
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,9 @@ def _counted(draft: Draft) -> list[Promise]:
     """The promises that every confidential column makes."""
     names = [name for name, asked in draft.asked.items() if asked["role"] == "confidential"]
     asked = _privacy(draft)
-    found = []
+    found = [Promise("average risk", "", asked["average_risk"])] if "average_risk" in asked else []
+    if "risk_share" in asked:
+        found.append(Promise("risk share", "", asked["risk_share"]["most"], c=asked["risk_share"]["above"]))
     for name in names:
         if "l" in asked:
             found.append(Promise("l", name, asked["l"], asked["l_kind"], c=asked.get("c", 1.0)))
@@ -211,6 +213,8 @@ def _privacy(draft: Draft) -> dict[str, Any]:
         privacy |= {"l": levels["entropy"] if kinds[0] == "entropy" else levels["l"], "l_kind": kinds[0]}
         privacy |= {"c": levels["c"]} if kinds[0] == "recursive" else {}
     privacy |= {key: levels[key] for key in ("p", "alpha", "delta") if key in models}
+    privacy |= {"average_risk": levels["risk"]} if "average risk" in models else {}
+    privacy |= {"risk_share": {"above": levels["risk"], "most": 0.3}} if "risk share" in models else {}
     kinds = sorted(model.removeprefix("beta ") for model in models if model.startswith("beta "))
     privacy |= {"beta": levels["beta"], "beta_kind": kinds[0]} if kinds else {}
     privacy |= {"unit": "who"} if "unit" in models else {}

@@ -29,6 +29,8 @@ MODELS = (
     "beta basic",
     "beta enhanced",
     "delta",
+    "average risk",
+    "risk share",
     "joint",
     "unit",
 )

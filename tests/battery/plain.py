@@ -22,14 +22,14 @@ NEAR = 1e-9
 
 @dataclass(frozen=True)
 class Promise:
-    """What is asked of every class about one column."""
+    """What is asked of every class about one column, or of all classes together."""
 
     model: str
     column: str
     asked: float
     kind: str = ""  # the ground distance of t, the kind of l or beta
     stored: str = ""
-    c: float = 1.0
+    c: float = 1.0  # of a recursive l; the risk above which records count
     order: Sequence[str] = ()
     tree: dict[str, list[str]] = field(default_factory=dict)
 
@@ -48,6 +48,12 @@ class Promise:
             shares = [count / len(members) for count in counts]
             return math.exp(-sum(share * math.log(share) for share in shares)) >= self.asked - NEAR
         return counts[0] < self.c * sum(counts[int(self.asked) - 1 :])
+
+    def kept_in_all(self, sizes: Sequence[int]) -> bool:
+        """Whether classes of these sizes keep it together."""
+        if self.model == "average risk":
+            return len(sizes) / sum(sizes) <= self.asked + NEAR
+        return sum(size for size in sizes if 1 / size > self.c) / sum(sizes) <= self.asked + NEAR
 
     def _alike(self, members: Sequence[Any], every: Sequence[Any]) -> bool:
         part, whole = shares(map(text, members)), shares(map(text, every))
@@ -132,6 +138,9 @@ def broken(
     sizes = Counter(tuple(text(row[name]) for name in quasi) for row in rows)
     missed = [f"k: {min(sizes.values())} of {k}"] if rows and min(sizes.values()) < k else []
     for promise in promises:
+        if not promise.column:
+            missed += [promise.model] * (not promise.kept_in_all([*sizes.values()]))
+            continue
         known = [*quasi, *(name for name in joint if name != promise.column)]
         classes: dict[Any, list[Any]] = defaultdict(list)
         for row in rows:

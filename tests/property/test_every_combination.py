@@ -30,6 +30,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "beta": {"beta": 1.5},
     "enhanced": {"beta": 1.8, "beta_kind": "enhanced"},
     "delta": {"delta": 2.5},
+    "average": {"average_risk": 0.2},
+    "share": {"risk_share": {"above": 0.3, "most": 0.2}},
 }
 OPTIONS = {**MODELS, "unit": {"unit": "pid"}, "joint": {"joint": True}}
 KINDS = {"ill": "equal", "wage": "ordered"}

@@ -16,7 +16,7 @@ import kinfold
 from kinfold import checker
 from kinfold.models import BetaLikeness, DeltaDisclosure
 from kinfold.tables.tally import tally_labels
-from reference import definitions, parity
+from reference import adult_nodes, definitions
 
 LIMITS = (0.25, 0.5, 1.0, 1.5, 3.0)
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=24)
@@ -109,10 +109,10 @@ def test_a_release_says_what_was_promised_and_both_checkers_agree(tmp_path: Path
 
 def test_nodes_of_adult_have_the_values_of_the_parity_file() -> None:
     """Where ARX looks at present values only, a lacking value makes delta infinite here."""
-    for case in parity.cases("likeness"):
-        labels, expect = parity.adult_classes(case["input"]["levels"]), case["expect"]
+    for case in adult_nodes.cases("likeness"):
+        labels, expect = adult_nodes.adult_classes(case["input"]["levels"]), case["expect"]
         for column in ("occupation", "salary-class"):
-            tally = tally_labels(labels, {column: parity.adult_column(column)})
+            tally = tally_labels(labels, {column: adult_nodes.adult_column(column)})
             basic = BetaLikeness(1, column).check(tally)
             assert basic.found == pytest.approx(expect[f"basic_beta|{column}"], rel=1e-12)
             for level, holds in expect[f"enhanced_holds|{column}"].items():

@@ -25,6 +25,10 @@ def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], p
     answers = {("k", None, ""): min(map(definitions.size, classes(rows, quasi, [])))}
     if unit:
         answers["k", None, PEOPLE] = min(map(definitions.size, classes(rows, quasi, [unit], once=True)))
+    counted = {"": classes(rows, quasi, [])} | ({PEOPLE: classes(rows, quasi, [unit], once=True)} if unit else {})
+    for words, held in counted.items():
+        for model, value in risks([each.total() for each in held], privacy):
+            answers[model, None, words] = value
     for name, kind in kinds.items():
         counts = {"": (known[name], False)} | ({PEOPLE: (list(quasi), True)} if unit else {})
         counts |= {KNOWING: (known[name], True)} if unit and joint else {}
@@ -33,6 +37,15 @@ def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], p
             for model, value in figures(held, kind, privacy):
                 answers[model, name, words] = value
     return answers
+
+
+def risks(sizes: Sequence[int], privacy: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield the promises about the risk of all records that are asked for, by the sizes of the classes."""
+    if "average_risk" in privacy:
+        yield "average_risk", sum(size * (1 / size) for size in sizes) / sum(sizes)
+    if "risk_share" in privacy:
+        at_risk = [size for size in sizes if 1 / size > privacy["risk_share"]["above"]]
+        yield "risk_share", sum(at_risk) / sum(sizes)
 
 
 def classes(rows: Sequence[Row], by: Sequence[str], of: Sequence[Any], *, once: bool = False) -> list[Counter[Any]]:

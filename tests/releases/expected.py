@@ -18,7 +18,11 @@ def expected(drawn: Request) -> dict[str, Any]:
         "joint": drawn.privacy.get("joint", False),
         "t": _levels(drawn),
         **_diversity(drawn),
-        **{key: drawn.privacy[key] for key in ("p", "alpha", "beta", "beta_kind", "delta") if key in drawn.privacy},
+        **{
+            key: drawn.privacy[key]
+            for key in ("p", "alpha", "beta", "beta_kind", "delta", "average_risk", "risk_share")
+            if key in drawn.privacy
+        },
         "quasi-identifier": drawn.of("quasi-identifier"),
         "confidential": confidential,
         "distance": {name: _distance(drawn.asked[name]) for name in confidential},

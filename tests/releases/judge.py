@@ -92,6 +92,11 @@ def _counts(rows: list[Row], said: Mapping[str, Any], asked: Mapping[str, Any]) 
     sizes = Counter(tuple(row[name] for name in asked["quasi-identifier"]) for row in rows)
     if min(sizes.values()) != said["found"]["k"] or len(sizes) != said["classes"]:
         yield f"k is {min(sizes.values())} in {len(sizes)} classes"
+    if len(sizes) > asked.get("average_risk", 1) * len(rows) + 1e-9:
+        yield f"the average risk is {len(sizes) / len(rows)}"
+    share = asked.get("risk_share", {"above": 1, "most": 1})
+    if sum(size for size in sizes.values() if 1 / size > share["above"]) > share["most"] * len(rows) + 1e-9:
+        yield "too many records are at risk"
     for name, values in asked["values"].items():
         if released := Counter(row[name] for row in rows) - Counter(values):
             yield f"{name}: {released.total()} values that the original has not"

@@ -194,6 +194,10 @@ def _promises(drawn: Request) -> None:
         asked["alpha"] = drawn.one_of(0.75, 0.9)
     if drawn.often(0.2):
         asked |= {"beta": drawn.one_of(1.0, 3.0), "beta_kind": drawn.one_of("basic", "enhanced")}
+    if drawn.often(0.15):
+        asked["average_risk"] = drawn.one_of(0.2, 0.4)
+    if drawn.often(0.15):
+        asked["risk_share"] = {"above": drawn.one_of(0.2, 0.3), "most": 0.3}
     if drawn.often(0.1):
         asked["delta"] = drawn.one_of(2.0, 3.0)
     if not drawn.generalizing and len(confidential) > 1 and drawn.often(0.1):

@@ -22,6 +22,7 @@ def pictures() -> Iterator[tuple[str, Sheet]]:
     yield "model-alpha", alpha_k()
     yield "model-beta", shares("Three values: a rare one triples its share", (0.6, 0.36, 0.04), (0.55, 0.33, 0.12), 1)
     yield "model-delta", shares("Three values: a class lacks one of them", (0.5, 0.3, 0.2), (0.6, 0.4, 0.0), 0)
+    yield "model-average-risk", average_risk()
 
 
 def k_anonymity() -> Sheet:
@@ -121,4 +122,21 @@ def shares(title: str, table: Sequence[float], held: Sequence[float], below: int
             sheet.words((128 + share * 420, at + 14), f"{share:.0%}", size=12)
         text = f"{q / p:.1f} times" if q else "lacking: can be ruled out"
         sheet.words((470, y + 35), text, colour=ALARM if wrong else SOFT, bold=wrong)
+    return sheet
+
+
+def average_risk() -> Sheet:
+    """Five classes of 2 to 8 records, with the risk of each and the average."""
+    sizes = (2, 3, 3, 4, 8)
+    sheet = Sheet(
+        640, 60 + 30 * len(sizes), "Five classes of 2, 3, 3, 4 and 8 records: the average risk is one quarter"
+    )
+    sheet.words(
+        (120, 22), f"records of each class, and their risk; average {len(sizes)}/{sum(sizes)} = 25 %", colour=SOFT
+    )
+    for i, size in enumerate(sizes):
+        y, high = 36 + 30 * i, size < 3
+        for j in range(size):
+            sheet.box((120 + 34 * j, y), (28, 20), ALARM if high else ACCENT, "none", 2)
+        sheet.words((430, y + 15), f"{1 / size:.0%}", colour=ALARM if high else SOFT, bold=high)
     return sheet

@@ -30,6 +30,8 @@ LETTERS = {
     "AlphaK": "alpha",
     "BetaLikeness": "beta",
     "DeltaDisclosure": "delta",
+    "AverageRisk": "r",
+    "RiskShare": "r",
 }
 NO_AUDIT = "has no internal/audit.json: its loss is unknown, and its risk is that of its classes"
 

@@ -11,7 +11,7 @@ release       the label of each tuple; suppressed records are dropped or starred
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -28,6 +28,7 @@ from kinfold.methods.generalize.result import SearchResult
 from kinfold.methods.missing_values import describe_left_out, mark_left_out
 from kinfold.methods.plan import announce_duration, find_unmet_needs, load_method
 from kinfold.methods.task import Plan, Task
+from kinfold.models import to_class_models
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, get_leaves
 from kinfold.policy.registry import Declaration
 from kinfold.tables.recoding import NO_CLASS, Recoding, Replace
@@ -48,6 +49,8 @@ EQUAL_RECORDS_NOTE = (
 
 def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     """Return the recoding that replaces values by coarser, true statements."""
+    if not method.whole_table:
+        task = replace(task, models=to_class_models(task.models, task.policy.rows))
     by_record, rows = _read_domain(task, method)
     records = rows.domain.records
     if records < task.k:

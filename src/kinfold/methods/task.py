@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable, plural
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS, JobRunner, run_in_threads
-from kinfold.methods.generalize.levels import suppression_limit
+from kinfold.methods.generalize.levels import required_k, suppression_limit
 from kinfold.methods.generalize.result import Belief
 from kinfold.methods.partition.requirement import Requirement
-from kinfold.models import Model, TCloseness
+from kinfold.models import Model, TCloseness, to_class_models
 from kinfold.policy.binding import BoundPolicy
 from kinfold.policy.encoding import Attribute, build_points, count_records
 from kinfold.policy.model import Method
@@ -108,8 +108,8 @@ class Task:
 
     @property
     def k(self) -> int:
-        """The least size of a class."""
-        return self.policy.request.privacy.k
+        """The least size of a class: k, or more if a promise about the whole table is kept by larger classes."""
+        return required_k(to_class_models(self.models, self.policy.rows))
 
     @property
     def records(self) -> int:

@@ -12,7 +12,7 @@ delta: this is the definition of Brickell & Shmatikov. Over present values only,
 
 All three are monotone: a share in a union lies between the shares in its parts, and p stays. Null is a value.
 
-Shares are compared as quotients of integers, rounded once.
+SharePairs are compared as quotients of integers, rounded once.
 
 Papers: Cao & Karras, Publishing microdata with a robust privacy guarantee, PVLDB 5(11), 2012 (beta); Brickell &
 Shmatikov, The cost of privacy: destruction of data-mining utility in anonymized data publishing, KDD 2008 (delta).
@@ -40,7 +40,7 @@ EXACT_CHECK_MARGIN = 1e-9  # relative; rounding cannot move a quotient across a 
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class SharePairs:
     """The cells of a spread as shares: in the class, `count / size`; in the table, `total / records`."""
 
     group: Ints
@@ -48,17 +48,17 @@ class Shares:
     size: Ints  # of the class of each cell
     total: Ints  # records of the table with the value of each cell
     records: int
-    lacking: Mask  # the classes that lack a value of the table
+    incomplete: Mask  # the classes that lack a value of the table
 
     @classmethod
-    def from_spread(cls, spread: Spread, classes: int) -> Shares:
+    def from_spread(cls, spread: Spread, classes: int) -> SharePairs:
         """Return the shares of the values that classes hold."""
         held = spread.count > 0
         group, count, totals = spread.group[held], spread.count[held], spread.totals()
         sizes = spread.class_totals(classes)
         values = np.bincount(group, minlength=classes)
-        lacking = (values < int((totals > 0).sum())) & (sizes > 0)
-        return cls(group, count, sizes[group], totals[spread.code[held]], int(totals.sum()), lacking)
+        incomplete = (values < int((totals > 0).sum())) & (sizes > 0)
+        return cls(group, count, sizes[group], totals[spread.code[held]], int(totals.sum()), incomplete)
 
     def ratio(self, cell: int) -> Fraction:
         """Return q / p of a cell, exactly."""
@@ -119,16 +119,16 @@ class BetaLikeness:
     def check(self, tally: Tally) -> Finding:
         """Compare the largest gain with beta."""
         shares, limit, gains = self._measure(tally)
-        found = float(gains.max(initial=0.0))
+        largest = float(gains.max(initial=0.0))
         if self.kind == "enhanced" and (gains > shares.surprise()).any():
-            found = math.inf
+            largest = math.inf
         text = f"{self.beta:g}-likeness ({self.kind}) of {self.column}"
         failing = np.asarray(np.bincount(shares.group, gains > limit, len(tally)) > 0)
-        return Promise(text, "beta", self.column, self.beta).compare(found, failing, tally)
+        return Promise(text, "beta", self.column, self.beta).compare(largest, failing, tally)
 
-    def _measure(self, tally: Tally) -> tuple[Shares, Floats, Floats]:
+    def _measure(self, tally: Tally) -> tuple[SharePairs, Floats, Floats]:
         """Return the shares, the limit of each cell, and its gain."""
-        shares = Shares.from_spread(tally.spreads[self.column], len(tally))
+        shares = SharePairs.from_spread(tally.spreads[self.column], len(tally))
         limit = np.full(len(shares.group), float(self.beta))
         if self.kind == "enhanced":
             limit = np.minimum(limit, shares.surprise())
@@ -164,14 +164,14 @@ class DeltaDisclosure:
 
     def check(self, tally: Tally) -> Finding:
         """Compare the largest logarithm with delta."""
-        found, failing = self._mark(tally)
+        largest, failing = self._mark(tally)
         text = f"{self.delta:g}-disclosure (strict) of {self.column}"
-        return Promise(text, "delta", self.column, self.delta).compare(found, failing, tally)
+        return Promise(text, "delta", self.column, self.delta).compare(largest, failing, tally)
 
     def _mark(self, tally: Tally) -> tuple[float, Mask]:
         """Return the largest logarithm and the failing classes."""
-        shares = Shares.from_spread(tally.spreads[self.column], len(tally))
+        shares = SharePairs.from_spread(tally.spreads[self.column], len(tally))
         logarithms = shares.logarithms(self.delta)
-        failing = (np.bincount(shares.group, logarithms >= self.delta, len(tally)) > 0) | shares.lacking
-        found = math.inf if shares.lacking.any() else float(logarithms.max(initial=0.0))
-        return found, np.asarray(failing)
+        failing = (np.bincount(shares.group, logarithms >= self.delta, len(tally)) > 0) | shares.incomplete
+        largest = math.inf if shares.incomplete.any() else float(logarithms.max(initial=0.0))
+        return largest, np.asarray(failing)

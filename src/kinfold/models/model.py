@@ -3,8 +3,11 @@
 A model is a frozen value with two methods. `failing(tally)` marks the classes that fail the promise; a search and a
 repair use it. `check(tally)` returns a finding with the value found; verification uses it. Both use the same formula.
 
-A model also returns a `ClassCriterion`: a statistic of one class and its limit. A search changes one class at a time,
-millions of times, and reads the criterion instead of a tally. The model itself makes the final check.
+A promise about the table as a whole (`TableModel`) names promises about each class that imply it.
+
+A model of a confidential column also returns a `ClassCriterion`: a statistic of one class and its limit. A search
+changes one class at a time, millions of times, and reads the criterion instead of a tally. The model itself makes the
+final check.
 
     ordered     earth mover's distance over ordered values, at most the limit
     nested      the same over a hierarchy (equal distances: one level), at most the limit
@@ -20,6 +23,8 @@ millions of times, and reads the criterion instead of a tally. The model itself 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
@@ -91,6 +96,22 @@ class Model(Protocol):
     def check(self, tally: Tally) -> Finding:
         """Compare the worst class with the promise."""
         ...
+
+
+class TableModel(ABC):
+    """A promise about the table as a whole: no class can be judged on its own."""
+
+    @abstractmethod
+    def imply(self, records: int) -> tuple[Model, ...]:
+        """Return promises about each class that imply this one, for a table of so many records; none if there are none.
+
+        A method that changes one class at a time keeps these instead.
+        """
+
+
+def to_class_models(models: Iterable[Model], records: int) -> list[Model]:
+    """Replace promises about the table as a whole by promises about each class that imply them."""
+    return [each for model in models for each in (model.imply(records) if isinstance(model, TableModel) else (model,))]
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,13 @@ ScalarOrList: TypeAlias = TomlScalar | tuple[TomlScalar, ...]
 Codes = Annotated[tuple[str, ...], BeforeValidator(_to_codes, json_schema_input_type=ScalarOrList)]
 
 
+class RiskShareKeys(Section):
+    """privacy.risk_share: how many records may have a risk above a limit."""
+
+    above: Share
+    most: Annotated[Number, Field(ge=0, lt=1)]
+
+
 class Privacy(Section):
     """[privacy]: what the release promises about every class."""
 
@@ -136,6 +143,8 @@ class Privacy(Section):
     beta: Positive | None = None
     beta_kind: Literal["basic", "enhanced"] = "basic"
     delta: Positive | None = None
+    average_risk: Share | None = None
+    risk_share: RiskShareKeys | None = None
     unit: str | None = None
     joint: StrictBool = False
 

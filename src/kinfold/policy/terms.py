@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError, Problem, Unreachable, call_all, plural
 from kinfold.hierarchies import Hierarchy
-from kinfold.models import AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, Model, PSensitive, TCloseness
+from kinfold.models import (
+    AlphaK,
+    AverageRisk,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    Model,
+    PSensitive,
+    RiskShare,
+    TCloseness,
+)
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy, bind
 from kinfold.policy.encoding import build_hierarchy, encode, locate_values, require_known_categories
@@ -83,6 +94,10 @@ def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn
         if getattr(privacy, key) is not None and not confidential
     ]
     models: list[Model] = [KAnonymity(privacy.k)]
+    if privacy.average_risk is not None:
+        models.append(AverageRisk(privacy.average_risk))
+    if privacy.risk_share is not None:
+        models.append(RiskShare(privacy.risk_share.above, privacy.risk_share.most))
     for column in confidential:
         try:
             models += _build_column_models(policy, column)

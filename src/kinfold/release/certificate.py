@@ -65,7 +65,17 @@ def _hash_content(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-ModelName = Literal["KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK", "BetaLikeness", "DeltaDisclosure"]
+ModelName = Literal[
+    "KAnonymity",
+    "LDiversity",
+    "TCloseness",
+    "PSensitive",
+    "AlphaK",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "AverageRisk",
+    "RiskShare",
+]
 MODELS = {name: getattr(models, name) for name in get_args(ModelName)}
 
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]

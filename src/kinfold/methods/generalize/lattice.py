@@ -60,6 +60,7 @@ METHOD = Declaration(
     kernels=("rollup",),
     objectives=("granularity", "prec", "discernibility"),
     keys=("levels", "extra_level"),
+    whole_table=True,
 )
 
 MAX_GRID_NODES = 2_000_000  # of `GridSearch`: its arrays take about 50 MB

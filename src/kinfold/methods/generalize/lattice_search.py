@@ -57,7 +57,7 @@ from kinfold.methods.generalize.levels import (
     mark_outliers,
     suppression_limit,
 )
-from kinfold.models import Model
+from kinfold.models import Model, to_class_models
 from kinfold.progress import Progress
 
 MAX_KEPT_VIEWS = 128  # roll-ups that later nodes start from; not tuned
@@ -103,7 +103,7 @@ class Nodes:
         starred: bool = False,
     ) -> None:
         self.domain = domain
-        self.models = models
+        self.models = models = to_class_models(models, domain.records) if starred else models
         self._starred = starred
         self.max_suppressed = suppression_limit(suppression, domain.records)
         self.loss: Loss = make_loss(domain, objective, weights)

@@ -37,6 +37,7 @@ METHOD = Declaration(
     page="mingen",
     needs=("hierarchies", "rows"),
     kernels=("rollup",),
+    whole_table=True,
 )
 
 

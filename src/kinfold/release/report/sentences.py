@@ -25,7 +25,7 @@ LIMITS = {
 }
 
 MAX_SENTENCES = 3  # below the headline; the table of promises has all
-UPPER_LIMIT_MODELS = ("t", "alpha", "beta")  # models with an upper limit
+UPPER_LIMIT_MODELS = ("t", "alpha", "beta", "average_risk", "risk_share")  # models with an upper limit
 
 
 MEANINGS = {
@@ -36,6 +36,8 @@ MEANINGS = {
     "basic": "No value of {column} gains more than {required} times its share of the release in a class.",
     "enhanced": "No value of {column} gains more than {required} times its share in a class; frequent ones gain less.",
     "delta": "Each class has every value of {column}; its share differs from the release by less than 2^{required}.",
+    "average_risk": "The mean of 1 / (size of the class) over all records is at most {required}.",
+    "risk_share": "At most the share {required} of the records is in a class that is smaller than the limit allows.",
     "distinct": "Each class has at least {required} different values of {column}.",
     "entropy": "In each class, {column} is as varied as {required} equally frequent values, or more.",
     "recursive": "In no class does the most frequent value of {column} dominate, even if other values are ruled out.",
