@@ -29,7 +29,7 @@ BUDGET = {
     "methods/blocks": (5, 1_340),
     "methods/generalize": (13, 3_480),
     "methods/partition": (15, 3_630),
-    "models": (7, 900),
+    "models": (9, 1_260),
     "papers": (8, 2_350),
     "policy": (19, 4_030),
     "profiling": (13, 3_360),

@@ -27,6 +27,7 @@ from kinfold.policy.model import (
     Output,
     Policy,
     Privacy,
+    RiskShareKeys,
     Report,
     Rule,
     Source,
@@ -274,6 +275,7 @@ FRAGMENT = {**SCHEMA, "required": []}  # what a page shows of a policy
 GOOD: dict[str, Any] = tomllib.loads((ROOT / "src/kinfold/demo/policy.toml").read_text("utf-8"))
 MODELS = {"source": Source, "engine": EngineSection, "privacy": Privacy, "method": Method, "columns": ColumnPolicy}
 MODELS |= {"hierarchy": HierarchySpec, "output": Output, "report": Report, "rules": Rule}
+MODELS |= {"risk_share": RiskShareKeys}
 MODELS |= {"perturb": Perturbation, "review": Review, "question": ReviewQuestion, "proposal": Proposal}
 
 
