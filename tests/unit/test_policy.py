@@ -27,8 +27,8 @@ from kinfold.policy.model import (
     Output,
     Policy,
     Privacy,
-    RiskShareKeys,
     Report,
+    RiskShareKeys,
     Rule,
     Source,
 )
