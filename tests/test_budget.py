@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (9, 1_900),
+    "top": (9, 2_010),
     "cli": (8, 2_060),
     "comparison": (5, 1_010),
     "convert": (6, 1_250),
@@ -31,7 +31,7 @@ BUDGET = {
     "methods/partition": (15, 3_630),
     "models": (9, 1_260),
     "papers": (8, 2_350),
-    "policy": (19, 4_030),
+    "policy": (19, 4_180),
     "profiling": (13, 3_360),
     "profiling/frameworks": (1, 240),
     "release": (10, 2_010),
