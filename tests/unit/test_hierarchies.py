@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kinfold
 from command import text
 from kinfold.errors import DataError, PolicyError
 from kinfold.hierarchies import (
@@ -244,3 +246,18 @@ def test_a_group_is_renamed_and_split() -> None:
 def test_an_impossible_edit_is_an_error(edit: object) -> None:
     with pytest.raises(PolicyError):
         edit([("a",), ("b",)])  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%d %b %Y", "%m/%d/%Y", "%Y-%m-%dT00:00:00Z"])
+@pytest.mark.parametrize("gap", ["", " "])
+def test_dates_of_a_nominal_column_climb_the_calendar_however_they_are_written(
+    tmp_path: Path, form: str, gap: str
+) -> None:
+    days = [datetime(1950 + row % 20, 1 + row % 12, 1 + row) for row in range(24)]
+    table = tmp_path / "people.csv"
+    table.write_text("born,sex\n" + "".join(f"{gap}{day.strftime(form)},f\n" for day in days))
+    born = {"role": "quasi", "average": "generalize", "hierarchy": {"dates": ["5 years", "decade"]}}
+    columns = {"born": born | {"type": "nominal"}, "sex": {"role": "quasi"}}
+    release = kinfold.anonymize(table, {"privacy": {"k": 4}, "source": {"dates": [form]}, "columns": columns})
+    bands = {"1950-1954", "1955-1959", "1950s", "1960-1964", "1965-1969", "1960s"}
+    assert {*release.frame["born"].to_pylist()} <= bands

@@ -293,9 +293,9 @@ def build_from_dates(
     if len(known) < len(units) or not known or known != sorted(set(known)):
         what = f"{where}: the date units are unknown or in the wrong order"
         raise PolicyError(what, fix=f"name some of {', '.join(CALENDAR_UNITS)}, in this order")
-    return Hierarchy.from_rows(
-        [[value, *(_coarsen_date(read(value).date(), unit) for unit in units)] for value in sorted(set(values))], where
-    )
+    days = {value: read(value).date() for value in sorted(set(values))}
+    rows = [[value, *(_coarsen_date(day, unit) for unit in units)] for value, day in days.items()]
+    return Hierarchy.from_rows(rows, where)
 
 
 def _coarsen_date(day: date, unit: str) -> str:

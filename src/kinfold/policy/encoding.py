@@ -47,6 +47,7 @@ from kinfold.tables.schema import ExactColumn, Kind, Role, Storage, normalize_ca
 Codes: TypeAlias = NDArray[np.int32]
 Texts: TypeAlias = NDArray[Any]
 
+ISO_DAY = "%Y-%m-%d"  # read many times faster than other formats
 WEEK_WITHOUT_DAY = re.compile(r"[0-9]{4}-?W[0-9]{2}(?!-?[0-9]).*", re.DOTALL)
 
 
@@ -112,11 +113,11 @@ def _read_moment(value: str, form: str | None) -> datetime:
 
     The days of a week may be in two months or years.
     """
-    if form is not None:
+    if form is not None and form != ISO_DAY:
         return datetime.strptime(value.strip(), form)
     if WEEK_WITHOUT_DAY.fullmatch(value):
         raise ValueError("a week without a day")
-    return datetime.fromisoformat(value)
+    return datetime.fromisoformat(value if form is None else value.strip())
 
 
 def _is_readable(read: Callable[[str], object], value: str) -> bool:

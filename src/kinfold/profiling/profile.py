@@ -44,7 +44,7 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import compute_order_stats, count_unique_rows
 from kinfold.tables.relations import Relation, SampledColumn, find_relations
 from kinfold.tables.schema import Column, Kind, Role, Storage, ValueStats
-from kinfold.tables.source_form import ColumnForm
+from kinfold.tables.source_form import ColumnForm, has_time
 from kinfold.tables.text_values import (
     describe_formula_name,
     describe_formulas,
@@ -309,7 +309,8 @@ def _choose_kind(proposal: RoleProposal) -> Kind:
     """
     if proposal.weight or proposal.stats.distinct <= 1:
         return proposal.column.kind
-    if proposal.role is Role.QUASI and proposal.shape is Shape.MOMENT and _must_stay_true(proposal):
+    day = proposal.shape is Shape.MOMENT and not has_time(proposal.column.date_format)
+    if proposal.role is Role.QUASI and day and _must_stay_true(proposal):
         return Kind.NOMINAL
     return proposal.shape.kind
 
