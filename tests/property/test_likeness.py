@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinfold
 from kinfold import checker
+from kinfold.methods.partition.requirement import Requirement, measure_misses
 from kinfold.models import BetaLikeness, DeltaDisclosure
 from kinfold.tables.tally import tally_labels
 from reference import definitions, parity
@@ -70,6 +71,19 @@ def test_a_union_keeps_what_both_classes_keep(records: list[tuple[int, int]], li
     for model in (BetaLikeness(limit, "x"), BetaLikeness(limit, "x", "enhanced"), DeltaDisclosure(limit, "x")):
         before = model.failing(tally)
         assert before[:2].any() or not model.failing(union)[0]
+
+
+@given(st.integers(0, 10**6), st.sampled_from(LIMITS))
+@settings(max_examples=40, deadline=None)
+def test_a_search_sees_a_miss_where_the_model_does(seed: int, limit: float) -> None:
+    """The kernel reads one class at a time, with the counts of the table."""
+    chance = np.random.default_rng(seed)
+    values = chance.choice(["a", "b", "c", "d"], 120, p=[0.5, 0.3, 0.15, 0.05])
+    labels = np.unique(chance.integers(0, chance.integers(2, 20), 120), return_inverse=True)[1].astype(np.int32)
+    tally = tally_labels(labels, {"x": values})
+    for model in (BetaLikeness(limit, "x"), BetaLikeness(limit, "x", "enhanced"), DeltaDisclosure(limit, "x")):
+        missed = measure_misses([Requirement.of(model, values)], labels) > 0
+        assert missed.tolist() == model.failing(tally).tolist()
 
 
 def test_limits_are_compared_exactly() -> None:
