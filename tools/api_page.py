@@ -56,6 +56,7 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
         "values": 'The same mapping; `measures["loss"]` reads from it.',
         "warnings": "What to look at before the table leaves.",
         "risk_by_record": "",
+        "worst_records": "The original records that are easiest to single out, with what contributes: internal.",
         "statistics": "Of each column before and after: mean, deviation, quantiles, frequencies; `to_dict()`.",
     },
     "Profile": {

@@ -9,6 +9,7 @@ Results are arrays in the order of the records, numbers, or objects that also re
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +19,12 @@ from numpy.typing import NDArray
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas import attackers, uniques
 from kinfold.measures.formulas.arrays import NamedResult, NotApplicable, group_rows
+from kinfold.measures.formulas.attribute_disclosure import interval_by_deviation
 from kinfold.measures.formulas.combinations import Combinations, measure_combinations
 from kinfold.measures.formulas.likeness import Likeness, measure_likeness
 from kinfold.measures.formulas.likeness import multi_entropy as _multi_entropy
+from kinfold.measures.formulas.log_linear import LogLinearRisk, measure_log_linear
+from kinfold.measures.formulas.special_uniques import SpecialUniques, score_special_uniques
 from kinfold.measures.formulas.uniques import k_map_size as _k_map_size
 from kinfold.measures.formulas.wildcards import count_fitting
 from kinfold.tables.plain_columns import (
@@ -29,6 +33,7 @@ from kinfold.tables.plain_columns import (
     encode_columns,
     encode_pair,
     encode_values,
+    list_keys,
     list_values,
     read_numbers,
 )
@@ -38,12 +43,31 @@ __all__ = [
     "counts",
     "household",
     "individual",
+    "interval",
     "k_map_size",
     "likeness",
+    "log_linear",
     "multi_entropy",
     "population_uniques",
     "presence",
+    "suda2",
 ]
+
+
+def suda2(table: Any, keys: Keys, dis: float = 0.1) -> SpecialUniques:
+    """Return the SUDA2 scores of each record, its DIS scores, and the contributions of the columns in percent.
+
+    A missing value makes no record unique. `dis` is the share of the sample that is taken away to estimate the risk of
+    a match. `by_record` has the contributions to the score of each record. If no class has two records, every DIS score
+    is 1, and `note` says so.
+
+    >>> people = {"age": [30, 41, 30], "sex": ["f", "m", "f"], "town": ["a", "b", "b"]}
+    >>> result = suda2(people, ["age", "sex", "town"])
+    >>> result.score.tolist(), {name: round(share, 1) for name, share in result.contributions.items()}
+    ([2, 4, 2], {'age': 37.5, 'sex': 37.5, 'town': 50.0})
+    """
+    codes = encode_columns(table, keys)
+    return score_special_uniques(codes, [str(name) for name in list_keys(keys)], dis)
 
 
 def individual(table: Any, keys: Keys, weights: Any = None, missing: str = "value") -> NDArray[np.float64]:
@@ -104,6 +128,44 @@ def _read_weights(table: Any, weights: Any) -> NDArray[np.float64]:
         what = f"sampling weights: {below:,} of {len(weight):,} are below 1 or infinite"
         raise DataError(what, fix="a weight is the number of people that a record stands for, at least 1")
     return weight
+
+
+def log_linear(
+    table: Any, keys: Keys, weights: Any, interactions: Sequence[Sequence[str | int]] = (), pi: str = "cell"
+) -> LogLinearRisk:
+    """Return the population uniques (`tau1`) and the correct matches (`tau2`) expected among the sample uniques.
+
+    The model has the main effects of the keys, as categories, and `interactions` of some: `[("age", "sex")]`. The
+    sampling fraction `pi` is that of each cell ("cell": records over the sum of their weights) or of the whole table
+    ("overall"). Weights are a column, or one number per record.
+
+    >>> people = {"age": [30, 30, 41, 30], "sex": ["f", "m", "f", "f"]}
+    >>> result = log_linear(people, ["age", "sex"], [10, 10, 10, 10])
+    >>> round(result.tau1, 6), round(result.tau2, 6)
+    (0.002342, 0.295949)
+    """
+    if pi not in ("cell", "overall"):
+        raise PolicyError(f"pi = '{pi}' is not known", fix="use cell or overall")
+    names, codes = list_keys(keys), encode_columns(table, keys)
+    unknown = [str(name) for each in interactions for name in each if name not in names]
+    if unknown:
+        raise PolicyError(f"interactions name {', '.join(unknown)}", fix="name keys only")
+    places = [[names.index(name) for name in each] for each in interactions]
+    try:
+        return measure_log_linear(codes, _read_weights(table, weights), places, by_cell=pi == "cell")
+    except NotApplicable as error:
+        raise DataError(error.reason, fix="give fewer interactions, or coarser columns") from None
+
+
+def interval(original: Any, released: Any, k: float = 0.05) -> float:
+    """Return the share of records whose numbers all lie within k deviations of the released ones.
+
+    Both are arrays of numbers, records by columns, in the same order.
+
+    >>> interval([[1.0], [2.0], [9.0], [10.0]], [[1.5], [1.5], [9.0], [10.0]])
+    0.5
+    """
+    return interval_by_deviation(original, released, k)
 
 
 def household(risk: Any, household: Any) -> NDArray[np.float64]:

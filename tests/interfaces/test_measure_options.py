@@ -310,3 +310,39 @@ def test_the_internal_page_warns_and_the_public_one_is_silent(released: Path) ->
         assert part in internal
         assert part not in public
     assert "statistics" not in (released / "public" / "certificate.json").read_text()
+
+
+def test_the_risks_from_outside_are_beside_those_of_the_prosecutor() -> None:
+    alone = asked()["risk"]
+    assert (alone["journalist_max"], alone["marketer"]) == (alone["prosecutor_max"], alone["prosecutor_mean"])
+    assert [*alone].index("journalist_max") == [*alone].index("prosecutor_max") + 4  # the mean, inference, uniques
+    people = pd.concat([ORIGINAL[["age", "area"]]] * 3)
+    known = asked(population=people)["risk"]
+    assert (known["journalist_max"], known["marketer"]) == (known["journalist"]["max"], known["journalist"]["mean"])
+    weighted = asked(sampling_weights="note")["risk"]
+    assert weighted["journalist_max"] == weighted["individual"]["max"]
+    assert weighted["marketer"] == weighted["individual"]["mean"]
+
+
+def test_special_uniques_are_measured_before_and_after() -> None:
+    measures = asked(sampling_weights="note")
+    keys = ["age", "area"]
+    scores = kinfold.risk.suda2(ORIGINAL, keys)
+    before, after = measures["risk_before"]["suda"], measures["risk"]["suda"]
+    assert before["records"] == (scores.score > 0).sum() == len(ORIGINAL)
+    assert before["score_max"] == scores.score.max()
+    assert before["contributions"] == dict(scores.contributions)
+    assert before["dis_max"] is None  # no two records are equal
+    assert (after["records"], after["score_max"], after["dis_max"]) == (0, 0, 0.0)
+    worst = measures.worst_records
+    assert [each["score"] for each in worst] == sorted(scores.score.tolist(), reverse=True)[:10]
+    assert all(scores.score[each["record"] - 1] == each["score"] for each in worst)
+
+
+def test_the_log_linear_model_needs_sampling_weights() -> None:
+    assert "tau1" not in asked()["risk"]
+    measures = asked(sampling_weights="note")
+    assert (measures["risk"]["tau1"], measures["risk"]["tau2"]) == (0, 0)  # no record of the release is unique
+    result = kinfold.risk.log_linear(ORIGINAL, ["age", "area"], "note")
+    assert measures["risk_before"]["tau1"] == pytest.approx(result.tau1)
+    assert measures["risk_before"]["tau2"] == pytest.approx(result.tau2)

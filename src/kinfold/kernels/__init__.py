@@ -26,7 +26,7 @@ MODULES = (
     *("box_tree", "clustering", "mdav", "vmdav", "t_first", "geometry", "univariate"),
     *("draws", "promises", "search", "promised_search", "repair"),
     *("pricing", "t_merge", "k_first"),
-    *("rollup", "statements", "cell_search", "opening", "linkage"),
+    *("rollup", "statements", "cell_search", "opening", "linkage", "special_uniques"),
 )
 
 _HERE = Path(__file__).parent

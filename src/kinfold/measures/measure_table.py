@@ -39,6 +39,8 @@ CLASS_MEASURES = frozenset(  # exact for a sample too: they are counted on the c
     {
         "prosecutor_max",
         "prosecutor_mean",
+        "journalist_max",
+        "marketer",
         "inference",
         "uniques",
         "discernibility",

@@ -26,7 +26,7 @@ from kinfold.measures.formulas.arrays import Floats, NotApplicable
 from kinfold.measures.formulas.utility import SUMMARY_QUANTILES, ColumnSummary, correlate, summarize
 from kinfold.measures.loss import add_exact_errors, measure_loss
 from kinfold.measures.measure_table import MeasureTable, collect_notes, compute_once, evaluate, note_sample
-from kinfold.measures.optional import add_optional_measures
+from kinfold.measures.optional import add_optional_measures, write_original_log_linear
 from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import (
     NumberCounts,
@@ -49,6 +49,7 @@ from kinfold.measures.release_warnings import (
 )
 from kinfold.measures.risk import ClassView, find_confidential, measure_original_risk, measure_risk
 from kinfold.measures.shift import ColumnShift, compare_categories, compare_quantiles, rank_shifts
+from kinfold.measures.singling_out import list_worst_records, score_records, summarize_scores
 from kinfold.measures.structure import measure_structure
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
@@ -184,11 +185,13 @@ class Measures(Displayable):
     """Risk and loss as in the JSON contract, statistics before and after, and warnings.
 
     `risk_by_record` is the risk of each original record, if the tables can be paired; no file contains it.
+    `worst_records` are the original records that are easiest to single out, for the internal report.
     """
 
     values: Mapping[str, Any]
     statistics: Statistics = NO_STATISTICS
     warnings: tuple[str, ...] = field(default=())
+    worst_records: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
     compute_by_record: Callable[[], RecordRisk] | None = field(default=None, repr=False)
 
     @cached_property
@@ -276,6 +279,7 @@ def measure_release(
     plausibility, plausibility_notes = _measure_plausibility(tables, policy, any_order)
     # the original comes last: the engine keeps only the latest of large counts
     before = measure_original_risk(_view_original(tables, policy, any_order))
+    worst = _add_singling_out((risk, before), tables, quasi, options)
     statistics = compute_statistics(tables, policy.released)
     _add_shift(loss, statistics)
     values = {
@@ -296,7 +300,20 @@ def measure_release(
         "notes": [*warnings, *plausibility_notes, *collect_notes(risk, before, loss)],
     }
     by_record = partial(compute_record_risk, known(), tables.rows) if tables.is_paired and not tables.sample else None
-    return Measures(values, statistics, warnings, by_record)
+    return Measures(values, statistics, warnings, worst, by_record)
+
+
+def _add_singling_out(
+    measures: tuple[MeasureTable, MeasureTable], tables: TablePair, quasi: Sequence[str], options: MeasureOptions
+) -> tuple[Mapping[str, Any], ...]:
+    """Add the measures of how records stand out, after and before; return the original records that do most."""
+    risk, before = measures
+    score = partial(score_records, tables.engine, quasi=quasi, every=options.all_measures)
+    scores = compute_once(lambda: score(tables.original))
+    risk.write("suda", lambda: summarize_scores(score(tables.released)))
+    before.write("suda", lambda: summarize_scores(scores()))
+    write_original_log_linear(before, tables, quasi, options.sampling_weights)
+    return tuple(list_worst_records(scores())) if before.values["suda"] is not None else ()
 
 
 def _add_shift(loss: MeasureTable, statistics: Statistics) -> None:

@@ -1,6 +1,7 @@
 """Measures on request: risk from a population or from sampling weights, linkage on subsets, and the loss of a task.
 
-    risk.journalist, risk.individual    {max, mean}
+    risk.journalist, risk.individual    {max, mean}; also `risk.journalist_max` and `risk.marketer`
+    risk.tau1, risk.tau2                see `singling_out`: with sampling weights
     risk.uniques                        {sample, zayatz, pitman}: with a population or sampling weights
     risk.above_threshold                {threshold, prosecutor, journalist or individual}: shares of the records
     risk.linkage_subsets                [{columns, linkage, bound}], bound = 1/k
@@ -37,10 +38,13 @@ from kinfold.measures.formulas.uniques import pitman_uniques, sample_uniques, za
 from kinfold.measures.measure_table import MeasureTable, compute_once, evaluate
 from kinfold.measures.options import FORMULA, MeasureOptions
 from kinfold.measures.pairing import Pair, PairedColumn, PairSource, TablePair
+from kinfold.measures.release_warnings import NEEDS_ALL_RECORDS
 from kinfold.measures.risk import link_subsets, link_untouched
+from kinfold.measures.singling_out import write_log_linear
 from kinfold.measures.usefulness import fit_formula, fit_task
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import CategoricalAttribute, encode
+from kinfold.tables.plain_columns import encode_columns
 from kinfold.tables.schema import Kind, Role
 
 PAIRS_PER_CHUNK = 2_000_000  # about 16 MB for each column
@@ -244,8 +248,11 @@ def _add_outside_risks(options: MeasureOptions, tables: TablePair, pair: PairSou
             lambda: individual_risk(_released_classes(pair), _note_missing_weights(weights(), table))
         )
         people = compute_once(lambda: round(float(weights()[0].sum())))
+        write_log_linear(table, lambda: _get_released_codes(pair()), lambda: weights()[0])
     for name, risk in list(risks.items())[1:]:
         table.write(name, lambda risk=risk: {"max": float(risk().max()), "mean": marketer_risk(risk())})  # type: ignore[misc]
+        table.write("journalist_max", lambda risk=risk: float(risk().max()))  # type: ignore[misc]
+        table.write("marketer", lambda risk=risk: marketer_risk(risk()))  # type: ignore[misc]
     if people is not None:
         table.write("uniques", lambda: _estimate_uniques(_released_classes(pair), people()))
     if options.threshold is not None:
@@ -265,6 +272,26 @@ def _note_missing_weights(weights: tuple[Floats, int], table: MeasureTable) -> F
 
 def _released_classes(pair: PairSource) -> Ints:
     return pair().masked[pair().kept]
+
+
+def _get_released_codes(pair: Pair) -> Ints:
+    """Return the released quasi-identifiers as codes, records by columns."""
+    if pair.weight is not None:
+        raise NotApplicable(NEEDS_ALL_RECORDS)
+    columns = [np.unique(column.after[pair.kept], return_inverse=True)[1] for column in pair.columns]
+    return np.column_stack(columns).astype(np.int64)
+
+
+def write_original_log_linear(table: MeasureTable, tables: TablePair, quasi: Sequence[str], name: str | None) -> None:
+    """Write tau1 and tau2 of the original, if it has the sampling weights."""
+    schema = tables.engine.schema(tables.original)
+    if name is None or name not in schema or tables.sample is not None:
+        return
+    rows, names = np.arange(schema.rows), dict.fromkeys(quasi)
+    collected: dict[str, None] = dict(names)
+    codes = partial(tables.engine.collect, tables.original, collected)
+    weights = partial(read_sampling_weights, replace(tables, rows=rows), name)
+    write_log_linear(table, lambda: encode_columns(codes(), list(quasi)), lambda: weights()[0])
 
 
 def _estimate_uniques(classes: Ints, people: int) -> dict[str, float | None]:

@@ -243,6 +243,9 @@ def measure_risk(
     table.write("unique_from_larger", lambda: global_risk.unique_from_larger(matrix()))
     table.write("uncounted", lambda: global_risk.uncounted(matrix()))
     _add_table_risks(table, classes)
+    # of an unknown population, the release itself is known: see `optional` for a known one
+    table.write("journalist_max", lambda: attackers.prosecutor_max(classes.sizes))
+    table.write("marketer", lambda: attackers.prosecutor_mean(classes.sizes, classes.classes))
     table.write("linkage", lambda: measure_linkage(pair(), table, seed, every=options.all_measures))
     table.write("interval", lambda: _measure_interval(pair(), table, seed, every=options.all_measures))
     return table

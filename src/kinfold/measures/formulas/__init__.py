@@ -9,4 +9,4 @@ from kinfold.measures.formulas.arrays import NotApplicable
 
 __all__ = ["KERNELS", "NotApplicable"]
 
-KERNELS = ("box_tree", "linkage")  # what measuring a release has to compile
+KERNELS = ("box_tree", "linkage", "special_uniques")  # what measuring a release has to compile

@@ -13,6 +13,9 @@ percent of n of the rank of the released value, averaged over p = 1 … 10 (Domi
 values share the outermost ranks of the tie. A value missing from either table counts as outside. Cost: O(n log n) for
 each column.
 
+Interval by deviations: the share of records whose original values all lie within k standard deviations of the released
+ones (Mateo-Sanz, Sebé & Domingo-Ferrer, PSD 2004; Templ, PSD 2008).
+
 Dominance: the average of a class reveals its largest record. With the absolute values of a class in descending order
 x_1 ≥ x_2 ≥ … and their total T:
 
@@ -31,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from kinfold.errors import DataError
+from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, check_codes, check_labels, pair_arrays
 
 if TYPE_CHECKING:
@@ -115,6 +118,24 @@ def interval_credit(
         for j in range(x.shape[1])
     ]
     return np.asarray(np.mean(shares, axis=0), np.float64)
+
+
+def interval_by_deviation(original: ArrayLike, released: ArrayLike, k: float = 0.05) -> float:
+    """Return the share of records with every number within k deviations of its released one, 0 to 1: less is better.
+
+    The deviation is that of the released column, with n - 1. A number missing from either table is outside.
+
+    >>> interval_by_deviation([1.0, 2.0, 9.0, 10.0], [1.5, 1.5, 9.0, 10.0])
+    0.5
+    """
+    x, y = pair_arrays(original, released)
+    if not k >= 0:
+        raise PolicyError("k is below 0", fix="give the width of the interval in deviations, such as 0.05")
+    known = y[~np.isnan(y).any(axis=1)]
+    if len(known) < 2:
+        raise NotApplicable("there are fewer than two released records")
+    inside = np.abs(x - y) <= k * known.std(axis=0, ddof=1)  # a comparison with NaN is false
+    return float(inside.all(axis=1).mean())
 
 
 class _ReleasedRanks(NamedTuple):

@@ -182,6 +182,7 @@ def _compare_with_original(release: Release) -> dict[str, Any]:
         "review": release.policy.describe_review() if request.review.model_fields_set else {},
         "cautions": (*worse, *release.measures.warnings),
         "numbers": statistics.numbers,
+        "worst_records": release.measures.worst_records,
         "correlations": statistics.correlations,
     }
 

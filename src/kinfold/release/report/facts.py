@@ -79,6 +79,7 @@ class Facts:
     cautions: tuple[str, ...] = ()  # warnings that need the original
     numbers: Mapping[str, Any] = field(default_factory=dict)  # statistics of numeric columns before and after
     correlations: Mapping[str, Any] = field(default_factory=dict)  # of these columns before and after
+    worst_records: Sequence[Mapping[str, Any]] = ()  # original records that are easiest to single out, by SUDA2
     review: Mapping[str, Any] = field(default_factory=dict)  # questions, answers and differences, as in the audit
     internal: bool = True
     lost: float | None = None  # overall information loss, 0 to 1: also on the public page
@@ -90,7 +91,7 @@ class Facts:
         released = [column for column in self.columns if column.released is not None]
         columns = tuple(replace(column, original=None, lost=None, changed=None) for column in released)
         empty: dict[str, Any] = {key: {} for key in ("measures", "numbers", "correlations", "review")}
-        empty |= {"notes": (), "cautions": ()}
+        empty |= {"notes": (), "cautions": (), "worst_records": ()}
         return replace(self, records=None, columns=columns, **empty, internal=False)
 
 

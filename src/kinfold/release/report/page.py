@@ -98,7 +98,7 @@ def _describe_measure(path: str, name: str, value: Any, before: Any) -> dict[str
         "meaning": entry.meaning if entry else "",
         "scale": f"{entry.range[:1].upper()}{entry.range[1:]}; {entry.better} is better." if entry else "",
         "value": "" if by_column else _format_measure("none" if value == {} else value),
-        "parts": [(make_visible(str(part)), _format_measure(v)) for part, v in value.items()] if by_column else [],
+        "parts": [(make_visible(str(part)), _format_original(v)) for part, v in value.items()] if by_column else [],
         "before": "" if _is_empty(before) else _format_original(before),
     }
 
@@ -270,6 +270,10 @@ def _list_costs(facts: Facts) -> list[tuple[str, str, str]]:
         ("Highest risk of a record", 1 / smallest, original.get("prosecutor_max")),
         ("Mean risk of a record", facts.classes / facts.released, original.get("prosecutor_mean")),
     ]
+    measured = facts.measures.get("risk") or {}
+    for title, key in (("Highest risk from outside", "journalist_max"), ("Mean risk from outside", "marketer")):
+        if measured.get(key) is not None:
+            risks.append((title, measured[key], None))
     lost = [("Information lost", format_share(facts.lost), "")] if facts.lost is not None else []
     return lost + [
         (title, format_share(after), "" if before is None else f"before {format_share(before)}")
