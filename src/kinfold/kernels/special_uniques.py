@@ -4,9 +4,9 @@ The sets of columns are visited in the order of their masks, so every subset bef
 columns, extended by a lower one: the groups of records that are equal in the set are those of the smaller set, split by
 the values of the added column. Left out of the next set are
 
-- records that are alone in a group: they are unique in the set, so in each larger one too;
+- records that are the only one of a group: they are unique in the set, so in each larger one too;
 - groups without a record that is asked for;
-- records without a value in the added column: a missing value is no item, so they equal nobody.
+- records without a value in the added column: a missing value is no item, so they equal no other record.
 
 A record that is unique in a set is minimally so if no smaller set with that is a part. Each record has one bit for each
 set; a minimal set marks all sets that it is a part of. The columns come in ascending order of their number of values:
@@ -42,10 +42,10 @@ class Split(NamedTuple):
     hopeful: Ints  # those that are asked for
     place: Ints  # where the next record goes; ALONE or GONE
     values: Ints  # of the group, in the order of appearance
-    alone: Ints  # records that are unique in the set
+    singles: Ints  # records that are unique in the set
 
 
-class Groups(NamedTuple):
+class SplitGroups(NamedTuple):
     """Records by group, for each number of columns in the set."""
 
     rows: Rows  # (sets, records)
@@ -72,11 +72,11 @@ def _count_values(work: Split, rows: Rows, codes: Rows, slot: Rows) -> Int:
 
 
 @lean
-def _split(work: Split, groups: Groups, at: Int, size: Int, codes: Rows, slot: Rows) -> tuple[Int, Int]:
-    """Split the groups of a set into those of the next; return their number, and the number of records alone."""
+def _split(work: Split, groups: SplitGroups, at: Int, size: Int, codes: Rows, slot: Rows) -> tuple[Int, Int]:
+    """Split the groups of a set into those of the next; return their number, and the number of single records."""
     rows, starts = groups.rows[at], groups.starts[at]
     into, ends = groups.rows[at + 1], groups.starts[at + 1]
-    groups_made = end = alone = 0
+    groups_made = end = singles = 0
     for g in range(size):
         group = rows[starts[g] : starts[g + 1]]
         work.stamp[0] += 1
@@ -96,13 +96,13 @@ def _split(work: Split, groups: Groups, at: Int, size: Int, codes: Rows, slot: R
             if code < 0:
                 continue
             if work.place[code] == ALONE:
-                work.alone[alone] = group[i]
-                alone += 1
+                work.singles[singles] = group[i]
+                singles += 1
             elif work.place[code] >= 0:
                 into[work.place[code]] = group[i]
                 work.place[code] += 1
     ends[groups_made] = end
-    return groups_made, alone
+    return groups_made, singles
 
 
 @lean
@@ -161,7 +161,7 @@ def score(codes: Rows, slot: Rows, values: int, bits: Ints, weight: Ints, counts
     columns of a set; `counts` gets the number of sets by it, `parts` the weights by record and column, and their sum.
     """
     columns, n = codes.shape
-    groups = Groups(np.empty((columns + 1, n), np.int32), np.empty((columns + 1, n // 2 + 2), np.int32))
+    groups = SplitGroups(np.empty((columns + 1, n), np.int32), np.empty((columns + 1, n // 2 + 2), np.int32))
     work = _make_split(values, n)
     low = _make_low()
     mask, size = np.zeros(columns + 1, np.int64), np.zeros(columns + 1, np.int64)
@@ -176,9 +176,9 @@ def score(codes: Rows, slot: Rows, values: int, bits: Ints, weight: Ints, counts
         j = column[at]
         column[at] += 1
         mask[at + 1] = mask[at] | (1 << j)
-        size[at + 1], alone = _split(work, groups, at, size[at], codes[j], slot)
-        for i in range(alone):
-            row = work.alone[i]
+        size[at + 1], singles = _split(work, groups, at, size[at], codes[j], slot)
+        for i in range(singles):
+            row = work.singles[i]
             if _mark(bits[slot[row]], mask[at + 1], low):
                 _add(parts[row], mask[at + 1], weight[at + 1])
                 counts[at + 1] += 1

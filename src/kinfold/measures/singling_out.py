@@ -6,7 +6,7 @@
     tau1, tau2    expected population uniques and correct matches among the sample uniques; with sampling weights
 
 SUDA2 is computed for tables of up to 100,000 records and 12 quasi-identifiers, with `measures = "all"` for any that the
-formula takes. The scores of single records go to the internal report only: they show whom to protect first.
+formula takes. The scores of single records go to the internal report only: they show which records to protect first.
 """
 
 from __future__ import annotations

@@ -108,10 +108,10 @@ def _score_sets(codes: Ints, single: Flags) -> tuple[Ints, dict[int, int]]:
     rows, words = np.flatnonzero(single), 1 << max(0, columns - LOG_WORD)
     step = max(1, MAX_WORDS // words)
     for start in range(0, len(rows), step):
-        asked = rows[start : start + step]
+        chosen = rows[start : start + step]
         slot = np.full(n, -1, np.int32)
-        slot[asked] = np.arange(len(asked))
-        bits = np.zeros((len(asked), words), np.int64)
+        slot[chosen] = np.arange(len(chosen))
+        bits = np.zeros((len(chosen), words), np.int64)
         kernel = kernels.load("special_uniques")  # slow to load
         kernel.score(by_column, slot, int(codes.max()) + 1, bits, weight, counts, parts)
     place = np.argsort(order)
