@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (9, 2_010),
+    "top": (9, 2_020),
     "cli": (8, 2_060),
     "comparison": (5, 1_010),
     "convert": (6, 1_250),
@@ -23,8 +23,8 @@ BUDGET = {
     "disk": (3, 550),
     "hierarchies": (3, 700),
     "kernels": (27, 6_250),
-    "measures": (14, 3_270),
-    "measures/formulas": (18, 3_130),
+    "measures": (15, 3_460),
+    "measures/formulas": (19, 3_290),
     "methods": (17, 4_040),
     "methods/blocks": (5, 1_340),
     "methods/generalize": (13, 3_480),
