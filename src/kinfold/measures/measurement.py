@@ -308,12 +308,14 @@ def _add_singling_out(
 ) -> tuple[Mapping[str, Any], ...]:
     """Add the measures of how records stand out, after and before; return the original records that do most."""
     risk, before = measures
-    score = partial(score_records, tables.engine, quasi=quasi, every=options.all_measures)
+    score = partial(score_records, tables, quasi=quasi, every=options.all_measures)
     scores = compute_once(lambda: score(tables.original))
     risk.write("suda", lambda: summarize_scores(score(tables.released)))
     before.write("suda", lambda: summarize_scores(scores()))
     write_original_log_linear(before, tables, quasi, options.sampling_weights)
-    return tuple(list_worst_records(scores())) if before.values["suda"] is not None else ()
+    if before.values["suda"] is None or tables.uses_counts:  # tuples have no place in the table
+        return ()
+    return tuple(list_worst_records(scores()))
 
 
 def _add_shift(loss: MeasureTable, statistics: Statistics) -> None:

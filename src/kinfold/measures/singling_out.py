@@ -20,18 +20,19 @@ from kinfold.measures.formulas.arrays import Floats, NotApplicable
 from kinfold.measures.formulas.log_linear import LogLinearRisk, measure_log_linear
 from kinfold.measures.formulas.special_uniques import MAX_COLUMNS, SpecialUniques, score_special_uniques
 from kinfold.measures.measure_table import MeasureTable
-from kinfold.tables.engine import Engine
+from kinfold.measures.pairing import TablePair
 from kinfold.tables.plain_columns import encode_columns
 
 SCORED_RECORDS, SCORED_COLUMNS = 100_000, 12  # some seconds
+SIZES_THAT_COUNT = 3  # the scores tell classes of one and of two records from all larger ones
 LISTED_RECORDS = 10  # with the highest scores
 
 Scores: TypeAlias = Callable[[], SpecialUniques]
 
 
-def score_records(engine: Engine, frame: Any, quasi: Sequence[str], *, every: bool = False) -> SpecialUniques:
-    """Return the SUDA2 scores of all records of a table."""
-    rows, columns = engine.schema(frame).rows, len(quasi)
+def score_records(tables: TablePair, frame: Any, quasi: Sequence[str], *, every: bool = False) -> SpecialUniques:
+    """Return the SUDA2 scores of all records of a table, in its order unless the engine counts tuples."""
+    rows, columns = tables.engine.schema(frame).rows, len(quasi)
     if not quasi or not rows:
         raise NotApplicable("there is no record, or no quasi-identifier")
     if columns > MAX_COLUMNS:
@@ -39,8 +40,12 @@ def score_records(engine: Engine, frame: Any, quasi: Sequence[str], *, every: bo
     if not every and (rows > SCORED_RECORDS or columns > SCORED_COLUMNS):
         what = f"computed up to {SCORED_RECORDS:,} records and {SCORED_COLUMNS} quasi-identifiers"
         raise NotApplicable(f'{what}; set report.measures = "all" for larger tables')
-    names: dict[str, None] = dict.fromkeys(quasi)
-    return score_special_uniques(encode_columns(engine.collect(frame, names), list(quasi)), list(quasi))
+    names = list(quasi)
+    if not tables.uses_counts:
+        return score_special_uniques(encode_columns(tables.engine.collect(frame, dict.fromkeys(names)), names), names)
+    tally = tables.engine.tally(frame, names, {})
+    repeated = np.repeat(encode_columns(tally.keys, names), np.minimum(tally.sizes, SIZES_THAT_COUNT), axis=0)
+    return score_special_uniques(repeated, names)
 
 
 def summarize_scores(scores: SpecialUniques) -> dict[str, Any]:
