@@ -395,6 +395,8 @@ def ordinary(name: str) -> ProposalTable:
 
 def list_makers() -> Iterator[Callable[[], ProposalTable]]:
     """Yield a function for each table."""
+    from proposals.examined import FAMILIES  # it uses this module
+
     families: list[tuple[Callable[[str], ProposalTable], Any]] = [
         (visits, VISIT_NAMES),
         (household, HOUSEHOLD_NAMES),
@@ -411,6 +413,7 @@ def list_makers() -> Iterator[Callable[[], ProposalTable]]:
         (many_codes, ("many codes",)),
         (missing_codes, MISSING_CODES),
         (ordinary, ("staff", "customers", "small", "Italian")),
+        *FAMILIES,
     ]
     for maker, names in families:
         for name in names:

@@ -283,7 +283,7 @@ def test_a_household_and_a_person_with_several_rows() -> None:
     ("name", "values", "wanted"),
     [
         ("age", AGES, {"intervals": [5, 10, 20], "top": 70}),
-        ("born", [date(1950 + i % 40, i % 12 + 1, 11) for i in range(120)], {"dates": ["month", "quarter", "year"]}),
+        ("seen", [date(1950 + i % 40, i % 12 + 1, 11) for i in range(120)], {"dates": ["month", "quarter", "year"]}),
         ("plz", [f"{10_000 + 371 * (i % 50)}" for i in range(120)], {"mask": 5}),
         (
             "mood",
@@ -417,3 +417,19 @@ def test_census_is_profiled_as_numbers() -> None:
 def test_a_profile_as_json(tmp_path: Path) -> None:
     ran = run("profile", text(tmp_path, "t.csv", "a,b\n1,x\n2,\n3,[red]\n"), "--json")
     assert [c["name"] for c in ran.json["columns"]] == ["a", "b"]
+
+
+def test_the_labels_of_columns_count_as_names(tmp_path: Path) -> None:
+    pyreadstat, pandas = pytest.importorskip("pyreadstat"), pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    table = {"V1": rng.integers(18, 90, 200), "V2": rng.integers(1, 6, 200), "V3": rng.integers(1, 3, 200)}
+    labels = [
+        "Age in years",
+        "Religion",
+        "A question of many words, in which a wage, a party or an age may be mentioned",
+    ]
+    pyreadstat.write_sav(pandas.DataFrame(table), tmp_path / "t.sav", column_labels=labels)
+    columns = {column.name: column for column in kinfold.profile(tmp_path / "t.sav").columns}
+    assert [columns[name].role for name in ("V1", "V2")] == ["quasi-identifier", "confidential"]
+    assert "its label hints at religion" in columns["V2"].reason
+    assert "label" not in columns["V3"].reason

@@ -27,6 +27,7 @@ NAMES = {
     "a header written twice": ("name,sex", "Ann,f", "name,sex", "Ben,m"),
     "numbers above nothing": ("name,1", "Ann,", "Ben,"),
     "spaces": ("date of birth, place ", "1990-01-01,Ulm"),
+    "codes of a survey above codes of the same form": ("HB030,RB080,RB090,DB040", "1,1954,2,AT11", "2,1987,1,AT12"),
 }
 RECORDS = {
     "numbers": (("Ann,34,02138", "Ben,51,02139"), (2, 3)),

@@ -38,7 +38,7 @@ CODES = frozenset(
     *(9.99, 99.9, 99.99, 999.9, 999.99, 9999.9, -9.9, -9.99, -99.9, -99.99, -999.9),
 }
 NEEDS_NINES = frozenset((77, 88, 777, 888, 7777, 8888, 77777, 88888, 777777, 888888))  # codes only below 99 or 999 ...
-MIN_REPDIGIT_RATIO = 3.5  # ... or if the largest other number is much smaller
+MIN_REPDIGIT_RATIO = 2.0  # ... or if the largest other number is much smaller
 _clock = r"([T ]\d\d:.*)?"
 DATE = re.compile(rf"\d{{4}}-?(0[1-9]|1[0-2])-?[0-3]\d{_clock}|[0-3]?\d[./][0-3]?\d[./]\d{{4}}")
 NEVER_DATE = re.compile(rf"9999-?\d\d-?\d\d{_clock}|\d\d?[./]\d\d?[./]9999")
@@ -55,6 +55,8 @@ MIN_REPEATS = 3  # rows with a code that no other column has
 MIN_OTHERS = 2  # different numbers, or categories, that are not codes
 TAIL = 5  # values next to a code, with which its frequency is compared
 MAX_DENSE_STEP = 2.0  # average distance of the values of a tail that has no gaps
+ISOLATED_STEPS = 2.5  # between a code and the next number, in the largest distances of the tail next to it
+MIN_ISOLATED = 5  # the same, as a number
 MIN_FREQUENCY_RATIO = 3.0  # of a code to the most frequent value of the tail next to it
 MIN_INNER_RATIO = 10.0  # of a code in the midst of the other numbers
 MIN_GAP = 0.5  # between a code and the other numbers, as a share of their range
@@ -232,12 +234,16 @@ def _find_doubt(code: float, own: _Numbers, rest: _Numbers, shared: Set[float]) 
         never = bool(own.hints & NEVER_NEGATIVE) and not own.signed
         return "" if code in shared else "-1 is the only negative value" if never else None
     common = code in shared
-    if not _stands_apart(code, own, rest) or (own.count(code) < MIN_REPEATS and not common):
+    if not (_stands_apart(code, own, rest) or _is_isolated(code, rest)) or (
+        own.count(code) < MIN_REPEATS and not common
+    ):
         return None
     if rest.is_inside(code):
         return "it is much more frequent than the numbers next to it" if common else None
     if common:
         return ""
+    if not _stands_apart(code, own, rest):
+        return "no other number is near it"
     if not _is_far(code, own, rest):
         return "it is close to the other numbers, but much more frequent than those next to it"
     limit = code > max(999, rest.values[-1]) and code < MIN_AMOUNT_RATIO * rest.values[-1]
@@ -246,6 +252,15 @@ def _find_doubt(code: float, own: _Numbers, rest: _Numbers, shared: Set[float]) 
 
 def _stands_apart(code: float, own: _Numbers, rest: _Numbers) -> bool:
     return _is_far(code, own, rest) or _is_frequent(code, own, rest)
+
+
+def _is_isolated(code: float, rest: _Numbers) -> bool:
+    """Whether the numbers end smoothly, and a number lies far beyond the end: 99 among ages up to 85."""
+    tail = rest.values[-2 * TAIL :] if code > rest.values[-1] else rest.values[: 2 * TAIL]
+    if len(rest.values) <= MAX_GRADES:
+        return False
+    gap = max(code - rest.values[-1], rest.values[0] - code)
+    return bool(gap >= max(ISOLATED_STEPS * np.diff(tail).max(), MIN_ISOLATED))
 
 
 def _is_below_zero(code: float, own: _Numbers, rest: _Numbers) -> bool:

@@ -15,7 +15,7 @@ people. In doubt a key is the unit, because to count households or groups instea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
@@ -54,7 +54,8 @@ PERSON_WORDS = """
     patient* pat pt person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
     mitglied*
     student* pupil* schueler* versichert* insured* employee* mitarbeiter* worker* beneficiar* paciente* cliente* alumno*
-    sujeto* individu* eleve* salarie* user* respondent* befragt* patnr pnr mrn ssn dipendent* assure* empleado* pazient*
+    sujeto* individu* device* geraet* imei* imsi* msisdn* phone* *mail ip ipaddr* iban account* card* pseudonym* hash*
+    pesel bsn nino eleve* salarie* user* respondent* befragt* patnr pnr mrn ssn dipendent* assure* empleado* pazient*
     *患者* *пациент*"""
 
 
@@ -109,6 +110,7 @@ class RowComparison:
         varied = [column for column in columns if column.stats.distinct > 1 and not column.weight]
         self.describes_people = any({Hint.SEX, Hint.BIRTH, Hint.AGE, Hint.ORIGIN} & column.hints for column in varied)
         self._facts = [column for column in varied if _is_constant_fact(column)]
+        self.shared_facts = {fact.name for fact in self._facts if not {Hint.SEX, Hint.BIRTH} & fact.hints}
         self._ages = [column for column in varied if Hint.AGE in column.hints and column not in self._facts]
         self._possible_ages = [column for column in varied if column.shape is Shape.AGE and column not in self._ages]
 
@@ -170,7 +172,8 @@ def find_people(columns: Sequence[RoleProposal], comparison: RowComparison, k: i
 
 def _find_numbered(columns: Sequence[RoleProposal], comparison: RowComparison) -> People:
     """Return the unit of a table: of several keys of people, the one with the fewest values."""
-    keys = [_judge_key(column, comparison) for column in columns if _may_be_key(column)]
+    candidates = [column for column in columns if _may_be_key(column) and not _is_told(column, columns, comparison)]
+    keys = [_judge_key(column, comparison) for column in candidates]
     people = [key for key in keys if key.whose is Whose.PERSON]
     households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.has_many_values]
     unknown = [key for key in keys if key.whose is Whose.UNKNOWN and (key.has_many_values or _numbers_people(key))]
@@ -181,9 +184,9 @@ def _find_numbered(columns: Sequence[RoleProposal], comparison: RowComparison) -
         household = max(households, key=lambda key: key.proposal.stats.distinct)
         return _ask_about_panel(household, columns, comparison, identifying)
     if unknown:
-        key = _get_coarsest(unknown)
-        named = mentions(key.name, PERSON_WORDS) and not key.varying
-        question = () if named else (_ask_about_unit(key),)
+        key, others = _choose_unknown(unknown, comparison.evidence)
+        named = mentions(key.name, PERSON_WORDS) and not key.varying and not others
+        question = () if named else (_ask_about_unit(key, others),)
         return People(Unit(key.name, people=True), (key.name,), question)
     return People()
 
@@ -193,6 +196,19 @@ def _numbers_people(key: _Key) -> bool:
     words = [word for word in re.split(r"[\W\d_]+", key.name) if word]
     named = mentions(key.name, PERSON_WORDS)
     return (named and (Hint.NUMBER in key.proposal.hints or len(words) == 1)) or mentions("".join(words), "id uid pid")
+
+
+def _choose_unknown(keys: Sequence[_Key], evidence: RowEvidence) -> tuple[_Key, list[str]]:
+    """Return the key whose values hold whole values of all others, else the likeliest, and others that may be it.
+
+    The coarsest is never too lenient. Without one, a person may have several values of the coarser key: of places.
+    """
+    coarsest = _get_coarsest(keys)
+    rest = [key for key in keys if key is not coarsest]
+    if all(evidence.determines(key.name, coarsest.name) for key in rest):
+        return coarsest, []
+    best = max(keys, key=lambda key: (mentions(key.name, PERSON_WORDS), key.proposal.stats.distinct))
+    return best, [key.name for key in keys if key is not best]
 
 
 def _get_coarsest(keys: Sequence[_Key]) -> _Key:
@@ -215,6 +231,13 @@ def _may_be_key(column: RoleProposal) -> bool:
     return not meaning and column.shape not in (Shape.CODE, Shape.YEAR, Shape.TEXT)
 
 
+def _is_told(key: RoleProposal, columns: Sequence[RoleProposal], comparison: RowComparison) -> bool:
+    """Whether each place, occupation or the like has one value of a key: it numbers these and not people."""
+    about = (Hint.PLACE, Hint.COUNTRY, Hint.WORK, Hint.EDUCATION)
+    named = (column for column in columns if column.known_hint in about and column.shape is not Shape.MOMENT)
+    return any(comparison.evidence.determines(each.name, key.name) for each in named if each.name != key.name)
+
+
 def _looks_like_key(column: RoleProposal) -> bool:
     """Whether name or values of a column say that it identifies."""
     if column.shape is Shape.SHARED_NUMBER:
@@ -227,14 +250,17 @@ def _looks_like_key(column: RoleProposal) -> bool:
 def _judge_key(column: RoleProposal, comparison: RowComparison) -> _Key:
     """Return whose rows share a value of a column."""
     constant, varying = comparison.judge((column.name,))
-    whose = _decide(column, constant, varying)
+    whose = _decide(column, constant, varying, comparison.shared_facts)
     if whose is Whose.GROUP and not comparison.describes_people and not varying and _has_assigned_numbers(column):
         whose = Whose.UNKNOWN
     return _Key(column, whose, constant, varying)
 
 
-def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str]) -> Whose:
+def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str], shared: Collection[str]) -> Whose:
+    """Return whose rows share a value; the `shared` facts, such as origin, are often those of a whole family."""
     named, household = _looks_like_key(column), Hint.HOUSEHOLD in column.hints
+    if varying and all(fact in shared for fact in constant):
+        constant = ()
     if constant and not varying and (named or len(constant) > 1) and not household:
         return Whose.PERSON
     if varying and not constant:
@@ -250,12 +276,14 @@ def _has_assigned_numbers(column: RoleProposal) -> bool:
     return _counts_from_one(column) and column.shape is Shape.MANY_CODES
 
 
-def _ask_about_unit(key: _Key) -> OpenQuestion:
+def _ask_about_unit(key: _Key, others: Sequence[str]) -> OpenQuestion:
     facts = [f"{_list_names(names)} {verb} within a value" for names, verb in _pair_facts(key) if names]
     rows = f"{key.proposal.stats.mean_count:.1f} rows for each value of '{key.name}'"
     evidence = "; ".join([rows, *(facts or ["no column such as sex or date of birth says whose rows they are"])])
     question = f"Is each value of '{key.name}' one person with several rows?"
-    return OpenQuestion("unit", question, evidence, "privacy.unit", key.name, (key.name, REMOVES_KEY))
+    if others:
+        evidence += f"; or another column numbers the people: {_list_names(others)}"
+    return OpenQuestion("unit", question, evidence, "privacy.unit", key.name, (key.name, *others, REMOVES_KEY))
 
 
 def _agree(constant: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ from kinfold.profiling.roles import (
 from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, detect_shape, find_coordinates, find_scale, needs_order
 from kinfold.profiling.value_hints import are_births, find_value_hints
 from kinfold.progress import Progress, no_progress
-from kinfold.tables.column_names import Hint, find_hints, require_header
+from kinfold.tables.column_names import SENSITIVE_HINTS, Hint, find_hints, require_header
 from kinfold.tables.display import Displayable
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import compute_order_stats, count_unique_rows
@@ -57,6 +57,7 @@ MAX_COMBINED_COLUMNS = 8  # columns whose pairs and triples are counted
 MAX_GROUPED_ROWS = 30_000_000  # rows times combinations; for a large table fewer columns are combined
 MAX_COMBINATIONS = 10  # that the profile lists, the worst first
 MAX_ROUNDS = 3  # of the search for dependent columns: a treated column may depend on another
+MAX_TITLE_WORDS = 8  # of the label of a column of SPSS or Stata, to take it for a name
 MAX_RULES = 6  # of each kind
 PROPOSED_T = 0.3  # t of a confidential number; small classes can reach it
 MIN_COMMON_COUNT = 50  # mean records of a post code that tells little about a person
@@ -202,7 +203,9 @@ def _remove_by_values(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
     for column in columns:
         if column.role is not Role.IDENTIFIER and column.name in places:
             result.append(replace(column.with_role(Role.REMOVE, reason), weight=False))
-        elif column.role is Role.IDENTIFIER and Hint.PERSON in column.hints - find_hints(column.name):
+        elif column.role is Role.IDENTIFIER and Hint.PERSON in column.hints - find_hints(
+            f"{column.name} {column.column.title}"
+        ):
             result.append(column.with_role(Role.IDENTIFIER, "its values are names of people"))
         else:
             result.append(column)
@@ -266,10 +269,14 @@ def choose_k(rows: int) -> int:
 
 def _observe_column(engine: Engine, frame: Any, column: Column, stats: ValueStats) -> RoleProposal:
     named = find_hints(column.name)
+    if len(column.title.split()) <= MAX_TITLE_WORDS:  # a whole question mentions many things
+        named |= find_hints(column.title)
     if form := frame.form.get_columns([column.name]).get(column.name):
         named |= {Hint.MEASURE} if form.unit else set()
     if column.storage is Storage.TEXT:
-        named |= find_value_hints(column.name, stats)
+        by_values = find_value_hints(column.name, stats)
+        named = named - {*SENSITIVE_HINTS} if Hint.PERSON in by_values else named  # a taxpayer is no tax
+        named |= by_values
     if not named and column.storage.kind is not Kind.DATE and are_births(stats.values):
         named |= {Hint.BIRTH}
     order = compute_order_stats(engine, frame, column) if needs_order(column, stats) else None

@@ -29,9 +29,12 @@ from kinfold.tables.schema import Column, Role, Storage, ValueStats
 MAX_QUASI = 8
 ENOUGH_RECOGNIZED_QUASI = 2  # recognized by name or format; then unrecognized codes are not used
 MAX_UNRECOGNIZED_QUASI = 6  # quasi-identifiers if unrecognized codes are needed
+MIN_ROWS_OF_FLAG = 10  # mean rows of a value of a column that says yes or no
 MIN_MEAN_COUNT = 1.05  # rows of a value of a column whose values repeat
 MAX_AVERAGED_VALUE = 1e150  # the square of a larger value overflows
 MAX_DEVIATION_OF_MEAN = 0.002  # from 1, of sampling weights that are scaled to the size of the sample
+MAX_DEVIATION_OF_FINE = 0.1  # the same, of numbers with so many decimals that they were computed
+MIN_FINE_DECIMALS = 4
 MIN_ROWS_FOR_MEAN = 100  # of a column that is called weights by its mean
 
 Determines = Callable[[str, str], bool]  # whether the first column determines the second
@@ -125,7 +128,7 @@ def _propose_alone(proposal: RoleProposal) -> RoleProposal:
         return proposal.with_role(Role.REMOVE, reason, "some values are too large to average")
     if _names_people(proposal):
         return proposal.with_role(Role.IDENTIFIER, "its name says that it identifies")
-    if proposal.sensitive_hint or proposal.shape is Shape.DIAGNOSIS:
+    if not _is_known_anyway(proposal) and (proposal.sensitive_hint or proposal.shape is Shape.DIAGNOSIS):
         by_name = [_describe_hint(proposal, proposal.sensitive_hint)] if proposal.sensitive_hint else []
         return proposal.with_role(Role.CONFIDENTIAL, reason, *by_name, "must not be inferred")
     if not proposal.known_hint and proposal.shape is Shape.AMOUNT:
@@ -134,15 +137,24 @@ def _propose_alone(proposal: RoleProposal) -> RoleProposal:
     return proposal.with_role(Role.QUASI, reason, *by_name, "others may know it")
 
 
+def _is_known_anyway(proposal: RoleProposal) -> bool:
+    """Whether others may know the values, whatever they are about: the day or year of an event, an age, a place."""
+    age = proposal.shape is Shape.AGE and Hint.AGE in proposal.hints
+    return age or proposal.shape in (Shape.MOMENT, Shape.YEAR, Shape.POST_CODE)
+
+
 def _describe_hint(proposal: RoleProposal, hint: Hint) -> str:
-    by_name = hint in find_hints(proposal.name)
-    return f"its {'name hints' if by_name else 'values hint'} at {hint.phrase}"
+    by_name, by_title = hint in find_hints(proposal.name), hint in find_hints(proposal.column.title)
+    return f"its {'name hints' if by_name else 'label hints' if by_title else 'values hint'} at {hint.phrase}"
 
 
 def _names_people(proposal: RoleProposal) -> bool:
     """Whether a name says that a column identifies people, and not something else, such as a region."""
     if proposal.hints.isdisjoint(IDENTIFYING_HINTS) or proposal.shape is Shape.MOMENT:
         return False
+    flag = proposal.stats.distinct <= 2 and proposal.stats.mean_count >= MIN_ROWS_OF_FLAG
+    if flag and Hint.NUMBER not in proposal.hints:
+        return False  # whether there is one: a doctor, a phone
     return is_nearly_unique(proposal.stats) or not (proposal.known_hint or proposal.sensitive_hint)
 
 
@@ -179,7 +191,10 @@ def _has_mean_one(proposal: RoleProposal) -> bool:
     if proposal.shape is not Shape.AMOUNT or stats.filled < MIN_ROWS_FOR_MEAN or not stats.low > 0:
         return False
     meaning = proposal.known_hint or proposal.sensitive_hint
-    return not meaning and abs(stats.mean - 1) <= MAX_DEVIATION_OF_MEAN and stats.high < 50
+    decimals = proposal.column.decimals
+    fine = decimals is None or decimals >= MIN_FINE_DECIMALS
+    deviation = MAX_DEVIATION_OF_FINE if fine and is_nearly_unique(stats) else MAX_DEVIATION_OF_MEAN
+    return not meaning and abs(stats.mean - 1) <= deviation and stats.high < 50
 
 
 def _repeats_like_weights(proposal: RoleProposal, columns: Sequence[RoleProposal], determines: Determines) -> bool:
@@ -241,7 +256,7 @@ def _propose_in_table(proposal: RoleProposal, quasi: Sequence[str]) -> RolePropo
 
 def list_treatment(columns: Sequence[RoleProposal], sources: Collection[str] | None = None) -> Treatment:
     """Return what a release does to each column; with `sources`, only these are protected or removed."""
-    varied = [column for column in columns if column.stats.distinct > 1]
+    varied = [column for column in columns if column.shape not in (Shape.NOTHING, Shape.CONSTANT)]
     relevant = [column for column in varied if sources is None or column.name in sources]
     return Treatment(
         [column.name for column in varied if column.role in (Role.OTHER, Role.CONFIDENTIAL) or column.surplus],

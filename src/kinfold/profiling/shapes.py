@@ -98,6 +98,9 @@ MIN_ROWS_FOR_RANGE = 30  # the range of fewer values says little
 MIN_EVEN_SPREAD = (
     0.3  # distance of the quartiles, as a share of the range: 0.5 for equal frequencies, 0.2 for a bell curve
 )
+MIN_UNIFORM_SPREAD = 0.42  # the same, of numbers that were drawn at random or assigned, and not measured
+MIN_LAST_NUMBER = 1000
+MIN_RANDOM_ROWS = 100
 YEAR_RANGE = (1850, 2100)
 MIN_SENTENCE_WORDS = 4  # words
 MIN_TEXT_LETTERS = 40  # letters
@@ -106,6 +109,14 @@ QUANTITY_HINTS = frozenset((Hint.MEASURE, Hint.MONEY))
 
 ICD10 = re.compile(r"[A-TV-Z][0-9][0-9AB](\.?[0-9A-KXZ]{1,4})?[-+*]?")
 NUMBERED_CODE = re.compile(r"[^\W\d_]{0,4}[-_ ]?[0-9]{3,}[-_ ]?[^\W\d_]?")  # P00123, 4711-B
+MONTH_AND_YEAR = re.compile(r"[^\W\d_]{3,9}\.?[- /]?(19|20)?[0-9]{2}")  # Jan 1950
+_digits = r"(?=(?:[^0-9]*[0-9]){3})"  # three or more
+TOKEN = re.compile(  # hashes, keys of devices, accounts, addresses of computers and people: long, without a blank
+    rf"{_digits}[0-9A-Za-z_.:/@+-]{{12,}}|[0-9a-f]{{8,}}|[^\s@]+@[^\s@]+|([0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}"
+    r"|\+?[0-9(][0-9 ()/.-]{8,}[0-9]|[A-Z]{2}[0-9]{2}( ?[0-9A-Z]{4}){3,}.*",
+    re.ASCII,
+)
+MIN_LONG_NUMBER = 9  # digits of numbers of people and devices, which repeat; amounts are shorter or rounded
 POST_CODE = re.compile(r"[0-9]{4,6}|[0-9]{3}-[0-9]{4}|[0-9]{5}-[0-9]{3,4}|[0-9]{4} ?[A-Z]{2}|[0-9]{2}-[0-9]{3}"
                        r"|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]")  # fmt: skip
 
@@ -151,8 +162,8 @@ class Shape(StrEnum):
 
 def detect_shape(column: Column, stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
     """Return the shape of the values of a column; `order` is None if it was not computed."""
-    if stats.distinct <= 1:
-        return Shape.CONSTANT if stats.distinct else Shape.NOTHING
+    if stats.distinct <= 1:  # a flag has one value and is empty in the other rows
+        return Shape.NOTHING if not stats.distinct else Shape.CODE if column.nulls else Shape.CONSTANT
     if column.storage.kind is Kind.DATE:
         return Shape.MOMENT
     if column.storage is Storage.BOOLEAN:
@@ -227,8 +238,7 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
     sentences = stats.mean_words >= MIN_SENTENCE_WORDS
     if many and stats.mean_count < 10 and (sentences or stats.mean_length >= MIN_TEXT_LETTERS):
         return Shape.TEXT
-    detailed = Hint.HEALTH in hints or any(len(value) > 3 for value in stats.values)
-    if stats.distinct > 2 and detailed and _matches(stats, ICD10):
+    if stats.distinct > 2 and _matches(stats, ICD10) and _are_diagnoses(stats, hints):
         return Shape.DIAGNOSIS
     full = many and hints.isdisjoint(IDENTIFYING_HINTS) and _matches(stats, FULL_POST_CODE)
     if full or _are_named_post_codes(stats, hints):
@@ -239,12 +249,14 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
         return Shape.OWN_NUMBER
     if find_scale(stats.values):
         return Shape.SCALE
+    if stats.distinct > 2 and _matches(stats, TOKEN):
+        return Shape.SHARED_NUMBER
     runs = _comes_in_runs(stats, order)
     if (many or Hint.PLACE in hints) and not runs and _matches(stats, POST_CODE):
         return Shape.POST_CODE
     if not many:
         return Shape.CODE
-    numbered = Hint.BIRTH not in hints and _matches(stats, NUMBERED_CODE)  # Jan 1950 is no number
+    numbered = Hint.BIRTH not in hints and _matches(stats, NUMBERED_CODE) and not _matches(stats, MONTH_AND_YEAR)
     if stats.mean_count <= MAX_ROWS_PER_UNIT and (runs or numbered):
         return Shape.SHARED_NUMBER
     return Shape.TEXT if sentences else Shape.MANY_CODES
@@ -271,7 +283,9 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
     if stats.low >= 0 and stats.high <= MAX_AGE:
         smooth = stats.mean_count < 4 or _is_quantity(stats)
         return (Shape.AGE if _span_lives(stats, hints) else Shape.AMOUNT) if smooth else Shape.MANY_CODES
-    if _comes_in_runs(stats, order) and _is_even(stats):
+    if (_comes_in_runs(stats, order) and _is_even(stats)) or (
+        _have_one_length(stats, MIN_LONG_NUMBER) and not quantity
+    ):
         return Shape.SHARED_NUMBER
     if stats.mean_count < 5 or _is_rounded(stats) or _is_quantity(stats):
         return Shape.AMOUNT
@@ -308,8 +322,23 @@ def _looks_assigned(stats: ValueStats, order: OrderStats | None) -> bool:
         return True
     if stats.distinct >= 0.5 * (stats.high - stats.low + 1) and stats.high > MAX_AGE:
         return True
-    low, high = (len(str(int(number))) if number > 0 else 0 for number in (stats.low, stats.high))  # digits
-    return low == high >= 5 and not _is_rounded(stats)
+    random = stats.filled >= MIN_RANDOM_ROWS and stats.high >= MIN_LAST_NUMBER
+    return _have_one_length(stats, 5) or (random and _is_even(stats, MIN_UNIFORM_SPREAD))
+
+
+def _have_one_length(stats: ValueStats, digits: int) -> bool:
+    """Whether whole numbers have the same number of digits, so many or more, and are not rounded."""
+    low, high = (len(str(int(number))) if number > 0 else 0 for number in (stats.low, stats.high))
+    return low == high >= digits and not _is_rounded(stats)
+
+
+def _are_diagnoses(stats: ValueStats, hints: frozenset[Hint]) -> bool:
+    """Whether codes in the form of ICD-10 are diagnoses, and not the numbers of people: A1234BC, R12345."""
+    if Hint.HEALTH in hints:
+        return True
+    if is_nearly_unique(stats) or not hints.isdisjoint(IDENTIFYING_HINTS):
+        return False
+    return any("." in value for value in stats.values)
 
 
 def _comes_in_runs(stats: ValueStats, order: OrderStats | None) -> bool:
@@ -319,7 +348,7 @@ def _comes_in_runs(stats: ValueStats, order: OrderStats | None) -> bool:
     return order.runs <= 1.05 * stats.distinct and stats.distinct > MAX_AGE
 
 
-def _is_even(stats: ValueStats) -> bool:
+def _is_even(stats: ValueStats, spread: float = MIN_EVEN_SPREAD) -> bool:
     """Whether numbers are evenly distributed, like assigned numbers and unlike amounts of money."""
     span = stats.high - stats.low
     if abs(stats.mean - (stats.low + stats.high) / 2) > 0.1 * span:
@@ -327,7 +356,7 @@ def _is_even(stats: ValueStats) -> bool:
     if not stats.complete:
         return True
     first, third = np.quantile([float(value) for value in stats.values], (0.25, 0.75))
-    return bool(third - first >= MIN_EVEN_SPREAD * span)
+    return bool(third - first >= spread * span)
 
 
 def _is_rounded(stats: ValueStats) -> bool:

@@ -97,7 +97,8 @@ def _are_names(values: Sequence[str]) -> bool:
     if any(map(str.isdigit, "".join(written))) or (many and capitalized < MIN_CAPITALIZED * len(written)):
         return False
     parts = ([word for word in re.split(r"[\s.,]+", _simplify(value)) if word not in TITLES] for value in written)
-    return _are_about(Hint.PERSON, [words[0] for words in parts if words], MIN_NAME_SHARE if many else MIN_SHARE)
+    first = sorted({words[0] for words in parts if words})  # of Anna B. and Anna C. once
+    return _are_about(Hint.PERSON, first, MIN_NAME_SHARE if many else MIN_SHARE)
 
 
 def _are_about(topic: str, values: Sequence[str], share: float = MIN_SHARE) -> bool:

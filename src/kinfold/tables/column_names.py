@@ -5,7 +5,8 @@ first line looks like a value of its column, not like its name, in these cases:
 
     digits      it is a number, a date or a telephone number (digits and no letter), and so are most values below it;
                 years in even steps above other values than years are the columns of a wide table
-    codes       it has two digits or more, or an @, and all values below it have the same form: P00123 above P00124
+    codes       it has two digits or more, or an @, and all values below it have the same form: P00123 above P00124;
+                not in a line with names of three columns of numbers, which a record does not have
     repeated    it occurs again below, in two columns, or in one if the table has at most two columns
 
 Without such a field the line is a header. With one it is a header only if the policy names one of its fields.
@@ -32,6 +33,7 @@ from kinfold.tables.resources import check_column_count
 from kinfold.tables.schema import Schema
 
 YEAR_RANGE = range(1800, 2200)  # numbers that may be years
+MIN_NAMED_NUMBERS = 3  # columns of numbers below a word, which a record does not have
 MAX_SHOWN_COLUMNS = 5  # in a message
 
 
@@ -123,7 +125,8 @@ def find_values_in_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -
     others = [row for row in rows if list(row) != list(first) or len(fields) == 1]  # joined files repeat the header
     below = [[row[i].strip() for row in others if len(row) > i] for i in range(len(fields))]
     filled = [[value for value in column if value] for column in below]
-    values = {i for i, field in enumerate(fields) if _looks_like_value(field, filled[i])}
+    named = sum(map(_is_name_of_numbers, fields, filled)) >= MIN_NAMED_NUMBERS
+    values = {i for i, field in enumerate(fields) if _looks_like_value(field, filled[i], codes=not named)}
     if _are_year_columns([fields[i] for i in sorted(values)], [filled[i] for i in sorted(values)]):
         return ()
     repeated = {i for i, field in enumerate(fields) if field and field in filled[i]}
@@ -132,11 +135,16 @@ def find_values_in_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -
     return tuple(i + 1 for i in sorted(values))
 
 
-def _looks_like_value(field: str, below: Sequence[str]) -> bool:
-    """Whether a field is digits among digits, or a code above codes of the same form."""
+def _is_name_of_numbers(field: str, below: Sequence[str]) -> bool:
+    """Whether a field is a word, not one for a missing value, and all values below it are digits."""
+    return len(field) > 2 and any(map(str.isalpha, field)) and len(below) > 1 and all(map(_is_digits, below))
+
+
+def _looks_like_value(field: str, below: Sequence[str], *, codes: bool) -> bool:
+    """Whether a field is digits among digits, or, with `codes`, a code above codes of the same form."""
     if _is_digits(field) and 2 * sum(map(_is_digits, below)) >= max(len(below), 1):
         return True
-    if "@" not in field and sum(c.isdigit() for c in field) < 2:
+    if not codes or ("@" not in field and sum(c.isdigit() for c in field) < 2):
         return False
     return bool(below) and all(_get_shape(value) == _get_shape(field) for value in below)
 
@@ -181,6 +189,7 @@ class Hint(StrEnum):
 
     NUMBER = "number"
     PERSON = "person"
+    STAFF = "staff"
     HOUSEHOLD = "household"
     WEIGHT = "weight"
     SAMPLING = "sampling"
@@ -234,7 +243,7 @@ PUBLICLY_KNOWN_HINTS = (
 # Article 9 and 10 of the GDPR, without origin, which others can see; and money.
 SPECIAL_HINTS = (Hint.HEALTH, Hint.BELIEF, Hint.ORIENTATION, Hint.OFFENCE, Hint.UNION, Hint.GENETIC)
 SENSITIVE_HINTS = (*SPECIAL_HINTS, Hint.MONEY)
-IDENTIFYING_HINTS = (Hint.NUMBER, Hint.PERSON)
+IDENTIFYING_HINTS = (Hint.NUMBER, Hint.PERSON, Hint.STAFF)
 
 
 def find_hints(name: str) -> frozenset[Hint]:
@@ -243,13 +252,15 @@ def find_hints(name: str) -> frozenset[Hint]:
     >>> sorted(find_hints("PatientId")), sorted(find_hints("Geburtsdatum")), sorted(find_hints("archive_box"))
     ([<Hint.NUMBER: 'number'>], [<Hint.BIRTH: 'birth'>, <Hint.BODY: 'body'>], [])
     """
-    plain = _normalize_name(name)
+    plain = f"{_normalize_name(name)} {_normalize_name(name.casefold())}"  # GdB is gdb too
     hints = {Hint(meaning) for meaning in HINT_WORDS if _build_hint_pattern(meaning).search(plain)}
     hints |= set(map(Hint, SURVEY_NAMES.get(name.casefold(), ())))
     if (
         Hint.MEASURE in hints and Hint.BODY in hints
     ):  # the weight of a newborn is no date of birth, and no sampling weight
         hints -= {Hint.BIRTH, Hint.WEIGHT}
+    if Hint.STAFF in hints:  # a therapist is no therapy, and the number of visits to doctors is no doctor
+        hints -= {Hint.STAFF} if Hint.MEASURE in hints else {Hint.HEALTH, Hint.EDUCATION, Hint.WORK}
     return frozenset(hints)
 
 

@@ -139,6 +139,7 @@ class Column:
     floating: bool = False  # whether its numbers are stored as doubles or floats
     zone: str | None = None  # of moments with a time zone: the zone of the source, or UTC
     labels: Mapping[str, str] = field(default_factory=dict, compare=False)  # value labels of SPSS and Stata, by code
+    title: str = field(default="", compare=False)  # the label of the column itself, in SPSS and Stata
 
     MAX_CODE_VALUES: ClassVar[int] = 2  # numbers with no more distinct values are codes, not quantities
 

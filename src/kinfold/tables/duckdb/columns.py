@@ -419,6 +419,7 @@ def _infer_column(frame: Frame, name: str, rows: int, counts: Mapping[str, int],
         floating=sql_type in FLOAT_TYPES,
         zone=frame.time_zone(name),
         labels=dict(dict(frame.labels).get(name, ())),
+        title=dict(frame.titles).get(name, ""),
     )
 
 

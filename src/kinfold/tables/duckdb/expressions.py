@@ -83,6 +83,7 @@ class Frame:
     totals: int = 0  # rows that look like totals or footers
     zones: tuple[tuple[str, str], ...] = ()  # (column, time zone) as the source names it
     labels: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()  # (column, value labels by code) of SPSS and Stata
+    titles: tuple[tuple[str, str], ...] = ()  # (column, label of the column) of SPSS and Stata
     notes: tuple[str, ...] = ()  # for the holder, on how the source was read
     formulas: tuple[tuple[str, int], ...] = ()  # (column, cells that are not quoted), if `form` says that they are
     weight: str | None = None  # the column with the count of each row, if equal rows are stored once

@@ -36,7 +36,7 @@ from kinfold.tables.readers import typed_files
 from kinfold.tables.readers.csv_files import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
 from kinfold.tables.readers.files import GLOB_CHARACTERS, Format, detect_format, hash_file, make_plain_path, unpack
 from kinfold.tables.readers.normalization import is_total_sql, leave_out_totals, note_totals, present_text_sql
-from kinfold.tables.readers.statistics_files import get_labels, read_statistics
+from kinfold.tables.readers.statistics_files import get_labels, get_title, read_statistics
 from kinfold.tables.readers.workbooks import SheetCells, read_sheet
 from kinfold.tables.schema import UTC_ZONE
 from kinfold.tables.source_form import SourceForm
@@ -288,7 +288,8 @@ def _load_arrow(db: Database, source: pa.Table, name: str, *, ordered_only: bool
     zones = tuple((field.name, zone) for field in source.schema if (zone := _find_time_zone(field.type)))
     orders = tuple(_find_category_order(column, ordered_only) for column in source.columns)
     labels = tuple((field.name, tuple(own.items())) for field in source.schema if (own := get_labels(field)))
-    return replace(frame, orders=orders, zones=zones, labels=labels)
+    titles = tuple((field.name, title) for field in source.schema if (title := get_title(field)))
+    return replace(frame, orders=orders, zones=zones, labels=labels, titles=titles)
 
 
 def _find_time_zone(kind: pa.DataType) -> str | None:

@@ -192,7 +192,7 @@ READER_NAMES = {
     ".xpt": "read_xport",
 }
 PACKAGES = {".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}  # else SPSS
-LABELS_KEY = b"kinfold:labels"  # of a field's metadata
+LABELS_KEY, TITLE_KEY = b"kinfold:labels", b"kinfold:title"  # of a field's metadata
 MAX_EXACT_INTEGER = 2.0**53  # doubles are exact up to this whole number
 INSTALL_HINT = explain_install("stats", "install the reader")
 
@@ -242,7 +242,9 @@ def _convert_columns(arrays: Mapping[str, pa.Array], metadata: Any, path: Path) 
             f"{code:.15g}" if isinstance(code, float) else str(code): label
             for code, label in metadata.variable_value_labels.get(name, {}).items()
         }
-        fields.append(pa.field(name, column.type, metadata={LABELS_KEY: json.dumps(labels)} if labels else None))
+        title = metadata.column_names_to_labels.get(name)
+        texts = {LABELS_KEY: json.dumps(labels) if labels else "", TITLE_KEY: title or ""}
+        fields.append(pa.field(name, column.type, metadata={key: text for key, text in texts.items() if text} or None))
     return pa.table(list(converted.values()), schema=pa.schema(fields))
 
 
@@ -250,6 +252,11 @@ def get_labels(field: pa.Field) -> dict[str, str]:
     """Return the value labels of a column, by code."""
     labels: dict[str, str] = json.loads((field.metadata or {}).get(LABELS_KEY, b"{}"))
     return labels
+
+
+def get_title(field: pa.Field) -> str:
+    """Return the label of the column itself."""
+    return bytes((field.metadata or {}).get(TITLE_KEY, b"")).decode()
 
 
 def _make_array(values: Sequence[Any]) -> pa.Array:
