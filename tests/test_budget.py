@@ -18,7 +18,7 @@ BUDGET = {
     "top": (9, 2_020),
     "cli": (8, 2_060),
     "comparison": (5, 1_010),
-    "convert": (6, 1_250),
+    "convert": (6, 1_330),
     "demo": (1, 140),
     "disk": (3, 550),
     "hierarchies": (3, 700),

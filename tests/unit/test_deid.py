@@ -25,9 +25,35 @@ from arx_projects import (
 from kinfold.convert import arx, read_deid
 from kinfold.convert.arx import Criterion, convert_criteria, parse_criterion
 from kinfold.errors import DataError
+from kinfold.policy.model import Policy
 from kinfold.tables.schema import Role
 
 # What is read
+
+
+def test_likeness_disclosure_and_average_risk_are_promises() -> None:
+    sentences = ["5-anonymity", "2.0-basic likeness for attribute 'ill'", "enhanced-1.5-likeness for attribute 'ill'"]
+    sentences += ["1.0-disclosure privacy for attribute 'ill'", "(0.1)-avg-reidentification-risk"]
+    sentences += ["(0.2, 0.5, 0.05)-avg-reidentification-risk", "0.0-disclosure privacy for attribute 'ill'"]
+    criteria = [arx.parse_criterion(sentence) for sentence in sentences]
+    assert criteria[-1] is None
+    privacy, _, notes = arx.convert_criteria([each for each in criteria if each], ["ill", "pay"])
+    share = {"above": 0.5, "most": 0.05}
+    assert privacy == {
+        "k": 5,
+        "beta": 2.0,
+        "beta_kind": "basic",
+        "delta": 1.0,
+        "average_risk": 0.1,
+        "risk_share": share,
+    }
+    Policy.parse({"privacy": privacy, "columns": {}})
+    assert [note.partition(":")[0] for note in notes] == [
+        "privacy.beta is for every confidential column, in ARX for one",
+        "left out, because a policy has one kind of beta-likeness",
+        "delta is stricter than in ARX",
+        "privacy.delta is for every confidential column, in ARX for one",
+    ]
 
 
 def test_a_project_is_read_for_data_roles_types_hierarchies_and_promises(tmp_path: Path) -> None:

@@ -60,20 +60,25 @@ PATTERNS = tuple(
         ("l", rf"(?:shannon-)?(?P<how>entropy)-{LEVEL}-diversity{COLUMN}"),
         ("l", rf"(?P<how>recursive)-\((?P<c>[0-9.E-]+),(?P<level>[0-9]+)\)-diversity{COLUMN}"),
         ("t", rf"{LEVEL}-closeness with (?P<how>equal|ordered|hierarchical) distance{COLUMN}"),
+        ("beta", rf"{LEVEL}-(?P<how>basic) likeness{COLUMN}"),
+        ("beta", rf"(?P<how>enhanced)-{LEVEL}-likeness{COLUMN}"),
+        ("delta", rf"{LEVEL}-disclosure privacy{COLUMN}"),
+        ("average_risk", rf"\({LEVEL}(?:, (?P<above>[0-9.E-]+), (?P<most>[0-9.E-]+))?\)-avg-reidentification-risk"),
     )
 )
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A promise: k, or the l or t of a column in one of its kinds."""
+    """A promise: k, an average risk, or the l, t, beta or delta of a column in one of its kinds."""
 
-    letter: str  # k, l, t
+    letter: str  # k, l, t, beta, delta, average_risk
     level: float
     column: str = ""
-    how: str = ""  # l: distinct, entropy, recursive; t: equal, ordered, hierarchical
+    how: str = ""  # l: distinct, entropy, recursive; t: equal, ordered, hierarchical; beta: basic, enhanced
     c: float | None = None  # of recursive l-diversity
     text: str = ""  # the sentence of ARX
+    share: tuple[float, float] | None = None  # average_risk: the records above a risk, and how many there may be
 
 
 def parse_criterion(text: str) -> Criterion | None:
@@ -91,17 +96,21 @@ def parse_criterion(text: str) -> Criterion | None:
             groups = match.groupdict()
             try:
                 level, c = float(groups["level"]), float(groups["c"]) if groups.get("c") else None
+                share = (float(groups["above"]), float(groups["most"])) if groups.get("above") else None
             except ValueError:  # 1.2.3
                 return None
-            criterion = Criterion(letter, level, groups.get("column", ""), groups.get("how", ""), c, text)
+            criterion = Criterion(letter, level, groups.get("column", ""), groups.get("how", ""), c, text, share)
             return criterion if _is_valid(criterion) else None
     return None
 
 
 def _is_valid(criterion: Criterion) -> bool:
-    """Whether a policy can promise it: k from 2, l from 1, t above 0 and at most 1."""
-    if criterion.letter == "t":
-        return 0 < criterion.level <= 1
+    """Whether a policy can promise it: k from 2, l from 1, t and a risk above 0 and at most 1, others above 0."""
+    if criterion.letter in ("t", "average_risk"):
+        above, most = criterion.share or (1.0, 0.0)
+        return 0 < criterion.level <= 1 and 0 < above <= 1 and 0 <= most < 1
+    if criterion.letter in ("beta", "delta"):
+        return 0 < criterion.level < math.inf
     if criterion.c is not None and not 0 < criterion.c < math.inf:
         return False
     return (2 if criterion.letter == "k" else 1) <= criterion.level < math.inf
@@ -129,7 +138,11 @@ def convert_criteria(
         column = columns.get(each.column)
         if each.letter == "k":
             continue
-        if column is None:
+        if each.letter == "average_risk":
+            notes += _add_average_risk(privacy, each)
+        elif column is not None and each.letter in ("beta", "delta"):
+            notes += _add_likeness(privacy, each, len(columns))
+        elif column is None:
             notes.append(f"left out, because its column is not confidential: {each.text}")
         elif each.letter == "l" and (each.how, each.c) != kind:
             notes.append(f"left out, because a policy has one kind of l-diversity: {each.text}")
@@ -141,6 +154,31 @@ def convert_criteria(
         else:
             column |= {"t": min(each.level, column.get("t", 1.0)), "distance": each.how}
     return privacy, columns, notes
+
+
+def _add_average_risk(privacy: dict[str, Any], criterion: Criterion) -> Iterator[str]:
+    """Add an average risk, and a share of records at risk, to `[privacy]`; the strictest counts."""
+    privacy["average_risk"] = min(criterion.level, privacy.get("average_risk", 1.0))
+    if criterion.share is not None:
+        if "risk_share" in privacy:
+            yield f"left out, because a policy has one share of records at risk: {criterion.text}"
+        else:
+            privacy["risk_share"] = dict(zip(("above", "most"), criterion.share, strict=True))
+
+
+def _add_likeness(privacy: dict[str, Any], criterion: Criterion, columns: int) -> Iterator[str]:
+    """Add beta-likeness or delta-disclosure to `[privacy]`; the strictest counts, for every confidential column."""
+    key = criterion.letter
+    if key == "beta" and privacy.get("beta_kind", criterion.how) != criterion.how:
+        yield f"left out, because a policy has one kind of beta-likeness: {criterion.text}"
+        return
+    privacy[key] = min(criterion.level, privacy.get(key, math.inf))
+    if key == "beta":
+        privacy["beta_kind"] = criterion.how
+    else:
+        yield "delta is stricter than in ARX: a value that a class lacks counts too (docs/models/delta-disclosure.md)"
+    if columns > 1:
+        yield f"privacy.{key} is for every confidential column, in ARX for one: {criterion.text}"
 
 
 @dataclass(frozen=True)
