@@ -37,8 +37,6 @@ def format_number(number: float | None, digits: int = 4) -> str:
     >>> [format_number(x) for x in (5, 0.056921, 14.156789, 123456.789, 0.0)]
     ['5', '0.05692', '14.16', '123,457', '0']
     """
-    if number == math.inf:
-        return INFINITY
     if number is None or not math.isfinite(number):
         return NO_VALUE
     if number == 0:
@@ -109,6 +107,8 @@ def format_distinct(required: float, value: float, digits: int = 4) -> tuple[str
     >>> format_distinct(0.2, 0.2000004), format_distinct(5, 5)
     (('0.2', '0.2000004'), ('5', '5'))
     """
+    if value == math.inf:  # of a promise that fails
+        return format_number(required, digits), INFINITY
     first, second = format_number(required, digits), format_number(value, digits)
     if first != second or required == value or digits >= 17:
         return first, second
