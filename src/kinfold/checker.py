@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from itertools import accumulate, zip_longest
+from itertools import accumulate, combinations, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,7 @@ def _failed_result(problem: str) -> dict[str, Any]:
 def judge(table: Mapping[str, Fields], certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Group the rows and compare every class with every promise."""
     columns = {column["name"]: column for column in certificate["columns"]}
-    quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier"]
+    quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier" and "of" not in column]
     confidential = [name for name, column in columns.items() if column["role"] == "confidential"]
     sizes, spreads, distances = [len(rows) for rows in group_rows(table, quasi)], {}, {}
     for name in confidential:
@@ -138,7 +138,7 @@ def judge_people(
     unit = (certificate["release"].get("people") or {}).get("counted_by")
     if unit is None or columns.get(unit, {}).get("role") != "surrogate":
         return
-    quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier"]
+    quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier" and "of" not in column]
     confidential = [name for name, column in columns.items() if column["role"] == "confidential"]
     for promise in certificate["promises"]:
         name, text = promise["parameters"].get("column"), f"{promise['promise']}, each person counted once"
@@ -147,6 +147,72 @@ def judge_people(
             known = [*quasi, *(other for other in confidential if other != name)]
             text += ", given the other confidential columns"
             yield check_people(table, known, unit, columns[name], promise) | {"promise": text}
+    if events := certificate["release"]["people"].get("events"):
+        own = [column for column in certificate["columns"] if "of" in column]
+        required = next(each["parameters"]["k"] for each in certificate["promises"] if each["model"] == "KAnonymity")
+        yield from check_events(table, quasi, unit, own, {**events, "k": required})
+
+
+def check_events(
+    table: Mapping[str, Fields], quasi: Sequence[str], unit: str, columns: Sequence[Any], asked: Mapping[str, int]
+) -> Iterator[dict[str, Any]]:
+    """Check that known events of a person match k people of the class, and how far first events are apart."""
+    dates = [_read_days(table[c["name"]], c) for c in columns if c["type"] == "date"]
+    codes = [table[c["name"]] for c in columns if c["type"] != "date"]
+    matches, ranges = [], [0]
+    for rows in group_rows(table, quasi):
+        people: defaultdict[Any, list[int]] = defaultdict(list)
+        for row in rows:
+            people[table[unit][row]].append(row)
+        shared: Counter[Any] = Counter()
+        for own in people.values():
+            events = list_events(own, codes, dates, asked["days"])
+            for size in range(1, asked["known"] + 1):
+                shared.update(map(frozenset, combinations(events, size)))
+        matches.append(min(len(people), *shared.values(), math.inf))
+        first = [day for own in people.values() if (day := _find_first(own, dates)) is not None]
+        ranges.append(max(first, default=0) - min(first, default=0))
+    found, number, days = int(min(matches, default=0)), asked["known"], 2 * asked["shift"]
+    text = f"{asked['k']}-anonymity for {number} known event{'' if number == 1 else 's'}, each person counted once"
+    yield {"promise": text, "asked": asked["k"], "found": found, "holds": found >= asked["k"]}
+    if dates:
+        text = f"first events of a class within {days} day{'' if days == 1 else 's'}"
+        yield {"promise": text, "asked": days, "found": max(ranges), "holds": max(ranges) <= days}
+
+
+def list_events(
+    rows: Sequence[int], codes: Sequence[Fields], dates: Sequence[Sequence[int | None]], period: int
+) -> list[Any]:
+    """Return the events of a person: rows with a code or a date, which counts in periods from the first date.
+
+    The n-th of equal events differs from the others.
+    """
+    first, seen, events = _find_first(rows, dates) or 0, Counter[Any](), []
+    for row in rows:
+        days, values = [date[row] for date in dates], [code[row] for code in codes]
+        if any(value is not None for value in (*days, *values)):
+            periods = [None if day is None else (day - first) // period for day in days] if period else []
+            event = (*periods, *values)
+            seen[event] += 1
+            events.append((event, seen[event]))
+    return events
+
+
+def _find_first(rows: Sequence[int], dates: Sequence[Sequence[int | None]]) -> int | None:
+    return min((day for date in dates for row in rows if (day := date[row]) is not None), default=None)
+
+
+def _read_days(fields: Fields, column: Mapping[str, Any]) -> list[int | None]:
+    """Return the dates of events as days."""
+    days = {text: None if text is None else _to_day(text, column) for text in {*fields}}
+    return [days[text] for text in fields]
+
+
+def _to_day(text: str, column: Mapping[str, Any]) -> int:
+    moment = parse_moment(text.strip(" "), column.get("dates"))
+    if moment is None:
+        raise InvalidTable(f"a value of '{column['name']}' is not a date")
+    return int((moment / timedelta(1) if isinstance(moment, timedelta) else moment / 86400) // 1)
 
 
 def check_people(

@@ -8,16 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, datetime
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kinfold.errors import DataError, Problem
+from kinfold.errors import DataError, Problem, plural
 from kinfold.models import Finding, TCloseness
+from kinfold.models.known_events import NO_DAY, KnownEvents, find_first_days, find_least_match, number_events
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.tables.schema import OrderedReading
-from kinfold.tables.tally import JOINT_PEOPLE_WORDS, PEOPLE_WORDS, Scopes, Spread, Tally, encode_values, split_classes
+from kinfold.tables.tally import (
+    JOINT_PEOPLE_WORDS,
+    PEOPLE_WORDS,
+    Scopes,
+    Spread,
+    Tally,
+    encode_values,
+    is_null,
+    split_classes,
+)
 
 
 class TallyEngine(Protocol):
@@ -107,6 +119,53 @@ def _judge_released_people(engine: TallyEngine, frame: Any, terms: Terms) -> Ite
         if model.column in joint:
             finding = model.check(joint[model.column])
             yield replace(finding, promise=f"{finding.promise}, {JOINT_PEOPLE_WORDS}")
+    if terms.events is not None:
+        yield from _judge_events(engine, frame, terms, terms.events, unit)
+
+
+def _judge_events(engine: TallyEngine, frame: Any, terms: Terms, events: KnownEvents, unit: str) -> Iterator[Finding]:
+    """Yield the findings about known events, and about the first dates of the people of a class."""
+    tally = engine.tally(frame, [*terms.quasi, unit, *events.columns], {})
+    code = {name: encode_values(values)[1] for name, values in tally.keys.items()}
+    classes = split_classes(np.zeros(len(tally), np.int64), [code[name] for name in terms.quasi])[0]
+    owner, group = split_classes(classes, [code[unit]])
+    shown = ~np.logical_and.reduce([is_null(tally.keys[name]) for name in events.columns])
+    rows = np.repeat(np.flatnonzero(shown), tally.sizes[shown])
+    days = [
+        _read_days(tally.keys[name], name, form)[rows] for name, form in zip(events.dates, events.formats, strict=True)
+    ]
+    present, person = np.unique(owner[rows], return_inverse=True)
+    numbered = number_events(classes[rows], person, days, [code[name][rows] for name in events.codes], events.days)
+    least = find_least_match(numbered, events.known, int(np.bincount(group).min(initial=len(group))))
+    promise = f"{events.k}-anonymity for {plural(events.known, 'known event')}, {PEOPLE_WORDS}"
+    yield Finding(promise, "events", None, events.k, least, holds=least >= events.k)
+    if events.dates:
+        widest = _find_widest_range(find_first_days(person, days), group[present])
+        promise = f"first events of a class within {plural(2 * events.shift, 'day')}"
+        yield Finding(promise, "first events", None, 2 * events.shift, widest, holds=widest <= 2 * events.shift)
+
+
+def _find_widest_range(first: NDArray[np.int64], group: NDArray[np.int64]) -> int:
+    """Return the most days between the first events of two people of a class."""
+    known = first != NO_DAY
+    if not known.any():
+        return 0
+    low, high = np.full(int(group.max()) + 1, NO_DAY), np.full(int(group.max()) + 1, -NO_DAY)
+    np.minimum.at(low, group[known], first[known])
+    np.maximum.at(high, group[known], first[known])
+    return int((high - low)[low != NO_DAY].max())
+
+
+def _read_days(values: NDArray[Any], name: str, form: str | None) -> NDArray[np.int64]:
+    """Return dates as days; a missing one is `NO_DAY`."""
+    try:
+        days = {
+            text: (date.fromisoformat(text[:10]) if form is None else datetime.strptime(text, form)).toordinal()
+            for text in set(values[~is_null(values)].tolist())
+        }
+    except ValueError:
+        raise DataError(f"column '{name}' holds values that are not dates of events", fix="check the file") from None
+    return np.array([NO_DAY if missing else days[text] for text, missing in zip(values, is_null(values), strict=True)])
 
 
 def _count_once(tally: Tally, by: Sequence[str], spreads: Mapping[str, Spread]) -> Tally:
@@ -123,6 +182,7 @@ def _confidential_names(terms: Terms) -> tuple[str, ...]:
 
 def _find_column_problems(names: Sequence[str], terms: Terms) -> list[Problem]:
     expected = [*terms.quasi, *_confidential_names(terms), *terms.other, *terms.surrogates]
+    expected += [] if terms.events is None else terms.events.columns
     kept = [name for name in terms.removed if name in names]
     absent = [name for name in expected if name not in names]
     unknown = [name for name in names if name not in {*expected, *terms.removed}]

@@ -12,27 +12,33 @@ values and p of attributes of people.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, plural
 from kinfold.methods.blocks.routing import MAX_RECORDS_IN_MEMORY
+from kinfold.methods.events import ReleasedEvents, protect_events
 from kinfold.methods.task import Plan, Task
 from kinfold.models import KAnonymity, LDiversity, Model, PSensitive
 from kinfold.policy.binding import BoundPolicy, bind
 from kinfold.policy.model import ColumnPolicy
 from kinfold.policy.table import Table
 from kinfold.policy.terms import build_scopes
+from kinfold.tables.points import Labels
 from kinfold.tables.queries import label_rows
-from kinfold.tables.recoding import Drop, Recoding
+from kinfold.tables.recoding import NO_CLASS, Drop, Recoding, Replace
 from kinfold.tables.schema import Role, Schema
 from kinfold.tables.tally import PersonScopes
 
 Ints = NDArray[np.int64]
+
+PEOPLE_PER_KNOWN = 10  # times k: the least class if events are protected, so that people with equal events are in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +68,9 @@ def reduce_to_people(task: Task, table: Table) -> Task:
         raise PolicyError(what, fix="release the table in parts, or leave out method.people")
     owner = np.argsort(np.argsort(first))[owner]  # people in the order of their first rows
     frame, _ = table.engine.take(table.frame, np.sort(first))
-    policy = _bind_people(table.policy, table.engine.schema(frame))
+    events = table.terms.events
+    k = task.k if events is None else max(task.k, min(task.k * PEOPLE_PER_KNOWN, len(first) // 2))
+    policy = _bind_people(table.policy, table.engine.schema(frame), k)
     own = {column.name for column in policy.columns if not column.removed}
     models = [model for model in task.models if model.column is None or model.column in own]
     confidential = tuple(column for column in table.terms.confidential if column.name in own)
@@ -72,7 +80,7 @@ def reduce_to_people(task: Task, table: Table) -> Task:
     return replace(task, policy=policy, models=models, table=people, scope_models=None if decided else task.models)
 
 
-def _bind_people(policy: BoundPolicy, schema: Schema) -> BoundPolicy:
+def _bind_people(policy: BoundPolicy, schema: Schema, k: int) -> BoundPolicy:
     """Return the policy of a table of people: columns of events are removed."""
     request = policy.request
     columns = {
@@ -83,7 +91,7 @@ def _bind_people(policy: BoundPolicy, schema: Schema) -> BoundPolicy:
     }
     sections = {
         "columns": columns,
-        "privacy": request.privacy.model_copy(update={"unit": None}),
+        "privacy": request.privacy.model_copy(update={"unit": None, "events_known": None, "k": k}),
         "method": request.method.model_copy(update={"people": None}),
         "output": request.output.model_copy(update={"surrogate": False, "surrogate_secret": None}),
         "report": request.report.model_copy(update={"sampling_weights": None, "task": None}),
@@ -107,8 +115,25 @@ def expand_plan(task: Task, table: Table, people: Task, planned: Plan) -> Plan:
     task.may_suppress(int((labels >= 0).sum()))
     replaced = {name: treatment for name, treatment in recoding.columns.items() if not isinstance(treatment, Drop)}
     notes = _describe_people(table.policy, reduced.policy.rows, task.policy.rows)
+    if table.terms.events is not None:
+        events = protect_events(table, table.terms.events, labels.astype(np.int64), reduced.owner)
+        replaced, labels = _list_row_values(replaced, events, labels)
+        notes = (*notes, *events.notes)
     plan = replace(planned, recoding=Recoding(labels, task.treat_columns(replaced)))
     return plan.prepend_notes(notes, notes[1:])
+
+
+def _list_row_values(
+    replaced: Mapping[str, Any], events: ReleasedEvents, labels: Labels
+) -> tuple[dict[str, Any], Labels]:
+    """Return the values of each row instead of each class: events differ between the rows of a class."""
+    own = pa.array(np.maximum(labels, 0))
+    values = {
+        name: replace(treatment, values=treatment.values.take(own)) if isinstance(treatment, Replace) else treatment
+        for name, treatment in replaced.items()
+    }
+    rows = np.where(labels >= 0, np.arange(len(labels)), NO_CLASS).astype(np.int32)
+    return {**values, **events.columns}, rows
 
 
 def _describe_people(policy: BoundPolicy, people: int, rows: int) -> Sequence[str]:

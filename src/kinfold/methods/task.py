@@ -159,7 +159,7 @@ class Task:
     def treat_columns(self, replaced: Mapping[str, Treatment]) -> dict[str, Treatment]:
         """Return what to do to each column: replace quasi-identifiers, drop removed columns, keep the others."""
         return {
-            column.name: replaced[column.name] if column.role is Role.QUASI else Drop() if column.removed else Keep()
+            column.name: replaced[column.name] if column.name in replaced else Drop() if column.removed else Keep()
             for column in self.policy.columns
         }
 

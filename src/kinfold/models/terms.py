@@ -11,6 +11,7 @@ import numpy as np
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.hierarchies import Hierarchy
+from kinfold.models.known_events import KnownEvents
 from kinfold.models.model import Model
 from kinfold.tables.schema import AS_TEXT, Kind, OrderedReading, normalize_category
 from kinfold.tables.tally import Spread
@@ -77,6 +78,7 @@ class Terms:
     joint: bool = False  # promises about a confidential column also hold given the other confidential columns
     unit: str | None = None  # the column that names people, if k, l and t count people instead of rows
     surrogates: tuple[str, ...] = ()  # columns that the release holds with surrogates
+    events: KnownEvents | None = None  # what others know about the events of a person
 
     @property
     def counted_by(self) -> str | None:

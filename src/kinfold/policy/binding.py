@@ -233,6 +233,8 @@ def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
         yield Problem("output.surrogate_secret is set, but output.surrogate is not", "set output.surrogate = true")
     if output.surrogate and unit is None:
         yield Problem("output.surrogate: no column identifies people", "name it: privacy.unit")
+    if policy.privacy.events_known is not None and policy.method.people is None:
+        yield Problem("privacy.events_known is for people together", 'set method.people = "together"')
     if policy.method.people is not None and unit is None:
         yield Problem("method.people: no column identifies people", "name it: privacy.unit")
     if output.surrogate and output.order == "kept":

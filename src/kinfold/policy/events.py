@@ -6,6 +6,7 @@ differ from row to row: diagnosis, blood pressure. The rows decide, unless the p
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.policy.binding import BoundPolicy
-from kinfold.policy.terms import number_texts
 from kinfold.policy.toml_values import format_toml_key
 from kinfold.tables.engine import Engine
-from kinfold.tables.schema import AS_TEXT, Role
+from kinfold.tables.queries import number_texts
+from kinfold.tables.schema import AS_TEXT, Kind, Role
 
 PROTECTED = (Role.QUASI, Role.CONFIDENTIAL)
 
@@ -35,7 +36,8 @@ def separate_events(engine: Engine, frame: Any, policy: BoundPolicy) -> BoundPol
         raise DataError(what, fix="give each person a number, or leave such rows out")
     columns, problems = [], []
     for column in policy.columns:
-        differing = _count_differing(engine, frame, column.name, person) if column.role in PROTECTED else 0
+        compared = column.role in PROTECTED or (column.kind is Kind.DATE and not column.removed)
+        differing = _count_differing(engine, frame, column.name, person) if compared else 0
         if column.request.of == "person" and differing:
             people = plural(differing, "person has", "people have")
             what = f"columns.{column.name}.of is person, but {people} several values"
@@ -49,6 +51,22 @@ def separate_events(engine: Engine, frame: Any, policy: BoundPolicy) -> BoundPol
     return result
 
 
+def mark_events(engine: Engine, frame: Any, policy: BoundPolicy, units: Sequence[str]) -> BoundPolicy:
+    """Return the policy for a release with surrogates in which quasi-identifiers of events are marked."""
+    if policy.request.method.people is None or not units or units[0] not in frame.names:
+        return policy
+    person = number_texts(engine, frame, units[0])
+    columns = tuple(
+        replace(
+            column, event=column.request.of == "event" or (_count_differing(engine, frame, column.name, person) > 0)
+        )
+        if column.role is Role.QUASI
+        else column
+        for column in policy.columns
+    )
+    return replace(policy, columns=columns)
+
+
 def _count_differing(engine: Engine, frame: Any, name: str, person: NDArray[np.int64]) -> int:
     """Count the people with more than one value of a column, as written."""
     codes = number_texts(engine, frame, name)
@@ -60,11 +78,7 @@ def _count_differing(engine: Engine, frame: Any, name: str, person: NDArray[np.i
 
 def _find_problems(policy: BoundPolicy) -> list[Problem]:
     """Return what the policy asks for that has no meaning for people with several rows."""
-    request, events = policy.request, [c.name for c in policy.columns if c.event and c.role is Role.QUASI]
-    problems = []
-    if events:
-        what = f"{', '.join(map(repr, events))}: a quasi-identifier that differs between the rows of a person"
-        problems.append(Problem(what, "correct the rows, or give it the role confidential, other or remove"))
+    request, problems = policy.request, [*_find_event_problems(policy)]
     if not policy.with_role(Role.QUASI):
         what = "method.people: no quasi-identifier is of the person, so that there are no classes of people"
         problems.append(Problem(what, "name an attribute of the person, or leave out method.people"))
@@ -79,3 +93,35 @@ def _find_problems(policy: BoundPolicy) -> list[Problem]:
             Problem(f"{where}: sampling weights are of rows, and people are recoded together", "leave it out")
         )
     return problems
+
+
+def _find_event_problems(policy: BoundPolicy) -> Iterator[Problem]:
+    """Yield what the policy lacks to protect quasi-identifiers of events."""
+    request, events = policy.request, [c for c in policy.columns if c.event and c.role is Role.QUASI]
+    if not events:
+        if request.privacy.events_known is not None:
+            yield Problem(
+                "privacy.events_known: no quasi-identifier differs between the rows of a person", "leave it out"
+            )
+        return
+    names, dates = ", ".join(repr(c.name) for c in events), [c for c in events if c.kind is Kind.DATE]
+    if request.privacy.events_known is None:
+        what = f"{names}: a quasi-identifier that differs between the rows of a person"
+        yield Problem(
+            what, "set privacy.events_known, correct the rows, or give it the role confidential, other or remove"
+        )
+    if not request.output.surrogate:
+        yield Problem(f"{names}: events of a person can be counted only by a surrogate", "set output.surrogate = true")
+    for column in events:
+        if column.kind is Kind.CONTINUOUS and column.request.hierarchy is None:
+            what = f"columns.{format_toml_key(column.name)}: a number of events needs a hierarchy"
+            yield Problem(what, "add one, for example hierarchy = { intervals = [10, 20, 40] }")
+        elif column.suppressed or column.request.missing != "refuse":
+            what = f"columns.{format_toml_key(column.name)}: 'missing' and suppression are not for events"
+            yield Problem(what, "leave it out")
+    if dates and request.output.format == "parquet":
+        yield Problem("output.format: a release with dates of events is a CSV file", "leave it out")
+    hidden = {c.name for c in dates}
+    for column in (c for c in policy.columns if dates and c.event and c.kind is Kind.DATE and c.name not in hidden):
+        what = f"columns.{format_toml_key(column.name)}: a released date of events shows how far the others were moved"
+        yield Problem(what, "give it the role quasi-identifier or remove")

@@ -146,6 +146,8 @@ class Privacy(Section):
     average_risk: Share | None = None
     risk_share: RiskShareKeys | None = None
     unit: str | None = None
+    events_known: Annotated[Integer, Field(ge=1)] | None = None  # people together: events that an attacker knows
+    days_known: Annotated[Integer, Field(ge=0)] = 1  # length of the periods in which they know dates; 0: not at all
     joint: StrictBool = False
 
 
@@ -167,6 +169,7 @@ class Method(Section):
     seed: Annotated[Integer, Field(ge=0)] = 0
     gamma: Annotated[Number, Field(ge=0)] | None = None  # v-mdav: how easily a group takes one more record
     several_starts: bool | None = None  # None: only for the method auto
+    shift_days: Annotated[Integer, Field(ge=0, le=36_525)] = 30  # people together: random days of first events
     people: Literal["together"] | None = None  # together: classes are of people; all rows of a person are recoded alike
 
     @property

@@ -27,11 +27,14 @@ from kinfold.models import (
     RiskShare,
     TCloseness,
 )
+from kinfold.models.known_events import KnownEvents
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy, bind
 from kinfold.policy.encoding import build_hierarchy, encode, locate_values, require_known_categories
+from kinfold.policy.events import mark_events
 from kinfold.policy.model import Policy
 from kinfold.tables.engine import Engine
+from kinfold.tables.queries import number_texts
 from kinfold.tables.schema import AS_TEXT, Column, Kind, OrderedReading, Role, normalize_category
 from kinfold.tables.tally import Scopes, encode_values
 
@@ -61,7 +64,21 @@ def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bo
     quasi = tuple(column.name for column in policy.with_role(Role.QUASI))
     other = tuple(column.name for column in policy.columns if column.unprotected)
     removed = tuple(column.name for column in policy.columns if column.removed)
-    return Terms(quasi, confidential, other, removed, models, joint, privacy.unit, policy.surrogates)
+    events = _build_known_events(policy)
+    return Terms(quasi, confidential, other, removed, models, joint, privacy.unit, policy.surrogates, events)
+
+
+def _build_known_events(policy: BoundPolicy) -> KnownEvents | None:
+    """Return what others know about events; None if no quasi-identifier is of events."""
+    columns = [column for column in policy.columns if column.event and column.role is Role.QUASI]
+    privacy = policy.request.privacy
+    if not columns or privacy.events_known is None:
+        return None
+    codes = tuple(column.name for column in columns if column.kind is not Kind.DATE)
+    dates = [column for column in columns if column.kind is Kind.DATE]
+    formats = tuple(column.column.date_format for column in dates)
+    names, shift = tuple(column.name for column in dates), policy.request.method.shift_days
+    return KnownEvents(privacy.k, privacy.events_known, codes, names, formats, privacy.days_known, shift)
 
 
 def build_release_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
@@ -75,7 +92,7 @@ def build_release_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
     rows = policy.privacy.model_copy(update={"unit": None})  # a release cannot count people
     columns = {name: column for name, column in kept.items() if name in schema}
     request = policy.model_copy(update={"columns": columns, "output": output, "privacy": rows})
-    bound = bind(request, schema, released=True)
+    bound = mark_events(engine, frame, bind(request, schema, released=True), policy.surrogates)
     terms = build_terms(bound, engine, frame, released=True)
     absent = tuple(name for name in kept if name not in schema)
     unnamed = tuple(name for name in terms.other if name not in {*policy.columns, *surrogates})
@@ -174,12 +191,6 @@ def build_scopes(engine: Engine, frame: Any, terms: Terms, person: NDArray[np.in
         return None
     columns = {name: encode_values(values) for name, values in collect_confidential(engine, frame, terms).items()}
     return Scopes(columns, person, {name: number_texts(engine, frame, name) for name in columns if terms.joint})
-
-
-def number_texts(engine: Engine, frame: Any, name: str, how: OrderedReading | None = None) -> NDArray[np.int64]:
-    """Number the texts of a column; 0 for null."""
-    texts = engine.collect(frame, {name: how}).column(0).combine_chunks().dictionary_encode()
-    return np.asarray(texts.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64) + 1
 
 
 def list_texts(engine: Engine, frame: Any, name: str) -> NDArray[Any]:

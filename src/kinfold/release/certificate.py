@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -19,6 +19,7 @@ from kinfold import __version__, models
 from kinfold.errors import DataError, KinfoldError, Problem, VerifyError
 from kinfold.hierarchies import build_from_rows
 from kinfold.models import KAnonymity, Model, TCloseness
+from kinfold.models.known_events import KnownEvents
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
@@ -98,10 +99,17 @@ class _CertificateFigure(_CertificatePart):
     found: NonNegative
 
 
+class _CertificateEvents(_CertificatePart):
+    known: Annotated[int, Field(ge=1, le=100, strict=True)]
+    days: Count
+    shift: Count
+
+
 class _CertificatePeople(_CertificatePart):
     counted_by: str
     checked: str
     surrogate: Literal["random", "keyed"] | None = None  # of each person in the file, if there is one
+    events: _CertificateEvents | None = None  # that others may know, of each person
     promises: tuple[_CertificateFigure, ...]
 
 
@@ -137,6 +145,7 @@ class _CertificateColumn(_CertificatePart):
     name: str
     role: Role | Literal["surrogate"]
     type: Kind
+    of: Literal["event"] | None = None  # a quasi-identifier of the events of a person
     average: str | None = None
     distance: Literal["ordered", "hierarchical", "equal"] | None = None
     order: tuple[str, ...] | None = None
@@ -216,6 +225,8 @@ def describe_terms(terms: Terms, verdict: Verdict) -> dict[str, Any]:
     roles = {Role.QUASI: terms.quasi, Role.OTHER: terms.other, SURROGATE: terms.surrogates}
     columns = [{"name": name, "role": str(role)} for role, names in roles.items() for name in names]
     columns += [_describe_confidential(column) for column in terms.confidential]
+    if terms.events is not None:
+        columns += [_describe_event(name, terms.events) for name in terms.events.columns]
     levels = {"k": verdict.k, "l": dict(verdict.l), "t": dict(verdict.t)}
     return {"columns": columns, "promises": promises, "joint": terms.joint, "found": levels}
 
@@ -225,9 +236,12 @@ def describe_people(terms: Terms, verdict: Verdict, *, keyed: bool = False) -> d
     if not verdict.people:
         return {}
     figures = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in verdict.people]
+    events = terms.events
     checked: dict[str, Any] = {"checked": "before that column was removed"}
     if terms.counted_by is not None:
         checked = {"checked": "on the file", "surrogate": "keyed" if keyed else "random"}
+    if events is not None:
+        checked["events"] = {"known": events.known, "days": events.days, "shift": events.shift}
     return {"people": {"counted_by": terms.unit, **checked, "promises": figures}}
 
 
@@ -239,15 +253,17 @@ def check_shape(certificate: Certificate) -> None:
         places = {".".join(str(part) for part in detail["loc"][:2]) for detail in error.errors(include_url=False)}
         what = f"the certificate is not of the expected shape: {', '.join(sorted(places)[:5])}"
         raise DataError(what, fix="ask for the release again") from None
-    columns, promises = certificate.content["columns"], certificate.content["promises"]
+    content, columns, promises = certificate.content, certificate.content["columns"], certificate.content["promises"]
     names = [column["name"] for column in columns]
     problems = []
     if not any(promise["model"] == KAnonymity.__name__ for promise in promises):
         problems.append(Problem("the certificate promises no k-anonymity", "do not rely on it"))
-    if not any(column["role"] == Role.QUASI for column in columns):
+    if not any(column["role"] == Role.QUASI and "of" not in column for column in columns):
         problems.append(Problem("the certificate names no quasi-identifier", "do not rely on it"))
     counted = (certificate.content["release"].get("people") or {}).get("counted_by")
     surrogates = [column["name"] for column in columns if column["role"] == SURROGATE]
+    if any("of" in column for column in columns) != bool((content["release"].get("people") or {}).get("events")):
+        problems.append(Problem("the certificate does not say what others know about events", "do not rely on it"))
     if surrogates and counted not in surrogates:
         problems.append(Problem("the certificate has a surrogate, but counts no people by it", "do not rely on it"))
     if len({*names}) < len(names):
@@ -259,22 +275,35 @@ def check_shape(certificate: Certificate) -> None:
 def read_terms(certificate: Certificate) -> Terms:
     """Return the terms that a certificate states."""
     columns = certificate.content["columns"]
-    people = certificate.content["release"].get("people")
+    people = certificate.content["release"].get("people") or {}
     try:
         confidential = {c["name"]: _read_confidential(c) for c in columns if c["role"] == Role.CONFIDENTIAL}
         promises = tuple(_build_model(promise, confidential) for promise in certificate.content["promises"])
     except (KinfoldError, ArithmeticError, LookupError, TypeError, ValueError):
         raise DataError("the certificate states contradictory terms", fix="ask for the release again") from None
     return Terms(
-        quasi=tuple(c["name"] for c in columns if c["role"] == Role.QUASI),
+        quasi=tuple(c["name"] for c in columns if c["role"] == Role.QUASI and "of" not in c),
         confidential=tuple(confidential.values()),
         other=tuple(c["name"] for c in columns if c["role"] in (Role.OTHER, Role.WEIGHT)),
         removed=tuple(c["name"] for c in columns if c["role"] in (Role.IDENTIFIER, Role.REMOVE)),
         models=promises,
         joint=certificate.content["joint"],
-        unit=people["counted_by"] if people else None,
+        unit=people.get("counted_by"),
         surrogates=tuple(c["name"] for c in columns if c["role"] == SURROGATE),
+        events=_read_events(people.get("events"), columns, promises),
     )
+
+
+def _read_events(entry: Any, columns: Sequence[Mapping[str, Any]], promises: Sequence[Model]) -> KnownEvents | None:
+    """Return what the certificate says that others know about events."""
+    if entry is None:
+        return None
+    own = [column for column in columns if "of" in column]
+    dates = [column for column in own if column["type"] == Kind.DATE]
+    codes, names = (tuple(c["name"] for c in each) for each in ([c for c in own if c not in dates], dates))
+    k = next(model.k for model in promises if isinstance(model, KAnonymity))
+    formats = tuple(column.get("dates") for column in dates)
+    return KnownEvents(k, entry["known"], codes, names, formats, entry["days"], entry["shift"])
 
 
 def read_form(entry: Mapping[str, Any]) -> ReleasedForm:
@@ -289,7 +318,7 @@ def read_policy_values(certificate: Certificate) -> dict[str, Any]:
     terms, privacy = read_terms(certificate), {}
     if terms.counted_by is not None:
         columns, privacy = {terms.counted_by: {"role": str(Role.IDENTIFIER)}}, {"unit": terms.counted_by}
-    for entry in (each for each in certificate.content["columns"] if each["role"] != SURROGATE):
+    for entry in (each for each in certificate.content["columns"] if each["role"] != SURROGATE and "of" not in each):
         keys = {key: entry[key] for key in ("role", "type", "distance", "order") if key in entry}
         columns[entry["name"]] = keys | ({"hierarchy": {"levels": entry["hierarchy"]}} if "hierarchy" in entry else {})
     k = next(p["parameters"]["k"] for p in certificate.content["promises"] if p["model"] == KAnonymity.__name__)
@@ -302,10 +331,21 @@ def _describe_column(column: BoundColumn, terms: Terms) -> dict[str, Any]:
     for confidential in terms.confidential:
         if confidential.name == column.name:
             return _describe_confidential(confidential) | perturbed
+    if terms.events is not None and column.name in terms.events.columns:
+        return _describe_event(column.name, terms.events)
     if column.surrogate:
         return {"name": column.name, "role": SURROGATE, "type": str(Kind.NOMINAL)}
     entry: dict[str, Any] = {"name": column.name, "role": str(column.role), "type": str(column.kind)}
     return entry | ({"average": column.average} if column.role is Role.QUASI else {}) | perturbed
+
+
+def _describe_event(name: str, events: KnownEvents) -> dict[str, Any]:
+    """Describe a quasi-identifier of events: a date with its format, or a code."""
+    entry: dict[str, Any] = {"name": name, "role": str(Role.QUASI), "of": "event", "type": str(Kind.NOMINAL)}
+    if name not in events.dates:
+        return entry
+    form = events.formats[events.dates.index(name)]
+    return entry | {"type": str(Kind.DATE)} | ({"dates": form} if form else {})
 
 
 def _describe_confidential(column: ConfidentialColumn) -> dict[str, Any]:

@@ -307,9 +307,10 @@ def _restore_polars(column: Any, released: pa.ChunkedArray, as_stored: bool, are
     return _copy_rows(new.cast(kind) if as_stored else new, np.arange(len(new)))
 
 
-def number_classes(recoding: Recoding) -> NDArray[np.int64]:
-    """Return the class number of each released row: rows with equal released values have equal numbers."""
-    columns = [treatment.values for treatment in recoding.columns.values() if isinstance(treatment, Replace)]
+def number_classes(recoding: Recoding, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the class number of each released row: rows with equal values in these columns have equal ones."""
+    treatments = [recoding.columns[name] for name in names]
+    columns = [treatment.values for treatment in treatments if isinstance(treatment, Replace)]
     number = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         code = column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)

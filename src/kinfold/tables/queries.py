@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinfold.tables.engine import ClassLabels, Engine, NumericPair, ReleasedColumns, StoredValues
 from kinfold.tables.recoding import Keep, Recoding, Replace, Treatment
-from kinfold.tables.schema import Column, OrderStats, Schema, normalize_category
+from kinfold.tables.schema import Column, OrderedReading, OrderStats, Schema, normalize_category
 
 MAX_PAGE_TEXT = 200  # characters of a cell on a page of rows
 
@@ -75,6 +75,12 @@ def label_rows(engine: Engine, frame: Any, recoding: Recoding) -> Recoding:
         return recoding
     labels = engine.collect(frame, {"label": ClassLabels(recoding)}).column(0).to_numpy()
     return replace(recoding, labels=labels.astype(np.int32), tuples=None, engine_labels=None)
+
+
+def number_texts(engine: Engine, frame: Any, name: str, how: OrderedReading | None = None) -> NDArray[np.int64]:
+    """Number the texts of a column; 0 for null."""
+    texts = engine.collect(frame, {name: how}).column(0).combine_chunks().dictionary_encode()
+    return np.asarray(texts.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64) + 1
 
 
 def replace_categories(engine: Engine, frame: Any, name: str, make_text: Callable[[str], str]) -> Any:
